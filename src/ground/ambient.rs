@@ -1,0 +1,507 @@
+//! The one door to the world: the clock, entropy, the environment and files.
+//!
+//! Everything else takes an [`Ambient`] (or a path and these functions) and can therefore be run with a
+//! fixed clock and a fixed seed. SQLite opens its own files; that is the only exception. A lint bans
+//! `SystemTime::now`, `std::fs` and `std::env::var` elsewhere.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this module is the door that the lint guards"
+)]
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::BufWriter;
+use std::io::Read;
+use std::io::Seek;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use rand_core::Rng as _;
+use rand_core::SeedableRng as _;
+
+use crate::ground::time::Timestamp;
+
+/// What can go wrong at the door.
+#[derive(Debug, thiserror::Error)]
+pub enum AmbientError {
+    /// The system gave no random bytes.
+    #[error("the system gave no random bytes: {0}")]
+    Entropy(String),
+    /// A file exists that must not.
+    #[error("{} exists already", .0.display())]
+    Exists(PathBuf),
+    /// Reading or writing failed.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// No such file.
+    #[error("{} does not exist", .0.display())]
+    NotFound(PathBuf),
+    /// A secret that others may read.
+    #[error("{} is readable by others (mode {mode:03o}); it must be 600", path.display())]
+    TooOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+impl AmbientError {
+    fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound(path.to_owned()),
+            io::ErrorKind::AlreadyExists => Self::Exists(path.to_owned()),
+            _ => Self::Io {
+                action,
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+}
+
+/// Reads the time.
+pub trait Clock: Send + Sync {
+    /// Now, UTC.
+    fn now(&self) -> Timestamp;
+}
+
+/// Gives random bytes.
+pub trait Entropy: Send {
+    /// Fills `out`.
+    ///
+    /// # Errors
+    /// [`AmbientError::Entropy`].
+    fn fill(&mut self, out: &mut [u8]) -> Result<(), AmbientError>;
+}
+
+/// The system clock.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        i64::try_from(since.as_micros())
+            .ok()
+            .and_then(Timestamp::from_micros)
+            .unwrap_or(Timestamp::EPOCH)
+    }
+}
+
+/// The operating system's random generator.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    fn fill(&mut self, out: &mut [u8]) -> Result<(), AmbientError> {
+        getrandom::fill(out).map_err(|error| AmbientError::Entropy(error.to_string()))
+    }
+}
+
+/// A clock that starts at a time and moves only when told (or by a fixed step at each reading).
+#[derive(Debug)]
+pub struct FixedClock {
+    now: Mutex<Timestamp>,
+    step_micros: i64,
+}
+
+impl FixedClock {
+    /// Starts at `start` and moves by `step_micros` after each reading.
+    pub fn new(start: Timestamp, step_micros: i64) -> Self {
+        Self {
+            now: Mutex::new(start),
+            step_micros,
+        }
+    }
+
+    /// Sets the next reading.
+    pub fn set(&self, now: Timestamp) {
+        *self.now.lock().expect("BUG: a clock reading cannot panic") = now;
+    }
+}
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        let mut now = self.now.lock().expect("BUG: a clock reading cannot panic");
+        let read = *now;
+        *now = read + self.step_micros;
+        read
+    }
+}
+
+/// ChaCha20 from a seed: reproducible entropy for samples and tests, never for keys that guard anything.
+pub struct SeededEntropy(rand_chacha::ChaCha20Rng);
+
+impl SeededEntropy {
+    /// From a 32-byte seed.
+    pub fn new(seed: [u8; 32]) -> Self {
+        Self(rand_chacha::ChaCha20Rng::from_seed(seed))
+    }
+}
+
+impl Entropy for SeededEntropy {
+    fn fill(&mut self, out: &mut [u8]) -> Result<(), AmbientError> {
+        self.0.fill_bytes(out);
+        Ok(())
+    }
+}
+
+/// Clock and entropy as one value, built once and passed down.
+pub struct Ambient {
+    clock: Box<dyn Clock>,
+    entropy: Mutex<Box<dyn Entropy>>,
+}
+
+impl fmt::Debug for Ambient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ambient")
+    }
+}
+
+impl Ambient {
+    /// The real world.
+    pub fn system() -> Self {
+        Self::new(Box::new(SystemClock), Box::new(SystemEntropy))
+    }
+
+    /// Any clock and entropy.
+    pub fn new(clock: Box<dyn Clock>, entropy: Box<dyn Entropy>) -> Self {
+        Self {
+            clock,
+            entropy: Mutex::new(entropy),
+        }
+    }
+
+    /// Now, UTC.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// `N` random bytes.
+    ///
+    /// # Errors
+    /// [`AmbientError::Entropy`].
+    pub fn random<const N: usize>(&self) -> Result<[u8; N], AmbientError> {
+        let mut out = [0; N];
+        self.with_entropy(|entropy| entropy.fill(&mut out))?;
+        Ok(out)
+    }
+
+    /// Lends the entropy source.
+    pub fn with_entropy<T>(&self, f: impl FnOnce(&mut dyn Entropy) -> T) -> T {
+        let mut entropy = self
+            .entropy
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        f(entropy.as_mut())
+    }
+}
+
+/// An environment variable, when set and not empty.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The folder the process runs in.
+///
+/// # Errors
+/// [`AmbientError::Io`].
+pub fn current_dir() -> Result<PathBuf, AmbientError> {
+    std::env::current_dir().map_err(|source| AmbientError::io("find", Path::new("."), source))
+}
+
+/// Whether something stands at `path`.
+///
+/// # Errors
+/// [`AmbientError::Io`] when that cannot be told.
+pub fn exists(path: &Path) -> Result<bool, AmbientError> {
+    path.try_exists()
+        .map_err(|source| AmbientError::io("look for", path, source))
+}
+
+/// The whole file.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn read(path: &Path) -> Result<Vec<u8>, AmbientError> {
+    fs::read(path).map_err(|source| AmbientError::io("read", path, source))
+}
+
+/// The whole file, refused when others may read it.
+///
+/// # Errors
+/// [`AmbientError::TooOpen`] and as [`read`].
+pub fn read_secret(path: &Path) -> Result<Vec<u8>, AmbientError> {
+    let meta = fs::metadata(path).map_err(|source| AmbientError::io("read", path, source))?;
+    let mode = meta.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(AmbientError::TooOpen {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    read(path)
+}
+
+/// A buffered reader of a file, or of standard input for `-`.
+///
+/// # Errors
+/// As [`read`].
+pub fn reader(path: &Path) -> Result<Box<dyn BufRead + Send>, AmbientError> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufReader::with_capacity(1 << 16, io::stdin())));
+    }
+    let file = fs::File::open(path).map_err(|source| AmbientError::io("read", path, source))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+}
+
+/// Bytes in the file at `path`.
+///
+/// # Errors
+/// As [`read`].
+pub fn size(path: &Path) -> Result<u64, AmbientError> {
+    Ok(fs::metadata(path)
+        .map_err(|source| AmbientError::io("read", path, source))?
+        .len())
+}
+
+/// A buffered writer to a new or truncated file.
+///
+/// # Errors
+/// [`AmbientError::Io`].
+pub fn writer(path: &Path) -> Result<Box<dyn Write + Send>, AmbientError> {
+    let file = fs::File::create(path).map_err(|source| AmbientError::io("write", path, source))?;
+    Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
+}
+
+/// Creates the folder and its parents.
+///
+/// # Errors
+/// [`AmbientError::Io`].
+pub fn create_dirs(path: &Path) -> Result<(), AmbientError> {
+    fs::create_dir_all(path).map_err(|source| AmbientError::io("create", path, source))
+}
+
+/// Creates a file that must not exist yet, with permission bits `mode`, and syncs it to disk.
+///
+/// # Errors
+/// [`AmbientError::Exists`], [`AmbientError::Io`].
+pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), AmbientError> {
+    let io = |source| AmbientError::io("create", path, source);
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+        .map_err(io)?;
+    file.write_all(bytes).map_err(io)?;
+    file.sync_all().map_err(io)?;
+    sync_parent(path)
+}
+
+/// Replaces a file by writing a sibling and renaming it; readers see the old or the new, never a mix.
+/// With `durable`, file and folder are synced; without, a crash may bring the old one back.
+///
+/// # Errors
+/// [`AmbientError::Io`].
+pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), AmbientError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let temporary = PathBuf::from(name);
+    let io = |source| AmbientError::io("write", &temporary, source);
+    let mut file = fs::File::create(&temporary).map_err(io)?;
+    file.write_all(bytes).map_err(io)?;
+    if durable {
+        file.sync_all().map_err(io)?;
+    }
+    drop(file);
+    fs::rename(&temporary, path).map_err(|source| AmbientError::io("replace", path, source))?;
+    if durable { sync_parent(path) } else { Ok(()) }
+}
+
+fn sync_parent(path: &Path) -> Result<(), AmbientError> {
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let io = |source| AmbientError::io("sync", parent, source);
+    fs::File::open(parent).map_err(io)?.sync_all().map_err(io)
+}
+
+/// Copies a file byte for byte.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn copy(from: &Path, to: &Path) -> Result<(), AmbientError> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(|source| AmbientError::io("copy", from, source))
+}
+
+/// Removes a file.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn remove(path: &Path) -> Result<(), AmbientError> {
+    fs::remove_file(path).map_err(|source| AmbientError::io("remove", path, source))
+}
+
+/// The names in a folder, sorted; empty when the folder does not exist.
+///
+/// # Errors
+/// [`AmbientError::Io`].
+pub fn list(path: &Path) -> Result<Vec<PathBuf>, AmbientError> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(|source| AmbientError::io("list", path, source))?,
+    };
+    let names: Result<Vec<_>, _> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect();
+    let mut names = names.map_err(|source| AmbientError::io("list", path, source))?;
+    names.sort();
+    Ok(names)
+}
+
+/// Held until dropped; other processes wait.
+#[derive(Debug)]
+pub struct FileLock {
+    file: fs::File,
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file releases the lock even when this fails.
+        self.file.unlock().ok();
+    }
+}
+
+/// Takes the lock file at `path`, waiting for others.
+///
+/// # Errors
+/// [`AmbientError::Io`].
+pub fn lock(path: &Path) -> Result<FileLock, AmbientError> {
+    let io = |source| AmbientError::io("lock", path, source);
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(io)?;
+    file.lock().map_err(io)?;
+    Ok(FileLock { file })
+}
+
+/// An unnamed scratch file: removed from its folder at once, gone when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    file: fs::File,
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// Creates one in the system's temporary folder.
+    ///
+    /// # Errors
+    /// [`AmbientError::Io`].
+    pub fn new(ambient: &Ambient) -> Result<Self, AmbientError> {
+        let name = u64::from_be_bytes(ambient.random()?);
+        let path = std::env::temp_dir().join(format!("clover-{name:016x}"));
+        let io = |source| AmbientError::io("create", &path, source);
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io)?;
+        fs::remove_file(&path).map_err(io)?;
+        Ok(Self { file, path })
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// [`AmbientError::Io`], a full disk included.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), AmbientError> {
+        self.file
+            .write_all(bytes)
+            .map_err(|source| AmbientError::io("write", &self.path, source))
+    }
+
+    /// Reads at `offset` until `out` is full or the file ends; returns the bytes read.
+    ///
+    /// # Errors
+    /// [`AmbientError::Io`].
+    pub fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, AmbientError> {
+        let io = |source| AmbientError::io("read", &self.path, source);
+        self.file.seek(io::SeekFrom::Start(offset)).map_err(io)?;
+        let mut done = 0;
+        while done < out.len() {
+            match self.file.read(&mut out[done..]).map_err(io)? {
+                0 => break,
+                read => done += read,
+            }
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_others_may_read_is_refused() {
+        let folder = std::env::temp_dir().join(format!("clover-ambient-{}", std::process::id()));
+        create_dirs(&folder).unwrap();
+        let path = folder.join("key");
+        write_new(&path, b"secret", 0o600).unwrap();
+        assert_eq!(read_secret(&path).unwrap(), b"secret");
+        assert!(matches!(
+            write_new(&path, b"again", 0o600),
+            Err(AmbientError::Exists(_))
+        ));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(
+            read_secret(&path),
+            Err(AmbientError::TooOpen { mode: 0o644, .. })
+        ));
+        assert!(matches!(
+            read_secret(&folder.join("none")),
+            Err(AmbientError::NotFound(_))
+        ));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_bytes_every_time() {
+        let draw = || {
+            let entropy = SeededEntropy::new([7; 32]);
+            let clock = FixedClock::new(Timestamp::EPOCH, 1);
+            Ambient::new(Box::new(clock), Box::new(entropy))
+                .random::<32>()
+                .unwrap()
+        };
+        assert_eq!(draw(), draw());
+    }
+}

@@ -1,0 +1,159 @@
+//! `Digest`: 32 bytes, never cut.
+//!
+//! Gives SHA-256 and BLAKE3-256 results one type, with hex (ids, keys) and base64 (tree roots) forms.
+//! There is no truncation: short forms exist only where something is shown to a person
+//! ([`Digest::short`]), so no identity can rest on a prefix.
+
+use std::fmt;
+
+use base64ct::Base64;
+use base64ct::Encoding;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::Serializer;
+use serde::de::Error as _;
+use sha2::Digest as _;
+use sha2::Sha256;
+
+/// A 32-byte digest. Text form: 64 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+impl Digest {
+    /// SHA-256 of `bytes`.
+    pub fn sha256(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// BLAKE3-256 of `bytes`.
+    pub fn blake3(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// SHA-256 of `label ‖ 0x00 ‖ bytes`: the domain-separated form that every hash outside a public
+    /// format uses.
+    pub fn labelled(label: &str, bytes: &[u8]) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(label.as_bytes());
+        hasher.update([0]);
+        hasher.update(bytes);
+        Self(hasher.finalize().into())
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Exactly 64 lower-case hex digits, or `None`.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let mut out = [0; 32];
+        from_hex_into(text.as_bytes(), &mut out).then_some(Self(out))
+    }
+
+    /// 64 lower-case hex digits.
+    pub fn to_hex(&self) -> String {
+        let mut out = vec![0; 64];
+        self.write_hex(&mut out);
+        String::from_utf8(out).expect("BUG: hex is ASCII")
+    }
+
+    /// Writes 64 hex digits into the first 64 bytes of `out`.
+    ///
+    /// # Panics
+    /// When `out` is shorter than 64 bytes.
+    pub fn write_hex(&self, out: &mut [u8]) {
+        for (pair, byte) in out[..64].as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
+        }
+    }
+
+    /// Standard padded base64 (44 characters), the form of tree roots.
+    pub fn to_base64(&self) -> String {
+        Base64::encode_string(&self.0)
+    }
+
+    /// Canonical standard padded base64 of exactly 32 bytes, or `None`.
+    pub fn from_base64(text: &str) -> Option<Self> {
+        let mut out = [0; 32];
+        (text.len() == 44 && Base64::decode(text, &mut out).ok()?.len() == 32).then_some(Self(out))
+    }
+
+    /// The first 12 hex digits, for people only.
+    pub fn short(&self) -> impl fmt::Display {
+        let mut hex = self.to_hex();
+        hex.truncate(12);
+        hex
+    }
+}
+
+/// Decodes lower-case hex into `out`; false when `text` is not exactly that.
+pub fn from_hex_into(text: &[u8], out: &mut [u8]) -> bool {
+    let (pairs, rest) = text.as_chunks::<2>();
+    if !rest.is_empty() || pairs.len() != out.len() {
+        return false;
+    }
+    let digit = |c: u8| match c {
+        b'0'..=b'9' => Some(c - b'0'),
+        b'a'..=b'f' => Some(c - b'a' + 10),
+        _ => None,
+    };
+    for (byte, [high, low]) in out.iter_mut().zip(pairs) {
+        let (Some(high), Some(low)) = (digit(*high), digit(*low)) else {
+            return false;
+        };
+        *byte = high << 4 | low;
+    }
+    true
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_hex())
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut hex = [0; 64];
+        self.write_hex(&mut hex);
+        serializer.serialize_str(std::str::from_utf8(&hex).expect("BUG: hex is ASCII"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::from_hex(&text).ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "expected 64 lower-case hex digits, found {text:?}"
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_is_exact_both_ways() {
+        let digest = Digest::sha256(b"");
+        // source: FIPS 180-4, SHA-256 of the empty string
+        let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(digest.to_hex(), hex);
+        assert_eq!(Digest::from_hex(hex), Some(digest));
+        assert_eq!(Digest::from_hex(&hex.to_uppercase()), None);
+        assert_eq!(Digest::from_hex(&hex[1..]), None);
+        assert_eq!(Digest::from_base64(&digest.to_base64()), Some(digest));
+    }
+}

@@ -1,0 +1,15 @@
+//! Bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one
+//! door to the world.
+//!
+//! Each module here implements one public byte format and knows nothing of experiments, judges or
+//! gates; what a signed byte string *means* is `event`'s to say.
+
+pub mod ambient;
+pub mod canon;
+pub mod digest;
+pub mod keyfile;
+pub mod merkle;
+pub mod note;
+pub mod seal;
+pub mod sign;
+pub mod time;
