@@ -1,0 +1,273 @@
+//! The event body: the bytes an author signs.
+//!
+//! One JSON object in RFC 8785 form with the fields `at author author_seq data experiment kind ledger
+//! refs seen v`. [`Draft::to_body`] writes it, [`decode`] reads it back and accepts only the exact
+//! canonical bytes. Signing and the envelope are `ground::sign`'s and [`crate::event::entry`]'s.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::Root;
+use crate::event::registry;
+use crate::event::registry::Kind;
+use crate::event::registry::Payload;
+use crate::event::registry::PayloadError;
+use crate::ground::canon;
+use crate::ground::canon::CanonError;
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::Signed;
+use crate::ground::sign::Signer;
+use crate::ground::sign::Verified;
+use crate::ground::time::Timestamp;
+use crate::num::Count;
+
+/// DSSE payload type of an event body.
+pub const PAYLOAD_TYPE: &str = "application/vnd.clover.event+json";
+/// Longest body in bytes.
+pub const BODY_LEN_MAX: usize = 32 * 1024;
+/// Most events that one event may stand on; more are named by a blob.
+pub const REFS_MAX: usize = 256;
+
+/// A kept checkpoint that the author had verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Seen {
+    /// The root of the tree at `size`.
+    pub root: Root,
+    /// Entries in that tree: 1 up to the event's own seq.
+    pub size: Count,
+}
+
+/// Everything an event says besides its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// When the author signed.
+    pub at: Timestamp,
+    /// The signing key.
+    pub author: KeyId,
+    /// The author's own counter, from 0 without gaps.
+    pub author_seq: u64,
+    /// What the event belongs to.
+    pub experiment: Option<ExperimentId>,
+    /// Origin of the log.
+    pub ledger: String,
+    /// Events it stands on.
+    pub refs: Vec<EventId>,
+    /// The checkpoint the author had verified; `None` only in seq 0.
+    pub seen: Option<Seen>,
+}
+
+/// An event that is not signed yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// Its header.
+    pub header: Header,
+    /// Its payload.
+    pub payload: Payload,
+}
+
+/// A decoded event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// SHA-256 of the body bytes.
+    pub id: EventId,
+    /// Its header.
+    pub header: Header,
+    /// Its payload, upcast to the newest version.
+    pub payload: Payload,
+    /// The payload version that stands in the body.
+    pub v: u32,
+}
+
+/// A body whose header was read; its payload may still be unknown or broken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// SHA-256 of the body bytes.
+    pub id: EventId,
+    /// The header.
+    pub header: Header,
+    /// Payload version as it stands.
+    pub v: u32,
+    /// The payload, or why it does not decode.
+    pub payload: Result<Payload, PayloadError>,
+}
+
+/// Why bytes are not an event body.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// The value has no canonical form.
+    #[error("{0}")]
+    Canon(#[from] CanonError),
+    /// Not the closed header, or not in canonical form.
+    #[error("{0}")]
+    Form(String),
+    /// Longer than 32 KiB.
+    #[error("the body has {0} bytes, at most 32768; put large content in a blob")]
+    TooLong(usize),
+    /// More than 256 references.
+    #[error("{0} refs, at most 256")]
+    TooManyRefs(usize),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire<'a> {
+    at: Timestamp,
+    author: KeyId,
+    author_seq: Count,
+    #[serde(borrow)]
+    data: &'a RawValue,
+    experiment: Option<ExperimentId>,
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    ledger: Cow<'a, str>,
+    refs: Vec<EventId>,
+    seen: Option<Seen>,
+    v: u32,
+}
+
+/// The one template of a body; `data` is already canonical.
+fn write_body(
+    out: &mut Vec<u8>,
+    header: &Header,
+    kind: &str,
+    v: u32,
+    data: &[u8],
+) -> Result<(), CanonError> {
+    out.reserve(data.len() + 512);
+    out.extend_from_slice(b"{\"at\":");
+    canon::write(out, &header.at)?;
+    out.extend_from_slice(b",\"author\":");
+    canon::write(out, &header.author)?;
+    out.extend_from_slice(b",\"author_seq\":");
+    canon::write(out, &header.author_seq)?;
+    out.extend_from_slice(b",\"data\":");
+    out.extend_from_slice(data);
+    out.extend_from_slice(b",\"experiment\":");
+    canon::write(out, &header.experiment)?;
+    out.extend_from_slice(b",\"kind\":");
+    canon::write(out, kind)?;
+    out.extend_from_slice(b",\"ledger\":");
+    canon::write(out, &header.ledger)?;
+    out.extend_from_slice(b",\"refs\":");
+    canon::write(out, &header.refs)?;
+    out.extend_from_slice(b",\"seen\":");
+    canon::write(out, &header.seen)?;
+    out.extend_from_slice(b",\"v\":");
+    canon::write(out, &v)?;
+    out.push(b'}');
+    Ok(())
+}
+
+impl Draft {
+    /// The canonical body bytes.
+    ///
+    /// # Errors
+    /// [`BodyError`] when it is too long or holds what JSON cannot.
+    pub fn to_body(&self) -> Result<Vec<u8>, BodyError> {
+        let kind = self.payload.kind();
+        let data = canon::to_bytes(&self.payload)?;
+        let mut out = Vec::new();
+        write_body(&mut out, &self.header, kind.as_str(), kind.version(), &data)?;
+        if out.len() > BODY_LEN_MAX {
+            return Err(BodyError::TooLong(out.len()));
+        }
+        if self.header.refs.len() > REFS_MAX {
+            return Err(BodyError::TooManyRefs(self.header.refs.len()));
+        }
+        Ok(out)
+    }
+
+    /// Signs the body.
+    ///
+    /// # Errors
+    /// As [`Draft::to_body`].
+    pub fn sign(&self, signer: &Signer) -> Result<Signed<Verified>, BodyError> {
+        Ok(Signed::sign(PAYLOAD_TYPE, self.to_body()?, signer))
+    }
+}
+
+impl Decoded {
+    /// The event, when its payload decoded.
+    ///
+    /// # Errors
+    /// [`PayloadError`].
+    pub fn into_event(self) -> Result<Event, PayloadError> {
+        Ok(Event {
+            id: self.id,
+            header: self.header,
+            payload: self.payload?,
+            v: self.v,
+        })
+    }
+}
+
+/// Reads a body. What is returned re-encodes to exactly `body`.
+///
+/// # Errors
+/// [`BodyError`] when the header is not the closed canonical form; a payload that is unknown or broken is
+/// reported inside [`Decoded`], so that the header can still be judged.
+pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
+    if body.len() > BODY_LEN_MAX {
+        return Err(BodyError::TooLong(body.len()));
+    }
+    let wire: Wire<'_> =
+        serde_json::from_slice(body).map_err(|error| BodyError::Form(error.to_string()))?;
+    if wire.refs.len() > REFS_MAX {
+        return Err(BodyError::TooManyRefs(wire.refs.len()));
+    }
+    let header = Header {
+        at: wire.at,
+        author: wire.author,
+        author_seq: wire.author_seq.value(),
+        experiment: wire.experiment,
+        ledger: wire.ledger.into_owned(),
+        refs: wire.refs,
+        seen: wire.seen,
+    };
+    let payload = match registry::decode(&wire.kind, wire.v, wire.data.get()) {
+        Ok((payload, data)) => {
+            let mut again = Vec::new();
+            write_body(&mut again, &header, &wire.kind, wire.v, &data)?;
+            if again != body {
+                canon::check(body)?;
+                return Err(BodyError::Form(
+                    "not the canonical form of its fields".to_owned(),
+                ));
+            }
+            Ok(payload)
+        }
+        Err(error) => {
+            canon::check(body)?;
+            Err(error)
+        }
+    };
+    let id = EventId(Digest::sha256(body));
+    Ok(Decoded {
+        id,
+        header,
+        v: wire.v,
+        payload,
+    })
+}
+
+impl Event {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.payload.kind()
+    }
+
+    /// The digest under which a second event of the same natural key would be found, or `None` for kinds
+    /// that may repeat.
+    pub fn natural_key(&self) -> Option<Digest> {
+        self.payload.natural_key(self.header.experiment.as_ref())
+    }
+}

@@ -1,0 +1,389 @@
+//! Typed ids and bounded texts: what is not one of these does not become an event.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64ct::Base64;
+use base64ct::Encoding;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::Serializer;
+use serde::de::Error as _;
+use unicode_normalization::IsNormalized;
+use unicode_normalization::is_nfc_quick;
+
+use crate::ground::digest::Digest;
+use crate::ground::note::Origin;
+use crate::ground::note::SigType;
+use crate::ground::note::VerifierKey;
+use crate::ground::seal::Recipient;
+
+/// Longest id, in bytes of UTF-8.
+pub const ID_LEN_MAX: usize = 200;
+/// Longest free text, in bytes of UTF-8.
+pub const TEXT_LEN_MAX: usize = 4_000;
+
+/// Why a text is not an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Nothing, or more than 200 bytes.
+    #[error("expected 1 to 200 bytes")]
+    Length,
+    /// A control character.
+    #[error("expected no control characters")]
+    Control,
+    /// Not Unicode normalisation form C.
+    #[error("expected Unicode normalisation form C")]
+    NotNfc,
+}
+
+fn check_id(text: &str) -> Result<(), IdError> {
+    if text.is_empty() || text.len() > ID_LEN_MAX {
+        return Err(IdError::Length);
+    }
+    if text.is_ascii() {
+        let control = text.bytes().any(|byte| byte.is_ascii_control());
+        return if control {
+            Err(IdError::Control)
+        } else {
+            Ok(())
+        };
+    }
+    if text.chars().any(char::is_control) {
+        return Err(IdError::Control);
+    }
+    match is_nfc_quick(text.chars()) {
+        IsNormalized::Yes => Ok(()),
+        IsNormalized::Maybe if unicode_normalization::is_nfc(text) => Ok(()),
+        _ => Err(IdError::NotNfc),
+    }
+}
+
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(transparent)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        #[cfg_attr(test, schemars(extend("minLength" = 1, "maxLength" = 200)))]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks `text` once.
+            ///
+            /// # Errors
+            /// [`IdError`].
+            pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
+                let text = text.into();
+                check_id(&text)?;
+                Ok(Self(text))
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                check_id(&text).map_err(D::Error::custom)?;
+                Ok(Self(text))
+            }
+        }
+    )*};
+}
+
+// Alphabetical, one line each. The next id kind goes in its place here.
+text_ids! {
+    /// A budget account.
+    AccountId;
+    /// A class of data, for reading and retention.
+    ClassId;
+    /// A label design.
+    DesignId;
+    /// An experiment.
+    ExperimentId;
+    /// Who holds a key.
+    HolderId;
+    /// What was judged: a prompt or a task item.
+    ItemId;
+    /// A judge, with its version.
+    JudgeId;
+    /// A policy (a model or system whose outputs are judged).
+    PolicyId;
+    /// Who gave a label.
+    RaterId;
+    /// A row of a label design.
+    RowId;
+    /// What an account counts.
+    UnitId;
+}
+
+/// Free text: at most 4,000 bytes, no control characters but newline and tab.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(extend("maxLength" = 4000)))]
+pub struct Text(String);
+
+impl Text {
+    /// `None` when too long or when it holds other control characters.
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+        (text.len() <= TEXT_LEN_MAX && !text.chars().any(control)).then_some(Self(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(String::deserialize(deserializer)?).ok_or_else(|| {
+            D::Error::custom("expected text of at most 4000 bytes without control characters")
+        })
+    }
+}
+
+/// The SHA-256 of an event's body: what `sha256sum body.json` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventId(pub Digest);
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A tree root: 32 bytes in standard padded base64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root(pub Digest);
+
+impl Serialize for Root {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = [0; 44];
+        serializer.serialize_str(
+            Base64::encode(&self.0.0, &mut text).expect("BUG: 32 bytes make 44 characters"),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Root {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        Digest::from_base64(&text).map(Self).ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "expected 32 bytes in padded base64, found {text:?}"
+            ))
+        })
+    }
+}
+
+/// A fixed number of bytes in standard padded base64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Base64Bytes<const N: usize>(pub [u8; N]);
+
+impl<const N: usize> Serialize for Base64Bytes<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&Base64::encode_string(&self.0))
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Base64Bytes<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let bytes = Base64::decode_vec(&text)
+            .ok()
+            .and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "expected {N} bytes in padded base64, found {text:?}"
+            ))
+        })
+    }
+}
+
+/// Any number of bytes in standard padded base64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base64Text(pub Vec<u8>);
+
+impl Serialize for Base64Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&Base64::encode_string(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Base64Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        Base64::decode_vec(&text)
+            .map(Self)
+            .map_err(|_| D::Error::custom("expected padded base64"))
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// A C2SP verifier key in its text form, Ed25519 only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vkey(VerifierKey);
+
+impl Vkey {
+    /// `None` unless `key` is an Ed25519 note key.
+    pub fn new(key: VerifierKey) -> Option<Self> {
+        (key.kind() == SigType::Ed25519).then_some(Self(key))
+    }
+
+    /// The key.
+    pub fn key(&self) -> &VerifierKey {
+        &self.0
+    }
+}
+
+impl fmt::Display for Vkey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Vkey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Vkey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let key: VerifierKey = text.parse().map_err(D::Error::custom)?;
+        Self::new(key).ok_or_else(|| D::Error::custom("expected an Ed25519 verifier key"))
+    }
+}
+
+/// An age X25519 recipient, `age1…`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealRecipient(pub Recipient);
+
+impl Serialize for SealRecipient {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SealRecipient {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod schemas {
+    //! JSON Schema forms of the hand-written encodings.
+    use schemars::JsonSchema;
+    use schemars::Schema;
+    use schemars::SchemaGenerator;
+    use schemars::json_schema;
+
+    use super::Base64Bytes;
+    use super::Base64Text;
+    use super::EventId;
+    use super::Root;
+    use crate::ground::digest::Digest;
+    use crate::ground::note::Origin;
+    use crate::ground::sign::KeyId;
+    use crate::ground::time::Timestamp;
+    use crate::num::Count;
+    use crate::num::Micro;
+
+    macro_rules! schema {
+        ($($ty:ty, $name:literal => $schema:tt;)*) => {$(
+            impl JsonSchema for $ty {
+                fn schema_name() -> std::borrow::Cow<'static, str> {
+                    $name.into()
+                }
+                fn inline_schema() -> bool {
+                    true
+                }
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!($schema)
+                }
+            }
+        )*};
+    }
+    schema! {
+        Digest, "Digest" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
+        KeyId, "KeyId" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
+        EventId, "EventId" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
+        Root, "Root" => {"type": "string", "pattern": "^[A-Za-z0-9+/]{43}=$"};
+        Base64Text, "Base64" => {"type": "string", "contentEncoding": "base64"};
+        super::Vkey, "Vkey" => {"type": "string", "pattern": "^[^+ ]+\\+[0-9a-f]{8}\\+[A-Za-z0-9+/]{44}$"};
+        super::SealRecipient, "SealRecipient" => {"type": "string", "pattern": "^age1[02-9ac-hj-np-z]{58}$"};
+        Timestamp, "Timestamp" => {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z$"};
+        Count, "Count" => {"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64};
+        Micro, "Micro" => {"type": "integer", "minimum": -1_000_000_000_000_i64, "maximum": 1_000_000_000_000_i64};
+        Origin, "Origin" => {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-*,-@\\[-~]+$"};
+    }
+
+    impl<const N: usize> JsonSchema for Base64Bytes<N> {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            format!("Base64Bytes{N}").into()
+        }
+        fn inline_schema() -> bool {
+            true
+        }
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            let characters = N.div_ceil(3) * 4;
+            json_schema!({
+                "type": "string", "contentEncoding": "base64", "minLength": characters, "maxLength": characters
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_checked() {
+        assert!(ItemId::new("arena_22").is_ok());
+        assert!(ItemId::new("Zürich").is_ok());
+        assert_eq!(ItemId::new("Zu\u{308}rich"), Err(IdError::NotNfc));
+        assert_eq!(ItemId::new(""), Err(IdError::Length));
+        assert_eq!(ItemId::new("x".repeat(201)), Err(IdError::Length));
+        assert_eq!(ItemId::new("a\nb"), Err(IdError::Control));
+        assert_eq!(ItemId::new("a\u{85}b"), Err(IdError::Control));
+    }
+}

@@ -1,0 +1,204 @@
+//! Who holds the ledger: its creation, keys, policy, erasure and retention.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::Base64Bytes;
+use crate::event::id::ClassId;
+use crate::event::id::HolderId;
+use crate::event::id::SealRecipient;
+use crate::event::id::Text;
+use crate::event::id::Vkey;
+use crate::event::payload::Roles;
+use crate::ground::digest::Digest;
+use crate::ground::note::Origin;
+use crate::ground::sign::KeyId;
+use crate::num::Count;
+
+/// How strictly roles are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Separation {
+    /// One person may hold every role; derived claims are graded self-governed.
+    Solo,
+    /// Conflicting roles are refused, judged per holder.
+    Strict,
+}
+
+impl std::fmt::Display for Separation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Solo => "solo",
+            Self::Strict => "strict",
+        })
+    }
+}
+
+/// The rules a ledger is held under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Policy {
+    /// How strictly roles are kept apart.
+    pub separation: Separation,
+}
+
+/// The first key of a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OwnerKey {
+    /// Who holds the key.
+    pub holder: HolderId,
+    /// Whether a human holds it.
+    pub human: bool,
+    /// Ed25519 public key.
+    pub public_key: Base64Bytes<32>,
+    /// What it may sign; holds `owner`.
+    pub roles: Roles,
+}
+
+/// A ledger begins: seq 0, signed by the owner whose key it names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LedgerCreated {
+    /// Format of the ledger: 2 today. Format 1 knew neither proofs of possession nor registered experiments.
+    pub format: Count,
+    /// The key that signs checkpoints.
+    pub log_vkey: Vkey,
+    /// Origin of the log.
+    pub origin: Origin,
+    /// The first owner.
+    pub owner: OwnerKey,
+    /// The policy in force from here on.
+    pub policy: Policy,
+}
+
+/// A key joins, with the roles it holds until it is retired.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyAdded {
+    /// Who holds the key.
+    pub holder: HolderId,
+    /// Whether a human holds it.
+    pub human: bool,
+    /// SHA-256 of the key's SPKI DER.
+    pub key_id: KeyId,
+    /// Proof of possession: the new key's own signature. Absent only where a format 1 event was upcast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(required))]
+    pub proof: Option<Base64Bytes<64>>,
+    /// Ed25519 public key.
+    pub public_key: Base64Bytes<32>,
+    /// What it may sign.
+    pub roles: Roles,
+    /// age recipient to which labels may be sealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seal_recipient: Option<SealRecipient>,
+}
+
+/// A key joins (version 1, of format 1 ledgers: no proof of possession).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyAddedV1 {
+    /// Who holds the key.
+    pub holder: HolderId,
+    /// Whether a human holds it.
+    pub human: bool,
+    /// SHA-256 of the key's SPKI DER.
+    pub key_id: KeyId,
+    /// Ed25519 public key.
+    pub public_key: Base64Bytes<32>,
+    /// What it may sign.
+    pub roles: Roles,
+}
+
+impl From<KeyAddedV1> for KeyAdded {
+    fn from(old: KeyAddedV1) -> Self {
+        Self {
+            holder: old.holder,
+            human: old.human,
+            key_id: old.key_id,
+            proof: None,
+            public_key: old.public_key,
+            roles: old.roles,
+            seal_recipient: None,
+        }
+    }
+}
+
+/// A key leaves: from here on it signs nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyRetired {
+    /// The key.
+    pub key_id: KeyId,
+    /// Why.
+    pub reason: Text,
+}
+
+/// A key was in other hands: it signs nothing more, and its events from `since_seq` on are tainted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyCompromised {
+    /// The key.
+    pub key_id: KeyId,
+    /// What is known of it.
+    pub reason: Text,
+    /// First entry from which its events are not to be relied on.
+    pub since_seq: Count,
+}
+
+/// Another policy holds from here on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PolicyAdopted {
+    /// Why.
+    pub reason: Text,
+    /// How strictly roles are kept apart.
+    pub separation: Separation,
+}
+
+/// The log key changes: the checkpoint over this event is signed by both keys, later ones by the new one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LogKeyRotated {
+    /// Why.
+    pub reason: Text,
+    /// The new key.
+    pub vkey: Vkey,
+}
+
+/// A subject's key was destroyed, and with it the content of that subject's private blobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SubjectErased {
+    /// On which ground.
+    pub basis: Text,
+    /// The subject.
+    pub subject: Digest,
+}
+
+/// How long a class of data is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RetentionSet {
+    /// On which ground.
+    pub basis: Text,
+    /// The class.
+    pub class: ClassId,
+    /// For how many days, at least 1.
+    #[serde(deserialize_with = "super::budget::at_least_one")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub days: Count,
+}

@@ -1,0 +1,96 @@
+//! What was looked at and said about the record itself.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::ClassId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::BlobRef;
+use crate::event::payload::Verdict;
+use crate::ground::sign::KeyId;
+use crate::num::Count;
+
+/// A note.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NoteRecorded {
+    /// Attached content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blob: Option<BlobRef>,
+    /// What it says.
+    pub text: Text,
+}
+
+/// Whether a read was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum ReadOutcome {
+    /// It was.
+    Allowed,
+    /// It was refused.
+    Denied,
+}
+
+/// Rows, labels or cards were released to a key, or the release was refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DataRead {
+    /// The class of data.
+    pub class: ClassId,
+    /// Whether it was given.
+    pub outcome: ReadOutcome,
+    /// What for.
+    pub purpose: Text,
+    /// The key that asked.
+    pub reader: KeyId,
+    /// Merkle root of the row ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_root: Option<Root>,
+}
+
+/// What a reviewer concluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum ReviewOutcome {
+    /// Nothing stands against it.
+    Accepted,
+    /// Something does.
+    Disputed,
+    /// Seen, without a judgement.
+    Noted,
+}
+
+/// A range of the log was reviewed by a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReviewRecorded {
+    /// What was found.
+    pub findings: Text,
+    /// First entry reviewed.
+    pub from_seq: Count,
+    /// What was concluded.
+    pub outcome: ReviewOutcome,
+    /// Last entry reviewed.
+    pub through_seq: Count,
+}
+
+/// An auditor states what a verification of the log at a size showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AuditAttested {
+    /// Root of the tree that was verified.
+    pub root: Root,
+    /// Its size.
+    pub size: Count,
+    /// In the auditor's words.
+    pub statement: Text,
+    /// What was found.
+    pub verdict: Verdict,
+}

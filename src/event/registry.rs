@@ -1,0 +1,295 @@
+//! The closed registry of kinds: one line each.
+//!
+//! A line gives the variant, the kind's text, its newest payload version, who may sign, whether it
+//! belongs to an experiment, and its natural key. To add a kind: its struct in `payload/<family>.rs`, its
+//! line here, and its reader (`READS` and `apply` of a fold or row model, or `projection::LEDGER_ONLY`).
+//! To raise a version: keep the old struct as `…V1`, raise the number, add a line under `retired` and one
+//! `From<…V1>`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use serde::Serializer;
+
+use crate::event::id::ExperimentId;
+use crate::event::payload::Role;
+use crate::event::payload::Role::Auditor;
+use crate::event::payload::Role::Custodian;
+use crate::event::payload::Role::Labeler;
+use crate::event::payload::Role::Owner;
+use crate::event::payload::Role::Registrar;
+use crate::event::payload::Role::Scorer;
+use crate::event::payload::budget::BudgetCharged;
+use crate::event::payload::budget::BudgetOpened;
+use crate::event::payload::custody::KeyAdded;
+use crate::event::payload::custody::KeyAddedV1;
+use crate::event::payload::custody::KeyCompromised;
+use crate::event::payload::custody::KeyRetired;
+use crate::event::payload::custody::LedgerCreated;
+use crate::event::payload::custody::LogKeyRotated;
+use crate::event::payload::custody::PolicyAdopted;
+use crate::event::payload::custody::RetentionSet;
+use crate::event::payload::custody::SubjectErased;
+use crate::event::payload::experiment::ExperimentClosed;
+use crate::event::payload::experiment::ExperimentRegistered;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::label::LabelRecorded;
+use crate::event::payload::label::LabelRevealed;
+use crate::event::payload::label::LabelSealed;
+use crate::event::payload::label::SealAccepted;
+use crate::event::payload::record::AuditAttested;
+use crate::event::payload::record::DataRead;
+use crate::event::payload::record::NoteRecorded;
+use crate::event::payload::record::ReviewRecorded;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+
+/// Domain label of natural-key digests.
+pub const NATURAL_KEY_LABEL: &str = "clover/natural-key/v1";
+
+/// Who may sign a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signers {
+    /// Any live key.
+    Any,
+    /// The owner that the event itself names: seq 0 only.
+    Genesis,
+    /// A live key that holds this role.
+    Role(Role),
+    /// A live key that holds one of the account's spender roles.
+    Spenders,
+}
+
+/// Whether a kind belongs to an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// With or without one.
+    Anywhere,
+    /// The header must name an open experiment.
+    Experiment,
+    /// The header names the experiment that the event itself registers.
+    NewExperiment,
+}
+
+/// Why `(kind, v, data)` is not a payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// No such kind, or no such version of it.
+    #[error("{kind} v{v} is not in the registry")]
+    Kind {
+        /// Kind text.
+        kind: String,
+        /// Version.
+        v: u32,
+    },
+    /// The data is not the closed schema of its kind.
+    #[error("data of {kind}: {error}")]
+    Schema {
+        /// Kind text.
+        kind: &'static str,
+        /// What is wrong.
+        error: String,
+    },
+}
+
+macro_rules! natural_key {
+    ($kind:ident, $payload:ident, $experiment:ident, repeatable) => {{
+        let _ = ($payload, $experiment);
+        None
+    }};
+    ($kind:ident, $payload:ident, $experiment:ident, unique [$($field:ident),*]) => {{
+        let parts = (Kind::$kind.as_str(), $experiment, $(&$payload.$field,)*);
+        Some(match Kind::$kind.scope() {
+            Scope::Anywhere => natural_key_digest(&(parts.0, $(&$payload.$field,)*)),
+            Scope::Experiment | Scope::NewExperiment => natural_key_digest(&parts),
+        })
+    }};
+}
+
+fn natural_key_digest<T: Serialize>(parts: &T) -> Digest {
+    let bytes = canon::to_bytes(parts).expect("BUG: natural keys are ids and counts");
+    Digest::labelled(NATURAL_KEY_LABEL, &bytes)
+}
+
+/// Decodes `text` as `T` and returns it with its canonical bytes.
+fn typed<T: Serialize + serde::de::DeserializeOwned>(
+    kind: &'static str,
+    text: &str,
+) -> Result<(T, Vec<u8>), PayloadError> {
+    let schema = |error: String| PayloadError::Schema { kind, error };
+    let value: T = serde_json::from_str(text).map_err(|error| schema(error.to_string()))?;
+    let bytes = canon::to_bytes(&value).map_err(|error| schema(error.to_string()))?;
+    Ok((value, bytes))
+}
+
+macro_rules! registry {
+    (
+        kinds { $($kind:ident $text:literal $v:literal by $signers:expr, $scope:ident, $rule:tt $([$($field:ident),*])?;)* }
+        retired { $($old:ident $old_text:literal $old_v:literal => $new:ident;)* }
+    ) => {
+        /// A kind of event. Order is registry order.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Kind {
+            $(#[doc = concat!("`", $text, "`")] $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind, in registry order.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The text in events.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$kind => $text),* }
+            }
+
+            /// Newest payload version.
+            pub fn version(self) -> u32 {
+                match self { $(Self::$kind => $v),* }
+            }
+
+            /// Who may sign it.
+            pub fn signers(self) -> Signers {
+                match self { $(Self::$kind => $signers),* }
+            }
+
+            /// Whether it belongs to an experiment.
+            pub fn scope(self) -> Scope {
+                match self { $(Self::$kind => Scope::$scope),* }
+            }
+        }
+
+        /// A payload of any kind, in its newest version.
+        #[derive(Clone, Debug, PartialEq)]
+        #[expect(missing_docs, reason = "each variant is the struct of its name, documented there")]
+        pub enum Payload {
+            $($kind($kind),)*
+        }
+
+        $(impl From<$kind> for Payload {
+            fn from(payload: $kind) -> Self {
+                Self::$kind(payload)
+            }
+        })*
+
+        impl Payload {
+            /// Its kind.
+            pub fn kind(&self) -> Kind {
+                match self { $(Self::$kind(_) => Kind::$kind),* }
+            }
+
+            /// Digest of the natural key, or `None` for kinds that may repeat.
+            pub fn natural_key(&self, experiment: Option<&ExperimentId>) -> Option<Digest> {
+                #[allow(unused_variables, reason = "kinds whose key is the experiment alone read no field")]
+                match self {
+                    $(Self::$kind(payload) => natural_key!($kind, payload, experiment, $rule $([$($field),*])?),)*
+                }
+            }
+        }
+
+        impl Serialize for Payload {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $(Self::$kind(payload) => payload.serialize(serializer)),* }
+            }
+        }
+
+        /// Decodes the data of `(kind, v)`, upcast to the newest version, with its canonical bytes as they
+        /// stand in the body.
+        ///
+        /// # Errors
+        /// [`PayloadError`].
+        pub fn decode(kind: &str, v: u32, data: &str) -> Result<(Payload, Vec<u8>), PayloadError> {
+            match (kind, v) {
+                $(($text, $v) => typed::<$kind>($text, data).map(|(payload, bytes)| (payload.into(), bytes)),)*
+                $(($old_text, $old_v) => {
+                    typed::<$old>($old_text, data).map(|(payload, bytes)| ($new::from(payload).into(), bytes))
+                })*
+                _ => Err(PayloadError::Kind { kind: kind.to_owned(), v }),
+            }
+        }
+
+        /// JSON Schema of every kind and version, for `schema/event/`.
+        #[cfg(test)]
+        pub(crate) fn schemas() -> Vec<(&'static str, u32, schemars::Schema)> {
+            vec![
+                $(($text, $v, schemars::schema_for!($kind)),)*
+                $(($old_text, $old_v, schemars::schema_for!($old)),)*
+            ]
+        }
+    };
+}
+
+registry! {
+    kinds {
+        // variant           kind                  v   signed by                  belongs to      natural key
+        LedgerCreated        "ledger.created"       1  by Signers::Genesis,         Anywhere,      unique [];
+        KeyAdded             "key.added"            2  by Signers::Role(Owner),     Anywhere,      unique [key_id];
+        KeyRetired           "key.retired"          1  by Signers::Role(Owner),     Anywhere,      unique [key_id];
+        KeyCompromised       "key.compromised"      1  by Signers::Role(Owner),     Anywhere,      unique [key_id, since_seq];
+        PolicyAdopted        "policy.adopted"       1  by Signers::Role(Owner),     Anywhere,      repeatable;
+        LogKeyRotated        "log_key.rotated"      1  by Signers::Role(Owner),     Anywhere,      unique [vkey];
+        RetentionSet         "retention.set"        1  by Signers::Role(Owner),     Anywhere,      repeatable;
+        SubjectErased        "subject.erased"       1  by Signers::Role(Custodian), Anywhere,      unique [subject];
+        BudgetOpened         "budget.opened"        1  by Signers::Role(Registrar), Anywhere,      unique [account];
+        BudgetCharged        "budget.charged"       1  by Signers::Spenders,        Anywhere,      repeatable;
+        ExperimentRegistered "experiment.registered" 1 by Signers::Role(Registrar), NewExperiment, unique [];
+        ExperimentClosed     "experiment.closed"    1  by Signers::Role(Registrar), Experiment,    unique [];
+        ScoreRecorded        "score.recorded"       1  by Signers::Role(Scorer),    Experiment,    unique [judge, policy, item, draw];
+        LabelRecorded        "label.recorded"       1  by Signers::Role(Labeler),   Experiment,    unique [design, policy, item, draw, rater];
+        LabelSealed          "label.sealed"         1  by Signers::Role(Custodian), Experiment,    unique [design, row];
+        SealAccepted         "seal.accepted"        1  by Signers::Role(Custodian), Experiment,    unique [design, row];
+        LabelRevealed        "label.revealed"       1  by Signers::Role(Custodian), Experiment,    unique [design, row];
+        DataRead             "data.read"            1  by Signers::Role(Custodian), Anywhere,      repeatable;
+        ReviewRecorded       "review.recorded"      1  by Signers::Role(Auditor),   Anywhere,      repeatable;
+        AuditAttested        "audit.attested"       1  by Signers::Role(Auditor),   Anywhere,      repeatable;
+        NoteRecorded         "note.recorded"        1  by Signers::Any,             Anywhere,      repeatable;
+        // The next kind goes here.
+    }
+    retired {
+        // Only in ledgers of format 1.
+        KeyAddedV1           "key.added"            1  => KeyAdded;
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = PayloadError;
+    fn from_str(text: &str) -> Result<Self, PayloadError> {
+        let found = Self::ALL.iter().copied().find(|kind| kind.as_str() == text);
+        found.ok_or_else(|| PayloadError::Kind {
+            kind: text.to_owned(),
+            v: 0,
+        })
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_noun_dot_past_participle_and_listed_once() {
+        let texts: std::collections::BTreeSet<_> =
+            Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert_eq!(texts.len(), Kind::ALL.len());
+        for kind in Kind::ALL {
+            let (noun, verb) = kind.as_str().split_once('.').unwrap();
+            assert!(
+                !noun.is_empty() && (verb.ends_with("ed") || verb == "set" || verb == "read"),
+                "{kind}"
+            );
+            assert_eq!(kind.as_str().parse(), Ok(*kind));
+        }
+    }
+}
