@@ -1,0 +1,502 @@
+//! Opening, creating, migrating and checking the file; transactions; online backup.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::OpenFlags;
+use rusqlite::Transaction;
+use rusqlite::TransactionBehavior;
+use rusqlite::config::DbConfig;
+
+use crate::store::StoreError;
+
+/// `PRAGMA application_id` of a ledger file: "Clvr".
+const APPLICATION_ID: i64 = 0x436c_7672;
+
+/// Migrations in order; `user_version` counts those applied. A test pins each file's digest.
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_create_ledger.sql"),
+    // The next migration goes here.
+];
+
+/// How a commit is synced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Every commit reaches the disk before it is acknowledged.
+    #[default]
+    Full,
+    /// A power loss may undo the newest commits; no pin is written.
+    Relaxed,
+}
+
+/// How to make a new file.
+#[derive(Clone, Copy, Debug)]
+pub struct CreateOptions {
+    /// SQLite page size in bytes: a power of two from 512 to 65,536.
+    pub page_size: u32,
+}
+
+impl Default for CreateOptions {
+    fn default() -> Self {
+        Self { page_size: 4096 }
+    }
+}
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenOptions {
+    /// How long to wait for other processes.
+    pub busy_timeout: Duration,
+    /// How commits are synced.
+    pub durability: Durability,
+    /// Refuse to write.
+    pub read_only: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            busy_timeout: Duration::from_secs(60),
+            durability: Durability::Full,
+            read_only: false,
+        }
+    }
+}
+
+/// An open ledger file.
+#[derive(Debug)]
+pub struct Store {
+    conn: Connection,
+    path: PathBuf,
+    options: OpenOptions,
+}
+
+/// Reads; of one state throughout when it belongs to a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    pub(super) conn: &'a Connection,
+}
+
+/// The one write transaction (`BEGIN IMMEDIATE`); rolled back unless committed.
+#[derive(Debug)]
+pub struct WriteTxn<'a> {
+    pub(super) txn: Transaction<'a>,
+}
+
+impl WriteTxn<'_> {
+    /// Reads inside the transaction.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { conn: &self.txn }
+    }
+
+    /// Makes everything since the beginning durable at once.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing was written.
+    pub fn commit(self) -> Result<(), StoreError> {
+        Ok(self.txn.commit()?)
+    }
+}
+
+/// A read transaction: one state of the file until dropped.
+#[derive(Debug)]
+pub struct ReadTxn<'a> {
+    txn: Transaction<'a>,
+}
+
+impl ReadTxn<'_> {
+    /// Reads inside the transaction.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { conn: &self.txn }
+    }
+}
+
+impl Deref for ReadTxn<'_> {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        &self.txn
+    }
+}
+
+impl Store {
+    /// Makes a new ledger file with an empty log.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when something stands there.
+    pub fn create(
+        path: &Path,
+        create: CreateOptions,
+        options: OpenOptions,
+    ) -> Result<Self, StoreError> {
+        if path
+            .try_exists()
+            .map_err(|error| StoreError::Io(error.to_string()))?
+        {
+            return Err(StoreError::Exists(path.to_owned()));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags)?;
+        conn.pragma_update(None, "page_size", create.page_size)?;
+        conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+        configure(&conn, options)?;
+        let mut store = Self {
+            conn,
+            path: path.to_owned(),
+            options,
+        };
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// Opens an existing ledger file and brings its schema up to date.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::NotALedger`], [`StoreError::Version`] and failures of the
+    /// file.
+    pub fn open(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
+        if !path
+            .try_exists()
+            .map_err(|error| StoreError::Io(error.to_string()))?
+        {
+            return Err(StoreError::NotFound(path.to_owned()));
+        }
+        let conn = connect(path, options)?;
+        let mut store = Self {
+            conn,
+            path: path.to_owned(),
+            options,
+        };
+        store.check_identity()?;
+        configure(&store.conn, options)?;
+        if !options.read_only {
+            store.migrate()?;
+        }
+        Ok(store)
+    }
+
+    /// A second connection to the same file, for another thread; it never writes.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn another(&self) -> Result<Self, StoreError> {
+        let store = Self::open(
+            &self.path,
+            OpenOptions {
+                read_only: true,
+                ..self.options
+            },
+        )?;
+        store.conn.pragma_update(None, "cache_size", -8_192)?;
+        Ok(store)
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How commits are synced.
+    pub fn durability(&self) -> Durability {
+        self.options.durability
+    }
+
+    /// Reads, each statement of the newest state.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { conn: &self.conn }
+    }
+
+    /// Begins to read one state of the file.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn read(&self) -> Result<ReadTxn<'_>, StoreError> {
+        Ok(ReadTxn {
+            txn: Transaction::new_unchecked(&self.conn, TransactionBehavior::Deferred)?,
+        })
+    }
+
+    /// Takes the write lock, waiting up to the busy timeout.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`], [`StoreError::ReadOnly`] and failures of the file.
+    pub fn begin(&self) -> Result<WriteTxn<'_>, StoreError> {
+        if self.options.read_only {
+            return Err(StoreError::ReadOnly);
+        }
+        Ok(WriteTxn {
+            txn: Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate)?,
+        })
+    }
+
+    /// Refuses files that are no ledger.
+    fn check_identity(&self) -> Result<(), StoreError> {
+        let found = match self.pragma("application_id") {
+            Ok(APPLICATION_ID) => return self.check_version(),
+            Ok(0) => "a database of no application".to_owned(),
+            Ok(other) => format!("a database of application {other:#x}"),
+            Err(StoreError::Corrupt(_)) => "not a SQLite database".to_owned(),
+            Err(other) => return Err(other),
+        };
+        Err(StoreError::NotALedger {
+            path: self.path.clone(),
+            found,
+        })
+    }
+
+    fn check_version(&self) -> Result<(), StoreError> {
+        let (found, known) = (self.pragma("user_version")?, migrations_known());
+        if found > known {
+            return Err(StoreError::Version { found, known });
+        }
+        if self.options.read_only && found < known {
+            return Err(StoreError::Version { found, known });
+        }
+        Ok(())
+    }
+
+    fn pragma(&self, name: &str) -> Result<i64, StoreError> {
+        Ok(self.conn.pragma_query_value(None, name, |row| row.get(0))?)
+    }
+
+    /// Applies the migrations that are missing, each in a transaction of its own.
+    fn migrate(&mut self) -> Result<(), StoreError> {
+        for (version, sql) in (1..).zip(MIGRATIONS) {
+            if self.pragma("user_version")? >= version {
+                continue;
+            }
+            let txn = self.begin()?;
+            let found: i64 = txn
+                .txn
+                .pragma_query_value(None, "user_version", |row| row.get(0))?;
+            if found < version {
+                txn.txn.execute_batch(sql)?;
+                txn.txn.pragma_update(None, "user_version", version)?;
+            }
+            txn.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Writes a copy of one state of the file to `target`, which must not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn backup(
+        &self,
+        target: &Path,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<(), StoreError> {
+        if target
+            .try_exists()
+            .map_err(|error| StoreError::Io(error.to_string()))?
+        {
+            return Err(StoreError::Exists(target.to_owned()));
+        }
+        let mut to = Connection::open(target)?;
+        let backup = rusqlite::backup::Backup::new(&self.conn, &mut to)?;
+        loop {
+            let step = backup.step(4096)?;
+            let state = backup.progress();
+            let pages = |count: i32| u64::try_from(count).unwrap_or(0);
+            progress(
+                pages(state.pagecount - state.remaining),
+                pages(state.pagecount),
+            );
+            match step {
+                rusqlite::backup::StepResult::Done => break,
+                rusqlite::backup::StepResult::More => {}
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+        drop(backup);
+        to.pragma_update(None, "journal_mode", "WAL")?;
+        to.close().map_err(|(_, error)| error)?;
+        Ok(())
+    }
+
+    /// What SQLite's own checks and the schema say: empty when all is well. Each finding is (what, expected,
+    /// found).
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read at all.
+    pub fn integrity(&self) -> Result<Vec<(&'static str, String, String)>, StoreError> {
+        let mut findings = Vec::new();
+        let mut check = self.conn.prepare("PRAGMA integrity_check(100)")?;
+        let lines = check.query_map([], |row| row.get::<_, String>(0));
+        let lines: Result<Vec<_>, _> = lines.and_then(Iterator::collect);
+        match lines {
+            Ok(lines) if lines == ["ok"] => {}
+            Ok(lines) => {
+                findings.extend(
+                    lines
+                        .into_iter()
+                        .map(|line| ("sqlite", "integrity_check: ok".to_owned(), line)),
+                );
+            }
+            Err(error) => findings.push((
+                "sqlite",
+                "integrity_check: ok".to_owned(),
+                error.to_string(),
+            )),
+        }
+        self.compare_schema(&mut findings)?;
+        Ok(findings)
+    }
+
+    /// Compares schema and header values with those that the migrations make in an empty database.
+    fn compare_schema(
+        &self,
+        findings: &mut Vec<(&'static str, String, String)>,
+    ) -> Result<(), StoreError> {
+        let fresh = Connection::open_in_memory()?;
+        fresh.pragma_update(None, "application_id", APPLICATION_ID)?;
+        for (version, sql) in (1..).zip(MIGRATIONS) {
+            fresh.execute_batch(sql)?;
+            fresh.pragma_update(None, "user_version", version)?;
+        }
+        let expected = schema_rows(&fresh)?;
+        match schema_rows(&self.conn) {
+            Err(error) => findings.push((
+                "schema_sql",
+                "a readable schema".to_owned(),
+                error.to_string(),
+            )),
+            Ok(found) => {
+                for (want, have) in expected.iter().zip(&found) {
+                    if want != have {
+                        findings.push(("schema_sql", want.clone(), have.clone()));
+                    }
+                }
+                if expected.len() != found.len() {
+                    let count = |rows: &[String]| format!("{} schema objects", rows.len());
+                    findings.push(("schema_sql", count(&expected), count(&found)));
+                }
+            }
+        }
+        for name in ["user_version", "application_id", "auto_vacuum", "encoding"] {
+            let value = |conn: &Connection| {
+                conn.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+            };
+            let (want, have) = (value(&fresh)?, value(&self.conn)?);
+            if want != have {
+                findings.push((
+                    "schema_sql",
+                    format!("{name} {want:?}"),
+                    format!("{name} {have:?}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn migrations_known() -> i64 {
+    i64::try_from(MIGRATIONS.len()).expect("BUG: few migrations")
+}
+
+fn schema_rows(conn: &Connection) -> Result<Vec<String>, StoreError> {
+    let mut statement = conn.prepare(
+        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY rowid",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let part = |at| row.get::<_, String>(at);
+        Ok(format!(
+            "{} {} {} {}",
+            part(0)?,
+            part(1)?,
+            part(2)?,
+            part(3)?
+        ))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn connect(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> {
+    let access = if options.read_only {
+        OpenFlags::SQLITE_OPEN_READ_ONLY
+    } else {
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+    };
+    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    if !options.read_only {
+        return Ok(conn);
+    }
+    // A WAL database in a folder that cannot be written needs shared memory it cannot make; with no WAL
+    // beside it, it is complete and can be read as an immutable file.
+    let probe: Result<i64, _> =
+        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
+    match probe {
+        Err(rusqlite::Error::SqliteFailure(failure, _))
+            if failure.code == rusqlite::ErrorCode::CannotOpen => {}
+        _ => return Ok(conn),
+    }
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    if Path::new(&wal).try_exists().unwrap_or(true) {
+        return Ok(conn);
+    }
+    let uri = format!("file:{}?immutable=1", percent_encode(path));
+    Ok(Connection::open_with_flags(
+        uri,
+        access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI,
+    )?)
+}
+
+fn percent_encode(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    let encode = |byte: &u8| {
+        if plain(*byte) {
+            char::from(*byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
+    path.as_os_str().as_bytes().iter().map(encode).collect()
+}
+
+fn configure(conn: &Connection, options: OpenOptions) -> Result<(), StoreError> {
+    conn.busy_timeout(options.busy_timeout)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    conn.set_prepared_statement_cache_capacity(64);
+    if !options.read_only {
+        conn.pragma_update(None, "journal_mode", "WAL")?;
+        conn.pragma_update(None, "wal_autocheckpoint", 4096)?;
+        conn.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    }
+    let synchronous = match options.durability {
+        Durability::Full => "FULL",
+        Durability::Relaxed => "NORMAL",
+    };
+    conn.pragma_update(None, "synchronous", synchronous)?;
+    conn.pragma_update(None, "recursive_triggers", true)?;
+    conn.pragma_update(None, "cell_size_check", true)?;
+    conn.pragma_update(None, "temp_store", "MEMORY")?;
+    conn.pragma_update(None, "cache_size", -32_768)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::digest::Digest;
+
+    #[test]
+    fn released_migrations_never_change() {
+        let pinned = ["824494b1b65b7dd5f76048551d07b3d1ca5b29851eb508ecb46de849795c70dd"];
+        assert_eq!(pinned.len(), MIGRATIONS.len());
+        for (sql, pin) in MIGRATIONS.iter().zip(pinned) {
+            assert_eq!(
+                Digest::sha256(sql.as_bytes()).to_hex(),
+                pin,
+                "add a new migration instead of editing one"
+            );
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Entries: append in order, read by position or as a stream.
+
+use rusqlite::OptionalExtension as _;
+use rusqlite::Row;
+use rusqlite::params;
+
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ground::time::Timestamp;
+use crate::store::Reader;
+use crate::store::StoreError;
+use crate::store::WriteTxn;
+
+const INSERT: &str = "INSERT INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const SELECT_RANGE: &str = "SELECT e.seq, a.key_id, e.author_seq, e.recorded_at, e.body, e.signature \
+     FROM entries e LEFT JOIN authors a ON a.id = e.author WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq";
+const SELECT_AUTHOR_SEQ: &str = "SELECT seq FROM entries WHERE author = ?1 AND author_seq = ?2";
+const COUNT: &str = "SELECT coalesce(max(seq) + 1, 0) FROM entries";
+const AUTHORS: &str = "SELECT id, key_id FROM authors ORDER BY id";
+const AUTHOR_ID: &str = "SELECT id FROM authors WHERE key_id = ?1";
+const INSERT_AUTHOR: &str =
+    "INSERT INTO authors (id, key_id) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM authors), ?1)";
+
+/// An entry to be appended.
+#[derive(Clone, Copy, Debug)]
+pub struct NewEntry<'a> {
+    /// Position: the next one.
+    pub seq: u64,
+    /// The signing key.
+    pub author: KeyId,
+    /// The author's counter.
+    pub author_seq: u64,
+    /// When the ledger took it in.
+    pub recorded_at: Timestamp,
+    /// The signed bytes.
+    pub body: &'a [u8],
+    /// The signature.
+    pub signature: &'a [u8; 64],
+}
+
+/// An entry as it stands in the file, with nothing about it believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    /// Position.
+    pub seq: u64,
+    /// The envelope's key.
+    pub author: KeyId,
+    /// The column that repeats the body's counter.
+    pub author_seq: u64,
+    /// When the ledger took it in.
+    pub recorded_at: Timestamp,
+    /// The signed bytes.
+    pub body: Vec<u8>,
+    /// The signature.
+    pub signature: [u8; 64],
+}
+
+pub(super) fn sql_int(value: u64) -> i64 {
+    i64::try_from(value).expect("BUG: positions stay below 2^53")
+}
+
+pub(super) fn count(value: i64, what: &'static str) -> Result<u64, StoreError> {
+    u64::try_from(value).map_err(|_| StoreError::Damaged(format!("{what} is {value}")))
+}
+
+pub(super) fn digest(bytes: &[u8], what: &'static str) -> Result<Digest, StoreError> {
+    let found = bytes.len();
+    bytes
+        .try_into()
+        .map(Digest)
+        .map_err(|_| StoreError::Damaged(format!("{what} has {found} bytes, not 32")))
+}
+
+fn stored(row: &Row<'_>) -> Result<StoredEntry, StoreError> {
+    let seq = count(row.get(0)?, "entries.seq")?;
+    let author = row.get_ref(1)?;
+    let author = author
+        .as_blob()
+        .map_err(|_| StoreError::Damaged(format!("entry {seq} names no known author")))?;
+    let micros: i64 = row.get(3)?;
+    let recorded_at = Timestamp::from_micros(micros);
+    let signature = row
+        .get_ref(5)?
+        .as_blob()
+        .map_err(|error| StoreError::Damaged(error.to_string()))?;
+    Ok(StoredEntry {
+        seq,
+        author: KeyId(digest(author, "authors.key_id")?),
+        author_seq: count(row.get(2)?, "entries.author_seq")?,
+        recorded_at: recorded_at
+            .ok_or_else(|| StoreError::Damaged(format!("entry {seq} has recorded_at {micros}")))?,
+        body: row.get(4)?,
+        signature: signature.try_into().map_err(|_| {
+            StoreError::Damaged(format!(
+                "entry {seq} has a signature of {} bytes",
+                signature.len()
+            ))
+        })?,
+    })
+}
+
+impl<'a> Reader<'a> {
+    /// Entries in the log.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn entry_count(self) -> Result<u64, StoreError> {
+        count(
+            self.conn
+                .prepare_cached(COUNT)?
+                .query_row([], |row| row.get(0))?,
+            "max(seq)",
+        )
+    }
+
+    /// One entry.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn entry(self, seq: u64) -> Result<Option<StoredEntry>, StoreError> {
+        let mut found = None;
+        self.entries(seq, seq + 1, |entry| {
+            found = Some(entry);
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(found)
+    }
+
+    /// Streams entries `from..to` in order to `take`; a gap simply does not come.
+    ///
+    /// # Errors
+    /// [`StoreError`], or what `take` returns.
+    pub fn entries<E: From<StoreError>>(
+        self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(StoredEntry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.try_entries(from, to, |entry| take(entry?))
+    }
+
+    /// As [`Reader::entries`], but hands over what cannot be read instead of stopping at it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when SQLite cannot go on, or what `take` returns.
+    pub fn try_entries<E: From<StoreError>>(
+        self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(Result<StoredEntry, StoreError>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut statement = self
+            .conn
+            .prepare_cached(SELECT_RANGE)
+            .map_err(StoreError::from)?;
+        let mut rows = statement
+            .query([sql_int(from), sql_int(to)])
+            .map_err(StoreError::from)?;
+        while let Some(row) = rows.next().map_err(StoreError::from)? {
+            take(stored(row))?;
+        }
+        Ok(())
+    }
+
+    /// The position of an author's numbered event.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn seq_of(self, author: KeyId, author_seq: u64) -> Result<Option<u64>, StoreError> {
+        let Some(id) = self.author_id(author)? else {
+            return Ok(None);
+        };
+        let mut statement = self.conn.prepare_cached(SELECT_AUTHOR_SEQ)?;
+        let seq = statement
+            .query_row([id, sql_int(author_seq)], |row| row.get(0))
+            .optional()?;
+        seq.map(|seq| count(seq, "entries.seq")).transpose()
+    }
+
+    /// Every key in the `authors` table, in order of its number (from 1).
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn authors(self) -> Result<Vec<KeyId>, StoreError> {
+        let mut statement = self.conn.prepare_cached(AUTHORS)?;
+        let mut rows = statement.query([])?;
+        let mut keys = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id: i64 = row.get(0)?;
+            if usize::try_from(id) != Ok(keys.len() + 1) {
+                return Err(StoreError::Damaged(format!(
+                    "authors.id {id} at place {}",
+                    keys.len() + 1
+                )));
+            }
+            let bytes: Vec<u8> = row.get(1)?;
+            keys.push(KeyId(digest(&bytes, "authors.key_id")?));
+        }
+        Ok(keys)
+    }
+
+    fn author_id(self, author: KeyId) -> Result<Option<i64>, StoreError> {
+        let mut statement = self.conn.prepare_cached(AUTHOR_ID)?;
+        Ok(statement
+            .query_row([&author.0.0[..]], |row| row.get(0))
+            .optional()?)
+    }
+}
+
+impl WriteTxn<'_> {
+    /// Appends entries at the end.
+    ///
+    /// # Errors
+    /// [`StoreError`]; the file's own triggers refuse whatever is not next.
+    pub fn append_entries<'e>(
+        &self,
+        entries: impl IntoIterator<Item = NewEntry<'e>>,
+    ) -> Result<(), StoreError> {
+        let mut insert = self.txn.prepare_cached(INSERT)?;
+        let mut last: Option<(KeyId, i64)> = None;
+        for entry in entries {
+            let author = match last {
+                Some((key, id)) if key == entry.author => id,
+                _ => self.author_number(entry.author)?,
+            };
+            last = Some((entry.author, author));
+            insert.execute(params![
+                sql_int(entry.seq),
+                author,
+                sql_int(entry.author_seq),
+                entry.recorded_at.micros(),
+                entry.body,
+                &entry.signature[..],
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn author_number(&self, author: KeyId) -> Result<i64, StoreError> {
+        if let Some(id) = self.reader().author_id(author)? {
+            return Ok(id);
+        }
+        self.txn
+            .prepare_cached(INSERT_AUTHOR)?
+            .execute([&author.0.0[..]])?;
+        Ok(self.txn.last_insert_rowid())
+    }
+}

@@ -1,0 +1,107 @@
+//! The digest index: which entry first gave an event id, a natural key, a seal or a charge.
+//!
+//! It is filled in sorted batches by a cursor and may lag behind the log; what lies past the cursor is
+//! the caller's to remember.
+
+use rusqlite::OptionalExtension as _;
+use rusqlite::params;
+
+use crate::ground::digest::Digest;
+use crate::store::Reader;
+use crate::store::StoreError;
+use crate::store::WriteTxn;
+use crate::store::entries::count;
+use crate::store::entries::digest;
+use crate::store::entries::sql_int;
+
+const LOOKUP: &str = "SELECT seq FROM digest_index WHERE digest = ?1";
+const PAGE: &str =
+    "SELECT digest, seq FROM digest_index WHERE digest > ?1 ORDER BY digest LIMIT ?2";
+const INSERT: &str = "INSERT OR IGNORE INTO digest_index (digest, seq) VALUES (?1, ?2)";
+const CURSOR: &str = "SELECT through FROM cursors WHERE name = 'digest_index'";
+const SET_CURSOR: &str = "INSERT INTO cursors (name, through) VALUES ('digest_index', ?1) \
+     ON CONFLICT (name) DO UPDATE SET through = excluded.through";
+
+impl Reader<'_> {
+    /// Entries whose digests the index holds.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn index_through(self) -> Result<u64, StoreError> {
+        let found = self
+            .conn
+            .prepare_cached(CURSOR)?
+            .query_row([], |row| row.get(0))
+            .optional()?;
+        found.map_or(Ok(0), |through| count(through, "cursors.through"))
+    }
+
+    /// The entry that first gave each digest, in the order asked. Ask in sorted order: neighbours share
+    /// pages.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn find_digests<'d>(
+        self,
+        digests: impl IntoIterator<Item = &'d Digest>,
+    ) -> Result<Vec<Option<u64>>, StoreError> {
+        let mut statement = self.conn.prepare_cached(LOOKUP)?;
+        let find = |digest: &Digest| -> Result<Option<u64>, StoreError> {
+            let mut rows = statement.query([&digest.0[..]])?;
+            match rows.next()? {
+                Some(row) => Ok(Some(count(row.get(0)?, "digest_index.seq")?)),
+                None => Ok(None),
+            }
+        };
+        digests.into_iter().map(find).collect()
+    }
+
+    /// Up to `limit` rows of the index past `after`, in digest order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn index_page(
+        self,
+        after: Option<Digest>,
+        limit: usize,
+    ) -> Result<Vec<(Digest, u64)>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut statement = self.conn.prepare_cached(PAGE)?;
+        let after: &[u8] = after.as_ref().map_or(&[], |digest| &digest.0);
+        let mut rows = statement.query(params![after, limit])?;
+        let mut page = Vec::new();
+        while let Some(row) = rows.next()? {
+            let bytes = row
+                .get_ref(0)?
+                .as_blob()
+                .map_err(|error| StoreError::Damaged(error.to_string()))?;
+            page.push((
+                digest(bytes, "digest_index.digest")?,
+                count(row.get(1)?, "digest_index.seq")?,
+            ));
+        }
+        Ok(page)
+    }
+}
+
+impl WriteTxn<'_> {
+    /// Adds digests, sorted by the caller, and moves the cursor. A digest that is there keeps its first
+    /// entry.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn index_digests<'d>(
+        &self,
+        digests: impl IntoIterator<Item = (&'d Digest, u64)>,
+        through: u64,
+    ) -> Result<(), StoreError> {
+        let mut insert = self.txn.prepare_cached(INSERT)?;
+        for (digest, seq) in digests {
+            insert.execute(params![&digest.0[..], sql_int(seq)])?;
+        }
+        self.txn
+            .prepare_cached(SET_CURSOR)?
+            .execute([sql_int(through)])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! Fold snapshots: caches of state, bound to rulebook version, size and root.
+
+use rusqlite::OptionalExtension as _;
+use rusqlite::params;
+
+use crate::ground::digest::Digest;
+use crate::store::Reader;
+use crate::store::StoreError;
+use crate::store::WriteTxn;
+use crate::store::entries::count;
+use crate::store::entries::digest;
+use crate::store::entries::sql_int;
+
+const SELECT: &str = "SELECT rulebook, size, root, state FROM snapshots WHERE fold = ?1";
+const NAMES: &str = "SELECT fold FROM snapshots ORDER BY fold";
+const UPSERT: &str = "INSERT INTO snapshots (fold, rulebook, size, root, state) VALUES (?1, ?2, ?3, ?4, ?5) \
+     ON CONFLICT (fold) DO UPDATE SET rulebook = excluded.rulebook, size = excluded.size, root = excluded.root, \
+     state = excluded.state";
+
+/// A stored fold state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSnapshot {
+    /// Version of the rulebook that folded it.
+    pub rulebook: u32,
+    /// Entries folded.
+    pub size: u64,
+    /// Root of the tree of that size.
+    pub root: Digest,
+    /// Canonical JSON of the state.
+    pub state: Vec<u8>,
+}
+
+impl Reader<'_> {
+    /// The snapshot of a fold.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn snapshot(self, fold: &str) -> Result<Option<StoredSnapshot>, StoreError> {
+        let mut statement = self.conn.prepare_cached(SELECT)?;
+        let row = statement.query_row([fold], |row| {
+            Ok((
+                row.get(0)?,
+                row.get::<_, i64>(1)?,
+                row.get::<_, Vec<u8>>(2)?,
+                row.get(3)?,
+            ))
+        });
+        let Some((rulebook, size, root, state)) = row.optional()? else {
+            return Ok(None);
+        };
+        let root = digest(&root, "snapshots.root")?;
+        Ok(Some(StoredSnapshot {
+            rulebook,
+            size: count(size, "snapshots.size")?,
+            root,
+            state,
+        }))
+    }
+
+    /// Names of all stored snapshots.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn snapshot_names(self) -> Result<Vec<String>, StoreError> {
+        let mut statement = self.conn.prepare_cached(NAMES)?;
+        let names = statement
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        Ok(names)
+    }
+}
+
+impl WriteTxn<'_> {
+    /// Replaces the snapshot of a fold.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_snapshot(&self, fold: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
+        self.txn.prepare_cached(UPSERT)?.execute(params![
+            fold,
+            snapshot.rulebook,
+            sql_int(snapshot.size),
+            &snapshot.root.0[..],
+            snapshot.state
+        ])?;
+        Ok(())
+    }
+}

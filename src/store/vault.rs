@@ -1,0 +1,150 @@
+//! The vault: subject keys and the ledger's pepper, in a database of their own.
+//!
+//! `journal_mode=DELETE` and `secure_delete=ON`: a destroyed key stays in no WAL, no free page and no
+//! backup of the ledger.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use rusqlite::OptionalExtension as _;
+use rusqlite::params;
+
+use crate::ground::digest::Digest;
+use crate::store::StoreError;
+
+const SCHEMA: &str = include_str!("../../migrations/vault_0001_create_vault.sql");
+const SUBJECT: &str = "SELECT secret FROM subjects WHERE subject = ?1";
+const SUBJECTS: &str = "SELECT count(*) FROM subjects";
+const INSERT_SUBJECT: &str = "INSERT INTO subjects (subject, secret) VALUES (?1, ?2)";
+const DELETE_SUBJECT: &str = "DELETE FROM subjects WHERE subject = ?1";
+const PEPPER: &str = "SELECT secret FROM pepper WHERE id = 1";
+const INSERT_PEPPER: &str = "INSERT INTO pepper (id, secret) VALUES (1, ?1)";
+/// `PRAGMA application_id` of a vault: "Clvv".
+const APPLICATION_ID: i64 = 0x436c_7676;
+
+/// An open vault.
+#[derive(Debug)]
+pub struct Vault {
+    conn: Connection,
+}
+
+fn secret(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
+    bytes
+        .try_into()
+        .map_err(|_| StoreError::Damaged("a vault secret is not 32 bytes".to_owned()))
+}
+
+impl Vault {
+    /// Opens the vault, making it when it is not there. The file must lie in a folder only its owner can
+    /// read.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn open(path: &Path, pepper: &[u8; 32]) -> Result<Self, StoreError> {
+        let conn = Connection::open(path)?;
+        conn.busy_timeout(std::time::Duration::from_secs(60))?;
+        conn.pragma_update(None, "secure_delete", true)?;
+        conn.pragma_update(None, "journal_mode", "DELETE")?;
+        conn.pragma_update(None, "synchronous", "FULL")?;
+        let found: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        match found {
+            APPLICATION_ID => {}
+            0 => {
+                conn.execute_batch(&format!(
+                    "BEGIN IMMEDIATE; {SCHEMA}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"
+                ))?;
+                conn.execute(INSERT_PEPPER, params![&pepper[..]])?;
+            }
+            other => {
+                let found = format!("a database of application {other:#x}");
+                return Err(StoreError::NotALedger {
+                    path: path.to_owned(),
+                    found,
+                });
+            }
+        }
+        Ok(Self { conn })
+    }
+
+    /// A subject's key, `None` when unknown or erased.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn subject_key(&self, subject: &Digest) -> Result<Option<[u8; 32]>, StoreError> {
+        let found: Option<Vec<u8>> = self
+            .conn
+            .query_row(SUBJECT, [&subject.0[..]], |row| row.get(0))
+            .optional()?;
+        found.map(|bytes| secret(&bytes)).transpose()
+    }
+
+    /// Subjects whose keys are held.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn subject_count(&self) -> Result<u64, StoreError> {
+        super::entries::count(
+            self.conn.query_row(SUBJECTS, [], |row| row.get(0))?,
+            "count of subjects",
+        )
+    }
+
+    /// Keeps a new subject's key.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn add_subject(&self, subject: &Digest, key: &[u8; 32]) -> Result<(), StoreError> {
+        self.conn
+            .execute(INSERT_SUBJECT, params![&subject.0[..], &key[..]])?;
+        Ok(())
+    }
+
+    /// Destroys a subject's key. Returns whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn destroy_subject(&self, subject: &Digest) -> Result<bool, StoreError> {
+        Ok(self.conn.execute(DELETE_SUBJECT, params![&subject.0[..]])? > 0)
+    }
+
+    /// The pepper of identifiers that belong to no subject.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn pepper(&self) -> Result<[u8; 32], StoreError> {
+        let bytes: Vec<u8> = self.conn.query_row(PEPPER, [], |row| row.get(0))?;
+        secret(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destroyed_key_is_in_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vault.db");
+        let vault = Vault::open(&path, &[9; 32]).unwrap();
+        let key: [u8; 32] = Digest::sha256(b"subject key").0;
+        let subject = Digest::sha256(b"subject");
+        vault.add_subject(&subject, &key).unwrap();
+        let holds = || {
+            let files = std::fs::read_dir(folder.path()).unwrap();
+            files.into_iter().any(|file| {
+                let bytes = std::fs::read(file.unwrap().path()).unwrap();
+                bytes.windows(32).any(|window| window == key)
+            })
+        };
+        assert!(holds());
+        assert!(vault.destroy_subject(&subject).unwrap());
+        assert!(!holds());
+        assert!(!vault.destroy_subject(&subject).unwrap());
+        assert_eq!(vault.pepper().unwrap(), [9; 32]);
+        drop(vault);
+        assert_eq!(
+            Vault::open(&path, &[1; 32]).unwrap().pepper().unwrap(),
+            [9; 32]
+        );
+    }
+}
