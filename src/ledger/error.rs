@@ -1,0 +1,107 @@
+//! What can go wrong on this floor. A rule that says no is [`LedgerError::Refused`]; it left the ledger as
+//! it was.
+
+use crate::event::header::BodyError;
+use crate::ground::ambient::AmbientError;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
+use crate::ledger::fold::Breach;
+use crate::store::StoreError;
+
+/// A failed operation on a ledger. Nothing was half-written.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Clock, entropy or a file failed.
+    #[error(transparent)]
+    Ambient(#[from] AmbientError),
+    /// An event cannot be written as a body.
+    #[error("event {index}: {source}")]
+    Body {
+        /// Which event of the batch, from 0.
+        index: usize,
+        /// Why.
+        source: BodyError,
+    },
+    /// The clock stands too far behind the newest entry.
+    #[error("the clock says {now}, more than 300 s before the newest entry of {head}")]
+    ClockBehind {
+        /// The clock.
+        now: Timestamp,
+        /// `recorded_at` of the newest entry.
+        head: Timestamp,
+    },
+    /// The log and what is known of it from outside disagree.
+    #[error("{0}")]
+    Diverged(#[from] Divergence),
+    /// Bytes in the file are not what the ledger wrote.
+    #[error("the ledger file is damaged at seq {seq}: {found}")]
+    Integrity {
+        /// Where.
+        seq: u64,
+        /// What stands there.
+        found: String,
+    },
+    /// The log's signing key is missing or another's.
+    #[error("the log key {0}")]
+    LogKey(String),
+    /// A rule said no.
+    #[error("event {index} refused, {breach}")]
+    Refused {
+        /// Which event of the batch, from 0.
+        index: usize,
+        /// The rule, what it wanted and what it found.
+        breach: Breach,
+        /// The entry that stands in the way, when there is one.
+        in_the_way: Option<u64>,
+    },
+    /// The file failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How a log disagrees with a checkpoint that was kept outside of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Divergence {
+    /// Another root at a size both know: two histories under one name.
+    #[error("forked: at {size} entries the pinned root is {pinned}, this log has {found}")]
+    Forked {
+        /// The size.
+        size: u64,
+        /// The root outside.
+        pinned: Root64,
+        /// The root here.
+        found: Root64,
+    },
+    /// The pin was signed by a key that this log never had.
+    #[error(
+        "forged: the pinned checkpoint of {size} entries is not signed by a log key of this ledger"
+    )]
+    ForeignKey {
+        /// The pinned size.
+        size: u64,
+    },
+    /// The log is shorter than it once was.
+    #[error("rolled_back: {pinned} entries were seen before, this log has {found}")]
+    RolledBack {
+        /// Entries known outside.
+        pinned: u64,
+        /// Entries here.
+        found: u64,
+    },
+}
+
+/// A root shown in base64.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Root64(pub Digest);
+
+impl std::fmt::Display for Root64 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.to_base64())
+    }
+}
+
+impl std::fmt::Debug for Root64 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.to_base64())
+    }
+}

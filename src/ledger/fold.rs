@@ -1,0 +1,160 @@
+//! What the floors above give to the ledger: folds, row models, rules, and the value that lists them.
+
+use std::any::Any;
+use std::fmt;
+
+use crate::event::Event;
+use crate::event::Kind;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
+use crate::store::RowChange;
+
+/// An event that stands, or is about to stand, at a position of the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// Position.
+    pub seq: u64,
+    /// When the ledger took it in. Every rule about time reads this, never the author's `at`.
+    pub recorded_at: Timestamp,
+    /// The event.
+    pub event: &'a Event,
+}
+
+/// An event that was checked: strictly verified and judged by the rules, or read from a tree whose root this
+/// process matched with a signed checkpoint. Only the ledger makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifiedEvent<'a>(Candidate<'a>);
+
+impl<'a> VerifiedEvent<'a> {
+    pub(super) fn new(candidate: Candidate<'a>) -> Self {
+        Self(candidate)
+    }
+
+    /// Position.
+    pub fn seq(&self) -> u64 {
+        self.0.seq
+    }
+
+    /// When the ledger took it in.
+    pub fn recorded_at(&self) -> Timestamp {
+        self.0.recorded_at
+    }
+
+    /// The event.
+    pub fn event(&self) -> &'a Event {
+        self.0.event
+    }
+}
+
+/// A broken precondition: what the rule wanted and what stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// What would be accepted.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
+impl Breach {
+    /// A breach of `rule`.
+    pub fn new(rule: &'static str, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            rule,
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: expected {}, found {}",
+            self.rule, self.expected, self.found
+        )
+    }
+}
+
+/// What an event adds to, or demands of, the set of digests that entries before it gave. Exact over the
+/// whole history: at append by index look-up, in `verify` by an external sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// From this entry on, `digest` is known.
+    Gives {
+        /// The digest.
+        digest: Digest,
+        /// The rule that forbids a second giver, if any.
+        once: Option<&'static str>,
+    },
+    /// `digest` must have been given by an entry below `before`.
+    Needs {
+        /// The digest.
+        digest: Digest,
+        /// Exclusive bound on the giver's position.
+        before: u64,
+        /// The rule that demands it.
+        rule: &'static str,
+    },
+}
+
+/// Governance state, folded in memory from recorded facts. Total: it never fails and never computes.
+pub trait Fold: Any + Send + Sync {
+    /// Takes in an event of a kind in the entry's `reads`.
+    fn apply(&mut self, event: &VerifiedEvent<'_>);
+    /// Canonical bytes of the state.
+    fn snapshot(&self) -> Vec<u8>;
+    /// Replaces the state by a snapshot's. False when the bytes are not one.
+    fn restore(&mut self, bytes: &[u8]) -> bool;
+}
+
+/// A fold's line in a rulebook.
+#[derive(Clone, Copy)]
+pub struct FoldEntry {
+    /// Its name, under which snapshots are kept.
+    pub name: &'static str,
+    /// Kinds it takes in.
+    pub reads: &'static [Kind],
+    /// Its empty state.
+    pub make: fn() -> Box<dyn Fold>,
+}
+
+/// Turns events into rows of plain tables; pure.
+pub trait RowModel: Sync {
+    /// Kinds it reads.
+    fn reads(&self) -> &'static [Kind];
+    /// Appends the rows that `event` adds.
+    fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>);
+}
+
+/// A precondition as a pure function of (state before, event): it refuses an append and re-judges history.
+pub trait Rule: Sync {
+    /// Judges one event against the state before it; pushes what is broken.
+    fn judge(&self, state: &super::State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let _ = (state, event, breaches);
+    }
+    /// What the event gives to and needs from the digests of earlier entries.
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let _ = (event, facts);
+    }
+}
+
+/// Everything that judges and folds beyond the ledger's own custody.
+pub struct Rulebook {
+    /// Raised whenever a fold's state or a rule changes; snapshots of other versions are ignored.
+    pub version: u32,
+    /// Folds.
+    pub folds: &'static [FoldEntry],
+    /// Row models.
+    pub row_models: &'static [&'static dyn RowModel],
+    /// Rules, in the order of their judgement.
+    pub rules: &'static [&'static dyn Rule],
+}
+
+impl fmt::Debug for Rulebook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rulebook v{}", self.version)
+    }
+}

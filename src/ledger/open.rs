@@ -1,0 +1,620 @@
+//! Creating and opening a ledger: state from snapshots, tree from tiles, and the pin that must agree.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::event::Draft;
+use crate::event::Header;
+use crate::event::entry;
+use crate::event::header;
+use crate::event::id::Base64Bytes;
+use crate::event::id::HolderId;
+use crate::event::id::Vkey;
+use crate::event::payload::Roles;
+use crate::event::payload::custody::LedgerCreated;
+use crate::event::payload::custody::OwnerKey;
+use crate::event::payload::custody::Policy;
+use crate::event::payload::custody::Separation;
+use crate::ground::ambient::Ambient;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::merkle::Tiler;
+use crate::ground::note::Origin;
+use crate::ground::note::SignedCheckpoint;
+use crate::ground::note::VerifierKey;
+use crate::ground::sign::Signer;
+use crate::ledger::append::Prepared;
+use crate::ledger::checkpoint;
+use crate::ledger::error::Divergence;
+use crate::ledger::error::LedgerError;
+use crate::ledger::error::Root64;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Fact;
+use crate::ledger::fold::Rulebook;
+use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::pin::Pin;
+use crate::ledger::pin::PinError;
+use crate::ledger::read::StoreTiles;
+use crate::ledger::rules;
+use crate::ledger::state::CUSTODY;
+use crate::ledger::state::State;
+use crate::num::Count;
+use crate::store::CreateOptions;
+use crate::store::Durability;
+use crate::store::OpenOptions;
+use crate::store::Reader;
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::StoredCheckpoint;
+use crate::store::StoredEntry;
+
+/// Entries decoded at a time while catching up.
+const CHUNK: usize = 2048;
+
+/// How to open a ledger.
+#[derive(Debug)]
+pub struct LedgerOptions {
+    /// The file and its waiting time.
+    pub store: OpenOptions,
+    /// The key that signs checkpoints; without it the ledger can only be read.
+    pub log_key: Option<Signer>,
+    /// The folder of pins; `None` reads and writes none.
+    pub pins: Option<PathBuf>,
+}
+
+/// What a new ledger starts with.
+#[derive(Debug)]
+pub struct CreateLedger<'a> {
+    /// Origin of the log.
+    pub origin: Origin,
+    /// Holder of the owner key.
+    pub holder: HolderId,
+    /// Whether a human holds it.
+    pub human: bool,
+    /// Roles of the owner key; must hold `owner`.
+    pub roles: Roles,
+    /// Policy in force.
+    pub separation: Separation,
+    /// The owner key.
+    pub owner: &'a Signer,
+    /// How the file is laid out.
+    pub layout: CreateOptions,
+}
+
+/// An open ledger: the only writer of its file in this process.
+#[derive(Debug)]
+pub struct Ledger {
+    pub(super) store: Store,
+    pub(super) ambient: Arc<Ambient>,
+    pub(super) rulebook: &'static Rulebook,
+    pub(super) head: Head,
+    pub(super) log_key: Option<Signer>,
+    pub(super) next_log_key: Option<Signer>,
+    pub(super) pin: Option<Pin>,
+}
+
+/// Everything in memory that follows the head of the log.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub state: State,
+    pub tiler: Tiler,
+    /// Digests that entries past the index cursor gave, with the first giver.
+    pub tail: BTreeMap<Digest, u64>,
+    pub indexed: u64,
+    /// Entries whose digests are in the index or in `tail`.
+    pub known: u64,
+    /// Size of the newest stored snapshot.
+    pub snapshot: u64,
+}
+
+impl Head {
+    pub fn empty(rulebook: &'static Rulebook) -> Self {
+        let (state, tiler) = (State::new(rulebook), Tiler::new());
+        Self {
+            state,
+            tiler,
+            tail: BTreeMap::new(),
+            indexed: 0,
+            known: 0,
+            snapshot: 0,
+        }
+    }
+
+    pub fn size(&self) -> u64 {
+        self.state.size
+    }
+
+    pub fn root(&self) -> Digest {
+        self.tiler.root()
+    }
+}
+
+impl Ledger {
+    /// Makes a new ledger file and appends its `ledger.created`. `options.log_key` must be there.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then no file is left behind by this call unless the system failed midway.
+    pub fn create(
+        path: &Path,
+        create: CreateLedger<'_>,
+        ambient: Arc<Ambient>,
+        rulebook: &'static Rulebook,
+        options: LedgerOptions,
+    ) -> Result<Self, LedgerError> {
+        let Some(log_key) = options.log_key else {
+            return Err(LedgerError::LogKey("is missing".to_owned()));
+        };
+        let log_vkey = vkey(&create.origin, &log_key)?;
+        let pin = options
+            .pins
+            .map(|pins| Pin::new(&pins, create.origin.as_str()));
+        if let Some(pin) = &pin
+            && let Some(pinned) = pin.load().map_err(pin_error)?
+        {
+            let divergence = Divergence::RolledBack {
+                pinned: pinned.checkpoint().size,
+                found: 0,
+            };
+            return Err(divergence.into());
+        }
+        let store = Store::create(path, create.layout, options.store)?;
+        let head = Head::empty(rulebook);
+        let mut ledger = Self {
+            store,
+            ambient,
+            rulebook,
+            head,
+            log_key: Some(log_key),
+            next_log_key: None,
+            pin,
+        };
+        let payload = LedgerCreated {
+            format: Count::new(rules::FORMAT).expect("BUG: the format is small"),
+            log_vkey,
+            origin: create.origin.clone(),
+            owner: OwnerKey {
+                holder: create.holder,
+                human: create.human,
+                public_key: Base64Bytes(create.owner.public_bytes()),
+                roles: create.roles,
+            },
+            policy: Policy {
+                separation: create.separation,
+            },
+        };
+        let header = Header {
+            at: ledger.ambient.now(),
+            author: create.owner.id(),
+            author_seq: 0,
+            experiment: None,
+            ledger: create.origin.to_string(),
+            refs: Vec::new(),
+            seen: None,
+        };
+        let draft = Draft {
+            header,
+            payload: payload.into(),
+        };
+        let signed = draft
+            .sign(create.owner)
+            .map_err(|source| LedgerError::Body { index: 0, source })?;
+        ledger.append_genesis(Prepared::from_signed(0, signed)?)?;
+        Ok(ledger)
+    }
+
+    /// Opens an existing ledger, brings its state to the head, and holds it against the pin.
+    ///
+    /// # Errors
+    /// [`LedgerError::Diverged`] when the pin disagrees, [`LedgerError::Integrity`] when the file does not
+    /// match its own signed head, [`LedgerError::LogKey`] when the key at hand is not the log's.
+    pub fn open(
+        path: &Path,
+        ambient: Arc<Ambient>,
+        rulebook: &'static Rulebook,
+        options: LedgerOptions,
+    ) -> Result<Self, LedgerError> {
+        // The pin is read before the file: another process may append in between, and then the log leads.
+        let pins = options.pins;
+        let store = Store::open(path, options.store)?;
+        let mut ledger = Self {
+            store,
+            ambient,
+            rulebook,
+            head: Head::empty(rulebook),
+            log_key: options.log_key,
+            next_log_key: None,
+            pin: None,
+        };
+        let origin = ledger.first_origin()?;
+        ledger.pin = pins.map(|pins| Pin::new(&pins, &origin));
+        let pinned = match &ledger.pin {
+            Some(pin) => pin.load().map_err(pin_error)?,
+            None => None,
+        };
+        ledger.reload()?;
+        if let Some(pinned) = pinned {
+            ledger.agree(&pinned)?;
+        }
+        ledger.check_log_key()?;
+        Ok(ledger)
+    }
+
+    /// The origin that the first entry claims.
+    fn first_origin(&self) -> Result<String, LedgerError> {
+        let Some(first) = self.store.reader().entry(0)? else {
+            let path = self.store.path().to_owned();
+            return Err(StoreError::NotALedger {
+                path,
+                found: "a ledger file without a first entry".to_owned(),
+            }
+            .into());
+        };
+        let integrity = |found: String| LedgerError::Integrity { seq: 0, found };
+        let decoded = header::decode(&first.body).map_err(|error| integrity(error.to_string()))?;
+        Ok(decoded.header.ledger)
+    }
+
+    fn check_log_key(&self) -> Result<(), LedgerError> {
+        let (Some(own), Some(known)) = (&self.log_key, self.head.state.keyring.log_key()) else {
+            return Ok(());
+        };
+        if known.key().public_key() == own.public_bytes() {
+            return Ok(());
+        }
+        Err(LedgerError::LogKey(format!(
+            "at hand is not the key that signs this ledger, {known}"
+        )))
+    }
+
+    /// Drops what is in memory and reads state and tree anew.
+    pub(super) fn reload(&mut self) -> Result<(), LedgerError> {
+        self.head = Head::empty(self.rulebook);
+        let read = self.store.read()?;
+        load(&mut self.head, read.reader(), self.rulebook)?;
+        catch_up(&mut self.head, read.reader())
+    }
+
+    /// Holds the log against a checkpoint kept outside of it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Diverged`].
+    pub fn agree(&self, outside: &SignedCheckpoint) -> Result<(), LedgerError> {
+        let pinned = outside.checkpoint();
+        if !checkpoint::is_own(outside, &self.head.state.keyring) {
+            return Err(Divergence::ForeignKey { size: pinned.size }.into());
+        }
+        if pinned.size > self.head.size() {
+            return Err(Divergence::RolledBack {
+                pinned: pinned.size,
+                found: self.head.size(),
+            }
+            .into());
+        }
+        let found = self.root_at(pinned.size)?;
+        if found != pinned.root {
+            let forked = Divergence::Forked {
+                size: pinned.size,
+                pinned: Root64(pinned.root),
+                found: Root64(found),
+            };
+            return Err(forked.into());
+        }
+        Ok(())
+    }
+
+    /// The root of the first `size` entries.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn root_at(&self, size: u64) -> Result<Digest, LedgerError> {
+        if size == self.head.size() {
+            return Ok(self.head.root());
+        }
+        let tiles = StoreTiles::new(self.store.reader());
+        merkle::root_at(&tiles, size).map_err(|error| tiles.error(error))
+    }
+
+    /// State at the head, as of the last append or [`Ledger::refresh`].
+    pub fn state(&self) -> &State {
+        &self.head.state
+    }
+
+    /// Entries at the head.
+    pub fn size(&self) -> u64 {
+        self.head.size()
+    }
+
+    /// Root at the head.
+    pub fn root(&self) -> Digest {
+        self.head.root()
+    }
+
+    /// The file.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Clock and entropy.
+    pub fn ambient(&self) -> &Arc<Ambient> {
+        &self.ambient
+    }
+
+    /// Where the pin lies, when one is kept.
+    pub fn pin(&self) -> Option<&Pin> {
+        self.pin.as_ref()
+    }
+
+    /// Takes in what other processes appended.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn refresh(&mut self) -> Result<(), LedgerError> {
+        let read = self.store.read()?;
+        catch_up(&mut self.head, read.reader())
+    }
+
+    /// The newest signed checkpoint.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn head_checkpoint(&self) -> Result<SignedCheckpoint, LedgerError> {
+        let head = self.store.reader().head()?.ok_or_else(no_head)?;
+        parse_checkpoint(&head)
+    }
+
+    /// Moves the pin to the head.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn advance_pin(&self) -> Result<(), LedgerError> {
+        match &self.pin {
+            Some(pin) => pin.advance(&self.head_checkpoint()?).map_err(pin_error),
+            None => Ok(()),
+        }
+    }
+
+    /// The `Full` or `Relaxed` syncing of this ledger's commits.
+    pub fn durability(&self) -> Durability {
+        self.store.durability()
+    }
+}
+
+pub(super) fn no_head() -> LedgerError {
+    LedgerError::Integrity {
+        seq: 0,
+        found: "no checkpoint".to_owned(),
+    }
+}
+
+pub(super) fn pin_error(error: PinError) -> LedgerError {
+    match error {
+        PinError::Ambient(error) => error.into(),
+        PinError::Damaged { .. } => LedgerError::LogKey(format!("cannot be trusted: {error}")),
+    }
+}
+
+/// The C2SP key under which `signer` signs this origin's checkpoints.
+///
+/// # Errors
+/// [`LedgerError::LogKey`].
+pub fn vkey(origin: &Origin, signer: &Signer) -> Result<Vkey, LedgerError> {
+    let key = VerifierKey::ed25519(origin.key_name().clone(), signer.public_bytes())
+        .map_err(|error| LedgerError::LogKey(error.to_string()))?;
+    Vkey::new(key).ok_or_else(|| LedgerError::LogKey("is not Ed25519".to_owned()))
+}
+
+pub(super) fn parse_checkpoint(stored: &StoredCheckpoint) -> Result<SignedCheckpoint, LedgerError> {
+    let seq = stored.size.saturating_sub(1);
+    let integrity = |found: String| LedgerError::Integrity { seq, found };
+    let checkpoint =
+        SignedCheckpoint::parse(&stored.note).map_err(|error| integrity(error.to_string()))?;
+    if checkpoint.checkpoint().size != stored.size {
+        return Err(integrity(format!(
+            "a checkpoint of size {}",
+            checkpoint.checkpoint().size
+        )));
+    }
+    Ok(checkpoint)
+}
+
+/// Restores state and tree from the newest usable snapshots; leaves both empty when there is none.
+fn load(
+    head: &mut Head,
+    reader: Reader<'_>,
+    rulebook: &'static Rulebook,
+) -> Result<(), LedgerError> {
+    head.indexed = reader.index_through()?;
+    head.known = head.indexed;
+    let Some(custody) = reader.snapshot(CUSTODY)? else {
+        return Ok(());
+    };
+    let (size, root) = (custody.size, custody.root);
+    let names = std::iter::once(CUSTODY).chain(rulebook.folds.iter().map(|entry| entry.name));
+    let mut state = State::new(rulebook);
+    for name in names {
+        let Some(snapshot) = reader.snapshot(name)? else {
+            return Ok(());
+        };
+        let bound =
+            (snapshot.rulebook, snapshot.size, snapshot.root) == (rulebook.version, size, root);
+        if !bound || !state.restore(name, &snapshot.state) {
+            return Ok(());
+        }
+    }
+    if size > reader.entry_count()? {
+        return Ok(());
+    }
+    let tiler = resume(reader, size)?;
+    if tiler.root() != root {
+        let found = "the tree of the snapshot differs from the stored tiles and entries".to_owned();
+        return Err(LedgerError::Integrity {
+            seq: size.saturating_sub(1),
+            found,
+        });
+    }
+    state.size = size;
+    (head.state, head.tiler, head.snapshot) = (state, tiler, size);
+    Ok(())
+}
+
+/// The tree's right edge at `size`, from stored tiles and the entries past the last full one.
+pub(super) fn resume(reader: Reader<'_>, size: u64) -> Result<Tiler, LedgerError> {
+    let mut partial = Vec::new();
+    let mut level_0 = Vec::new();
+    reader.entries(size - size % 256, size, |stored| {
+        level_0.push(leaf(&stored));
+        Ok::<_, LedgerError>(())
+    })?;
+    partial.push(level_0);
+    let mut count = size / 256;
+    let mut level = 0_u8;
+    while count > 0 {
+        partial.push(reader.tile_roots(level, count - count % 256, count)?);
+        count /= 256;
+        level += 1;
+    }
+    Tiler::resume(size, partial).map_err(|error| LedgerError::Integrity {
+        seq: size,
+        found: error.to_string(),
+    })
+}
+
+/// Leaf hash of a stored entry's rebuilt line.
+pub(super) fn leaf(stored: &StoredEntry) -> Digest {
+    let mut line = Vec::new();
+    entry::write_line(
+        &mut line,
+        stored.seq,
+        stored.recorded_at,
+        &stored.body,
+        &stored.author,
+        &stored.signature,
+    );
+    merkle::leaf_hash(&line)
+}
+
+/// Folds the entries between `head` and the newest checkpoint. What is folded is anchored: the tree over it
+/// must have the root that the log key signed.
+pub(super) fn catch_up(head: &mut Head, reader: Reader<'_>) -> Result<(), LedgerError> {
+    let Some(stored) = reader.head()? else {
+        return Ok(());
+    };
+    let target = parse_checkpoint(&stored)?;
+    if target.checkpoint().size < head.size() {
+        let divergence = Divergence::RolledBack {
+            pinned: head.size(),
+            found: target.checkpoint().size,
+        };
+        return Err(divergence.into());
+    }
+    head.indexed = reader.index_through()?;
+    head.tail.retain(|_, seq| *seq >= head.indexed);
+    head.known = head.known.max(head.indexed);
+    fold_to(head, reader, target.checkpoint().size)?;
+    let (size, root) = (target.checkpoint().size, target.checkpoint().root);
+    if head.size() != size {
+        return Err(LedgerError::Integrity {
+            seq: head.size(),
+            found: format!("no entry; the head has {size}"),
+        });
+    }
+    if head.root() != root {
+        let found = format!(
+            "root {} where the signed head has {}",
+            Root64(head.root()),
+            Root64(root)
+        );
+        return Err(LedgerError::Integrity {
+            seq: size.saturating_sub(1),
+            found,
+        });
+    }
+    let keys = checkpoint::required_keys(&head.state.keyring, size, size);
+    let keyring = &head.state.keyring;
+    checkpoint::check(&target, &keyring.origin, &keys).map_err(|found| LedgerError::Integrity {
+        seq: size.saturating_sub(1),
+        found,
+    })
+}
+
+/// Folds up to `size` entries. Digests past the index cursor are remembered even where a snapshot already
+/// holds their entries.
+pub(super) fn fold_to(head: &mut Head, reader: Reader<'_>, size: u64) -> Result<(), LedgerError> {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    reader.entries(head.size().min(head.known), size, |stored| {
+        chunk.push(stored);
+        if chunk.len() == CHUNK {
+            fold_chunk(head, &mut chunk)
+        } else {
+            Ok(())
+        }
+    })?;
+    fold_chunk(head, &mut chunk)
+}
+
+fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), LedgerError> {
+    let decoded: Vec<_> = chunk
+        .par_iter()
+        .map(|stored| {
+            let integrity = |found: String| LedgerError::Integrity {
+                seq: stored.seq,
+                found,
+            };
+            let decoded =
+                header::decode(&stored.body).map_err(|error| integrity(error.to_string()))?;
+            let event = decoded
+                .into_event()
+                .map_err(|error| integrity(error.to_string()))?;
+            Ok::<_, LedgerError>((stored.seq, stored.recorded_at, leaf(stored), event))
+        })
+        .collect();
+    chunk.clear();
+    let mut facts = Vec::new();
+    for item in decoded {
+        let (seq, recorded_at, leaf, event) = item?;
+        let candidate = Candidate {
+            seq,
+            recorded_at,
+            event: &event,
+        };
+        if seq >= head.known {
+            facts.clear();
+            all_facts(head.state.rulebook(), &candidate, &mut facts);
+            remember(&mut head.tail, seq, &facts);
+            head.known = seq + 1;
+        }
+        if seq < head.size() {
+            continue;
+        }
+        if seq != head.size() {
+            return Err(LedgerError::Integrity {
+                seq: head.size(),
+                found: format!("entry {seq}"),
+            });
+        }
+        head.tiler.push(leaf);
+        head.state.apply(&VerifiedEvent::new(candidate));
+    }
+    Ok(())
+}
+
+/// Facts of custody and of the rulebook.
+pub(super) fn all_facts(rulebook: &Rulebook, candidate: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    rules::facts(candidate, facts);
+    for rule in rulebook.rules {
+        rule.facts(candidate, facts);
+    }
+}
+
+/// Keeps the digests that an entry gave, each with its first giver.
+pub(super) fn remember(tail: &mut BTreeMap<Digest, u64>, seq: u64, facts: &[Fact]) {
+    for fact in facts {
+        if let Fact::Gives { digest, .. } = fact {
+            tail.entry(*digest).or_insert(seq);
+        }
+    }
+}

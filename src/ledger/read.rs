@@ -1,0 +1,205 @@
+//! Reading: entries, events by id, as-of state, proofs, and following the log.
+
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::event::header;
+use crate::event::id::EventId;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::merkle::ReadError;
+use crate::ground::merkle::TileSource;
+use crate::ground::note::ProofFile;
+use crate::ground::note::SignedCheckpoint;
+use crate::ledger::error::LedgerError;
+use crate::ledger::open;
+use crate::ledger::open::Ledger;
+use crate::ledger::state::State;
+use crate::store::Reader;
+use crate::store::StoreError;
+use crate::store::StoredEntry;
+
+/// Tiles from the store: full ones as stored, the edge rebuilt from entries and the tiles below.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreTiles<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> StoreTiles<'a> {
+    /// Over one state of the file.
+    pub fn new(reader: Reader<'a>) -> Self {
+        Self { reader }
+    }
+
+    pub(super) fn error(self, error: ReadError<StoreError>) -> LedgerError {
+        match error {
+            ReadError::Source(error) => error.into(),
+            other => LedgerError::Integrity {
+                seq: 0,
+                found: other.to_string(),
+            },
+        }
+    }
+}
+
+impl TileSource for StoreTiles<'_> {
+    type Error = StoreError;
+
+    fn tile(&self, level: u8, index: u64, width: u16) -> Result<Arc<[Digest]>, StoreError> {
+        if width == merkle::TILE_WIDTH
+            && let Some(hashes) = self.reader.tile(level, index)?
+        {
+            return Ok(hashes.into());
+        }
+        let (from, to) = (index * 256, index * 256 + u64::from(width));
+        let Some(below) = level.checked_sub(1) else {
+            let mut leaves = Vec::with_capacity(usize::from(width));
+            self.reader.entries(from, to, |stored| {
+                leaves.push(open::leaf(&stored));
+                Ok::<_, StoreError>(())
+            })?;
+            return Ok(leaves.into());
+        };
+        Ok(self.reader.tile_roots(below, from, to)?.into())
+    }
+}
+
+/// A log entry with its decoded event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// As it stands in the file.
+    pub stored: StoredEntry,
+    /// What it says.
+    pub event: Event,
+}
+
+/// Why a stream of entries ended early.
+enum Stop<E> {
+    Caller(E),
+    Ledger(LedgerError),
+}
+
+impl<E> From<StoreError> for Stop<E> {
+    fn from(error: StoreError) -> Self {
+        Self::Ledger(error.into())
+    }
+}
+
+fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
+    let integrity = |found: String| LedgerError::Integrity {
+        seq: stored.seq,
+        found,
+    };
+    let decoded = header::decode(&stored.body).map_err(|error| integrity(error.to_string()))?;
+    let event = decoded
+        .into_event()
+        .map_err(|error| integrity(error.to_string()))?;
+    Ok(Read { stored, event })
+}
+
+impl Ledger {
+    /// One entry by position.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn entry(&self, seq: u64) -> Result<Option<Read>, LedgerError> {
+        self.store.reader().entry(seq)?.map(decode).transpose()
+    }
+
+    /// The position of an event by its id.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn find(&self, id: EventId) -> Result<Option<u64>, LedgerError> {
+        if let Some(seq) = self.head.tail.get(&id.0) {
+            return Ok(Some(*seq));
+        }
+        let found = self.store.reader().find_digests([&id.0])?;
+        let Some(seq) = found.into_iter().next().flatten() else {
+            return Ok(None);
+        };
+        // The index also knows natural keys; only an entry whose body hashes to the id is the event.
+        Ok(self
+            .entry(seq)?
+            .filter(|read| read.event.id == id)
+            .map(|_| seq))
+    }
+
+    /// Streams entries `from..to` in order.
+    ///
+    /// # Errors
+    /// [`LedgerError`], or what `take` returns.
+    pub fn entries<E: From<LedgerError>>(
+        &self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(Read) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let read = self.store.read().map_err(LedgerError::from)?;
+        let result = read.reader().entries(from, to, |stored| {
+            let entry = decode(stored).map_err(Stop::Ledger)?;
+            take(entry).map_err(Stop::Caller)
+        });
+        result.map_err(|stop| match stop {
+            Stop::Ledger(error) => error.into(),
+            Stop::Caller(error) => error,
+        })
+    }
+
+    /// State after the first `size` entries, from the recorded facts alone.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the entries do not match the signed head.
+    pub fn state_at(&self, size: u64) -> Result<State, LedgerError> {
+        let read = self.store.read()?;
+        let mut head = open::Head::empty(self.rulebook);
+        head.known = u64::MAX;
+        open::fold_to(&mut head, read.reader(), size.min(self.size()))?;
+        let expected = self.root_at(head.size())?;
+        if head.root() != expected {
+            let found = "entries that are not under the signed head".to_owned();
+            return Err(LedgerError::Integrity {
+                seq: head.size().saturating_sub(1),
+                found,
+            });
+        }
+        Ok(head.state)
+    }
+
+    /// An offline proof that entry `seq` is under `checkpoint`, a checkpoint of this log.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn prove(&self, seq: u64, checkpoint: SignedCheckpoint) -> Result<ProofFile, LedgerError> {
+        let tiles = StoreTiles::new(self.store.reader());
+        let size = checkpoint.checkpoint().size;
+        let hashes =
+            merkle::inclusion_proof(&tiles, seq, size).map_err(|error| tiles.error(error))?;
+        ProofFile::new(None, seq, hashes, checkpoint).map_err(|error| LedgerError::Integrity {
+            seq,
+            found: error.to_string(),
+        })
+    }
+
+    /// Hashes that prove the log of `first` entries to be a prefix of the log of `second`.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn prove_consistency(&self, first: u64, second: u64) -> Result<Vec<Digest>, LedgerError> {
+        let tiles = StoreTiles::new(self.store.reader());
+        merkle::consistency_proof(&tiles, first, second).map_err(|error| tiles.error(error))
+    }
+
+    /// The signed checkpoint of exactly `size` entries, when one was kept.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn checkpoint_at(&self, size: u64) -> Result<Option<SignedCheckpoint>, LedgerError> {
+        self.store
+            .reader()
+            .checkpoint(size)?
+            .as_ref()
+            .map(open::parse_checkpoint)
+            .transpose()
+    }
+}

@@ -1,0 +1,547 @@
+//! The rules of custody: what every entry must satisfy whatever it says.
+//!
+//! The same functions refuse an append and re-judge history. They are split by what they need:
+//! [`header`] judges an entry against the state before it, [`custody`] the events that move keys and
+//! policy, [`facts`] gives what is exact only over the whole history. Rules about data and budgets are
+//! the rulebook's.
+
+use std::collections::BTreeSet;
+
+use crate::event::Event;
+use crate::event::Header;
+use crate::event::Payload;
+use crate::event::header::Decoded;
+use crate::event::payload::Role;
+use crate::event::payload::custody::KeyAdded;
+use crate::event::payload::custody::LedgerCreated;
+use crate::event::payload::custody::Separation;
+use crate::event::registry::Signers;
+use crate::ground::digest::Digest;
+use crate::ground::keyfile;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::PublicKey;
+use crate::ground::time::Timestamp;
+use crate::ledger::fold::Breach;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Fact;
+use crate::ledger::keyring::Keyring;
+use crate::ledger::state::State;
+
+/// Every rule by name, in the order in which an entry is judged: of two findings at one entry, the earlier
+/// here is the first.
+pub const RULES: &[&str] = &[
+    "line_format",
+    "seq",
+    "recorded_at",
+    "body_format",
+    "ledger",
+    "kind",
+    "schema",
+    "keyid",
+    "key",
+    "signature",
+    "author_seq",
+    "seen",
+    "backdated",
+    "role",
+    "separation",
+    "possession",
+    "last_owner",
+    "experiment",
+    "account",
+    "overdraft",
+    "refs",
+    "natural_key",
+    "seal",
+    "charge",
+    "target",
+    "genesis",
+    "root",
+    "checkpoint",
+    "size",
+    "blob",
+    "column",
+    "read_model",
+    "tile",
+    "index",
+    "snapshot",
+    "sqlite",
+    "schema_sql",
+    "authors",
+];
+
+/// How far a clock may stand behind the head, and `at` away from what it claims, in seconds.
+pub const CLOCK_TOLERANCE_SECONDS: i64 = 300;
+/// The format that this program writes.
+pub const FORMAT: u64 = 2;
+/// Domain label of a proof of possession.
+pub const POSSESSION_LABEL: &str = "clover/key/v1";
+
+/// What an entry claims about itself, before any of it is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// Position.
+    pub seq: u64,
+    /// When the ledger took it in.
+    pub recorded_at: Timestamp,
+    /// The envelope's key.
+    pub keyid: KeyId,
+    /// The body.
+    pub decoded: &'a Decoded,
+}
+
+/// Message that a new key signs to prove possession:
+/// `"clover/key/v1" 0x00 u16be(len origin) origin key_id`.
+pub fn possession_message(origin: &str, key: KeyId) -> Vec<u8> {
+    let mut message = POSSESSION_LABEL.as_bytes().to_vec();
+    message.push(0);
+    message.extend_from_slice(
+        &u16::try_from(origin.len())
+            .unwrap_or(u16::MAX)
+            .to_be_bytes(),
+    );
+    message.extend_from_slice(origin.as_bytes());
+    message.extend_from_slice(key.0.as_bytes());
+    message
+}
+
+/// Judges header, key, counters and role of an entry against the state before it; not its signature and not
+/// the root in `seen`.
+pub fn header(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
+    let Header { author, ledger, .. } = &claim.decoded.header;
+    let keyring = &state.keyring;
+    let genesis = genesis_of(claim);
+    breaches.extend(time_order(keyring.recorded_at, claim.recorded_at));
+    let origin = genesis.map_or(keyring.origin.as_str(), |created| created.origin.as_str());
+    if ledger != origin && !origin.is_empty() {
+        breaches.push(Breach::new("ledger", origin, ledger.as_str()));
+    }
+    payload(state, claim, breaches);
+    if claim.keyid != *author {
+        breaches.push(Breach::new(
+            "keyid",
+            author.to_string(),
+            claim.keyid.to_string(),
+        ));
+    }
+    if genesis.is_none() {
+        key(keyring, author, breaches);
+    }
+    counters(keyring, claim, breaches);
+}
+
+/// Judges the ledger's clock: it never runs backwards along the log.
+pub fn time_order(last: Option<Timestamp>, recorded_at: Timestamp) -> Option<Breach> {
+    let last = last.filter(|last| recorded_at < *last)?;
+    Some(Breach::new(
+        "recorded_at",
+        format!("not before {last}"),
+        recorded_at.to_string(),
+    ))
+}
+
+/// The `ledger.created` that opens a log, when this is it.
+pub fn genesis_of<'a>(claim: &Claim<'a>) -> Option<&'a LedgerCreated> {
+    match &claim.decoded.payload {
+        Ok(Payload::LedgerCreated(created)) if claim.seq == 0 => Some(created),
+        _ => None,
+    }
+}
+
+fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
+    use crate::event::registry::PayloadError;
+    match &claim.decoded.payload {
+        Ok(payload) => {
+            let (newest, v) = (payload.kind().version(), claim.decoded.v);
+            if v != newest && state.keyring.format >= FORMAT {
+                let kind = payload.kind();
+                breaches.push(Breach::new(
+                    "kind",
+                    format!("{kind} v{newest}"),
+                    format!("{kind} v{v}, retired"),
+                ));
+            }
+        }
+        Err(error @ PayloadError::Kind { .. }) => {
+            breaches.push(Breach::new(
+                "kind",
+                "a kind and version of the registry",
+                error.to_string(),
+            ));
+        }
+        Err(PayloadError::Schema { kind, error }) => {
+            let expected = format!("data of {kind} v{}", claim.decoded.v);
+            breaches.push(Breach::new("schema", expected, error.as_str()));
+        }
+    }
+}
+
+fn key(keyring: &Keyring, author: &KeyId, breaches: &mut Vec<Breach>) {
+    match keyring.keys.get(author) {
+        None => breaches.push(Breach::new(
+            "key",
+            "a key that was added before",
+            format!("unknown key {author}"),
+        )),
+        Some(record) => {
+            if let Some(end) = &record.end {
+                let how = if end.tainted_since.is_some() {
+                    "compromised"
+                } else {
+                    "retired"
+                };
+                let found = format!(
+                    "key {author} of {} was {how} at seq {}",
+                    record.holder, end.seq
+                );
+                breaches.push(Breach::new("key", "a live key", found));
+            }
+        }
+    }
+}
+
+/// Author numbers, `seen` (its root excepted) and the author's clock against the ledger's.
+fn counters(keyring: &Keyring, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
+    let header = &claim.decoded.header;
+    let record = keyring.keys.get(&header.author);
+    let next = record.map_or(0, |record| record.next_author_seq);
+    if header.author_seq != next {
+        breaches.push(Breach::new(
+            "author_seq",
+            next.to_string(),
+            header.author_seq.to_string(),
+        ));
+    }
+    match (&header.seen, claim.seq) {
+        (None, 0) => {}
+        (None, _) => breaches.push(Breach::new(
+            "seen",
+            "a checkpoint before this entry",
+            "null",
+        )),
+        (Some(seen), seq) => {
+            let size = seen.size.value();
+            let least = record.map_or(1, |record| record.seen_size.max(1));
+            if size == 0 || size > seq {
+                breaches.push(Breach::new(
+                    "seen",
+                    format!("a size from 1 to {seq}"),
+                    size.to_string(),
+                ));
+            } else if size < least {
+                breaches.push(Breach::new(
+                    "seen",
+                    format!("a size of at least {least}, named before"),
+                    size.to_string(),
+                ));
+            }
+        }
+    }
+    if header.at > claim.recorded_at.plus_seconds(CLOCK_TOLERANCE_SECONDS) {
+        let expected = format!(
+            "at no later than {} s after recorded_at {}",
+            CLOCK_TOLERANCE_SECONDS, claim.recorded_at
+        );
+        breaches.push(Breach::new(
+            "backdated",
+            expected,
+            format!("at {}", header.at),
+        ));
+    }
+}
+
+/// Judges the author's clock against the newest entry under the checkpoint it had seen.
+pub fn not_backdated(at: Timestamp, seen_recorded_at: Timestamp) -> Option<Breach> {
+    let floor = seen_recorded_at.plus_seconds(-CLOCK_TOLERANCE_SECONDS);
+    (at < floor).then(|| {
+        let expected = format!(
+            "at no earlier than {floor}, {CLOCK_TOLERANCE_SECONDS} s before the checkpoint it saw"
+        );
+        Breach::new("backdated", expected, format!("at {at}"))
+    })
+}
+
+/// Judges an event whose key and signature stand: role, and the effect on keys and policy.
+pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    let keyring = &state.keyring;
+    let Event {
+        header, payload, ..
+    } = event.event;
+    role(keyring, event, breaches);
+    match payload {
+        Payload::LedgerCreated(created) => {
+            if event.seq != 0 {
+                breaches.push(Breach::new(
+                    "genesis",
+                    "ledger.created only at seq 0",
+                    format!("it at seq {}", event.seq),
+                ));
+            } else {
+                founding(header, created, breaches);
+            }
+        }
+        Payload::KeyAdded(added) => key_added(keyring, event.event.v, added, breaches),
+        Payload::KeyRetired(retired) => key_ended(keyring, retired.key_id, "retired", breaches),
+        Payload::KeyCompromised(compromised) => key_compromised(
+            keyring,
+            event.seq,
+            compromised.key_id,
+            compromised.since_seq.value(),
+            breaches,
+        ),
+        Payload::PolicyAdopted(adopted) if adopted.separation == Separation::Strict => {
+            for (holder, roles) in keyring.roles_by_holder() {
+                if let Some((a, b)) = Keyring::conflict(&roles) {
+                    let found = format!("{holder} holds both {a} and {b}");
+                    breaches.push(Breach::new(
+                        "separation",
+                        "no holder with conflicting roles",
+                        found,
+                    ));
+                    break;
+                }
+            }
+        }
+        Payload::LogKeyRotated(rotated) => {
+            let vkey = rotated.vkey.to_string();
+            if rotated.vkey.key().name().as_str() != keyring.origin {
+                let expected = format!("a key named {}", keyring.origin);
+                breaches.push(Breach::new("target", expected, vkey));
+            } else if keyring
+                .log_keys
+                .iter()
+                .any(|(_, key)| key.to_string() == vkey)
+            {
+                breaches.push(Breach::new("target", "a log key not used before", vkey));
+            }
+        }
+        _ if event.seq == 0 => {
+            breaches.push(Breach::new(
+                "genesis",
+                "ledger.created at seq 0",
+                event.event.kind().as_str(),
+            ));
+        }
+        _ => {}
+    }
+}
+
+fn role(keyring: &Keyring, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    let Signers::Role(role) = event.event.kind().signers() else {
+        return;
+    };
+    if let Some(record) = keyring.keys.get(&event.event.header.author)
+        && !record.roles.contains(role)
+    {
+        let found = format!("key of {} with roles {}", record.holder, record.roles);
+        breaches.push(Breach::new(
+            "role",
+            format!("a key with role {role} for {}", event.event.kind()),
+            found,
+        ));
+    }
+}
+
+fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>) {
+    let owner = KeyId(keyfile::key_id(&created.owner.public_key.0));
+    if owner != header.author {
+        breaches.push(Breach::new(
+            "genesis",
+            format!("signed by the owner it names, {owner}"),
+            header.author.to_string(),
+        ));
+    }
+    if !created.owner.roles.contains(Role::Owner) {
+        breaches.push(Breach::new(
+            "genesis",
+            "an owner key with role owner",
+            created.owner.roles.to_string(),
+        ));
+    }
+    if created.log_vkey.key().name().as_str() != created.origin.as_str() {
+        let expected = format!("a log key named {}", created.origin);
+        breaches.push(Breach::new(
+            "genesis",
+            expected,
+            created.log_vkey.to_string(),
+        ));
+    }
+    if created.format.value() == 0 || created.format.value() > FORMAT {
+        let found = created.format.to_string();
+        breaches.push(Breach::new(
+            "genesis",
+            format!("a format from 1 to {FORMAT}"),
+            found,
+        ));
+    }
+    let roles = created.owner.roles.as_slice().iter().copied().collect();
+    if created.policy.separation == Separation::Strict
+        && let Some((a, b)) = Keyring::conflict(&roles)
+    {
+        let found = format!("{} would hold both {a} and {b}", created.owner.holder);
+        breaches.push(Breach::new(
+            "separation",
+            "no holder with conflicting roles",
+            found,
+        ));
+    }
+}
+
+fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Breach>) {
+    if keyring.separation() == Some(Separation::Strict) {
+        let held = keyring
+            .roles_by_holder()
+            .remove(&added.holder)
+            .unwrap_or_default();
+        let roles: BTreeSet<_> = held
+            .into_iter()
+            .chain(added.roles.as_slice().iter().copied())
+            .collect();
+        if let Some((a, b)) = Keyring::conflict(&roles) {
+            let found = format!("{} would hold both {a} and {b}", added.holder);
+            breaches.push(Breach::new(
+                "separation",
+                "no holder with conflicting roles",
+                found,
+            ));
+        }
+    }
+    match PublicKey::from_bytes(&added.public_key.0) {
+        Err(error) => breaches.push(Breach::new(
+            "possession",
+            "a usable public key",
+            error.to_string(),
+        )),
+        Ok(public) if public.id() != added.key_id => {
+            breaches.push(Breach::new(
+                "possession",
+                format!("key_id {}", public.id()),
+                added.key_id.to_string(),
+            ));
+        }
+        Ok(public) => {
+            if v == 1 {
+                return;
+            }
+            let message = possession_message(&keyring.origin, added.key_id);
+            if added
+                .proof
+                .is_none_or(|proof| public.verify(&message, &proof.0).is_err())
+            {
+                let expected =
+                    format!("the new key's signature over {POSSESSION_LABEL}, origin and key id");
+                breaches.push(Breach::new("possession", expected, "no such signature"));
+            }
+        }
+    }
+}
+
+fn key_ended(keyring: &Keyring, key: KeyId, how: &str, breaches: &mut Vec<Breach>) {
+    match keyring.keys.get(&key) {
+        None => breaches.push(Breach::new(
+            "target",
+            "a key that was added before",
+            format!("unknown key {key}"),
+        )),
+        Some(record) if let Some(end) = &record.end => {
+            breaches.push(Breach::new(
+                "target",
+                "a live key",
+                format!("key {key} ended at seq {}", end.seq),
+            ));
+        }
+        Some(record) => {
+            let last =
+                record.roles.contains(Role::Owner) && keyring.live_with(Role::Owner).count() == 1;
+            if last {
+                let found = format!("key {key} would be {how} and is the last");
+                breaches.push(Breach::new(
+                    "last_owner",
+                    "a live owner key that remains",
+                    found,
+                ));
+            }
+        }
+    }
+}
+
+fn key_compromised(
+    keyring: &Keyring,
+    seq: u64,
+    key: KeyId,
+    since: u64,
+    breaches: &mut Vec<Breach>,
+) {
+    if since > seq {
+        breaches.push(Breach::new(
+            "target",
+            format!("since_seq of at most {seq}"),
+            since.to_string(),
+        ));
+    }
+    match keyring.keys.get(&key) {
+        // A retired key may turn out to have been compromised.
+        Some(record)
+            if record
+                .end
+                .as_ref()
+                .is_some_and(|end| end.tainted_since.is_none()) => {}
+        Some(record)
+            if let Some(end) = &record.end
+                && end.tainted_since.is_some_and(|old| since < old) => {}
+        _ => key_ended(keyring, key, "compromised", breaches),
+    }
+}
+
+/// What every event gives to and needs from the digests of earlier entries.
+pub fn facts(event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    facts.push(Fact::Gives {
+        digest: event.event.id.0,
+        once: None,
+    });
+    if let Some(digest) = event.event.natural_key() {
+        facts.push(Fact::Gives {
+            digest,
+            once: Some("natural_key"),
+        });
+    }
+    for id in &event.event.header.refs {
+        facts.push(Fact::Needs {
+            digest: id.0,
+            before: event.seq,
+            rule: "refs",
+        });
+    }
+}
+
+/// Blobs that a canonical body names, as (BLAKE3, length). A body is canonical and its payload closed, so
+/// the text `{"blake3":"` opens a blob reference and nothing else: inside a string its quotes are escaped.
+pub fn blobs(body: &[u8]) -> Vec<(Digest, u64)> {
+    const OPEN: &[u8] = b"{\"blake3\":\"";
+    const MIDDLE: &[u8] = b"\",\"bytes\":";
+    let mut found = Vec::new();
+    for (at, _) in body.iter().enumerate().filter(|(_, byte)| **byte == b'{') {
+        let Some((hex, rest)) = body[at..]
+            .strip_prefix(OPEN)
+            .and_then(|rest| rest.split_at_checked(64))
+        else {
+            continue;
+        };
+        let digest = std::str::from_utf8(hex).ok().and_then(Digest::from_hex);
+        let digits: Vec<u8> = match rest.strip_prefix(MIDDLE) {
+            Some(rest) => rest
+                .iter()
+                .copied()
+                .take_while(u8::is_ascii_digit)
+                .collect(),
+            None => continue,
+        };
+        let length = std::str::from_utf8(&digits)
+            .ok()
+            .and_then(|digits| digits.parse().ok());
+        if let (Some(digest), Some(length)) = (digest, length) {
+            found.push((digest, length));
+        }
+    }
+    found
+}

@@ -1,0 +1,160 @@
+//! Everything the rules know at a position of the log: custody plus the rulebook's folds.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::ground::canon;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::PublicKey;
+use crate::ledger::fold::Fold;
+use crate::ledger::fold::Rulebook;
+use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::keyring::Keyring;
+use crate::store::RowChange;
+
+/// Name under which the custody fold is kept.
+pub const CUSTODY: &str = "custody";
+
+/// State after `size` entries.
+pub struct State {
+    /// Entries taken in.
+    pub size: u64,
+    /// Keys, policy, log keys, counters.
+    pub keyring: Keyring,
+    folds: Vec<Box<dyn Fold>>,
+    public: BTreeMap<KeyId, Arc<PublicKey>>,
+    rulebook: &'static Rulebook,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "State({} entries)", self.size)
+    }
+}
+
+impl State {
+    /// Before the first entry.
+    pub fn new(rulebook: &'static Rulebook) -> Self {
+        let folds = rulebook.folds.iter().map(|entry| (entry.make)()).collect();
+        Self {
+            size: 0,
+            keyring: Keyring::default(),
+            folds,
+            public: BTreeMap::new(),
+            rulebook,
+        }
+    }
+
+    /// The rulebook that folds it.
+    pub fn rulebook(&self) -> &'static Rulebook {
+        self.rulebook
+    }
+
+    /// A fold of the rulebook.
+    ///
+    /// # Panics
+    /// When the rulebook does not list `T`: a rule may only ask for folds of its own rulebook.
+    pub fn fold<T: Fold>(&self) -> &T {
+        let folds = self.folds.iter().map(|fold| fold.as_ref() as &dyn Any);
+        folds
+            .into_iter()
+            .find_map(|fold| fold.downcast_ref())
+            .expect("BUG: the rulebook lists the folds its rules read")
+    }
+
+    /// The checked public key of a known author.
+    pub fn public_key(&self, id: &KeyId) -> Option<&Arc<PublicKey>> {
+        self.public.get(id)
+    }
+
+    /// Takes in an event that was checked.
+    pub fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        self.size = event.seq() + 1;
+        self.apply_custody(event.seq(), event.event());
+        self.keyring
+            .apply_header(event.recorded_at(), event.event());
+        let kind = event.event().kind();
+        for (entry, fold) in self.rulebook.folds.iter().zip(&mut self.folds) {
+            if entry.reads.contains(&kind) {
+                fold.apply(event);
+            }
+        }
+    }
+
+    fn apply_custody(&mut self, seq: u64, event: &Event) {
+        let before = self.keyring.keys.len();
+        self.keyring.apply_payload(seq, event);
+        if self.keyring.keys.len() != before {
+            self.refresh_public();
+        }
+    }
+
+    fn refresh_public(&mut self) {
+        for (id, key) in &self.keyring.keys {
+            if !self.public.contains_key(id)
+                && let Ok(public) = PublicKey::from_bytes(&key.public_key.0)
+                && public.id() == *id
+            {
+                self.public.insert(*id, Arc::new(public));
+            }
+        }
+    }
+
+    /// Takes in only the counters of an entry that broke a rule of custody.
+    pub(super) fn apply_counters(
+        &mut self,
+        seq: u64,
+        recorded_at: crate::ground::time::Timestamp,
+        header: &crate::event::Header,
+    ) {
+        self.size = seq + 1;
+        self.keyring.recorded_at = self.keyring.recorded_at.max(Some(recorded_at));
+        self.keyring.count(
+            header.author,
+            header.author_seq,
+            header.seen.map_or(0, |seen| seen.size.value()),
+        );
+    }
+
+    /// The rows that an event adds to the read models.
+    pub fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>) {
+        let kind = event.event().kind();
+        for model in self.rulebook.row_models {
+            if model.reads().contains(&kind) {
+                model.rows(event, out);
+            }
+        }
+    }
+
+    /// Name and canonical state of every fold, custody first.
+    pub fn snapshots(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let custody = canon::to_bytes(&self.keyring).expect("BUG: custody has a canonical form");
+        let folds = self
+            .rulebook
+            .folds
+            .iter()
+            .zip(&self.folds)
+            .map(|(entry, fold)| (entry.name, fold.snapshot()));
+        std::iter::once((CUSTODY, custody)).chain(folds).collect()
+    }
+
+    /// Replaces one fold by a snapshot's state. False when the bytes are not its.
+    pub(super) fn restore(&mut self, name: &str, bytes: &[u8]) -> bool {
+        if name == CUSTODY {
+            let Ok(keyring) = serde_json::from_slice(bytes) else {
+                return false;
+            };
+            self.keyring = keyring;
+            self.refresh_public();
+            return true;
+        }
+        let found = self
+            .rulebook
+            .folds
+            .iter()
+            .position(|entry| entry.name == name);
+        found.is_some_and(|at| self.folds[at].restore(bytes))
+    }
+}

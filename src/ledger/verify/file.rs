@@ -1,0 +1,552 @@
+//! What a ledger file holds beside its entries: checkpoints, tiles, read models, index, snapshots, blobs,
+//! and what SQLite itself says.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::ground::ambient::Ambient;
+use crate::ground::digest::Digest;
+use crate::ground::merkle::Tile;
+use crate::ground::note::SignedCheckpoint;
+use crate::ground::note::VerifierKey;
+use crate::ground::sign::KeyId;
+use crate::ledger::checkpoint;
+use crate::ledger::fold::Rulebook;
+use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::state::State;
+use crate::ledger::verify::Progress;
+use crate::ledger::verify::VerifyError;
+use crate::ledger::verify::VerifyOptions;
+use crate::ledger::verify::judge::Judge;
+use crate::ledger::verify::report::Findings;
+use crate::ledger::verify::report::Report;
+use crate::ledger::verify::sorter::Op;
+use crate::ledger::verify::sorter::Record;
+use crate::ledger::verify::work;
+use crate::ledger::verify::work::Raw;
+use crate::store::Reader;
+use crate::store::RowChange;
+use crate::store::RowCursor;
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::StoredCheckpoint;
+use crate::store::StoredSnapshot;
+use crate::store::Table;
+
+/// Checkpoint signatures checked at a time.
+const NOTES: usize = 256;
+/// Index rows read at a time.
+const INDEX_PAGE: usize = 4_096;
+
+pub(super) fn verify(
+    store: &Store,
+    options: &VerifyOptions,
+    rulebook: &'static Rulebook,
+    ambient: &Arc<Ambient>,
+    progress: Progress<'_>,
+) -> Result<Report, VerifyError> {
+    let (entries, checks) = (store.another()?, store.another()?);
+    let own = store.another()?;
+    let read = own.read()?;
+    let reader = read.reader();
+    // From here on every other connection sees at least these entries, and looks at no more.
+    let size = reader.entry_count()?;
+    std::thread::scope(|scope| {
+        let integrity = (!options.tree_only).then(|| scope.spawn(move || checks.integrity()));
+        let mut statements = Vec::new();
+        for table in Table::ALL {
+            statements.push((table, reader.row_statement(table)?));
+        }
+        let mut rows = Vec::new();
+        for (table, statement) in &mut statements {
+            rows.push((*table, statement.cursor(size)?));
+        }
+        let view = FileView::new(reader, rows, rulebook, options)?;
+        let mut judge = Judge::new(options, rulebook, ambient, Some(view))?;
+        let source = move |give: &mut dyn FnMut(Raw) -> bool| read_entries(&entries, size, give);
+        work::run(source, options, rulebook, |digested| {
+            judge.take(digested)?;
+            if judge.position().is_multiple_of(1024) {
+                progress(judge.position(), size);
+            }
+            Ok(())
+        })?;
+        progress(judge.position(), size);
+        if let Some(integrity) = integrity {
+            let found = integrity
+                .join()
+                .unwrap_or_else(|_| Err(StoreError::Sqlite("integrity_check failed".to_owned())));
+            let position = judge.position();
+            match found {
+                Ok(found) => {
+                    for (rule, expected, found) in found {
+                        judge.findings.add(position, rule, expected, found);
+                    }
+                }
+                Err(error) => {
+                    judge
+                        .findings
+                        .add(position, "sqlite", "integrity_check: ok", error.to_string())
+                }
+            }
+        }
+        judge.finish()
+    })
+}
+
+/// Gives entries in order; a gap or a damaged row is given as what it is.
+fn read_entries(
+    store: &Store,
+    size: u64,
+    give: &mut dyn FnMut(Raw) -> bool,
+) -> Result<(), VerifyError> {
+    let mut next = 0;
+    let result = store.reader().try_entries(0, size, |entry| {
+        let raw = match entry {
+            Ok(stored) => {
+                while next < stored.seq {
+                    next += 1;
+                    if !give(Raw::Unreadable(format!("no entry {}", next - 1))) {
+                        return Err(Stop::Done);
+                    }
+                }
+                Raw::Stored(stored)
+            }
+            Err(error) => Raw::Unreadable(error.to_string()),
+        };
+        next += 1;
+        if give(raw) { Ok(()) } else { Err(Stop::Done) }
+    });
+    match result {
+        Ok(()) | Err(Stop::Done) => Ok(()),
+        Err(Stop::Store(error)) => {
+            // SQLite cannot go on: that is a finding at the place where it stopped.
+            give(Raw::Unreadable(error.to_string()));
+            Ok(())
+        }
+    }
+}
+
+enum Stop {
+    Done,
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Everything in the file but the entries, walked in step with them.
+pub(super) struct FileView<'a> {
+    reader: Reader<'a>,
+    rows: Vec<(Table, RowCursor<'a>)>,
+    changes: Vec<RowChange>,
+    next_checkpoint: Option<StoredCheckpoint>,
+    previous: u64,
+    notes: Vec<(u64, SignedCheckpoint, Vec<VerifierKey>)>,
+    roots: BTreeMap<u64, Digest>,
+    tiles: u64,
+    snapshots: BTreeMap<u64, Vec<(String, StoredSnapshot)>>,
+    met: BTreeSet<KeyId>,
+    tree_only: bool,
+}
+
+impl<'a> FileView<'a> {
+    fn new(
+        reader: Reader<'a>,
+        rows: Vec<(Table, RowCursor<'a>)>,
+        rulebook: &Rulebook,
+        options: &VerifyOptions,
+    ) -> Result<Self, VerifyError> {
+        let mut snapshots: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+        for name in reader.snapshot_names()? {
+            if let Some(snapshot) = reader.snapshot(&name)?
+                && snapshot.rulebook == rulebook.version
+            {
+                snapshots
+                    .entry(snapshot.size)
+                    .or_default()
+                    .push((name, snapshot));
+            }
+        }
+        Ok(Self {
+            reader,
+            rows,
+            changes: Vec::new(),
+            next_checkpoint: reader.next_checkpoint(0)?,
+            previous: 0,
+            notes: Vec::new(),
+            roots: BTreeMap::new(),
+            tiles: 0,
+            snapshots,
+            met: BTreeSet::new(),
+            tree_only: options.tree_only,
+        })
+    }
+
+    /// Compares a completed tile with the stored one.
+    pub fn tile(
+        &mut self,
+        tile: &Tile,
+        seq: u64,
+        findings: &mut Findings,
+    ) -> Result<(), VerifyError> {
+        self.tiles += 1;
+        let name = format!("tile {}/{}", tile.level, tile.index);
+        let Some((root, hashes)) = self.reader.tile_bytes(tile.level, tile.index)? else {
+            findings.add(seq, "tile", name, "no such tile");
+            return Ok(());
+        };
+        let same = tile
+            .hashes
+            .iter()
+            .map(|hash| &hash.0[..])
+            .eq(hashes.chunks(32));
+        if root != tile.root.0 || !same {
+            findings.add(
+                seq,
+                "tile",
+                format!("{name} of these entries"),
+                "other hashes",
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares what the event adds to the read models with the rows at hand.
+    pub fn rows(
+        &mut self,
+        state: &State,
+        event: &VerifiedEvent<'_>,
+        findings: &mut Findings,
+    ) -> Result<(), VerifyError> {
+        self.changes.clear();
+        state.rows(event, &mut self.changes);
+        let seq = event.seq();
+        let at = i64::try_from(seq).unwrap_or(i64::MAX);
+        for change in &self.changes {
+            let Some((_, cursor)) = self
+                .rows
+                .iter_mut()
+                .find(|(table, _)| *table == change.table())
+            else {
+                continue;
+            };
+            while let Some(found) = cursor.seq().filter(|found| *found < at) {
+                stray(findings, found, cursor);
+                cursor.advance()?;
+            }
+            if cursor.seq() != Some(at) {
+                findings.add(seq, "read_model", change.describe(), "no row");
+                continue;
+            }
+            if !cursor.matches(change) {
+                findings.add(seq, "read_model", change.describe(), cursor.describe());
+            }
+            cursor.advance()?;
+        }
+        Ok(())
+    }
+
+    /// The root of the kept checkpoint of a size, when there is one.
+    pub fn kept_root(&mut self, size: u64) -> Result<Option<Digest>, VerifyError> {
+        if let Some(root) = self.roots.get(&size) {
+            return Ok(Some(*root));
+        }
+        let Some(stored) = self.reader.checkpoint(size)? else {
+            return Ok(None);
+        };
+        let root = SignedCheckpoint::parse(&stored.note)
+            .ok()
+            .map(|parsed| parsed.checkpoint().root);
+        if let Some(root) = root {
+            self.remember(size, root);
+        }
+        Ok(root)
+    }
+
+    fn remember(&mut self, size: u64, root: Digest) {
+        if self.roots.len() >= 256 {
+            self.roots.pop_first();
+        }
+        self.roots.insert(size, root);
+    }
+
+    /// Judges checkpoint and snapshots of the size that the walk has reached.
+    pub fn at_size(&mut self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
+        while let Some(stored) = self.next_checkpoint.take_if(|stored| stored.size <= size) {
+            self.checkpoint(judge, &stored);
+            self.next_checkpoint = self.reader.next_checkpoint(stored.size)?;
+        }
+        if self.tree_only {
+            return Ok(());
+        }
+        for (name, snapshot) in self.snapshots.remove(&size).unwrap_or_default() {
+            let expected = judge
+                .state
+                .snapshots()
+                .into_iter()
+                .find(|(fold, _)| *fold == name);
+            let same = expected.is_some_and(|(_, state)| state == snapshot.state);
+            if !same || snapshot.root != judge.tiler.root() {
+                let expected = format!("snapshot {name} of the first {size} entries");
+                judge
+                    .findings
+                    .add(size - 1, "snapshot", expected, "another state or root");
+            }
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, judge: &mut Judge<'_>, stored: &StoredCheckpoint) {
+        let seq = stored.size.saturating_sub(1);
+        let parsed = match SignedCheckpoint::parse(&stored.note) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                judge
+                    .findings
+                    .add(seq, "checkpoint", "a signed checkpoint", error.to_string());
+                return;
+            }
+        };
+        let (size, root) = (parsed.checkpoint().size, parsed.checkpoint().root);
+        if size != stored.size {
+            judge.findings.add(
+                seq,
+                "checkpoint",
+                format!("size {}", stored.size),
+                format!("size {size}"),
+            );
+        }
+        if root != judge.tiler.root() {
+            let expected = format!("root {} of the checkpoint", root.to_base64());
+            judge
+                .findings
+                .add(seq, "root", expected, judge.tiler.root().to_base64());
+        }
+        self.remember(stored.size, root);
+        if !self.tree_only {
+            let keys = checkpoint::required_keys(&judge.state.keyring, self.previous, stored.size);
+            self.notes.push((seq, parsed, keys));
+            if self.notes.len() >= NOTES {
+                self.check_notes(judge);
+            }
+        }
+        self.previous = stored.size;
+    }
+
+    fn check_notes(&mut self, judge: &mut Judge<'_>) {
+        let origin = judge.state.keyring.origin.clone();
+        let found: Vec<_> = self
+            .notes
+            .par_iter()
+            .filter_map(|(seq, note, keys)| {
+                checkpoint::check(note, &origin, keys)
+                    .err()
+                    .map(|found| (*seq, found))
+            })
+            .collect();
+        for (seq, found) in found {
+            judge.findings.add(
+                seq,
+                "checkpoint",
+                format!("signed by the log key of {origin}"),
+                found,
+            );
+        }
+        self.notes.clear();
+    }
+
+    /// Judges what is left when the entries are walked.
+    pub fn finish(&mut self, judge: &mut Judge<'_>) -> Result<(), VerifyError> {
+        self.check_notes(judge);
+        let size = judge.position();
+        if let Some(stored) = &self.next_checkpoint {
+            let expected = format!("{} entries of a kept checkpoint", stored.size);
+            judge
+                .findings
+                .add(size, "size", expected, format!("{size} entries"));
+        } else if self.previous != size {
+            let found = format!("the newest covers {}", self.previous);
+            judge.findings.add(
+                size,
+                "checkpoint",
+                format!("a checkpoint of {size} entries"),
+                found,
+            );
+        }
+        let tiles = self.reader.tile_count()?;
+        if tiles != self.tiles {
+            judge.findings.add(
+                size,
+                "tile",
+                format!("{} full tiles", self.tiles),
+                tiles.to_string(),
+            );
+        }
+        if self.tree_only {
+            return Ok(());
+        }
+        for (_, cursor) in &mut self.rows {
+            while let Some(seq) = cursor.seq() {
+                stray(&mut judge.findings, seq, cursor);
+                cursor.advance()?;
+            }
+        }
+        for (at, snapshots) in &self.snapshots {
+            for (name, _) in snapshots {
+                let expected = format!("a snapshot of at most {size} entries");
+                judge.findings.add(
+                    size,
+                    "snapshot",
+                    expected,
+                    format!("{name} of {at} entries"),
+                );
+            }
+        }
+        self.authors(judge, size);
+        self.blobs(judge)
+    }
+
+    /// Takes note of an envelope's key.
+    pub fn meet(&mut self, key: KeyId) {
+        self.met.insert(key);
+    }
+
+    fn authors(&mut self, judge: &mut Judge<'_>, size: u64) {
+        match self.reader.authors() {
+            Err(error) => {
+                judge
+                    .findings
+                    .add(size, "authors", "a readable table", error.to_string())
+            }
+            Ok(authors) => {
+                let listed: BTreeSet<_> = authors.iter().copied().collect();
+                if self.met != listed || listed.len() != authors.len() {
+                    let expected = format!("the {} keys that signed", self.met.len());
+                    judge.findings.add(
+                        size,
+                        "authors",
+                        expected,
+                        format!("{} keys", authors.len()),
+                    );
+                }
+            }
+        }
+    }
+
+    fn blobs(&self, judge: &mut Judge<'_>) -> Result<(), VerifyError> {
+        let size = judge.position();
+        self.reader.blobs(|digest, bytes| {
+            let found = Digest::blake3(bytes);
+            if found != digest {
+                judge.findings.add(
+                    size,
+                    "blob",
+                    format!("bytes of blob {digest}"),
+                    format!("bytes of {found}"),
+                );
+                return Ok(());
+            }
+            judge.hold_blob(&digest, bytes.len() as u64)
+        })
+    }
+
+    /// Begins to compare the digest index with what the entries gave.
+    pub fn index_walk(&self) -> Result<IndexWalk<'a>, VerifyError> {
+        let through = self.reader.index_through()?;
+        Ok(IndexWalk {
+            reader: self.reader,
+            through,
+            page: Vec::new().into_iter(),
+            peeked: None,
+            last: None,
+            done: false,
+        })
+    }
+}
+
+fn stray(findings: &mut Findings, seq: i64, cursor: &RowCursor<'_>) {
+    let at = u64::try_from(seq).unwrap_or(0);
+    findings.add(at, "read_model", "no row of this entry", cursor.describe());
+}
+
+/// The digest index in digest order, in step with the sorted facts.
+pub(super) struct IndexWalk<'a> {
+    reader: Reader<'a>,
+    through: u64,
+    page: std::vec::IntoIter<(Digest, u64)>,
+    peeked: Option<(Digest, u64)>,
+    last: Option<Digest>,
+    done: bool,
+}
+
+impl IndexWalk<'_> {
+    fn peek(&mut self) -> Result<Option<(Digest, u64)>, VerifyError> {
+        if self.peeked.is_some() {
+            return Ok(self.peeked);
+        }
+        self.peeked = self.page.next();
+        if self.peeked.is_none() && !self.done {
+            let page = self.reader.index_page(self.last, INDEX_PAGE)?;
+            self.done = page.len() < INDEX_PAGE;
+            self.last = page.last().map(|(digest, _)| *digest).or(self.last);
+            self.page = page.into_iter();
+            self.peeked = self.page.next();
+        }
+        Ok(self.peeked)
+    }
+
+    fn stray(&mut self, findings: &mut Findings, digest: Digest, seq: u64) {
+        self.peeked = None;
+        findings.add(
+            seq,
+            "index",
+            "no such digest",
+            format!("{digest} at seq {seq}"),
+        );
+    }
+
+    /// Compares the index with one group of facts.
+    pub fn step(&mut self, group: &[Record], findings: &mut Findings) -> Result<(), VerifyError> {
+        let digest = group[0].digest;
+        let giver = |record: &&Record| matches!(record.op, Op::Gives | Op::GivesOnce);
+        let expected = group
+            .iter()
+            .filter(giver)
+            .map(|record| record.seq)
+            .min()
+            .filter(|seq| *seq < self.through);
+        while let Some((found, seq)) = self.peek()?.filter(|(found, _)| *found < digest) {
+            self.stray(findings, found, seq);
+        }
+        let found = self
+            .peek()?
+            .filter(|(found, _)| *found == digest)
+            .map(|(_, seq)| seq);
+        if found.is_some() {
+            self.peeked = None;
+        }
+        if found != expected {
+            let say = |seq: Option<u64>| {
+                seq.map_or("none".to_owned(), |seq| format!("{digest} at seq {seq}"))
+            };
+            let at = expected.or(found).unwrap_or(0);
+            findings.add(at, "index", say(expected), say(found));
+        }
+        Ok(())
+    }
+
+    /// What the index holds beyond every fact.
+    pub fn finish(mut self, findings: &mut Findings) -> Result<(), VerifyError> {
+        while let Some((digest, seq)) = self.peek()? {
+            self.stray(findings, digest, seq);
+        }
+        Ok(())
+    }
+}

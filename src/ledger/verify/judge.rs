@@ -1,0 +1,816 @@
+//! The sequential half of verification: entries in order through tree, rules, folds and read models.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::event::PAYLOAD_TYPE;
+use crate::event::Seen;
+use crate::event::header::Decoded;
+use crate::event::payload::Verdict;
+use crate::ground::ambient::Ambient;
+use crate::ground::ambient::Scratch;
+use crate::ground::digest::Digest;
+use crate::ground::merkle::Tiler;
+use crate::ground::note::SignedCheckpoint;
+use crate::ground::sign;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::PublicKey;
+use crate::ground::time::Timestamp;
+use crate::ledger::append;
+use crate::ledger::checkpoint;
+use crate::ledger::fold::Breach;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Fact;
+use crate::ledger::fold::Rulebook;
+use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::rules;
+use crate::ledger::rules::Claim;
+use crate::ledger::state::State;
+use crate::ledger::verify::BlobSource;
+use crate::ledger::verify::Signatures;
+use crate::ledger::verify::VerifyError;
+use crate::ledger::verify::VerifyOptions;
+use crate::ledger::verify::file::FileView;
+use crate::ledger::verify::report::Divergent;
+use crate::ledger::verify::report::Findings;
+use crate::ledger::verify::report::Report;
+use crate::ledger::verify::report::Taint;
+use crate::ledger::verify::sorter::Op;
+use crate::ledger::verify::sorter::Record;
+use crate::ledger::verify::sorter::Sorter;
+use crate::ledger::verify::work::Digested;
+use crate::ledger::verify::work::Envelope;
+use crate::ledger::verify::work::Signature;
+
+/// Rules whose breach keeps an entry from changing state: nobody with the right to say it said it.
+const UNFIT: [&str; 3] = ["key", "role", "signature"];
+
+/// Walks entries in order.
+pub(super) struct Judge<'a> {
+    options: &'a VerifyOptions,
+    pub(super) findings: Findings,
+    pub(super) state: State,
+    pub(super) tiler: Tiler,
+    sorter: Sorter,
+    times: Times,
+    position: u64,
+    signers: BTreeSet<KeyId>,
+    /// The file that the entries came from, when there is one.
+    pub(super) file: Option<FileView<'a>>,
+    pub(super) blobs: Option<BlobSource<'a>>,
+    blobs_named: bool,
+    /// Checkpoints to be held against the root at their size: by size, name and whether it is the log's own
+    /// head.
+    outside: BTreeMap<u64, Vec<(String, SignedCheckpoint)>>,
+    head: Option<SignedCheckpoint>,
+    head_held: bool,
+    not_checked: Vec<String>,
+    notes: Vec<String>,
+    unproven_keys: u64,
+    divergence: Option<Divergent>,
+    identity: bool,
+}
+
+impl<'a> Judge<'a> {
+    pub fn new(
+        options: &'a VerifyOptions,
+        rulebook: &'static Rulebook,
+        ambient: &Arc<Ambient>,
+        file: Option<FileView<'a>>,
+    ) -> Result<Self, VerifyError> {
+        let mut outside: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+        let since = options
+            .since
+            .iter()
+            .map(|since| ("--since".to_owned(), since.clone()));
+        for (name, checkpoint) in options.against.iter().cloned().chain(since) {
+            outside
+                .entry(checkpoint.checkpoint().size)
+                .or_default()
+                .push((name, checkpoint));
+        }
+        Ok(Self {
+            options,
+            findings: Findings::default(),
+            state: State::new(rulebook),
+            tiler: Tiler::new(),
+            sorter: Sorter::new(ambient.clone()),
+            times: Times::new(ambient)?,
+            position: 0,
+            signers: BTreeSet::new(),
+            file,
+            blobs: None,
+            blobs_named: false,
+            outside,
+            head: None,
+            head_held: false,
+            not_checked: Vec::new(),
+            notes: Vec::new(),
+            unproven_keys: 0,
+            divergence: None,
+            identity: false,
+        })
+    }
+
+    /// Entries walked so far.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Names the checkpoint that came with the lines.
+    pub fn expect_head(&mut self, head: Option<SignedCheckpoint>) {
+        if let Some(head) = &head {
+            let at = self.outside.entry(head.checkpoint().size).or_default();
+            at.push(("the checkpoint".to_owned(), head.clone()));
+        } else {
+            self.not_checked.push("checkpoint".to_owned());
+        }
+        self.head = head;
+    }
+
+    /// Takes the next entry.
+    pub fn take(&mut self, entry: Digested) -> Result<(), VerifyError> {
+        let seq = self.position;
+        let leaf = entry.leaf;
+        if !self.options.tree_only {
+            self.judge(seq, entry)?;
+        } else if let Err(why) = &entry.envelope
+            && self.file.is_some()
+        {
+            self.findings
+                .add(seq, "line_format", "a readable entry", why.as_str());
+        }
+        for tile in self.tiler.push(leaf) {
+            if let Some(file) = &mut self.file {
+                file.tile(&tile, seq, &mut self.findings)?;
+            }
+        }
+        self.position += 1;
+        self.at_size()
+    }
+
+    /// What is due when the tree has reached a size.
+    fn at_size(&mut self) -> Result<(), VerifyError> {
+        let size = self.position;
+        if let Some(mut file) = self.file.take() {
+            file.at_size(self, size)?;
+            self.file = Some(file);
+        } else if !self.options.tree_only {
+            let record = Record::new(
+                root_digest(size, &self.tiler.root()),
+                size - 1,
+                Op::Holds,
+                "seen",
+                0,
+            );
+            self.sorter.push(record)?;
+        }
+        for (name, outside) in self.outside.remove(&size).unwrap_or_default() {
+            self.hold(&name, &outside);
+        }
+        Ok(())
+    }
+
+    /// Holds the root at hand against an outside checkpoint of this size.
+    fn hold(&mut self, name: &str, outside: &SignedCheckpoint) {
+        let (size, expected) = (outside.checkpoint().size, outside.checkpoint().root);
+        let is_head = self.head.as_ref() == Some(outside);
+        self.head_held |= is_head;
+        self.judge_outside(name, outside, size.saturating_sub(1));
+        let root = self.tiler.root();
+        if root != expected {
+            let expected = format!("root {} of {name}", expected.to_base64());
+            self.findings
+                .add(size.saturating_sub(1), "root", expected, root.to_base64());
+            if !is_head {
+                self.divergence.get_or_insert(Divergent::Forked);
+            }
+        }
+    }
+
+    /// Judges the signatures of an outside checkpoint.
+    fn judge_outside(&mut self, name: &str, outside: &SignedCheckpoint, seq: u64) {
+        if self.options.tree_only && self.file.is_none() {
+            return;
+        }
+        let size = outside.checkpoint().size;
+        let is_head = self.head.as_ref() == Some(outside);
+        let keyring = &self.state.keyring;
+        let verdict = if is_head {
+            let previous = size.saturating_sub(1);
+            checkpoint::check(
+                outside,
+                &keyring.origin,
+                &checkpoint::required_keys(keyring, previous, size),
+            )
+        } else if checkpoint::is_own(outside, keyring) {
+            Ok(())
+        } else {
+            self.divergence.get_or_insert(Divergent::Forged);
+            Err("not signed by a log key of this ledger".to_owned())
+        };
+        match verdict {
+            Ok(()) => {
+                let known = self.options.log_key.as_ref();
+                let by_known =
+                    known.is_some_and(|key| outside.verify(std::slice::from_ref(key)).is_ok());
+                self.identity |= !is_head || by_known;
+            }
+            Err(found) => {
+                let expected = format!("{name} signed by the log key of {}", keyring.origin);
+                self.findings.add(seq, "checkpoint", expected, found);
+            }
+        }
+    }
+
+    fn judge(&mut self, seq: u64, entry: Digested) -> Result<(), VerifyError> {
+        let Digested {
+            envelope,
+            body,
+            signature,
+            blobs,
+            facts,
+            ..
+        } = entry;
+        let envelope = match envelope {
+            Ok(envelope) => envelope,
+            Err(why) => {
+                self.findings
+                    .add(seq, "line_format", "the canonical entry line", why);
+                return self
+                    .times
+                    .push(self.state.keyring.recorded_at.unwrap_or(Timestamp::EPOCH));
+            }
+        };
+        if envelope.seq != seq {
+            self.findings
+                .add(seq, "seq", seq.to_string(), envelope.seq.to_string());
+        }
+        self.times.push(envelope.recorded_at)?;
+        let decoded = match body.unwrap_or_else(|| Err("not read".to_owned())) {
+            Ok(decoded) => decoded,
+            Err(why) => {
+                if let Some(breach) =
+                    rules::time_order(self.state.keyring.recorded_at, envelope.recorded_at)
+                {
+                    self.findings.breach(seq, breach);
+                }
+                self.findings.add(
+                    seq,
+                    "body_format",
+                    "the canonical form of a closed body",
+                    why,
+                );
+                self.state.keyring.recorded_at = self
+                    .state
+                    .keyring
+                    .recorded_at
+                    .max(Some(envelope.recorded_at));
+                return Ok(());
+            }
+        };
+        self.signers.insert(decoded.header.author);
+        if let Some(file) = &mut self.file {
+            file.meet(envelope.keyid);
+        }
+        if let Some(column) = envelope
+            .column
+            .filter(|column| *column != decoded.header.author_seq)
+        {
+            let expected = format!("author_seq {}", decoded.header.author_seq);
+            self.findings
+                .add(seq, "column", expected, column.to_string());
+        }
+        let since = self
+            .options
+            .since
+            .as_ref()
+            .map_or(0, |since| since.checkpoint().size);
+        let mut breaches = Vec::new();
+        let claim = Claim {
+            seq,
+            recorded_at: envelope.recorded_at,
+            keyid: envelope.keyid,
+            decoded: &decoded,
+        };
+        if seq >= since {
+            rules::header(&self.state, &claim, &mut breaches);
+            self.judge_signature(&claim, signature, &mut breaches);
+            self.judge_seen(&claim, &mut breaches)?;
+        }
+        self.judge_event(seq, seq >= since, envelope, decoded, blobs, facts, breaches)
+    }
+
+    fn judge_signature(&self, claim: &Claim<'_>, signature: Signature, breaches: &mut Vec<Breach>) {
+        let broken = match signature {
+            Signature::Holds | Signature::Skipped => false,
+            Signature::Broken => true,
+            Signature::Deferred(parts) => {
+                let (body, signature) = *parts;
+                let genesis = rules::genesis_of(claim).map(|created| created.owner.public_key.0);
+                let known = self
+                    .state
+                    .public_key(&claim.decoded.header.author)
+                    .map(|key| *key.as_bytes());
+                let key = known
+                    .or(genesis)
+                    .and_then(|bytes| PublicKey::from_bytes(&bytes).ok());
+                let message = sign::pae(PAYLOAD_TYPE, &body);
+                key.is_some_and(|key| key.verify(&message, &signature).is_err())
+            }
+        };
+        // A key that hashes to its id but was not added yet is an unknown key: that is the finding.
+        let known = self
+            .state
+            .public_key(&claim.decoded.header.author)
+            .is_some()
+            || rules::genesis_of(claim).is_some();
+        if broken && known {
+            breaches.push(Breach::new(
+                "signature",
+                "a strict Ed25519 signature by the author",
+                "one that does not hold",
+            ));
+        }
+    }
+
+    /// The root in `seen`, and the author's clock against the newest entry under it.
+    fn judge_seen(
+        &mut self,
+        claim: &Claim<'_>,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<(), VerifyError> {
+        let Some(seen) = claim.decoded.header.seen else {
+            return Ok(());
+        };
+        let size = seen.size.value();
+        if size == 0 || size > claim.seq {
+            return Ok(());
+        }
+        if breaches.iter().all(|breach| breach.rule != "seen") {
+            self.judge_seen_root(claim.seq, seen, breaches)?;
+        }
+        if breaches.iter().all(|breach| breach.rule != "backdated") {
+            breaches.extend(rules::not_backdated(
+                claim.decoded.header.at,
+                self.times.at(size - 1)?,
+            ));
+        }
+        Ok(())
+    }
+
+    fn judge_seen_root(
+        &mut self,
+        seq: u64,
+        seen: Seen,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<(), VerifyError> {
+        let size = seen.size.value();
+        let Some(file) = &mut self.file else {
+            let digest = root_digest(size, &seen.root.0);
+            return Ok(self
+                .sorter
+                .push(Record::new(digest, seq, Op::Needs, "seen", u64::MAX))?);
+        };
+        let found = || format!("size {size}, root {}", seen.root.0.to_base64());
+        match file.kept_root(size)? {
+            None => breaches.push(Breach::new(
+                "seen",
+                format!("a kept checkpoint of size {size}"),
+                found(),
+            )),
+            Some(root) if root != seen.root.0 => {
+                breaches.push(Breach::new(
+                    "seen",
+                    format!("root {} at size {size}", root.to_base64()),
+                    found(),
+                ));
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one entry, taken apart")]
+    fn judge_event(
+        &mut self,
+        seq: u64,
+        judged: bool,
+        envelope: Envelope,
+        decoded: Decoded,
+        blobs: Vec<(Digest, u64)>,
+        facts: Vec<Fact>,
+        mut breaches: Vec<Breach>,
+    ) -> Result<(), VerifyError> {
+        let header = decoded.header.clone();
+        let payload_id = decoded.id;
+        let retired = breaches.iter().any(|breach| breach.rule == "kind");
+        let event = match decoded.into_event() {
+            Ok(event) if !retired => event,
+            _ => {
+                self.report(seq, breaches);
+                self.state
+                    .apply_counters(seq, envelope.recorded_at, &header);
+                return self.give(
+                    seq,
+                    &[Fact::Gives {
+                        digest: payload_id.0,
+                        once: None,
+                    }],
+                );
+            }
+        };
+        let candidate = Candidate {
+            seq,
+            recorded_at: envelope.recorded_at,
+            event: &event,
+        };
+        if judged {
+            rules::custody(&self.state, &candidate, &mut breaches);
+            for rule in self.state.rulebook().rules {
+                rule.judge(&self.state, &candidate, &mut breaches);
+            }
+        }
+        self.name_blobs(seq, &blobs)?;
+        let fit = breaches.iter().all(|breach| !UNFIT.contains(&breach.rule))
+            || rules_genesis(seq, &event);
+        self.report(seq, breaches);
+        if fit {
+            self.give_judged(seq, judged, &facts)?;
+            self.apply(candidate)
+        } else {
+            let mut own = Vec::new();
+            rules::facts(&candidate, &mut own);
+            self.give_judged(seq, judged, &own)?;
+            self.state
+                .apply_counters(seq, envelope.recorded_at, &event.header);
+            Ok(())
+        }
+    }
+
+    fn apply(&mut self, candidate: Candidate<'_>) -> Result<(), VerifyError> {
+        let verified = VerifiedEvent::new(candidate);
+        if let crate::event::Payload::KeyAdded(added) = &candidate.event.payload
+            && added.proof.is_none()
+        {
+            self.unproven_keys += 1;
+        }
+        if let Some(file) = &mut self.file {
+            file.rows(&self.state, &verified, &mut self.findings)?;
+        }
+        self.state.apply(&verified);
+        Ok(())
+    }
+
+    fn report(&mut self, seq: u64, breaches: Vec<Breach>) {
+        for breach in breaches {
+            self.findings.breach(seq, breach);
+        }
+    }
+
+    fn give_judged(&mut self, seq: u64, judged: bool, facts: &[Fact]) -> Result<(), VerifyError> {
+        if judged {
+            return self.give(seq, facts);
+        }
+        let givers: Vec<_> = facts
+            .iter()
+            .filter_map(|fact| match fact {
+                Fact::Gives { digest, .. } => Some(Fact::Gives {
+                    digest: *digest,
+                    once: None,
+                }),
+                Fact::Needs { .. } => None,
+            })
+            .collect();
+        self.give(seq, &givers)
+    }
+
+    fn give(&mut self, seq: u64, facts: &[Fact]) -> Result<(), VerifyError> {
+        for fact in facts {
+            self.sorter.push(match *fact {
+                Fact::Gives { digest, once: None } => {
+                    Record::new(digest, seq, Op::Gives, "refs", 0)
+                }
+                Fact::Gives {
+                    digest,
+                    once: Some(rule),
+                } => Record::new(digest, seq, Op::GivesOnce, rule, 0),
+                Fact::Needs {
+                    digest,
+                    before,
+                    rule,
+                } => Record::new(digest, seq, Op::Needs, rule, before),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Blobs that an entry names: read at once where there is a source, joined with the table where the
+    /// entries came from a file.
+    fn name_blobs(&mut self, seq: u64, blobs: &[(Digest, u64)]) -> Result<(), VerifyError> {
+        for (digest, bytes) in blobs {
+            self.blobs_named = true;
+            if self.file.is_some() {
+                self.sorter.push(Record::new(
+                    blob_digest(digest, *bytes),
+                    seq,
+                    Op::Needs,
+                    "blob",
+                    u64::MAX,
+                ))?;
+                continue;
+            }
+            let Some(source) = self.blobs else {
+                continue;
+            };
+            let expected = format!("blob {digest} of {bytes} bytes");
+            match source(digest)? {
+                None => self.findings.add(seq, "blob", expected, "no such blob"),
+                Some(found)
+                    if Digest::blake3(&found) != *digest || found.len() as u64 != *bytes =>
+                {
+                    let found = format!(
+                        "{} bytes with digest {}",
+                        found.len(),
+                        Digest::blake3(&found)
+                    );
+                    self.findings.add(seq, "blob", expected, found);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Names a blob that the file holds.
+    pub fn hold_blob(&mut self, digest: &Digest, bytes: u64) -> Result<(), VerifyError> {
+        Ok(self.sorter.push(Record::new(
+            blob_digest(digest, bytes),
+            0,
+            Op::Holds,
+            "blob",
+            0,
+        ))?)
+    }
+
+    /// Judges what is due at the end and writes the report.
+    pub fn finish(mut self) -> Result<Report, VerifyError> {
+        let events = self.position;
+        for (size, outside) in std::mem::take(&mut self.outside) {
+            for (name, outside) in outside {
+                self.judge_outside(&name, &outside, events);
+                if size > events {
+                    let expected = format!("{size} entries of {name}");
+                    self.findings
+                        .add(events, "size", expected, format!("{events} entries"));
+                    let is_head = self.head.as_ref() == Some(&outside);
+                    if !is_head {
+                        self.divergence.get_or_insert(Divergent::RolledBack);
+                    }
+                }
+            }
+        }
+        if events == 0 {
+            self.findings
+                .add(0, "genesis", "ledger.created at seq 0", "no entry");
+        }
+        if let Some(mut file) = self.file.take() {
+            file.finish(&mut self)?;
+            self.file = Some(file);
+        }
+        self.judge_log_key();
+        self.judge_sets()?;
+        self.remarks();
+        Ok(self.into_report(events))
+    }
+
+    /// The log key that was named from outside must be this ledger's.
+    fn judge_log_key(&mut self) {
+        let Some(known) = &self.options.log_key else {
+            return;
+        };
+        let keyring = &self.state.keyring;
+        if !keyring.log_keys.iter().any(|(_, key)| key.key() == known) && !self.options.tree_only {
+            let found = keyring
+                .log_key()
+                .map_or("none".to_owned(), ToString::to_string);
+            self.findings
+                .add(0, "checkpoint", format!("log key {known}"), found);
+            self.divergence.get_or_insert(Divergent::Forged);
+        } else if self.file.is_some() {
+            self.identity = true;
+        }
+    }
+
+    fn judge_sets(&mut self) -> Result<(), VerifyError> {
+        let (ambient_sorter, findings, file) =
+            (&mut self.sorter, &mut self.findings, &mut self.file);
+        let sorter = std::mem::replace(ambient_sorter, Sorter::new(Arc::new(Ambient::system())));
+        let mut index = match file {
+            Some(file) if !self.options.tree_only => Some(file.index_walk()?),
+            _ => None,
+        };
+        sorter.finish(|group| {
+            judge_group(group, findings);
+            match &mut index {
+                Some(index) => index.step(group, findings),
+                None => Ok(()),
+            }
+        })?;
+        match index {
+            Some(index) => index.finish(findings),
+            None => Ok(()),
+        }
+    }
+
+    fn remarks(&mut self) {
+        if self.unproven_keys > 0 {
+            self.notes.push(format!(
+                "{} keys without proof of possession (key.added v1)",
+                self.unproven_keys
+            ));
+        }
+        if self.state.keyring.format == 1 {
+            self.not_checked
+                .push("possession and experiment (format 1)".to_owned());
+        }
+        if self.state.keyring.was_loosened() {
+            self.notes.push(
+                "the policy was loosened from strict to solo: later claims are self-governed"
+                    .to_owned(),
+            );
+        }
+        if let Some(head) = &self.head
+            && self.head_held
+            && head.checkpoint().size < self.position
+        {
+            self.not_checked.push(format!(
+                "checkpoint after seq {}",
+                head.checkpoint().size - 1
+            ));
+        }
+        if let Some(since) = &self.options.since {
+            let last = since.checkpoint().size.saturating_sub(1);
+            self.not_checked
+                .push(format!("signatures and rules through seq {last}"));
+        }
+        if self.options.tree_only {
+            self.not_checked.push("everything but the tree".to_owned());
+        } else if self.file.is_none() && self.blobs.is_none() && self.blobs_named {
+            self.not_checked.push("blobs".to_owned());
+        }
+        if !self.identity {
+            self.not_checked.push("identity".to_owned());
+        }
+        if !self.options.recompute {
+            self.not_checked.push("recompute".to_owned());
+        }
+    }
+
+    fn into_report(self, events: u64) -> Report {
+        let keyring = &self.state.keyring;
+        let tainted = keyring.keys.iter().filter_map(|(key, record)| {
+            let end = record.end.as_ref()?;
+            Some(Taint {
+                key: *key,
+                since_seq: end.tainted_since?,
+                declared_seq: end.seq,
+            })
+        });
+        let (findings, findings_total, first) = self.findings.finish();
+        Report {
+            verdict: if findings_total == 0 {
+                Verdict::Pass
+            } else {
+                Verdict::Fail
+            },
+            origin: keyring.origin.clone(),
+            events,
+            signers: self.signers.len() as u64,
+            root: self.tiler.root(),
+            findings,
+            findings_total,
+            first,
+            divergence: self.divergence,
+            not_checked: self.not_checked,
+            signatures: match (self.options.tree_only, self.options.signatures) {
+                (true, _) => "not checked",
+                (false, Signatures::Strict) => "strict",
+                (false, Signatures::Fast) => {
+                    "batch (a key holder can craft a signature that passes here and fails strictly)"
+                }
+            },
+            tainted: tainted.collect(),
+            notes: self.notes,
+            separation: keyring
+                .separation()
+                .map_or("unknown".to_owned(), |separation| separation.to_string()),
+        }
+    }
+}
+
+/// The first entry is folded whatever it breaks: without it nothing after it can be judged.
+fn rules_genesis(seq: u64, event: &Event) -> bool {
+    seq == 0 && matches!(event.payload, crate::event::Payload::LedgerCreated(_))
+}
+
+/// Judges every record of one digest.
+fn judge_group(group: &[Record], findings: &mut Findings) {
+    let givers = || group.iter().filter(|record| record.op != Op::Needs);
+    let first = givers().map(|record| record.seq).min();
+    let held = group.iter().any(|record| record.op == Op::Holds);
+    for record in group {
+        match record.op {
+            Op::GivesOnce => {
+                if let Some(first) = first.filter(|first| *first < record.seq) {
+                    let found = format!("seq {first} has it");
+                    findings.add(
+                        record.seq,
+                        record.rule(),
+                        "one event per natural key",
+                        found,
+                    );
+                }
+            }
+            Op::Needs => {
+                if !held && first.is_none_or(|first| first >= record.before) {
+                    let breach =
+                        append::need_breach(record.rule(), &record.digest, record.before, first);
+                    findings.breach(record.seq, breach);
+                }
+            }
+            Op::Gives | Op::Holds => {}
+        }
+    }
+}
+
+/// Digest under which the root of a size is known.
+fn root_digest(size: u64, root: &Digest) -> Digest {
+    let mut bytes = size.to_be_bytes().to_vec();
+    bytes.extend_from_slice(&root.0);
+    Digest::labelled("clover/root/v1", &bytes)
+}
+
+/// Digest under which a blob of a length is known.
+fn blob_digest(digest: &Digest, bytes: u64) -> Digest {
+    let mut text = digest.0.to_vec();
+    text.extend_from_slice(&bytes.to_be_bytes());
+    Digest::labelled("clover/blob-ref/v1", &text)
+}
+
+/// `recorded_at` of every entry walked, in an unnamed scratch file.
+struct Times {
+    scratch: Scratch,
+    pending: Vec<u8>,
+    flushed: u64,
+    last: Option<(u64, Timestamp)>,
+}
+
+impl Times {
+    const PENDING_MAX: usize = 1 << 19;
+
+    fn new(ambient: &Ambient) -> Result<Self, VerifyError> {
+        Ok(Self {
+            scratch: Scratch::new(ambient)?,
+            pending: Vec::new(),
+            flushed: 0,
+            last: None,
+        })
+    }
+
+    fn push(&mut self, at: Timestamp) -> Result<(), VerifyError> {
+        self.pending.extend_from_slice(&at.micros().to_be_bytes());
+        if self.pending.len() >= Self::PENDING_MAX {
+            self.scratch.append(&self.pending)?;
+            self.flushed += self.pending.len() as u64;
+            self.pending.clear();
+        }
+        Ok(())
+    }
+
+    fn at(&mut self, seq: u64) -> Result<Timestamp, VerifyError> {
+        if let Some((_, at)) = self.last.filter(|(of, _)| *of == seq) {
+            return Ok(at);
+        }
+        let mut bytes = [0; 8];
+        let offset = seq * 8;
+        match offset
+            .checked_sub(self.flushed)
+            .and_then(|at| usize::try_from(at).ok())
+        {
+            Some(at) => {
+                if let Some(found) = self.pending.get(at..at + 8) {
+                    bytes.copy_from_slice(found);
+                }
+            }
+            None => {
+                self.scratch.read_at(offset, &mut bytes)?;
+            }
+        }
+        let at = Timestamp::from_micros(i64::from_be_bytes(bytes)).unwrap_or(Timestamp::EPOCH);
+        self.last = Some((seq, at));
+        Ok(at)
+    }
+}

@@ -1,0 +1,132 @@
+//! Verification: everything re-judged in one pass over a stream, with bounded memory and every core.
+//!
+//! A source gives the entries; workers hash, decode and check signatures; one thread walks them in order
+//! through tree, rules, folds and read models; what is exact only over the whole history is sorted
+//! externally. The rules are those that judged the append. Nothing stops at the first finding.
+
+mod file;
+mod judge;
+mod report;
+mod sorter;
+mod work;
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use crate::ground::ambient::Ambient;
+use crate::ground::ambient::AmbientError;
+use crate::ground::digest::Digest;
+use crate::ground::note::SignedCheckpoint;
+use crate::ground::note::VerifierKey;
+use crate::ledger::fold::Rulebook;
+use crate::store::Store;
+use crate::store::StoreError;
+
+pub use report::Divergent;
+pub use report::Finding;
+pub use report::First;
+pub use report::Report;
+pub use report::Taint;
+
+/// How signatures are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signatures {
+    /// In batches with equal keys coalesced: faster, and a key holder can craft what passes here and fails
+    /// strictly.
+    Fast,
+    /// One by one, strictly.
+    #[default]
+    Strict,
+}
+
+/// What to verify and against what.
+#[derive(Debug, Default)]
+pub struct VerifyOptions {
+    /// Checkpoints from outside that the log must extend or equal; named in findings.
+    pub against: Vec<(String, SignedCheckpoint)>,
+    /// The log key that the ledger must have, or have had.
+    pub log_key: Option<VerifierKey>,
+    /// Re-run recomputing rules too.
+    pub recompute: bool,
+    /// How signatures are checked.
+    pub signatures: Signatures,
+    /// Take entries below this checkpoint as verified before: only their bytes under its root are checked.
+    pub since: Option<SignedCheckpoint>,
+    /// Hash the entries and compare roots; nothing else.
+    pub tree_only: bool,
+}
+
+/// Reads a blob by its BLAKE3 digest; `None` when it is not there.
+pub type BlobSource<'a> = &'a dyn Fn(&Digest) -> Result<Option<Vec<u8>>, AmbientError>;
+
+/// Entry lines and what came with them.
+pub struct Lines<'a> {
+    /// One entry line per line.
+    pub lines: Box<dyn BufRead + Send + 'a>,
+    /// The signed checkpoint over them, when there is one.
+    pub checkpoint: Option<SignedCheckpoint>,
+    /// Where blobs are, when they came too.
+    pub blobs: Option<BlobSource<'a>>,
+}
+
+/// Why verification could not be carried out at all. Anything found *in* a ledger is a finding instead.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// Clock, entropy or a file failed.
+    #[error(transparent)]
+    Ambient(#[from] AmbientError),
+    /// Reading the lines failed.
+    #[error("cannot read the entries: {0}")]
+    Read(String),
+    /// The file failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Called with entries done and entries known.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// Verifies a ledger file.
+///
+/// # Errors
+/// [`VerifyError`] when the file cannot be read at all.
+pub fn verify_store(
+    store: &Store,
+    options: &VerifyOptions,
+    rulebook: &'static Rulebook,
+    ambient: &Arc<Ambient>,
+    progress: Progress<'_>,
+) -> Result<Report, VerifyError> {
+    file::verify(store, options, rulebook, ambient, progress)
+}
+
+/// Verifies entry lines; needs no store.
+///
+/// # Errors
+/// [`VerifyError`] when the lines cannot be read.
+pub fn verify_lines(
+    lines: Lines<'_>,
+    options: &VerifyOptions,
+    rulebook: &'static Rulebook,
+    ambient: &Arc<Ambient>,
+    progress: Progress<'_>,
+) -> Result<Report, VerifyError> {
+    let Lines {
+        lines,
+        checkpoint,
+        blobs,
+    } = lines;
+    let mut judge = judge::Judge::new(options, rulebook, ambient, None)?;
+    judge.blobs = blobs;
+    judge.expect_head(checkpoint);
+    let source = move |give: &mut dyn FnMut(work::Raw) -> bool| work::read_lines(lines, give);
+    work::run(source, options, rulebook, |digested| {
+        judge.take(digested)?;
+        if judge.position().is_multiple_of(1024) {
+            progress(judge.position(), 0);
+        }
+        Ok(())
+    })?;
+    progress(judge.position(), judge.position());
+    judge.finish()
+}

@@ -1,0 +1,194 @@
+//! What a verification found, for people and machines.
+
+use serde::Serialize;
+
+use crate::event::payload::Verdict;
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ledger::fold::Breach;
+use crate::ledger::rules;
+
+/// Findings kept in a report; more are counted only.
+const KEPT_MAX: usize = 10_000;
+
+/// One thing that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The entry, or the place in the log, that shows it.
+    pub seq: u64,
+    /// The rule.
+    pub rule: &'static str,
+    /// What was expected.
+    pub expected: String,
+    /// What stands there.
+    pub found: String,
+}
+
+/// The first finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct First {
+    /// Smallest offending position.
+    pub seq: u64,
+    /// The rule; of several at one position, the one judged first.
+    pub rule: &'static str,
+}
+
+/// Events that are in the log and not to be relied on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Taint {
+    /// The compromised key.
+    pub key: KeyId,
+    /// First tainted position.
+    pub since_seq: u64,
+    /// The entry that said so.
+    pub declared_seq: u64,
+}
+
+/// How the log disagrees with what was kept outside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Divergent {
+    /// Not signed by the log key that is known.
+    Forged,
+    /// Two histories under one name.
+    Forked,
+    /// Shorter than it once was.
+    RolledBack,
+}
+
+impl Divergent {
+    /// The word in verdict lines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Forged => "forged",
+            Self::Forked => "forked",
+            Self::RolledBack => "rolled_back",
+        }
+    }
+}
+
+/// The outcome of a verification.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// `pass` without findings, else `fail`.
+    pub verdict: Verdict,
+    /// Origin of the log, as its first entry states.
+    pub origin: String,
+    /// Entries walked.
+    pub events: u64,
+    /// Keys that signed at least one.
+    pub signers: u64,
+    /// Root over all entries.
+    pub root: Digest,
+    /// Findings, by position and rule.
+    pub findings: Vec<Finding>,
+    /// How many there are, kept or not.
+    pub findings_total: u64,
+    /// The first.
+    pub first: Option<First>,
+    /// Disagreement with a pin or another outside checkpoint.
+    pub divergence: Option<Divergent>,
+    /// What was not checked.
+    pub not_checked: Vec<String>,
+    /// How signatures were checked.
+    pub signatures: &'static str,
+    /// Events of compromised keys.
+    pub tainted: Vec<Taint>,
+    /// Remarks that are no findings.
+    pub notes: Vec<String>,
+    /// Roles are kept apart: `solo` or `strict`.
+    pub separation: String,
+}
+
+impl Report {
+    /// The one line that says it all.
+    pub fn verdict_line(&self) -> String {
+        let mut parts = Vec::new();
+        match (self.verdict, self.first) {
+            (Verdict::Pass, _) => {
+                parts.push(format!("VERIFIED  {} events", self.events));
+                parts.push(format!("{} signers", self.signers));
+                parts.push(format!("root {}", self.root.to_base64()));
+                parts.push(format!("roles {}", self.separation));
+            }
+            (_, first) => {
+                let first = first.map_or(String::new(), |first| {
+                    format!(", first at seq {} ({})", first.seq, first.rule)
+                });
+                let plural = if self.findings_total == 1 { "" } else { "s" };
+                let divergence = self
+                    .divergence
+                    .map_or(String::new(), |word| format!("{}: ", word.as_str()));
+                parts.push(format!(
+                    "FAILED  {divergence}{} finding{plural}{first}",
+                    self.findings_total
+                ));
+                parts.push(format!("{} events", self.events));
+            }
+        }
+        parts.push(format!("signatures: {}", self.signatures));
+        if !self.tainted.is_empty() {
+            parts.push(format!("{} tainted keys", self.tainted.len()));
+        }
+        for what in &self.not_checked {
+            parts.push(format!("{what} NOT CHECKED"));
+        }
+        parts.join(" · ")
+    }
+}
+
+/// Collects findings.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    kept: Vec<Finding>,
+    total: u64,
+    first: Option<(u64, usize, &'static str)>,
+}
+
+fn place(rule: &str) -> usize {
+    rules::RULES
+        .iter()
+        .position(|name| *name == rule)
+        .unwrap_or(rules::RULES.len())
+}
+
+impl Findings {
+    pub fn add(
+        &mut self,
+        seq: u64,
+        rule: &'static str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        self.total += 1;
+        let key = (seq, place(rule), rule);
+        if self
+            .first
+            .is_none_or(|first| (key.0, key.1) < (first.0, first.1))
+        {
+            self.first = Some(key);
+        }
+        if self.kept.len() < KEPT_MAX {
+            self.kept.push(Finding {
+                seq,
+                rule,
+                expected: expected.into(),
+                found: found.into(),
+            });
+        }
+    }
+
+    pub fn breach(&mut self, seq: u64, breach: Breach) {
+        self.add(seq, breach.rule, breach.expected, breach.found);
+    }
+
+    pub fn finish(mut self) -> (Vec<Finding>, u64, Option<First>) {
+        self.kept
+            .sort_by(|a, b| (a.seq, place(a.rule)).cmp(&(b.seq, place(b.rule))));
+        (
+            self.kept,
+            self.total,
+            self.first.map(|(seq, _, rule)| First { seq, rule }),
+        )
+    }
+}

@@ -1,0 +1,276 @@
+//! Exact set rules over a history of any size: records sorted by digest, spilled in runs to an unnamed
+//! scratch file, and judged in one merge.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::ground::ambient::Ambient;
+use crate::ground::ambient::AmbientError;
+use crate::ground::ambient::Scratch;
+use crate::ground::digest::Digest;
+use crate::ledger::rules;
+
+/// Records held in memory before they are spilled (about 34 MB).
+const RUN_LEN: usize = 600_000;
+const RECORD_LEN: usize = 50;
+/// Records read from a run at a time.
+const READ_LEN: usize = 4_096;
+
+/// What a record says of its digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Op {
+    /// Given by an entry, and kept in the digest index.
+    Gives,
+    /// Given by an entry, and forbidden to a second one.
+    GivesOnce,
+    /// Given by something that the digest index does not hold.
+    Holds,
+    /// Needed below a bound.
+    Needs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Record {
+    pub digest: Digest,
+    pub seq: u64,
+    pub op: Op,
+    pub rule: u8,
+    /// For `Needs`: exclusive bound on the giver.
+    pub before: u64,
+}
+
+impl Record {
+    pub fn new(digest: Digest, seq: u64, op: Op, rule: &'static str, before: u64) -> Self {
+        let rule = rules::RULES
+            .iter()
+            .position(|name| *name == rule)
+            .and_then(|at| u8::try_from(at).ok());
+        Self {
+            digest,
+            seq,
+            op,
+            rule: rule.unwrap_or(u8::MAX),
+            before,
+        }
+    }
+
+    pub fn rule(&self) -> &'static str {
+        rules::RULES
+            .get(usize::from(self.rule))
+            .copied()
+            .unwrap_or("refs")
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.digest.0);
+        out.extend_from_slice(&self.seq.to_be_bytes());
+        out.push(match self.op {
+            Op::Gives => 0,
+            Op::GivesOnce => 1,
+            Op::Holds => 2,
+            Op::Needs => 3,
+        });
+        out.push(self.rule);
+        out.extend_from_slice(&self.before.to_be_bytes());
+    }
+
+    fn decode(bytes: &[u8; RECORD_LEN]) -> Self {
+        let word = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let op = match bytes[40] {
+            0 => Op::Gives,
+            1 => Op::GivesOnce,
+            2 => Op::Holds,
+            _ => Op::Needs,
+        };
+        Self {
+            digest: Digest(std::array::from_fn(|i| bytes[i])),
+            seq: word(32),
+            op,
+            rule: bytes[41],
+            before: word(42),
+        }
+    }
+}
+
+/// A sorted run in the scratch file.
+struct Run {
+    offset: u64,
+    end: u64,
+    buffer: std::vec::IntoIter<Record>,
+}
+
+/// Takes records in any order and gives them back sorted.
+pub(super) struct Sorter {
+    ambient: Arc<Ambient>,
+    memory: Vec<Record>,
+    scratch: Option<Scratch>,
+    written: u64,
+    runs: Vec<(u64, u64)>,
+}
+
+impl Sorter {
+    pub fn new(ambient: Arc<Ambient>) -> Self {
+        Self {
+            ambient,
+            memory: Vec::new(),
+            scratch: None,
+            written: 0,
+            runs: Vec::new(),
+        }
+    }
+
+    pub fn push(&mut self, record: Record) -> Result<(), AmbientError> {
+        self.memory.push(record);
+        if self.memory.len() >= RUN_LEN {
+            self.spill()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn spill(&mut self) -> Result<(), AmbientError> {
+        self.memory.par_sort_unstable();
+        let scratch = match &mut self.scratch {
+            Some(scratch) => scratch,
+            none => none.insert(Scratch::new(&self.ambient)?),
+        };
+        let start = self.written;
+        let mut bytes = Vec::with_capacity(1 << 20);
+        for part in self.memory.chunks((1 << 20) / RECORD_LEN) {
+            bytes.clear();
+            part.iter().for_each(|record| record.encode(&mut bytes));
+            scratch.append(&bytes)?;
+            self.written += bytes.len() as u64;
+        }
+        self.runs.push((start, self.written));
+        self.memory.clear();
+        Ok(())
+    }
+
+    /// Hands every group of records with one digest to `take`, in digest order.
+    pub fn finish<E: From<AmbientError>>(
+        mut self,
+        mut take: impl FnMut(&[Record]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.memory.par_sort_unstable();
+        let memory = std::mem::take(&mut self.memory).into_iter();
+        let mut runs: Vec<Run> = self
+            .runs
+            .iter()
+            .map(|&(offset, end)| Run {
+                offset,
+                end,
+                buffer: Vec::new().into_iter(),
+            })
+            .collect();
+        runs.push(Run {
+            offset: 0,
+            end: 0,
+            buffer: memory,
+        });
+        let mut heap = BinaryHeap::new();
+        for (at, run) in runs.iter_mut().enumerate() {
+            if let Some(record) = next(run, self.scratch.as_mut())? {
+                heap.push(Smallest { record, at });
+            }
+        }
+        let mut group: Vec<Record> = Vec::new();
+        while let Some(Smallest { record, at }) = heap.pop() {
+            if group
+                .first()
+                .is_some_and(|first| first.digest != record.digest)
+            {
+                take(&group)?;
+                group.clear();
+            }
+            group.push(record);
+            if let Some(record) = next(&mut runs[at], self.scratch.as_mut())? {
+                heap.push(Smallest { record, at });
+            }
+        }
+        if group.is_empty() {
+            Ok(())
+        } else {
+            take(&group)
+        }
+    }
+}
+
+fn next(run: &mut Run, scratch: Option<&mut Scratch>) -> Result<Option<Record>, AmbientError> {
+    if let Some(record) = run.buffer.next() {
+        return Ok(Some(record));
+    }
+    let left = usize::try_from(run.end - run.offset).unwrap_or(usize::MAX);
+    let (Some(scratch), true) = (scratch, left > 0) else {
+        return Ok(None);
+    };
+    let mut bytes = vec![0; left.min(READ_LEN * RECORD_LEN)];
+    let read = scratch.read_at(run.offset, &mut bytes)?;
+    run.offset += read as u64;
+    let records: Vec<_> = bytes[..read]
+        .as_chunks::<RECORD_LEN>()
+        .0
+        .iter()
+        .map(Record::decode)
+        .collect();
+    run.buffer = records.into_iter();
+    Ok(run.buffer.next())
+}
+
+/// Orders the heap smallest first.
+struct Smallest {
+    record: Record,
+    at: usize,
+}
+
+impl PartialEq for Smallest {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Smallest {}
+impl PartialOrd for Smallest {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Smallest {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.record, other.at).cmp(&(self.record, self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spilled_runs_come_back_in_order_and_complete() {
+        let mut sorter = Sorter::new(Arc::new(Ambient::system()));
+        let count = 10_000_u64;
+        for seq in 0..count {
+            // Every digest three times, in scattered order.
+            let digest = Digest::sha256(&(seq % (count / 3 + 1)).to_be_bytes());
+            sorter
+                .push(Record::new(digest, seq, Op::Gives, "refs", 0))
+                .unwrap();
+            if seq % 1_700 == 0 {
+                sorter.spill().unwrap();
+            }
+        }
+        let (mut seen, mut last) = (0, None);
+        sorter
+            .finish(|group| {
+                assert!(last < Some(group[0].digest));
+                assert!(group.is_sorted());
+                last = Some(group[0].digest);
+                seen += group.len() as u64;
+                Ok::<_, AmbientError>(())
+            })
+            .unwrap();
+        assert_eq!(seen, count);
+    }
+}

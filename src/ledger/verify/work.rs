@@ -1,0 +1,423 @@
+//! The parallel half of verification: what can be said of an entry from its bytes alone.
+//!
+//! A reader thread fills chunks, workers turn raw entries into [`Digested`] ones, the calling thread takes
+//! them in order. Signatures are checked here under any key whose id is its hash; whether that key might
+//! sign is judged later, in order.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::RwLock;
+use std::sync::mpsc;
+
+use crate::event::Event;
+use crate::event::PAYLOAD_TYPE;
+use crate::event::Payload;
+use crate::event::entry;
+use crate::event::entry::Entry;
+use crate::event::entry::LINE_LEN_MAX;
+use crate::event::header;
+use crate::event::header::Decoded;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::sign;
+use crate::ground::sign::BatchItem;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::PublicKey;
+use crate::ground::time::Timestamp;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Fact;
+use crate::ledger::fold::Rulebook;
+use crate::ledger::open;
+use crate::ledger::rules;
+use crate::ledger::verify::Signatures;
+use crate::ledger::verify::VerifyError;
+use crate::ledger::verify::VerifyOptions;
+use crate::store::StoredEntry;
+
+/// Entries a worker takes at a time; also the size of a signature batch.
+const CHUNK: usize = 256;
+/// Chunks in flight.
+const QUEUE: usize = 6;
+
+/// An entry as its source gave it.
+pub(super) enum Raw {
+    /// From the file, columns apart.
+    Stored(StoredEntry),
+    /// From the file, and not readable; the text says why.
+    Unreadable(String),
+    /// A line without its newline.
+    Line(Vec<u8>),
+}
+
+/// What the envelope of an entry says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Envelope {
+    pub seq: u64,
+    pub recorded_at: Timestamp,
+    pub keyid: KeyId,
+    /// The column that repeats the body's counter, where the source is a file.
+    pub column: Option<u64>,
+}
+
+/// How a signature stands.
+#[derive(Clone, Debug)]
+pub(super) enum Signature {
+    Holds,
+    Broken,
+    /// The author's key was not known to the worker: body and signature to check it with.
+    Deferred(Box<(Vec<u8>, [u8; 64])>),
+    /// Nobody asked.
+    Skipped,
+}
+
+/// An entry with everything that its bytes alone tell.
+pub(super) struct Digested {
+    pub leaf: Digest,
+    /// The envelope, or why the line is none.
+    pub envelope: Result<Envelope, String>,
+    /// The body, or why it is none; `None` where only the tree is checked.
+    pub body: Option<Result<Decoded, String>>,
+    pub signature: Signature,
+    pub blobs: Vec<(Digest, u64)>,
+    pub facts: Vec<Fact>,
+}
+
+/// Public keys by their hash, as far as the walk has met them.
+#[derive(Default)]
+pub(super) struct Directory(RwLock<BTreeMap<KeyId, Arc<PublicKey>>>);
+
+impl Directory {
+    fn get(&self, id: &KeyId) -> Option<Arc<PublicKey>> {
+        self.0
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .get(id)
+            .cloned()
+    }
+
+    fn learn(&self, payload: &Payload) {
+        let bytes = match payload {
+            Payload::LedgerCreated(created) => created.owner.public_key.0,
+            Payload::KeyAdded(added) => added.public_key.0,
+            _ => return,
+        };
+        if let Ok(key) = PublicKey::from_bytes(&bytes) {
+            let mut keys = self
+                .0
+                .write()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            keys.insert(key.id(), Arc::new(key));
+        }
+    }
+}
+
+/// Reads lines and gives them one by one until `give` says stop.
+pub(super) fn read_lines(
+    mut lines: Box<dyn BufRead + Send + '_>,
+    give: &mut dyn FnMut(Raw) -> bool,
+) -> Result<(), VerifyError> {
+    loop {
+        let mut line = Vec::new();
+        // A line that is too long is cut: it is a finding whatever follows, and must not fill memory.
+        let mut limited = lines.by_ref().take(LINE_LEN_MAX as u64 + 2);
+        let read = limited
+            .read_until(b'\n', &mut line)
+            .map_err(|error| VerifyError::Read(error.to_string()))?;
+        if read == 0 {
+            return Ok(());
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > LINE_LEN_MAX {
+            skip_line(lines.as_mut())?;
+        }
+        if !give(Raw::Line(line)) {
+            return Ok(());
+        }
+    }
+}
+
+/// Discards the rest of a line.
+fn skip_line(lines: &mut dyn BufRead) -> Result<(), VerifyError> {
+    loop {
+        let buffer = lines
+            .fill_buf()
+            .map_err(|error| VerifyError::Read(error.to_string()))?;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(buffer.len(), |at| at + 1);
+        let done = end.is_some() || buffer.is_empty();
+        lines.consume(used);
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+/// Runs `source` on a thread, digests what it gives on all cores, and hands it to `take` in order.
+pub(super) fn run<S>(
+    source: S,
+    options: &VerifyOptions,
+    rulebook: &'static Rulebook,
+    mut take: impl FnMut(Digested) -> Result<(), VerifyError>,
+) -> Result<(), VerifyError>
+where
+    S: FnOnce(&mut dyn FnMut(Raw) -> bool) -> Result<(), VerifyError> + Send,
+{
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let directory = Directory::default();
+    let (to_workers, chunks) = mpsc::sync_channel::<(u64, Vec<Raw>)>(QUEUE);
+    let chunks = Mutex::new(chunks);
+    let (to_judge, digested) = mpsc::sync_channel::<(u64, Vec<Digested>)>(QUEUE);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || read(source, &to_workers));
+        for _ in 0..workers {
+            let (to_judge, chunks, directory) = (to_judge.clone(), &chunks, &directory);
+            scope.spawn(move || {
+                loop {
+                    let next = chunks.lock().map(|chunks| chunks.recv());
+                    let Ok(Ok((at, raw))) = next else {
+                        return;
+                    };
+                    if to_judge
+                        .send((
+                            at,
+                            digest_chunk(raw, at * CHUNK as u64, options, rulebook, directory),
+                        ))
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(to_judge);
+        let mut waiting = BTreeMap::new();
+        let mut next = 0_u64;
+        for (at, chunk) in digested {
+            waiting.insert(at, chunk);
+            while let Some(chunk) = waiting.remove(&next) {
+                next += 1;
+                for entry in chunk {
+                    take(entry)?;
+                }
+            }
+        }
+        reader
+            .join()
+            .unwrap_or_else(|_| Err(VerifyError::Read("the reading thread failed".to_owned())))
+    })
+}
+
+fn read<S>(source: S, to_workers: &mpsc::SyncSender<(u64, Vec<Raw>)>) -> Result<(), VerifyError>
+where
+    S: FnOnce(&mut dyn FnMut(Raw) -> bool) -> Result<(), VerifyError>,
+{
+    let mut chunk = Vec::with_capacity(CHUNK);
+    let mut at = 0_u64;
+    let mut give = |raw| {
+        chunk.push(raw);
+        if chunk.len() < CHUNK {
+            return true;
+        }
+        let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
+        at += 1;
+        to_workers.send((at - 1, full)).is_ok()
+    };
+    let result = source(&mut give);
+    if !chunk.is_empty() {
+        // The receiver is gone only when judging stopped, and then its error is the one that counts.
+        to_workers.send((at, chunk)).ok();
+    }
+    result
+}
+
+fn digest_chunk(
+    raw: Vec<Raw>,
+    first: u64,
+    options: &VerifyOptions,
+    rulebook: &'static Rulebook,
+    directory: &Directory,
+) -> Vec<Digested> {
+    let since = options
+        .since
+        .as_ref()
+        .map_or(0, |since| since.checkpoint().size);
+    let mut pending = Vec::new();
+    let mut chunk: Vec<Digested> = (first..)
+        .zip(raw)
+        .enumerate()
+        .map(|(at, (position, raw))| {
+            let (mut digested, parts) =
+                digest(raw, position, options.tree_only, rulebook, directory);
+            if let Some((body, signature)) = parts
+                && let Some(Ok(decoded)) = &digested.body
+                && position >= since
+            {
+                match directory.get(&decoded.header.author) {
+                    Some(key) => pending.push((at, sign::pae(PAYLOAD_TYPE, &body), signature, key)),
+                    None => digested.signature = Signature::Deferred(Box::new((body, signature))),
+                }
+            }
+            digested
+        })
+        .collect();
+    check_signatures(&mut chunk, &pending, options.signatures);
+    chunk
+}
+
+fn check_signatures(
+    chunk: &mut [Digested],
+    pending: &[(usize, Vec<u8>, [u8; 64], Arc<PublicKey>)],
+    how: Signatures,
+) {
+    if how == Signatures::Fast {
+        let items: Vec<_> = pending
+            .iter()
+            .map(|(_, message, signature, key)| BatchItem {
+                message,
+                signature: *signature,
+                key,
+            })
+            .collect();
+        if sign::verify_batch(&items).is_ok() {
+            for (at, ..) in pending {
+                chunk[*at].signature = Signature::Holds;
+            }
+            return;
+        }
+    }
+    for (at, message, signature, key) in pending {
+        let holds = key.verify(message, signature).is_ok();
+        chunk[*at].signature = if holds {
+            Signature::Holds
+        } else {
+            Signature::Broken
+        };
+    }
+}
+
+type Parts = Option<(Vec<u8>, [u8; 64])>;
+
+fn digest(
+    raw: Raw,
+    position: u64,
+    tree_only: bool,
+    rulebook: &'static Rulebook,
+    directory: &Directory,
+) -> (Digested, Parts) {
+    let mut digested = Digested {
+        leaf: Digest([0; 32]),
+        envelope: Err(String::new()),
+        body: None,
+        signature: Signature::Skipped,
+        blobs: Vec::new(),
+        facts: Vec::new(),
+    };
+    let (body, signature) = match raw {
+        Raw::Unreadable(why) => {
+            digested.envelope = Err(why);
+            return (digested, None);
+        }
+        Raw::Stored(stored) => {
+            let mut line = Vec::new();
+            entry::write_line(
+                &mut line,
+                stored.seq,
+                stored.recorded_at,
+                &stored.body,
+                &stored.author,
+                &stored.signature,
+            );
+            digested.leaf = merkle::leaf_hash(&line);
+            let StoredEntry {
+                seq,
+                author,
+                author_seq,
+                recorded_at,
+                body,
+                signature,
+            } = stored;
+            digested.envelope = if line.len() > LINE_LEN_MAX {
+                Err(format!(
+                    "a line of {} bytes, at most {LINE_LEN_MAX}",
+                    line.len()
+                ))
+            } else {
+                Ok(Envelope {
+                    seq,
+                    recorded_at,
+                    keyid: author,
+                    column: Some(author_seq),
+                })
+            };
+            (body, signature)
+        }
+        Raw::Line(line) => {
+            digested.leaf = merkle::leaf_hash(&line);
+            if tree_only {
+                return (digested, None);
+            }
+            match Entry::parse(&line) {
+                Err(error) => {
+                    digested.envelope = Err(error.to_string());
+                    return (digested, None);
+                }
+                Ok(entry) => {
+                    let Entry {
+                        seq,
+                        recorded_at,
+                        signed,
+                    } = entry;
+                    digested.envelope = Ok(Envelope {
+                        seq,
+                        recorded_at,
+                        keyid: signed.signer(),
+                        column: None,
+                    });
+                    (signed.body().to_vec(), *signed.signature())
+                }
+            }
+        }
+    };
+    if tree_only || digested.envelope.is_err() {
+        return (digested, None);
+    }
+    let decoded = header::decode(&body).map_err(|error| error.to_string());
+    digested.body = Some(match (decoded, &digested.envelope) {
+        (
+            Ok(Decoded {
+                id,
+                header,
+                v,
+                payload: Ok(payload),
+            }),
+            Ok(envelope),
+        ) => {
+            directory.learn(&payload);
+            let event = Event {
+                id,
+                header,
+                payload,
+                v,
+            };
+            let candidate = Candidate {
+                seq: position,
+                recorded_at: envelope.recorded_at,
+                event: &event,
+            };
+            open::all_facts(rulebook, &candidate, &mut digested.facts);
+            digested.blobs = rules::blobs(&body);
+            Ok(Decoded {
+                id,
+                header: event.header,
+                v,
+                payload: Ok(event.payload),
+            })
+        }
+        (decoded, _) => decoded,
+    });
+    (digested, Some((body, signature)))
+}
