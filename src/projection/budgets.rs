@@ -1,0 +1,160 @@
+//! Budgets: accounts with what was charged to them, and the rule that none is overdrawn.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::AccountId;
+use crate::event::id::UnitId;
+use crate::event::payload::Roles;
+use crate::event::payload::budget::Period;
+use crate::ground::canon;
+use crate::ground::time::Quarter;
+use crate::ground::time::Timestamp;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[Kind::BudgetOpened, Kind::BudgetCharged];
+
+/// One account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Account {
+    /// What it holds per period.
+    pub amount: u64,
+    /// The entry that opened it.
+    pub opened_seq: u64,
+    /// When it fills again.
+    pub period: Period,
+    /// Roles that may charge it.
+    pub spenders: Roles,
+    /// What was charged, by quarter; accounts that never refill use the quarter of their first charge.
+    pub spent: Vec<(Option<Quarter>, u64)>,
+    /// What it counts.
+    pub unit: UnitId,
+}
+
+impl Account {
+    fn period_of(&self, at: Timestamp) -> Option<Quarter> {
+        match self.period {
+            Period::Once => None,
+            Period::Quarter => Some(at.quarter()),
+        }
+    }
+
+    /// Charged in the period that holds `at`.
+    pub fn spent(&self, at: Timestamp) -> u64 {
+        let period = self.period_of(at);
+        self.spent
+            .iter()
+            .find(|(of, _)| *of == period)
+            .map_or(0, |(_, spent)| *spent)
+    }
+
+    /// Left in the period that holds `at`.
+    pub fn left(&self, at: Timestamp) -> u64 {
+        self.amount.saturating_sub(self.spent(at))
+    }
+}
+
+/// Every account by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Budgets {
+    /// By name.
+    pub accounts: BTreeMap<AccountId, Account>,
+}
+
+impl Fold for Budgets {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        match &event.event().payload {
+            Payload::BudgetOpened(opened) => {
+                let account = Account {
+                    amount: opened.amount.value(),
+                    opened_seq: event.seq(),
+                    period: opened.period,
+                    spenders: opened.spenders.clone(),
+                    spent: Vec::new(),
+                    unit: opened.unit.clone(),
+                };
+                self.accounts
+                    .entry(opened.account.clone())
+                    .or_insert(account);
+            }
+            Payload::BudgetCharged(charged) => {
+                if let Some(account) = self.accounts.get_mut(&charged.account) {
+                    let period = account.period_of(event.recorded_at());
+                    let amount = charged.amount.value();
+                    match account.spent.iter_mut().find(|(of, _)| *of == period) {
+                        Some((_, spent)) => *spent = spent.saturating_add(amount),
+                        None => account.spent.push((period, amount)),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        canon::to_bytes(self).expect("BUG: budgets have a canonical form")
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        serde_json::from_slice(bytes)
+            .map(|state| *self = state)
+            .is_ok()
+    }
+}
+
+/// A charge names an account, by a role that may spend from it, for no more than is left.
+#[derive(Clone, Copy, Debug)]
+pub struct Balance;
+
+impl Rule for Balance {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Payload::BudgetCharged(charged) = &event.event.payload else {
+            return;
+        };
+        let Some(account) = state.fold::<Budgets>().accounts.get(&charged.account) else {
+            let found = format!("{}, never opened", charged.account);
+            breaches.push(Breach::new("account", "an open account", found));
+            return;
+        };
+        if let Some(author) = state.keyring.keys.get(&event.event.header.author)
+            && !author
+                .roles
+                .as_slice()
+                .iter()
+                .any(|role| account.spenders.contains(*role))
+        {
+            let found = format!("key of {} with roles {}", author.holder, author.roles);
+            breaches.push(Breach::new(
+                "role",
+                format!("a key with one of the roles {}", account.spenders),
+                found,
+            ));
+        }
+        let left = account.left(event.recorded_at);
+        if charged.amount.value() > left {
+            let period = match account.period {
+                Period::Once => String::new(),
+                Period::Quarter => format!(" in {}", event.recorded_at.quarter()),
+            };
+            let (account, unit) = (&charged.account, &account.unit);
+            let expected = format!("at most {left} {unit} left in {account}{period}");
+            breaches.push(Breach::new(
+                "overdraft",
+                expected,
+                charged.amount.to_string(),
+            ));
+        }
+    }
+}

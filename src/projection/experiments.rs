@@ -1,0 +1,121 @@
+//! Experiments: which are registered, which have ended.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::registry::Scope;
+use crate::ground::canon;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::rules::FORMAT;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[Kind::ExperimentRegistered, Kind::ExperimentClosed];
+
+/// One experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The entry that closed it.
+    pub closed_seq: Option<u64>,
+    /// The entry that registered it.
+    pub registered_seq: u64,
+    /// Its name for people.
+    pub title: String,
+}
+
+/// Every experiment by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Experiments {
+    /// By id.
+    pub by_id: BTreeMap<ExperimentId, Experiment>,
+}
+
+impl Fold for Experiments {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let Some(id) = &event.event().header.experiment else {
+            return;
+        };
+        match &event.event().payload {
+            Payload::ExperimentRegistered(registered) => {
+                let title = registered.title.as_str().to_owned();
+                let experiment = Experiment {
+                    closed_seq: None,
+                    registered_seq: event.seq(),
+                    title,
+                };
+                self.by_id.entry(id.clone()).or_insert(experiment);
+            }
+            Payload::ExperimentClosed(_) => {
+                if let Some(experiment) = self.by_id.get_mut(id) {
+                    experiment.closed_seq.get_or_insert(event.seq());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        canon::to_bytes(self).expect("BUG: experiments have a canonical form")
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        serde_json::from_slice(bytes)
+            .map(|state| *self = state)
+            .is_ok()
+    }
+}
+
+/// What names an experiment names one that is registered and open.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenExperiment;
+
+impl Rule for OpenExperiment {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        if state.keyring.format < FORMAT {
+            return;
+        }
+        let (kind, scope) = (event.event.kind(), event.event.kind().scope());
+        let Some(id) = &event.event.header.experiment else {
+            if scope != Scope::Anywhere {
+                breaches.push(Breach::new(
+                    "experiment",
+                    format!("an experiment for {kind}"),
+                    "null",
+                ));
+            }
+            return;
+        };
+        if scope == Scope::NewExperiment {
+            return;
+        }
+        match state.fold::<Experiments>().by_id.get(id) {
+            None => breaches.push(Breach::new(
+                "experiment",
+                "a registered experiment",
+                format!("{id}, not registered"),
+            )),
+            Some(Experiment {
+                closed_seq: Some(seq),
+                ..
+            }) => {
+                breaches.push(Breach::new(
+                    "experiment",
+                    "an open experiment",
+                    format!("{id}, closed at seq {seq}"),
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Read models of governance: what recorded facts add up to, and the rules that read them.
+//!
+//! One file per read model, each with its fold or row model and the rules that need it. Nothing here
+//! computes a statistic; rules that recompute belong to `workflow`.
+
+pub mod budgets;
+pub mod experiments;
+pub mod rows;
+pub mod seals;
+
+use crate::event::Kind;
+use crate::ledger::FoldEntry;
+use crate::ledger::Rulebook;
+
+/// Folds, row models and rules that need recorded facts only.
+pub static RULEBOOK: Rulebook = Rulebook {
+    version: 1,
+    folds: FOLDS,
+    row_models: &[
+        &rows::LabelRows,
+        &rows::RevealRows,
+        &rows::ScoreRows,
+        &rows::SealRows,
+    ],
+    rules: &[
+        &experiments::OpenExperiment,
+        &budgets::Balance,
+        &seals::Seals,
+    ],
+};
+
+/// One line per fold.
+const FOLDS: &[FoldEntry] = &[
+    FoldEntry {
+        name: "budgets",
+        reads: budgets::READS,
+        make: || Box::<budgets::Budgets>::default(),
+    },
+    FoldEntry {
+        name: "experiments",
+        reads: experiments::READS,
+        make: || Box::<experiments::Experiments>::default(),
+    },
+    // The next fold goes here.
+];
+
+/// Kinds that custody itself reads (keys, policy, log key), and those that are kept for people and proofs
+/// and move no read model.
+pub const LEDGER_ONLY: &[Kind] = &[
+    Kind::AuditAttested,
+    Kind::DataRead,
+    Kind::KeyAdded,
+    Kind::KeyCompromised,
+    Kind::KeyRetired,
+    Kind::LedgerCreated,
+    Kind::LogKeyRotated,
+    Kind::NoteRecorded,
+    Kind::PolicyAdopted,
+    Kind::RetentionSet,
+    Kind::ReviewRecorded,
+    Kind::SealAccepted,
+    Kind::SubjectErased,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_reader() {
+        let folds = RULEBOOK.folds.iter().flat_map(|fold| fold.reads);
+        let models = RULEBOOK.row_models.iter().flat_map(|model| model.reads());
+        let read: BTreeSet<_> = folds.chain(models).copied().collect();
+        for kind in Kind::ALL {
+            let (is_read, is_listed) = (read.contains(kind), LEDGER_ONLY.contains(kind));
+            assert!(
+                is_read || is_listed,
+                "{kind} is read by no fold or row model; add it to READS or LEDGER_ONLY"
+            );
+            assert!(
+                !(is_read && is_listed),
+                "{kind} is read and stands in LEDGER_ONLY too"
+            );
+        }
+    }
+}

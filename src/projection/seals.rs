@@ -1,0 +1,123 @@
+//! Seals and charges: a reveal opens what was sealed, after it was paid for. Exact over the whole history,
+//! by digests, so that no state grows with the number of labels.
+
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
+use crate::event::id::RowId;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::seal;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Rule;
+
+/// The rules `seal` and `charge`.
+#[derive(Clone, Copy, Debug)]
+pub struct Seals;
+
+/// Digest under which a sealed commitment is known.
+fn sealed(
+    experiment: Option<&ExperimentId>,
+    design: &DesignId,
+    row: &RowId,
+    commitment: &Digest,
+) -> Digest {
+    keyed("clover/seal/v1", &(experiment, design, row, commitment))
+}
+
+/// Digest under which a sealed envelope is known.
+fn envelope(
+    experiment: Option<&ExperimentId>,
+    design: &DesignId,
+    row: &RowId,
+    sha256: &Digest,
+) -> Digest {
+    keyed("clover/envelope/v1", &(experiment, design, row, sha256))
+}
+
+/// Digest under which a charge is known.
+fn charge(id: &Digest) -> Digest {
+    keyed("clover/charge/v1", &(id,))
+}
+
+fn keyed<T: serde::Serialize>(label: &str, parts: &T) -> Digest {
+    Digest::labelled(
+        label,
+        &canon::to_bytes(parts).expect("BUG: ids and digests have a canonical form"),
+    )
+}
+
+impl Rule for Seals {
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let header = &event.event.header;
+        let experiment = header.experiment.as_ref();
+        match &event.event.payload {
+            Payload::BudgetCharged(_) => {
+                facts.push(Fact::Gives {
+                    digest: charge(&event.event.id.0),
+                    once: None,
+                });
+            }
+            Payload::LabelSealed(label) => {
+                let commitment = sealed(experiment, &label.design, &label.row, &label.commitment);
+                let sha256 = Digest::sha256(&label.envelope.0);
+                let file = envelope(experiment, &label.design, &label.row, &sha256);
+                facts.push(Fact::Gives {
+                    digest: commitment,
+                    once: None,
+                });
+                facts.push(Fact::Gives {
+                    digest: file,
+                    once: None,
+                });
+            }
+            Payload::SealAccepted(accepted) => {
+                let digest = envelope(
+                    experiment,
+                    &accepted.design,
+                    &accepted.row,
+                    &accepted.envelope_sha256,
+                );
+                facts.push(Fact::Needs {
+                    digest,
+                    before: event.seq,
+                    rule: "seal",
+                });
+            }
+            Payload::LabelRevealed(revealed) => {
+                let (design, row, value) = (
+                    &revealed.design,
+                    &revealed.row,
+                    revealed.value_micro.value(),
+                );
+                let opened = seal::commitment(
+                    &header.ledger,
+                    design.as_str(),
+                    row.as_str(),
+                    &revealed.salt.0,
+                    value,
+                );
+                let digest = sealed(experiment, design, row, &opened);
+                facts.push(Fact::Needs {
+                    digest: revealed.charge.0,
+                    before: event.seq,
+                    rule: "refs",
+                });
+                facts.push(Fact::Needs {
+                    digest,
+                    before: event.seq,
+                    rule: "seal",
+                });
+                let seen = header.seen.map_or(0, |seen| seen.size.value());
+                let digest = charge(&revealed.charge.0);
+                facts.push(Fact::Needs {
+                    digest,
+                    before: seen.min(event.seq),
+                    rule: "charge",
+                });
+            }
+            _ => {}
+        }
+    }
+}
