@@ -1,0 +1,1447 @@
+#!/usr/bin/env python3
+"""Verify a Clover ledger with nothing but the Python standard library (3.9 or newer).
+
+    python3 verify.py LEDGER.jsonl [--checkpoint FILE] [--against CHECKPOINT]
+                      [--log-key VKEY] [--blobs DIR] [--json]
+
+This program shares no code with Clover: it was written from the byte-format pages in `schema/`, so that a
+ledger need not be believed because the program that wrote it says so. It hashes every line into the RFC 6962
+tree, checks every signature strictly, replays keys, roles, budgets, seals and references, and compares the
+tree with the signed checkpoints it is given.
+
+  LEDGER.jsonl   the export: one entry line per event, the leaves of the tree
+  --checkpoint   the signed note that came with the ledger
+  --against      a checkpoint kept elsewhere (a pin, a witness's copy); older or newer than the ledger
+  --log-key      the log's verifier key, learnt from somewhere else than the ledger
+  --blobs        a folder with the referenced blobs, each file named by its BLAKE3 digest in hex
+  --json         one JSON object with every finding, in place of text
+
+Exit: 0 verified, 3 findings, 4 not a ledger or not a checkpoint, 5 a file is missing, 2 wrong usage.
+What it cannot see without the database (kept checkpoints, columns, read models) it says it did not check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import hashlib
+import json
+import os
+import re
+import sys
+import unicodedata
+from array import array
+from json.encoder import encode_basestring
+
+# The rules in the order in which one entry is judged; of two findings at one seq the earlier rule is "first".
+RULES = (
+    "line_format", "seq", "recorded_at", "body_format", "ledger", "kind", "schema", "keyid", "key", "signature",
+    "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
+    "overdraft", "refs", "natural_key", "seal", "charge", "target", "genesis", "root", "checkpoint", "size", "blob",
+)
+RANK = {name: rank for rank, name in enumerate(RULES)}
+
+PAYLOAD_TYPE = "application/vnd.clover.event+json"
+LINE_MAX = 65_535                     # bytes of one entry line, newline not counted
+BODY_MAX = 32 * 1024                  # bytes of one body
+DEPTH_MAX = 127                       # nested arrays and objects
+SAFE_INTEGER = 2 ** 53 - 1
+SKEW = 300 * 1_000_000                # microseconds an author's clock may be off
+SIGNATURES_MAX = 64                   # signature lines of one note
+FINDINGS_SHOWN = 100                  # findings printed as text
+SPKI = bytes.fromhex("302a300506032b6570032100")  # DER prefix of an Ed25519 public key
+
+
+class Refused(Exception):
+    """What was expected and what was found in its place."""
+
+    def __init__(self, expected, found):
+        super().__init__(expected, found)
+        self.expected, self.found = expected, found
+
+
+class NotALedger(Exception):
+    """The input cannot be read as what it was given as (exit 4)."""
+
+
+def show(value):
+    """A short printable ASCII form of anything found in the input; no byte of it reaches a terminal as is."""
+    text = value if isinstance(value, str) else value.hex() if isinstance(value, bytes) else repr(value)
+    text = "".join(c if " " <= c <= "~" else c.encode("unicode_escape").decode("ascii") for c in text[:200])
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+# ------------------------------------------------------------------------------------------------ Ed25519
+
+P = 2 ** 255 - 19
+L = 2 ** 252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
+SQRT_M1 = pow(2, (P - 1) // 4, P)
+IDENTITY = (0, 1, 1, 0)               # extended coordinates X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z
+
+
+def point_add(p, q):
+    a, b = (p[1] - p[0]) * (q[1] - q[0]) % P, (p[1] + p[0]) * (q[1] + q[0]) % P
+    c, d = 2 * D * p[3] * q[3] % P, 2 * p[2] * q[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def point_equal(p, q):
+    return (p[0] * q[2] - q[0] * p[2]) % P == 0 and (p[1] * q[2] - q[1] * p[2]) % P == 0
+
+
+def point_multiply(scalar, p):
+    total = IDENTITY
+    while scalar:
+        if scalar & 1:
+            total = point_add(total, p)
+        p = point_add(p, p)
+        scalar >>= 1
+    return total
+
+
+def point_encode(p):
+    inverse = pow(p[2], -1, P)
+    x, y = p[0] * inverse % P, p[1] * inverse % P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+def point_decode(data):
+    """The point of a canonical 32-byte encoding, or None (RFC 8032 5.1.3, with y < p and no negative zero)."""
+    number = int.from_bytes(data, "little")
+    sign, y = number >> 255, number & (2 ** 255 - 1)
+    if len(data) != 32 or y >= P:
+        return None
+    u, v = (y * y - 1) % P, (D * y * y + 1) % P
+    x = u * pow(v, 3, P) * pow(u * pow(v, 7, P), (P - 5) // 8, P) % P
+    if v * x * x % P == -u % P:
+        x = x * SQRT_M1 % P
+    if v * x * x % P != u or (x == 0 and sign):
+        return None
+    x = P - x if x & 1 != sign else x
+    return x, y, 1, x * y % P
+
+
+def window_table(point, bits):
+    """For each window w of a scalar the multiples j * 2^(bits*w) * point, as affine (y+x, y-x, 2dxy)."""
+    windows, count = -(-253 // bits), 1 << bits
+    points = []
+    for _ in range(windows):
+        multiple = point
+        for _ in range(count - 1):
+            points.append(multiple)
+            multiple = point_add(multiple, point)
+        point = multiple
+    running, product = [], 1                      # one inversion for all Z (Montgomery's trick)
+    for p in points:
+        running.append(product)
+        product = product * p[2] % P
+    inverse, affine = pow(product, -1, P), []
+    for p, before in zip(reversed(points), reversed(running)):
+        x, y = p[0] * inverse * before % P, p[1] * inverse * before % P
+        inverse = inverse * p[2] % P
+        affine.append((y + x, y - x, 2 * D * x * y % P))
+    affine.reverse()
+    return [[None] + affine[w * (count - 1):(w + 1) * (count - 1)] for w in range(windows)]
+
+
+def digits_of(scalar, bits):
+    data = scalar.to_bytes(32, "little")
+    return data if bits == 8 else [nibble for byte in data for nibble in (byte & 15, byte >> 4)]
+
+
+def accumulate(total, table, digits):
+    """total + scalar * point: one mixed addition per non-zero digit, and no doubling."""
+    x, y, z, t = total
+    for window, digit in zip(table, digits):
+        if digit:
+            plus, minus, product = window[digit]
+            a, b, c, d = (y - x) * minus % P, (y + x) * plus % P, t * product % P, z + z
+            e, f, g, h = b - a, d - c, d + c, b + a
+            x, y, z, t = e * f % P, g * h % P, f * g % P, e * h % P
+    return x, y, z, t
+
+
+def small_order_encodings():
+    """The eight canonical encodings of the points whose order divides 8."""
+    y = 2
+    while True:
+        point = point_decode(y.to_bytes(32, "little"))
+        torsion = point_multiply(L, point) if point else IDENTITY
+        if not point_equal(point_multiply(4, torsion), IDENTITY):
+            return frozenset(point_encode(point_multiply(k, torsion)) for k in range(8))
+        y += 1
+
+
+SMALL_ORDER = small_order_encodings()
+BASE_POINT = point_decode((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+
+
+class Ed25519:
+    """Strict verification with cached tables: 4-bit windows for a new key, 8-bit ones for a busy key."""
+
+    BUSY, WIDE_TABLES, KEYS = 60, 32, 512
+
+    def __init__(self):
+        self.base = window_table(BASE_POINT, 8)
+        self.keys = {}                # public key -> [uses, bits, table of -A] or None for a refused key
+        self.wide = 0
+
+    def table(self, key):
+        if key not in self.keys:
+            if len(self.keys) >= self.KEYS:
+                dropped = self.keys.pop(next(iter(self.keys)))
+                self.wide -= bool(dropped and dropped[1] == 8)
+            point = point_decode(key) if key not in SMALL_ORDER else None
+            self.keys[key] = point and [0, 4, window_table((P - point[0], point[1], 1, P - point[3]), 4)]
+        entry = self.keys[key]
+        if entry:
+            entry[0] += 1
+            if entry[0] == self.BUSY and self.wide < self.WIDE_TABLES:
+                point = point_decode(key)
+                entry[1:] = [8, window_table((P - point[0], point[1], 1, P - point[3]), 8)]
+                self.wide += 1
+        return entry
+
+    def verify(self, key, message, signature):
+        """S < L; A and R canonical and not of small order; S*B = R + H(R, A, M)*A without the cofactor.
+
+        R is never decoded: it must equal the canonical encoding of S*B - h*A, so another encoding cannot pass.
+        """
+        if len(key) != 32 or len(signature) != 64:
+            return False
+        r, s = signature[:32], int.from_bytes(signature[32:], "little")
+        entry = self.table(key)
+        if s >= L or r in SMALL_ORDER or not entry:
+            return False
+        h = int.from_bytes(hashlib.sha512(r + key + message).digest(), "little") % L
+        total = accumulate(IDENTITY, self.base, digits_of(s, 8))
+        total = accumulate(total, entry[2], digits_of(h, entry[1]))
+        return point_encode(total) == r
+
+
+# ------------------------------------------------------------------------------------------------ digests
+
+def sha256(*parts):
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+class Tree:
+    """RFC 6962 tree that keeps its frontier, and the root at every size because a later `seen` may name it."""
+
+    def __init__(self):
+        self.size, self.frontier, self.roots = 0, [], bytearray(hashlib.sha256().digest())
+
+    def append(self, leaf_hash):
+        self.size += 1
+        node, size = leaf_hash, self.size
+        while not size & 1:                       # each trailing zero bit of the size merges two equal subtrees
+            node = sha256(b"\x01", self.frontier.pop(), node)
+            size >>= 1
+        self.frontier.append(node)
+        root = self.frontier[-1]
+        for left in reversed(self.frontier[:-1]):
+            root = sha256(b"\x01", left, root)
+        self.roots += root
+
+    def root(self, size):
+        return bytes(self.roots[32 * size:32 * size + 32])
+
+
+BLAKE3_IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
+BLAKE3_PERMUTATION = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)
+BLAKE3_QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
+                   (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
+CHUNK_START, CHUNK_END, PARENT, ROOT = 1, 2, 4, 8
+
+
+def blake3_schedule():
+    order, steps = list(range(16)), []
+    for _ in range(7):
+        steps += [quarter + (order[2 * i], order[2 * i + 1]) for i, quarter in enumerate(BLAKE3_QUARTERS)]
+        order = [order[i] for i in BLAKE3_PERMUTATION]
+    return tuple(steps)
+
+
+BLAKE3_STEPS = blake3_schedule()
+
+
+def blake3_compress(chaining, block, counter, flags):
+    """The new chaining value (eight words) of one block of at most 64 bytes."""
+    mask, m = 0xFFFFFFFF, memoryview(block.ljust(64, b"\0")).cast("I")
+    if sys.byteorder == "big":
+        m = [int.from_bytes(block.ljust(64, b"\0")[i:i + 4], "little") for i in range(0, 64, 4)]
+    v = list(chaining) + list(BLAKE3_IV[:4]) + [counter & mask, counter >> 32, len(block), flags]
+    for a, b, c, d, x, y in BLAKE3_STEPS:
+        va, vb = v[a], v[b]
+        va = (va + vb + m[x]) & mask
+        vd = v[d] ^ va
+        vd = (vd >> 16 | vd << 16) & mask
+        vc = (v[c] + vd) & mask
+        vb ^= vc
+        vb = (vb >> 12 | vb << 20) & mask
+        va = (va + vb + m[y]) & mask
+        vd ^= va
+        vd = (vd >> 8 | vd << 24) & mask
+        vc = (vc + vd) & mask
+        vb ^= vc
+        v[a], v[b], v[c], v[d] = va, (vb >> 7 | vb << 25) & mask, vc, vd
+    return tuple(v[i] ^ v[i + 8] for i in range(8))
+
+
+def blake3_words(words):
+    return b"".join(word.to_bytes(4, "little") for word in words)
+
+
+def blake3_chunk(chunk, counter, last_flag):
+    """Chaining value of one chunk of at most 1,024 bytes; `last_flag` is ROOT for an input of a single chunk."""
+    chaining, blocks = BLAKE3_IV, max(1, -(-len(chunk) // 64))
+    for i in range(blocks):
+        flags = (CHUNK_START if i == 0 else 0) | (CHUNK_END | last_flag if i == blocks - 1 else 0)
+        chaining = blake3_compress(chaining, chunk[64 * i:64 * i + 64], counter, flags)
+    return chaining
+
+
+def blake3_parent(left, right, flag=0):
+    return blake3_compress(BLAKE3_IV, blake3_words(left) + blake3_words(right), 0, PARENT | flag)
+
+
+def blake3_stream(read):
+    """(BLAKE3-256 digest, length) of everything that `read(n)` returns until it returns nothing."""
+    stack, chunks, length, chunk = [], 0, 0, read(1024)
+    while True:
+        following = read(1024)
+        length += len(chunk)
+        if not following:
+            break
+        node, chunks = blake3_chunk(chunk, chunks, 0), chunks + 1
+        merged = chunks
+        while not merged & 1:                     # a finished subtree is merged as soon as more input follows
+            node, merged = blake3_parent(stack.pop(), node), merged >> 1
+        stack.append(node)
+        chunk = following
+    node = blake3_chunk(chunk, chunks, ROOT if not stack else 0)
+    while stack:
+        left = stack.pop()
+        node = blake3_parent(left, node, ROOT if not stack else 0)
+    return blake3_words(node), length
+
+
+# -------------------------------------------------------------------------------------- canonical JSON (JCS)
+
+def ecmascript_number(value):
+    """Number::toString of ECMAScript; repr() supplies the shortest digits that round-trip."""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    sign, count = "-" if value < 0 else "", len(digits)
+    if not digits:
+        return "0"
+    if count <= point <= 21:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= 21:
+        return sign + digits[:point] + "." + digits[point:]
+    if -6 < point <= 0:
+        return sign + "0." + "0" * -point + digits
+    return "%s%s%se%+d" % (sign, digits[0], "." + digits[1:] if count > 1 else "", point - 1)
+
+
+def encode(value, depth=0):
+    """The RFC 8785 text of a parsed value; refuses what the format does not allow."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return ecmascript_number(value)
+    if depth == DEPTH_MAX:
+        raise Refused("at most %d nested values" % DEPTH_MAX, "more")
+    if isinstance(value, list):
+        return "[" + ",".join([encode(item, depth + 1) for item in value]) + "]"
+    keys = sorted(value) if all(map(str.isascii, value)) else sorted(value, key=lambda k: k.encode("utf-16-be"))
+    return "{" + ",".join([encode_basestring(k) + ":" + encode(value[k], depth + 1) for k in keys]) + "}"
+
+
+def parse_integer(token):
+    if len(token) > 17 or abs(int(token)) > SAFE_INTEGER:
+        raise Refused("integers within 2^53-1", token)
+    return int(token)
+
+
+def parse_fraction(token):
+    value = float(token)
+    if value - value != 0.0:
+        raise Refused("finite numbers", token)
+    return value
+
+
+def parse_constant(token):
+    raise Refused("finite numbers", token)
+
+
+def unique_pairs(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise Refused("each object key once", "a duplicate key")
+    return members
+
+
+def parse_canonical(data):
+    """The value of canonical bytes: parsed, encoded again and compared; Refused for anything else."""
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=unique_pairs, parse_int=parse_integer,
+                           parse_float=parse_fraction, parse_constant=parse_constant)
+        again = encode(value).encode("utf-8")
+    except RecursionError:
+        raise Refused("at most %d nested values" % DEPTH_MAX, "more") from None
+    except ValueError as error:                   # not UTF-8, not JSON, or a lone surrogate
+        raise Refused("canonical JSON", "%s: %s" % (type(error).__name__, error)) from None
+    if again != data:
+        at = next((i for i, (a, b) in enumerate(zip(again, data)) if a != b), min(len(again), len(data)))
+        raise Refused("canonical JSON (JCS)", "bytes that differ from their own re-encoding at offset %d" % at)
+    return value
+
+
+# ---------------------------------------------------------------------------------- field types of the schemas
+# A type is a function (value, path) that raises Refused when the value is not one.
+
+HEX64 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{6})Z", re.ASCII)
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+TEXT_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+ORIGIN = re.compile(r"[!-*,-@\[-~]{1,200}", re.ASCII)        # printable ASCII without space, plus and capitals
+ROLES = frozenset(("owner registrar scorer labeler custodian arbiter optimizer adversary verifier meta_optimizer "
+                   "approver releaser steward auditor").split())
+
+
+def require(good, path, expected, value):
+    if not good:
+        raise Refused("%s: %s" % (path, expected), show(value))
+
+
+def string(value, path):
+    require(isinstance(value, str), path, "a string", value)
+
+
+def boolean(value, path):
+    require(isinstance(value, bool), path, "true or false", value)
+
+
+def integer(low=0, high=SAFE_INTEGER):
+    def check(value, path):
+        good = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+        require(good, path, "an integer in %d..=%d" % (low, high), value)
+    return check
+
+
+def one_of(*words):
+    def check(value, path):
+        require(isinstance(value, str) and value in words, path, "one of " + ", ".join(words), value)
+    return check
+
+
+def hex64(value, path):
+    require(isinstance(value, str) and HEX64.fullmatch(value), path, "64 lower-case hex digits", value)
+
+
+def ident(value, path):
+    good = (isinstance(value, str) and 1 <= len(value.encode("utf-8")) <= 200 and not CONTROL.search(value)
+            and unicodedata.is_normalized("NFC", value))
+    require(good, path, "an id (NFC, 1..=200 bytes, no control characters)", value)
+
+
+def text(value, path):
+    good = isinstance(value, str) and len(value.encode("utf-8")) <= 4000 and not TEXT_CONTROL.search(value)
+    require(good, path, "text (at most 4,000 bytes, no control characters but newline and tab)", value)
+
+
+def decode_base64(value):
+    """Bytes of standard padded base64 in its only canonical form, or None."""
+    try:
+        data = base64.b64decode(value.encode("ascii"), validate=True)
+    except (ValueError, AttributeError, binascii.Error):
+        return None
+    return data if base64.b64encode(data).decode("ascii") == value else None
+
+
+def encoded(length=None):
+    def check(value, path):
+        data = decode_base64(value)
+        good = data is not None and length in (None, len(data))
+        require(good, path, "standard padded base64" + (" of %d bytes" % length if length else ""), value)
+    return check
+
+
+def micros(value):
+    """Microseconds since 1970 of `YYYY-MM-DDTHH:MM:SS.ffffffZ`, or None."""
+    match = TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
+    if not match:
+        return None
+    year, month, day, hour, minute, second, fraction = map(int, match.groups())
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if year < 1970 or not 1 <= month <= 12 or hour > 23 or minute > 59 or second > 59:
+        return None
+    if not 1 <= day <= (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]:
+        return None
+    shifted, years = (month + 9) % 12, year - (month < 3)
+    days = 365 * years + years // 4 - years // 100 + years // 400 + (153 * shifted + 2) // 5 + day - 719469
+    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
+
+
+def timestamp(value, path):
+    require(micros(value) is not None, path, "a UTC time with microseconds", value)
+
+
+def origin(value, path):
+    require(isinstance(value, str) and ORIGIN.fullmatch(value), path, "an origin (lower-case ASCII, no space or +)",
+            value)
+
+
+def role_set(value, path):
+    good = (isinstance(value, list) and value and all(isinstance(r, str) and r in ROLES for r in value)
+            and all(a < b for a, b in zip(value, value[1:])))
+    require(good, path, "roles, sorted, each once, at least one", value)
+
+
+def parse_vkey(value):
+    """(name, key hash, public key) of a C2SP verifier key of type 0x01, or None."""
+    parts = value.split("+", 2) if isinstance(value, str) else []
+    data = decode_base64(parts[2]) if len(parts) == 3 else None
+    if not data or len(data) != 33 or data[0] != 1 or not parts[0] or any(c.isspace() for c in parts[0]):
+        return None
+    key_hash = sha256(parts[0].encode("utf-8"), b"\n", data)[:4]
+    return (parts[0], key_hash, data[1:]) if parts[1] == key_hash.hex() else None
+
+
+def vkey(value, path):
+    require(parse_vkey(value), path, "a verifier key NAME+HASH+BASE64 of an Ed25519 key", value)
+
+
+BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+
+def decode_recipient(value):
+    """The 32 bytes of an age X25519 recipient (BIP 173, lower case, HRP `age`), or None."""
+    if not (isinstance(value, str) and len(value) == 62 and value.startswith("age1")):
+        return None
+    words = [BECH32.find(c) for c in value[4:]]
+    if min(words) < 0:
+        return None
+    checksum = 1
+    for word in [ord(c) >> 5 for c in "age"] + [0] + [ord(c) & 31 for c in "age"] + words:
+        top, checksum = checksum >> 25, (checksum & 0x1FFFFFF) << 5 ^ word
+        for bit, generator in enumerate((0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)):
+            checksum ^= generator if top >> bit & 1 else 0
+    number = 0
+    for word in words[:-6]:
+        number = number << 5 | word
+    return (number >> 4).to_bytes(32, "big") if checksum == 1 and number & 15 == 0 else None
+
+
+def recipient(value, path):
+    require(decode_recipient(value), path, "an age recipient age1...", value)
+
+
+class Optional:
+    def __init__(self, kind):
+        self.kind = kind
+
+
+def listing(kind):
+    def check(value, path):
+        require(isinstance(value, list), path, "a list", value)
+        for item in value:
+            kind(item, path)
+    return check
+
+
+def record(**fields):
+    """A closed object: every field that is not Optional is there, and no other."""
+    required = {name for name, kind in fields.items() if not isinstance(kind, Optional)}
+    kinds = {name: kind.kind if isinstance(kind, Optional) else kind for name, kind in fields.items()}
+
+    def check(value, path):
+        require(isinstance(value, dict), path, "an object", value)
+        missing, unknown = required - value.keys(), value.keys() - kinds.keys()
+        if missing or unknown:
+            names = "fields " + ", ".join(sorted(required))
+            raise Refused("%s: %s" % (path, names), show(", ".join(
+                ["no " + name for name in sorted(missing)] + ["unknown " + name for name in sorted(unknown)])))
+        for name, item in value.items():
+            kinds[name](item, path + "." + name)
+    return check
+
+
+def nullable(kind):
+    return lambda value, path: None if value is None else kind(value, path)
+
+
+ENTRY = record(
+    envelope=record(payload=encoded(), payloadType=one_of(PAYLOAD_TYPE),
+                    signatures=listing(record(keyid=hex64, sig=encoded(64)))),
+    recorded_at=timestamp, seq=integer())
+HEADER = record(at=timestamp, author=hex64, author_seq=integer(), data=lambda value, path: require(
+    isinstance(value, dict), path, "an object", value), experiment=nullable(ident), kind=string, ledger=string,
+    refs=listing(hex64), seen=nullable(record(root=encoded(32), size=integer())), v=integer())
+
+
+# ------------------------------------------------------------------------------------------- kinds of events
+
+class Kind:
+    """What one (kind, v) must carry, who may sign it, and the fields that may occur only once."""
+
+    def __init__(self, roles, natural, /, **fields):
+        self.roles = frozenset(roles.split())     # empty: any live key, or a rule of its own
+        self.natural = None if natural is None else natural.split()
+        self.schema = record(**fields)
+
+
+MICRO = integer(-10 ** 12, 10 ** 12)
+BLOB = record(blake3=hex64, bytes=integer(), media=string)
+PRIVATE = record(blob=BLOB, commitment=hex64, subject=hex64)
+SEPARATION = one_of("solo", "strict")
+KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), roles=role_set)
+
+KINDS = {
+    ("ledger.created", 1): Kind("", "", format=integer(), log_vkey=vkey, origin=origin, owner=record(
+        holder=ident, human=boolean, public_key=encoded(32), roles=role_set), policy=record(separation=SEPARATION)),
+    ("key.added", 1): Kind("owner", "key_id", **KEY),
+    ("key.added", 2): Kind("owner", "key_id", proof=encoded(64), seal_recipient=Optional(recipient), **KEY),
+    ("key.retired", 1): Kind("owner", "key_id", key_id=hex64, reason=text),
+    ("key.compromised", 1): Kind("owner", "key_id since_seq", key_id=hex64, reason=text, since_seq=integer()),
+    ("policy.adopted", 1): Kind("owner", None, reason=text, separation=SEPARATION),
+    ("budget.opened", 1): Kind("registrar", "account", account=ident, amount=integer(1),
+                               period=one_of("once", "quarter"), purpose=text, spenders=role_set, unit=ident),
+    ("budget.charged", 1): Kind("", None, account=ident, amount=integer(1), **{"for": text}),
+    ("subject.erased", 1): Kind("custodian", "subject", basis=text, subject=hex64),
+    ("retention.set", 1): Kind("owner", None, basis=text, days=integer(1), **{"class": ident}),
+    ("review.recorded", 1): Kind("auditor", None, findings=text, from_seq=integer(), through_seq=integer(),
+                                 outcome=one_of("accepted", "disputed", "noted")),
+    ("audit.attested", 1): Kind("auditor", None, root=encoded(32), size=integer(), statement=text,
+                                verdict=one_of("pass", "fail", "inconclusive", "not_checked")),
+    ("log_key.rotated", 1): Kind("owner", "vkey", reason=text, vkey=vkey),
+    ("experiment.registered", 1): Kind("registrar", "@", judges=Optional(listing(ident)),
+                                       policies=Optional(listing(ident)), purpose=text, title=text),
+    ("experiment.closed", 1): Kind("registrar", "@", outcome=one_of("completed", "aborted"), reason=text),
+    ("score.recorded", 1): Kind("scorer", "@ judge policy item draw", draw=integer(), item=ident, judge=ident,
+                                policy=ident, prompt=Optional(PRIVATE), response=Optional(PRIVATE),
+                                score_micro=MICRO),
+    ("label.recorded", 1): Kind("labeler", "@ design policy item draw rater", design=ident, draw=integer(),
+                                item=ident, policy=ident, purpose=one_of("calibrate", "audit"), rater=ident,
+                                value_micro=MICRO),
+    ("label.sealed", 1): Kind("custodian", "@ design row", commitment=hex64, design=ident, envelope=encoded(),
+                              recipient=recipient, reveal_by=timestamp, row=ident),
+    ("seal.accepted", 1): Kind("custodian", "@ design row", design=ident, envelope_sha256=hex64, row=ident),
+    ("label.revealed", 1): Kind("custodian", "@ design row", charge=hex64, design=ident, row=ident,
+                                salt=encoded(32), value_micro=MICRO),
+    ("note.recorded", 1): Kind("", None, text=text, blob=Optional(BLOB)),
+    ("data.read", 1): Kind("custodian", None, outcome=one_of("allowed", "denied"), purpose=text, reader=hex64,
+                           rows_root=Optional(encoded(32)), **{"class": ident}),
+}
+RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
+EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.")   # kinds that need a header `experiment`
+CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
+CONFLICTS.append(("custodian", "meta_optimizer"))
+
+
+# ------------------------------------------------------------------------------------------ entries and state
+
+class Entry:
+    """One line, read as far as it can be; `decoded` says that its data follows the schema of its kind."""
+
+    decoded = False
+
+    def __init__(self, position, line):
+        self.position = position
+        value = parse_canonical(line)
+        ENTRY(value, "entry")
+        signatures = value["envelope"]["signatures"]
+        require(len(signatures) == 1, "entry.envelope.signatures", "one signature", len(signatures))
+        self.keyid, self.signature = signatures[0]["keyid"], decode_base64(signatures[0]["sig"])
+        self.payload = decode_base64(value["envelope"]["payload"])
+        self.seq, self.recorded_text = value["seq"], value["recorded_at"]
+        self.recorded_at = micros(self.recorded_text)
+
+    def read_body(self):
+        if len(self.payload) > BODY_MAX:
+            raise Refused("a body of at most %d bytes" % BODY_MAX, "%d bytes" % len(self.payload))
+        body = parse_canonical(self.payload)
+        HEADER(body, "body")
+        self.id = sha256(self.payload)
+        self.kind, self.v, self.ledger, self.data = body["kind"], body["v"], body["ledger"], body["data"]
+        self.author, self.author_seq, self.refs = body["author"], body["author_seq"], body["refs"]
+        self.experiment, self.at_text, self.at = body["experiment"], body["at"], micros(body["at"])
+        seen = body["seen"]
+        self.seen = seen and (seen["size"], decode_base64(seen["root"]))
+        self.spec = KINDS.get((self.kind, self.v))
+
+    def creates(self):
+        return self.decoded and self.kind == "ledger.created" and self.position == 0
+
+    def natural_key(self):
+        """32 bytes that no later event of the kind may share, or None."""
+        if self.spec.natural is None:
+            return None
+        parts = [self.experiment if name == "@" else self.data[name] for name in self.spec.natural] or [""]
+        return sha256(b"clover/natural-key/v1\0", encode([self.kind] + parts).encode("utf-8"))
+
+    def blobs(self):
+        if self.kind == "note.recorded":
+            return [self.data["blob"]] if "blob" in self.data else []
+        if self.kind == "score.recorded":
+            return [self.data[name]["blob"] for name in ("prompt", "response") if name in self.data]
+        return []
+
+
+class Key:
+    def __init__(self, public, holder, roles):
+        self.public, self.holder, self.roles = public, holder, frozenset(roles)
+        self.ended = None                         # None while live, else ("retired" | "compromised", seq)
+
+
+class Account:
+    def __init__(self, data):
+        self.amount, self.period, self.spenders = data["amount"], data["period"], frozenset(data["spenders"])
+        self.spent = {}                           # period -> units
+
+    def period_of(self, recorded_text):
+        """`once`, or the UTC quarter of recorded_at."""
+        if self.period == "once":
+            return "once"
+        return "%sQ%d" % (recorded_text[:4], (int(recorded_text[5:7]) + 2) // 3)
+
+
+class Seal:
+    def __init__(self, seq, data):
+        self.seq, self.commitment, self.reveal_by = seq, data["commitment"], micros(data["reveal_by"])
+        self.envelope = sha256(decode_base64(data["envelope"])).hex()
+        self.revealed = False
+
+
+def key_id_of(public):
+    return sha256(SPKI, public).hex()
+
+
+def length_prefixed(value):
+    data = value.encode("utf-8")
+    return len(data).to_bytes(2, "big") + data
+
+
+def possession_message(ledger, key_id):
+    return b"clover/key/v1\0" + length_prefixed(ledger) + bytes.fromhex(key_id)
+
+
+def label_commitment(ledger, design, row, salt, value_micro):
+    return sha256(b"clover/label/v1\0", length_prefixed(ledger), length_prefixed(design), length_prefixed(row), salt,
+                  value_micro.to_bytes(8, "big", signed=True)).hex()
+
+
+def pre_authentication(payload):
+    return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode("ascii"), len(payload), payload)
+
+
+class State:
+    """What the log says before one entry: all that the rules may look at beside the entry itself."""
+
+    def __init__(self, blobs):
+        self.ed25519, self.blobs, self.tree = Ed25519(), blobs, Tree()
+        self.origin = self.format = None          # unknown until a readable ledger.created stands at seq 0
+        self.strict = False
+        self.keys, self.accounts, self.experiments, self.seals, self.charges = {}, {}, {}, {}, {}
+        self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
+        self.ids, self.natural_keys = set(), set()
+        self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
+        self.times = array("q")                   # recorded_at of each line; an unreadable line has its predecessor's
+        self.signers, self.compromised, self.attestations = set(), {}, []
+        self.last_recorded = None                 # (microseconds, text) of the last readable line
+
+    def signer(self, entry):
+        """The key that must have signed; ledger.created brings its own."""
+        if entry.creates():
+            owner = entry.data["owner"]
+            return Key(decode_base64(owner["public_key"]), owner["holder"], owner["roles"])
+        return self.keys.get(entry.author)
+
+    def live_roles(self, holder):
+        return frozenset().union(*(k.roles for k in self.keys.values() if k.holder == holder and not k.ended))
+
+    def live_owners(self):
+        return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
+
+    def track(self, entry):
+        """What even an entry with a bad signature moves: numbers, `seen`, ids and natural keys."""
+        self.next_number[entry.author] = entry.author_seq + 1
+        if entry.seen and 1 <= entry.seen[0] <= entry.position:
+            self.last_seen[entry.author] = entry.seen[0]
+        self.seqs_of.setdefault(entry.author, array("Q")).append(entry.position)
+        self.ids.add(entry.id)
+        if entry.decoded:
+            natural = entry.natural_key()
+            if natural:
+                self.natural_keys.add(natural)
+
+    def apply(self, entry):
+        """Fold one accepted entry. Of two events with one natural key the first counts."""
+        fold = FOLDS.get(entry.kind)
+        if fold:
+            fold(self, entry, entry.data)
+
+    def created(self, entry, data):
+        if entry.position == 0:
+            owner = data["owner"]
+            public = decode_base64(owner["public_key"])
+            self.origin, self.format = data["origin"], data["format"]
+            self.strict = data["policy"]["separation"] == "strict"
+            self.keys[key_id_of(public)] = Key(public, owner["holder"], owner["roles"])
+            self.log_keys.append((0, parse_vkey(data["log_vkey"])))
+
+    def key_added(self, _entry, data):
+        key = Key(decode_base64(data["public_key"]), data["holder"], data["roles"])
+        self.keys.setdefault(data["key_id"], key)
+
+    def key_retired(self, entry, data):
+        key = self.keys.get(data["key_id"])
+        if key and not key.ended:
+            key.ended = ("retired", entry.position)
+
+    def key_compromised(self, entry, data):
+        key = self.keys.get(data["key_id"])
+        if key:
+            key.ended = ("compromised", entry.position)
+            since = self.compromised.get(data["key_id"], data["since_seq"])
+            self.compromised[data["key_id"]] = min(since, data["since_seq"])
+
+    def policy_adopted(self, _entry, data):
+        self.strict = data["separation"] == "strict"
+
+    def budget_opened(self, _entry, data):
+        self.accounts.setdefault(data["account"], Account(data))
+
+    def budget_charged(self, entry, data):
+        account = self.accounts.get(data["account"])
+        self.charges.setdefault(entry.id.hex(), entry.position)
+        if account:
+            period = account.period_of(entry.recorded_text)
+            account.spent[period] = account.spent.get(period, 0) + data["amount"]
+
+    def log_key_rotated(self, entry, data):
+        self.log_keys.append((entry.position, parse_vkey(data["vkey"])))
+
+    def experiment_registered(self, entry, _data):
+        self.experiments.setdefault(entry.experiment, None)
+
+    def experiment_closed(self, entry, _data):
+        if self.experiments.get(entry.experiment, 0) is None:
+            self.experiments[entry.experiment] = entry.position
+
+    def label_sealed(self, entry, data):
+        self.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
+
+    def label_revealed(self, entry, _data):
+        for seal in matching_seals(self, entry):
+            seal.revealed = True
+
+    def audit_attested(self, entry, data):
+        self.attestations.append((entry.position, data["size"], data["root"]))
+
+
+FOLDS = {
+    "ledger.created": State.created, "key.added": State.key_added, "key.retired": State.key_retired,
+    "key.compromised": State.key_compromised, "policy.adopted": State.policy_adopted,
+    "budget.opened": State.budget_opened, "budget.charged": State.budget_charged,
+    "log_key.rotated": State.log_key_rotated, "experiment.registered": State.experiment_registered,
+    "experiment.closed": State.experiment_closed, "label.sealed": State.label_sealed,
+    "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
+}
+
+
+# ------------------------------------------------------------------------------------------------------ rules
+# A rule is a pure function (state before, entry) -> None | (expected, found).
+
+def rule_seq(_state, e):
+    return None if e.seq == e.position else ("seq %d" % e.position, "seq %d" % e.seq)
+
+
+def rule_recorded_at(state, e):
+    if state.last_recorded and e.recorded_at < state.last_recorded[0]:
+        return "at or after %s" % state.last_recorded[1], e.recorded_text
+
+
+def rule_ledger(state, e):
+    expected = e.data.get("origin") if e.position == 0 and e.kind == "ledger.created" else state.origin
+    if isinstance(expected, str) and e.ledger != expected:
+        return expected, e.ledger
+
+
+def rule_kind(state, e):
+    name = "%s v%d" % (e.kind, e.v)
+    if e.spec is None:
+        return "a registered kind and version", name
+    if state.format is not None and state.format >= RETIRED.get((e.kind, e.v), state.format + 1):
+        return "a version in force in format %d" % state.format, name + " (retired)"
+
+
+def rule_schema(_state, e):
+    try:
+        e.spec.schema(e.data, "data")
+    except Refused as refused:
+        return refused.expected, refused.found
+
+
+def rule_keyid(_state, e):
+    return None if e.keyid == e.author else ("keyid %s (the author)" % e.author, e.keyid)
+
+
+def rule_key(state, e):
+    key = state.signer(e)
+    if key is None:
+        return "a key added before this entry", "unknown key %s" % e.author
+    if key.ended:
+        return "a live key", "key %s, %s at seq %d" % ((e.author,) + key.ended)
+
+
+def rule_signature(state, e):
+    key = state.signer(e)
+    if key and not state.ed25519.verify(key.public, pre_authentication(e.payload), e.signature):
+        return "a strict Ed25519 signature by %s over the body" % e.author, "one that does not verify"
+
+
+def rule_author_seq(state, e):
+    expected = state.next_number.get(e.author, 0)
+    return None if e.author_seq == expected else ("author_seq %d" % expected, "author_seq %d" % e.author_seq)
+
+
+def rule_seen(state, e):
+    if e.position == 0 or e.seen is None:
+        if (e.position == 0) == (e.seen is None):
+            return None
+        return ("null at seq 0", "size %d" % e.seen[0]) if e.seen else ("a checkpoint that the author saw", "null")
+    size, root = e.seen
+    if not 1 <= size <= e.position:
+        return "size in 1..=%d" % e.position, "size %d" % size
+    if size < state.last_seen.get(e.author, 0):
+        return "size at least %d, which this author saw before" % state.last_seen[e.author], "size %d" % size
+    if root != state.tree.root(size):
+        return "root %s at size %d" % (b64(state.tree.root(size)), size), "root %s" % b64(root)
+
+
+def rule_backdated(state, e):
+    if e.at > e.recorded_at + SKEW:
+        return "at no later than recorded_at %s + 300 s" % e.recorded_text, e.at_text
+    if e.seen and 1 <= e.seen[0] <= e.position and e.at < state.times[e.seen[0] - 1] - SKEW:
+        return "at no earlier than recorded_at of seq %d - 300 s" % (e.seen[0] - 1), e.at_text
+
+
+def rule_role(state, e):
+    key, needed = state.signer(e), e.spec.roles
+    if e.kind == "budget.charged" and e.data["account"] in state.accounts:
+        needed = state.accounts[e.data["account"]].spenders
+    if key and not key.ended and needed and not needed & key.roles:
+        return "one of the roles " + ", ".join(sorted(needed)), "roles " + ", ".join(sorted(key.roles))
+
+
+def conflict(roles):
+    return next((pair for pair in CONFLICTS if pair[0] in roles and pair[1] in roles), None)
+
+
+def rule_separation(state, e):
+    holders = []
+    if e.kind == "key.added" and state.strict:
+        holders = [(e.data["holder"], state.live_roles(e.data["holder"]) | set(e.data["roles"]))]
+    elif e.creates() and e.data["policy"]["separation"] == "strict":
+        holders = [(e.data["owner"]["holder"], set(e.data["owner"]["roles"]))]
+    elif e.kind == "policy.adopted" and e.data["separation"] == "strict":
+        names = sorted({key.holder for key in state.keys.values() if not key.ended})
+        holders = [(name, state.live_roles(name)) for name in names]
+    for name, roles in holders:
+        if conflict(roles):
+            return "separate holders for %s and %s" % conflict(roles), "both held by " + name
+
+
+def rule_possession(state, e):
+    if e.kind != "key.added":
+        return None
+    public, key_id = decode_base64(e.data["public_key"]), e.data["key_id"]
+    if key_id != key_id_of(public):
+        return "key_id %s (of public_key)" % key_id_of(public), key_id
+    if "proof" in e.data and state.format is not None and state.format >= 2:
+        message = possession_message(state.origin, key_id)
+        if not state.ed25519.verify(public, message, decode_base64(e.data["proof"])):
+            return "a proof of possession signed by the new key", "one that does not verify"
+
+
+def rule_last_owner(state, e):
+    if e.kind in ("key.retired", "key.compromised") and state.live_owners() == [e.data["key_id"]]:
+        return "another live owner key", "none beside %s" % e.data["key_id"]
+
+
+def rule_experiment(state, e):
+    if state.format is None or state.format < 2:
+        return None
+    if e.experiment is None:
+        return ("an experiment", "null") if e.kind.startswith(EXPERIMENTAL) else None
+    if e.kind == "experiment.registered":
+        return None
+    if e.experiment not in state.experiments:
+        return "a registered experiment", e.experiment
+    closed = state.experiments[e.experiment]
+    return None if closed is None else ("an open experiment", "%s, closed at seq %d" % (e.experiment, closed))
+
+
+def rule_account(state, e):
+    if e.kind == "budget.charged" and e.data["account"] not in state.accounts:
+        return "an opened account", e.data["account"]
+
+
+def rule_overdraft(state, e):
+    account = state.accounts.get(e.data["account"]) if e.kind == "budget.charged" else None
+    if account is None:
+        return None
+    left = account.amount - account.spent.get(account.period_of(e.recorded_text), 0)
+    return None if e.data["amount"] <= left else ("at most %d" % max(0, left), "a charge of %d" % e.data["amount"])
+
+
+def rule_refs(state, e):
+    refs = e.refs + ([e.data["charge"]] if e.decoded and e.kind == "label.revealed" else [])
+    for ref in refs:
+        if bytes.fromhex(ref) not in state.ids:
+            return "the id of an earlier event", ref
+
+
+def rule_natural_key(state, e):
+    natural = e.natural_key()
+    if natural and natural in state.natural_keys:
+        names = ", ".join(e.spec.natural).replace("@", "experiment")
+        return "no earlier %s%s" % (e.kind, names and " with the same " + names), "one"
+
+
+def seals_of(state, e):
+    return state.seals.get((e.experiment, e.data["design"], e.data["row"]), [])
+
+
+def matching_seals(state, e):
+    if state.origin is None:
+        return []
+    opened = label_commitment(state.origin, e.data["design"], e.data["row"], decode_base64(e.data["salt"]),
+                              e.data["value_micro"])
+    return [seal for seal in seals_of(state, e) if seal.commitment == opened]
+
+
+def rule_seal(state, e):
+    if e.kind not in ("label.revealed", "seal.accepted") or state.origin is None:
+        return None
+    seals = seals_of(state, e)
+    if not seals:
+        return "an earlier label.sealed of this row", "none"
+    if e.kind == "label.revealed" and not matching_seals(state, e):
+        return "the value and salt committed to at seq %d" % seals[0].seq, "another commitment"
+    if e.kind == "seal.accepted" and e.data["envelope_sha256"] not in [seal.envelope for seal in seals]:
+        return "envelope_sha256 %s" % seals[0].envelope, e.data["envelope_sha256"]
+
+
+def rule_charge(state, e):
+    if e.kind != "label.revealed":
+        return None
+    position, size = state.charges.get(e.data["charge"]), e.seen[0] if e.seen else 0
+    if position is None:
+        return "a budget.charged", e.data["charge"]
+    return None if position < size else ("a charge at a seq below the seen size %d" % size, "seq %d" % position)
+
+
+def rule_target(state, e):
+    if e.kind == "log_key.rotated":
+        name = parse_vkey(e.data["vkey"])[0]
+        return None if state.origin in (None, name) else ("a log key named %s" % state.origin, name)
+    if e.kind not in ("key.retired", "key.compromised"):
+        return None
+    key = state.keys.get(e.data["key_id"])
+    if key is None:
+        return "a known key", e.data["key_id"]
+    if key.ended and key.ended[0] == "retired":
+        return "a key not yet retired", "%s, retired at seq %d" % (e.data["key_id"], key.ended[1])
+
+
+def rule_genesis(_state, e):
+    if (e.position == 0) != (e.kind == "ledger.created"):
+        return ("ledger.created at seq 0", e.kind) if e.position == 0 else ("ledger.created at seq 0 only", "another")
+    if not e.creates():
+        return None
+    owner, data = key_id_of(decode_base64(e.data["owner"]["public_key"])), e.data
+    if e.author != owner:
+        return "signed by the owner %s" % owner, e.author
+    if "owner" not in data["owner"]["roles"]:
+        return "role owner for the first key", ", ".join(data["owner"]["roles"])
+    if parse_vkey(data["log_vkey"])[0] != data["origin"]:
+        return "a log key named %s" % data["origin"], parse_vkey(data["log_vkey"])[0]
+    return None if data["format"] in (1, 2) else ("format 1 or 2", "format %d" % data["format"])
+
+
+def rule_blob(state, e):
+    for reference in e.blobs() if state.blobs else []:
+        problem = state.blobs.problem(reference)
+        if problem:
+            return problem
+
+
+# Rules that need the line, then the header, then data that follows its schema; within RULES order.
+LINE_RULES = (("seq", rule_seq), ("recorded_at", rule_recorded_at))
+HEADER_RULES = (("keyid", rule_keyid), ("key", rule_key), ("signature", rule_signature),
+                ("author_seq", rule_author_seq), ("seen", rule_seen), ("backdated", rule_backdated),
+                ("refs", rule_refs), ("genesis", rule_genesis))
+DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession", rule_possession),
+              ("last_owner", rule_last_owner), ("experiment", rule_experiment), ("account", rule_account),
+              ("overdraft", rule_overdraft), ("natural_key", rule_natural_key), ("seal", rule_seal),
+              ("charge", rule_charge), ("target", rule_target), ("blob", rule_blob))
+BARS_FOLDING = frozenset(("signature", "key", "role"))
+
+
+class Blobs:
+    """A folder of blobs; each is hashed once however often it is referenced."""
+
+    def __init__(self, folder):
+        self.folder, self.known = folder, {}
+
+    def problem(self, reference):
+        name = reference["blake3"]
+        path = os.path.join(self.folder, name)
+        try:
+            if not os.path.isfile(path):
+                return "a blob %s" % name, "no such file"
+            if os.path.getsize(path) != reference["bytes"]:
+                return "%d bytes in blob %s" % (reference["bytes"], name), "%d bytes" % os.path.getsize(path)
+            if name not in self.known:
+                with open(path, "rb") as file:
+                    self.known[name] = blake3_stream(file.read)[0].hex()
+        except OSError as error:
+            return "a readable blob %s" % name, str(error.strerror)
+        return None if self.known[name] == name else ("bytes with BLAKE3 %s" % name, self.known[name])
+
+
+# -------------------------------------------------------------------------------------------------- the walk
+
+class Report:
+    def __init__(self):
+        self.findings, self.notes, self.not_checked, self.tainted = [], [], [], []
+
+    def add(self, seq, rule, expected, found):
+        self.findings.append((seq, RANK[rule], rule, show(expected), show(found)))
+
+
+def judge_line(state, report, position, line):
+    """Judge one line and fold it. `line` is None for one longer than LINE_MAX."""
+    try:
+        if line is None:
+            raise Refused("a line of at most %d bytes" % LINE_MAX, "a longer one")
+        entry = Entry(position, line)
+    except Refused as refused:
+        report.add(position, "line_format", refused.expected, refused.found)
+        state.times.append(state.times[-1] if state.times else 0)
+        return
+    judge(state, report, entry, LINE_RULES)
+    state.last_recorded = (entry.recorded_at, entry.recorded_text)
+    state.times.append(entry.recorded_at)
+    try:
+        entry.read_body()
+    except Refused as refused:
+        report.add(position, "body_format", refused.expected, refused.found)
+        return
+    judge(state, report, entry, (("ledger", rule_ledger),))
+    if not judge(state, report, entry, (("kind", rule_kind),)):
+        entry.decoded = not judge(state, report, entry, (("schema", rule_schema),))
+    broken = judge(state, report, entry, HEADER_RULES)
+    if entry.decoded:
+        broken |= judge(state, report, entry, DATA_RULES)
+    state.track(entry)
+    if not broken & {"key", "signature"}:
+        state.signers.add(entry.author)
+    if entry.decoded and (entry.creates() or not broken & BARS_FOLDING):
+        state.apply(entry)
+
+
+def judge(state, report, entry, rules):
+    """Run rules in turn; the names of those that an entry broke."""
+    broken = set()
+    for name, rule in rules:
+        problem = rule(state, entry)
+        if problem:
+            broken.add(name)
+            report.add(entry.position, name, *problem)
+    return broken
+
+
+def read_lines(file):
+    """(line without newline or None when too long, leaf hash) of every line; the last may lack its newline."""
+    while True:
+        part = file.readline(LINE_MAX + 1)
+        if not part:
+            return
+        leaf = hashlib.sha256(b"\0")
+        if part.endswith(b"\n") or len(part) <= LINE_MAX:
+            line = part[:-1] if part.endswith(b"\n") else part
+            leaf.update(line)
+            yield line, leaf.digest()
+            continue
+        while part and not part.endswith(b"\n"):
+            leaf.update(part)
+            part = file.readline(1 << 20)
+        leaf.update(part[:-1])
+        yield None, leaf.digest()
+
+
+def looks_like_entry(line):
+    """Whether a line, however damaged, is one of a ledger: enough to judge the file instead of refusing it."""
+    if line is None or PAYLOAD_TYPE.encode("ascii") in line:
+        return line is not None
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "envelope" in value
+
+
+def walk(file, state, report):
+    ledger = False
+    for position, (line, leaf) in enumerate(read_lines(file)):
+        ledger = ledger or looks_like_entry(line)
+        judge_line(state, report, position, line)
+        state.tree.append(leaf)
+        if position == 1000 and not ledger:
+            raise NotALedger("none of the first thousand lines is an entry line")
+    if not ledger:
+        raise NotALedger("the file is empty" if state.tree.size == 0 else "no line is an entry line")
+
+
+# ------------------------------------------------------------------------------------------------ checkpoints
+
+def b64(data):
+    return base64.b64encode(data).decode("ascii")
+
+
+class Checkpoint:
+    """A signed note: text, empty line, signature lines. Its text is read by `read`, which may refuse it."""
+
+    def __init__(self, name, data):
+        self.name = name
+        try:
+            note = data.decode("utf-8")
+        except ValueError:
+            raise NotALedger("%s: not UTF-8, so no checkpoint" % name) from None
+        head, gap, self.tail = note.rpartition("\n\n")
+        if not gap or not self.tail:
+            raise NotALedger("%s: no signed note (text, empty line, signatures)" % name)
+        self.text = head + "\n"
+        self.origin = self.size = self.root = None
+
+    def read(self):
+        lines = self.text.split("\n")[:-1]
+        if re.search("[\x00-\x09\x0b-\x1f\x7f]", self.text + self.tail) or len(lines) < 3 or not all(lines):
+            raise Refused("checkpoint text: origin, size, root", "%d lines" % len(lines))
+        if not re.fullmatch("0|[1-9][0-9]{0,15}", lines[1], re.ASCII):
+            raise Refused("a decimal size", lines[1])
+        root = decode_base64(lines[2])
+        if root is None or len(root) != 32:
+            raise Refused("a root of 32 bytes in base64", lines[2])
+        signatures = []
+        if not self.tail.endswith("\n") or self.tail.count("\n") > SIGNATURES_MAX:
+            raise Refused("1 to %d signature lines, each ended by a newline" % SIGNATURES_MAX, "another ending")
+        for line in self.tail[:-1].split("\n"):
+            parts = line.split(" ")
+            blob = decode_base64(parts[2]) if len(parts) == 3 and parts[0] == "\u2014" and parts[1] else None
+            if not blob or len(blob) < 5 or "+" in parts[1]:
+                raise Refused("signature lines: em dash, name, base64", line)
+            signatures.append((parts[1], blob[:4], blob[4:]))
+        self.origin, self.size, self.root, self.signatures = lines[0], int(lines[1]), root, signatures
+
+    def signed_by(self, state, key):
+        """True or False for a signature line under this vkey that verifies or not; None without such a line."""
+        found = [s for name, key_hash, s in self.signatures if (name, key_hash) == key[:2]]
+        if not found:
+            return None
+        return all(state.ed25519.verify(key[2], self.text.encode("utf-8"), s) for s in found)
+
+
+def judge_checkpoint(state, report, checkpoint):
+    """Form, origin, log key and signature, then size and root. True when the root of the log was compared."""
+    count = state.tree.size
+    try:
+        checkpoint.read()
+    except Refused as refused:
+        report.add(max(0, count - 1), "checkpoint", refused.expected, refused.found)
+        return False
+    size, name = checkpoint.size, checkpoint.name
+    seq = max(0, min(size, count) - 1)
+    if state.origin is not None and checkpoint.origin != state.origin:
+        report.add(seq, "checkpoint", "%s: origin %s" % (name, state.origin), checkpoint.origin)
+    else:
+        problem = log_key_problem(state, checkpoint)
+        if problem:
+            report.add(seq, "checkpoint", "%s: %s" % (name, problem[0]), problem[1])
+    if size > count:
+        report.add(count, "size", "%s: at least %d entries" % (name, size), "%d entries" % count)
+        return False
+    if state.tree.root(size) != checkpoint.root:
+        report.add(seq, "root", "%s: root %s at size %d" % (name, b64(checkpoint.root), size),
+                   b64(state.tree.root(size)))
+    return size > 0
+
+
+def log_key_problem(state, checkpoint):
+    """The log key in force at a size signs; the entry that rotates it is covered by both keys.
+
+    Past the end of the lines a rotation may be missing, so there only a signature that fails is a problem.
+    """
+    for _, key in state.log_keys:
+        if checkpoint.signed_by(state, key) is False:
+            return "a signature by log key %s" % key[1].hex(), "one that does not verify"
+    if checkpoint.size > state.tree.size:
+        return None
+    keys = [(seq, key) for seq, key in state.log_keys if seq < max(1, checkpoint.size)]
+    if not keys:
+        return "a log key named in ledger.created", "no readable ledger.created"
+    needed = [keys[-1]]
+    if len(keys) > 1 and keys[-1][0] == checkpoint.size - 1:
+        needed.insert(0, keys[-2])
+    for seq, key in needed:
+        if not checkpoint.signed_by(state, key):
+            return "a signature by log key %s (seq %d)" % (key[1].hex(), seq), "none"
+    return None
+
+
+def judge_identity(state, report, log_key, checkpoints, against):
+    """Whether the ledger was tied to something that its writer could not have made up."""
+    if log_key:
+        if log_key not in [key for _, key in state.log_keys]:
+            known = ", ".join(key[1].hex() for _, key in state.log_keys) or "none readable"
+            report.add(0, "checkpoint", "log key %s" % log_key[1].hex(), "log keys of this ledger: %s" % known)
+        elif any(c.root is not None and c.signed_by(state, log_key) for c in checkpoints):
+            return
+        else:
+            report.notes.append("--log-key is a log key of this ledger, but no checkpoint given is signed by it")
+    if not against:
+        report.not_checked.append("identity")
+
+
+# --------------------------------------------------------------------------------------------------- reports
+
+def conclude(state, report, options, checkpoints):
+    """Notes, tainted events and what was not checked, once the walk is over."""
+    for key_id, since in sorted(state.compromised.items()):
+        report.tainted += [seq for seq in state.seqs_of.get(key_id, ()) if seq >= since]
+    report.tainted.sort()
+    judge_identity(state, report, options.log_key, checkpoints, options.against)
+    report.not_checked += [] if options.blobs else ["blobs"]
+    if not options.checkpoint:
+        report.not_checked.append("checkpoint")
+    elif checkpoints[0].size is not None and checkpoints[0].size < state.tree.size:
+        report.not_checked.append("checkpoint after seq %d" % (checkpoints[0].size - 1))
+    if state.format == 1:
+        report.not_checked += ["possession (format 1)", "experiment (format 1)"]
+    report.not_checked += ["kept checkpoints", "database"]
+    if state.origin is not None:
+        report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))
+    end = state.last_recorded[0] if state.last_recorded else 0
+    late = sorted(seal.seq for seals in state.seals.values() for seal in seals
+                  if not seal.revealed and seal.reveal_by < end)
+    if late:
+        report.notes.append("%d sealed labels not revealed by their deadline, first at seq %d" % (len(late), late[0]))
+    for seq, size, root in state.attestations:
+        if size > state.tree.size or b64(state.tree.root(size)) != root:
+            report.notes.append("audit.attested at seq %d names a root that this tree does not have at size %d"
+                                % (seq, size))
+    report.findings.sort(key=lambda finding: finding[:2])
+
+
+def as_json(state, report):
+    findings = [dict(zip(("seq", "rule", "expected", "found"), (seq, rule, expected, found)))
+                for seq, _, rule, expected, found in report.findings]
+    first = {name: findings[0][name] for name in ("seq", "rule")} if findings else None
+    return json.dumps({"verdict": "fail" if findings else "pass", "events": state.tree.size,
+                       "root": b64(state.tree.root(state.tree.size)), "findings": findings, "first": first,
+                       "not_checked": report.not_checked, "tainted": report.tainted, "notes": report.notes})
+
+
+def as_text(state, report):
+    lines = ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
+             for seq, _, rule, expected, found in report.findings[:FINDINGS_SHOWN]]
+    if len(report.findings) > FINDINGS_SHOWN:
+        lines.append("... and %d more findings (--json shows all)" % (len(report.findings) - FINDINGS_SHOWN))
+    if report.tainted:
+        more = " and %d more" % (len(report.tainted) - 50) if len(report.tainted) > 50 else ""
+        lines.append("tainted (events of a compromised key): seq %s%s"
+                     % (", ".join(map(str, report.tainted[:50])), more))
+    lines += ["note: " + note for note in report.notes]
+    for name, reason in (("identity", "a forged ledger with its own keys agrees with itself; give --log-key with "
+                          "--checkpoint, or --against"), ("blobs", "give --blobs DIR")):
+        if name in report.not_checked:
+            lines.append("%s NOT CHECKED: %s" % (name, reason))
+    unchecked = " \u00b7 not checked: " + ", ".join(report.not_checked)
+    if report.findings:
+        seq, _, rule = report.findings[0][:3]
+        count = "%d finding%s" % (len(report.findings), "" if len(report.findings) == 1 else "s")
+        lines.append("FAILED  %s, first at seq %d (%s)%s" % (count, seq, rule, unchecked))
+    else:
+        root = b64(state.tree.root(state.tree.size))
+        lines.append("VERIFIED  %d events \u00b7 %d signers \u00b7 root %s%s"
+                     % (state.tree.size, len(state.signers), root, unchecked))
+    return "\n".join(lines)
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(prog="verify.py", allow_abbrev=False, description="Verify a Clover ledger.")
+    parser.add_argument("ledger", metavar="LEDGER.jsonl")
+    parser.add_argument("--checkpoint", metavar="FILE", help="the checkpoint that came with the ledger")
+    parser.add_argument("--against", metavar="CHECKPOINT", help="a checkpoint kept elsewhere")
+    parser.add_argument("--log-key", metavar="VKEY", help="the log's verifier key, NAME+HASH+BASE64")
+    parser.add_argument("--blobs", metavar="DIR", help="folder of blobs, each named by its BLAKE3 digest")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(argv)
+    if options.log_key is not None:
+        options.log_key = parse_vkey(options.log_key)
+        if options.log_key is None:
+            parser.error("--log-key: expected NAME+HASH+BASE64 of an Ed25519 key")
+    if options.blobs is not None and not os.path.isdir(options.blobs):
+        raise FileNotFoundError(2, "no such folder", options.blobs)
+    return options
+
+
+def run(argv):
+    options = arguments(argv)
+    checkpoints = []
+    for flag, path in (("--checkpoint", options.checkpoint), ("--against", options.against)):
+        if path is not None:
+            with open(path, "rb") as file:
+                checkpoints.append(Checkpoint(flag, file.read(1 << 20)))
+    state = State(Blobs(options.blobs) if options.blobs else None)
+    report = Report()
+    with open(options.ledger, "rb") as file:
+        walk(file, state, report)
+    for checkpoint in checkpoints:
+        judge_checkpoint(state, report, checkpoint)
+    conclude(state, report, options, checkpoints)
+    sys.stdout.write((as_json if options.json else as_text)(state, report) + "\n")
+    return 3 if report.findings else 0
+
+
+def main(argv):
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        return run(argv)
+    except FileNotFoundError as error:
+        problem, code = "%s: no such file or folder" % error.filename, 5
+    except (NotALedger, OSError) as error:
+        problem, code = str(error), 4
+    sys.stderr.write("verify.py: %s\n" % show(problem))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
