@@ -1,0 +1,3 @@
+//! The `clover` binary.
+
+fn main() {}

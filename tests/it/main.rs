@@ -1,0 +1,8 @@
+//! The integration tests: one binary, one module per boundary.
+#![cfg(test)]
+
+mod oracle_age;
+mod oracle_tlog;
+mod reference;
+mod smoke;
+mod support;

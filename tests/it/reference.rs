@@ -1,0 +1,1 @@
+//! The four-event reference ledger, made by an independent program: its bytes are beyond argument.

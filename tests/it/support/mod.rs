@@ -1,0 +1,237 @@
+//! A ledger in a temporary folder with a fixed clock and fixed keys, and `check_all`, with which every test
+//! that wrote something ends.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clover::event::Payload;
+use clover::event::id::Base64Bytes;
+use clover::event::id::ExperimentId;
+use clover::event::payload::Role;
+use clover::event::payload::Roles;
+use clover::event::payload::Verdict;
+use clover::event::payload::budget::BudgetOpened;
+use clover::event::payload::budget::Period;
+use clover::event::payload::custody::KeyAdded;
+use clover::event::payload::custody::Separation;
+use clover::event::payload::experiment::ExperimentRegistered;
+use clover::event::payload::judge::ScoreRecorded;
+use clover::ground::ambient::Ambient;
+use clover::ground::ambient::FixedClock;
+use clover::ground::ambient::SeededEntropy;
+use clover::ground::sign::Signer;
+use clover::ground::time::Timestamp;
+use clover::ledger::Appended;
+use clover::ledger::Command;
+use clover::ledger::CreateLedger;
+use clover::ledger::Ledger;
+use clover::ledger::LedgerError;
+use clover::ledger::LedgerOptions;
+use clover::ledger::rules;
+use clover::ledger::verify;
+use clover::ledger::verify::Report;
+use clover::ledger::verify::VerifyOptions;
+use clover::num::Count;
+use clover::num::Micro;
+use clover::projection::RULEBOOK;
+use clover::store::CreateOptions;
+use clover::store::OpenOptions;
+
+/// Origin of every test ledger.
+pub const ORIGIN: &str = "ledger.example/test";
+/// The experiment that [`TestLedger::with_experiment`] registers.
+pub const EXPERIMENT: &str = "exp-1";
+
+pub fn start() -> Timestamp {
+    Timestamp::parse("2026-11-20T10:00:00.000000Z").unwrap()
+}
+
+/// The signer whose seed is 32 times `byte`.
+pub fn signer(byte: u8) -> Signer {
+    Signer::from_seed(&[byte; 32])
+}
+
+pub struct TestLedger {
+    pub folder: tempfile::TempDir,
+    pub ledger: Ledger,
+    pub ambient: Arc<Ambient>,
+    pub owner: Signer,
+}
+
+pub fn ambient(at: Timestamp) -> Arc<Ambient> {
+    let (clock, entropy) = (FixedClock::new(at, 1_000), SeededEntropy::new([7; 32]));
+    Arc::new(Ambient::new(Box::new(clock), Box::new(entropy)))
+}
+
+impl TestLedger {
+    /// A solo ledger whose owner holds every role.
+    pub fn new() -> Self {
+        Self::create(Separation::Solo, &Role::ALL, CreateOptions::default())
+    }
+
+    pub fn create(separation: Separation, roles: &[Role], layout: CreateOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ambient = ambient(start());
+        let owner = signer(1);
+        let create = CreateLedger {
+            origin: ORIGIN.parse().unwrap(),
+            holder: "Ada".parse().unwrap(),
+            human: true,
+            roles: Roles::new(roles.iter().copied()).unwrap(),
+            separation,
+            owner: &owner,
+            layout,
+        };
+        let path = folder.path().join("ledger.db");
+        let options = options(&folder.path().join("pins"));
+        let ledger = Ledger::create(&path, create, ambient.clone(), &RULEBOOK, options).unwrap();
+        Self {
+            folder,
+            ledger,
+            ambient,
+            owner,
+        }
+    }
+
+    /// As [`TestLedger::new`], with an open experiment.
+    pub fn with_experiment() -> Self {
+        let mut test = Self::new();
+        test.register(EXPERIMENT);
+        test
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("ledger.db")
+    }
+
+    pub fn pins(&self) -> PathBuf {
+        self.folder.path().join("pins")
+    }
+
+    pub fn append(&mut self, commands: &[Command]) -> Result<Vec<Appended>, LedgerError> {
+        self.ledger.append(commands, &self.owner)
+    }
+
+    pub fn register(&mut self, id: &str) {
+        let payload = ExperimentRegistered {
+            judges: None,
+            policies: None,
+            purpose: text("to test"),
+            title: text("a test"),
+        };
+        self.append(&[Command::new(payload, Some(id.parse().unwrap()))])
+            .unwrap();
+    }
+
+    /// Adds a key with these roles.
+    pub fn add_key(
+        &mut self,
+        signer: &Signer,
+        holder: &str,
+        roles: &[Role],
+    ) -> Result<Vec<Appended>, LedgerError> {
+        let payload = key_added(signer, holder, roles);
+        self.append(&[Command::new(payload, None)])
+    }
+
+    /// Opens an account of `amount` that Ada's roles may charge.
+    pub fn open_budget(&mut self, account: &str, amount: u64, period: Period) {
+        let payload = BudgetOpened {
+            account: account.parse().unwrap(),
+            amount: Count::new(amount).unwrap(),
+            period,
+            purpose: text("peeks"),
+            spenders: Roles::new([Role::Custodian]).unwrap(),
+            unit: "peek".parse().unwrap(),
+        };
+        self.append(&[Command::new(payload, None)]).unwrap();
+    }
+
+    /// Closes and opens the ledger again.
+    pub fn reopen(self) -> Result<Self, LedgerError> {
+        let Self {
+            folder,
+            ledger,
+            ambient,
+            owner,
+        } = self;
+        drop(ledger);
+        let path = folder.path().join("ledger.db");
+        let options = options(&folder.path().join("pins"));
+        let ledger = Ledger::open(&path, ambient.clone(), &RULEBOOK, options)?;
+        Ok(Self {
+            folder,
+            ledger,
+            ambient,
+            owner,
+        })
+    }
+
+    pub fn verify(&self, options: &VerifyOptions) -> Report {
+        verify::verify_store(
+            self.ledger.store(),
+            options,
+            &RULEBOOK,
+            &self.ambient,
+            &mut |_, _| {},
+        )
+        .unwrap()
+    }
+
+    /// Verifies everything against the pin; the ledger must be perfect.
+    pub fn check_all(&self) -> Report {
+        let pinned = self.ledger.pin().unwrap().load().unwrap().unwrap();
+        let against = vec![("the pin".to_owned(), pinned)];
+        let report = self.verify(&VerifyOptions {
+            against,
+            ..VerifyOptions::default()
+        });
+        assert_eq!(report.verdict, Verdict::Pass, "{:#?}", report.findings);
+        assert_eq!(report.root, self.ledger.root());
+        report
+    }
+}
+
+pub fn options(pins: &std::path::Path) -> LedgerOptions {
+    LedgerOptions {
+        store: OpenOptions::default(),
+        log_key: Some(signer(2)),
+        pins: Some(pins.to_owned()),
+    }
+}
+
+pub fn key_added(signer: &Signer, holder: &str, roles: &[Role]) -> KeyAdded {
+    KeyAdded {
+        holder: holder.parse().unwrap(),
+        human: true,
+        key_id: signer.id(),
+        proof: Some(Base64Bytes(
+            signer.sign(&rules::possession_message(ORIGIN, signer.id())),
+        )),
+        public_key: Base64Bytes(signer.public_bytes()),
+        roles: Roles::new(roles.iter().copied()).unwrap(),
+        seal_recipient: None,
+    }
+}
+
+pub fn text(text: &str) -> clover::event::id::Text {
+    clover::event::id::Text::new(text).unwrap()
+}
+
+pub fn experiment() -> Option<ExperimentId> {
+    Some(EXPERIMENT.parse().unwrap())
+}
+
+/// The score of item `n`.
+pub fn score(n: u64) -> Command {
+    let payload = ScoreRecorded {
+        draw: Count::new(0).unwrap(),
+        item: format!("item-{n}").parse().unwrap(),
+        judge: "judge-1".parse().unwrap(),
+        policy: "base".parse().unwrap(),
+        prompt: None,
+        response: None,
+        score_micro: Micro::new(i64::try_from(n % 1000).unwrap() * 1_000).unwrap(),
+    };
+    Command::new(Payload::from(payload), experiment())
+}
