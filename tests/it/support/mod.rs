@@ -1,6 +1,8 @@
 //! A ledger in a temporary folder with a fixed clock and fixed keys, and `check_all`, with which every test
 //! that wrote something ends.
 
+pub mod forge;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use clover::event::payload::custody::Separation;
 use clover::event::payload::experiment::ExperimentRegistered;
 use clover::event::payload::judge::ScoreRecorded;
 use clover::ground::ambient::Ambient;
+use clover::ground::ambient::Clock;
 use clover::ground::ambient::FixedClock;
 use clover::ground::ambient::SeededEntropy;
 use clover::ground::sign::Signer;
@@ -55,12 +58,31 @@ pub struct TestLedger {
     pub folder: tempfile::TempDir,
     pub ledger: Ledger,
     pub ambient: Arc<Ambient>,
+    pub clock: Arc<FixedClock>,
     pub owner: Signer,
 }
 
+/// A clock that the test keeps a hand on.
+struct SharedClock(Arc<FixedClock>);
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// Fixed entropy, and a clock that moves by a millisecond at each reading.
 pub fn ambient(at: Timestamp) -> Arc<Ambient> {
-    let (clock, entropy) = (FixedClock::new(at, 1_000), SeededEntropy::new([7; 32]));
-    Arc::new(Ambient::new(Box::new(clock), Box::new(entropy)))
+    ambient_of(Arc::new(FixedClock::new(at, 1_000)))
+}
+
+/// Fixed entropy and this clock.
+pub fn ambient_of(clock: Arc<FixedClock>) -> Arc<Ambient> {
+    let entropy = SeededEntropy::new([7; 32]);
+    Arc::new(Ambient::new(
+        Box::new(SharedClock(clock)),
+        Box::new(entropy),
+    ))
 }
 
 impl TestLedger {
@@ -71,7 +93,8 @@ impl TestLedger {
 
     pub fn create(separation: Separation, roles: &[Role], layout: CreateOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let ambient = ambient(start());
+        let clock = Arc::new(FixedClock::new(start(), 1_000));
+        let ambient = ambient_of(clock.clone());
         let owner = signer(1);
         let create = CreateLedger {
             origin: ORIGIN.parse().unwrap(),
@@ -89,6 +112,7 @@ impl TestLedger {
             folder,
             ledger,
             ambient,
+            clock,
             owner,
         }
     }
@@ -153,6 +177,7 @@ impl TestLedger {
             folder,
             ledger,
             ambient,
+            clock,
             owner,
         } = self;
         drop(ledger);
@@ -163,6 +188,7 @@ impl TestLedger {
             folder,
             ledger,
             ambient,
+            clock,
             owner,
         })
     }
