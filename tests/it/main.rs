@@ -7,3 +7,4 @@ mod oracle_tlog;
 mod reference;
 mod smoke;
 mod support;
+mod tamper;

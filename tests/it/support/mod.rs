@@ -2,6 +2,7 @@
 //! that wrote something ends.
 
 pub mod forge;
+pub mod full;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub struct TestLedger {
     pub ambient: Arc<Ambient>,
     pub clock: Arc<FixedClock>,
     pub owner: Signer,
+    /// Byte of the log key's seed.
+    pub log_key: u8,
 }
 
 /// A clock that the test keeps a hand on.
@@ -114,6 +117,7 @@ impl TestLedger {
             ambient,
             clock,
             owner,
+            log_key: 2,
         }
     }
 
@@ -179,10 +183,12 @@ impl TestLedger {
             ambient,
             clock,
             owner,
+            log_key,
         } = self;
         drop(ledger);
         let path = folder.path().join("ledger.db");
-        let options = options(&folder.path().join("pins"));
+        let mut options = options(&folder.path().join("pins"));
+        options.log_key = Some(signer(log_key));
         let ledger = Ledger::open(&path, ambient.clone(), &RULEBOOK, options)?;
         Ok(Self {
             folder,
@@ -190,6 +196,7 @@ impl TestLedger {
             ambient,
             clock,
             owner,
+            log_key,
         })
     }
 
