@@ -411,6 +411,9 @@ pub fn lock(path: &Path) -> Result<FileLock, AmbientError> {
     Ok(FileLock { file })
 }
 
+/// Names that a scratch file tries before it gives up.
+const SCRATCH_TRIES: u32 = 64;
+
 /// An unnamed scratch file: removed from its folder at once, gone when dropped.
 #[derive(Debug)]
 pub struct Scratch {
@@ -424,7 +427,17 @@ impl Scratch {
     /// # Errors
     /// [`AmbientError::Io`].
     pub fn new(ambient: &Ambient) -> Result<Self, AmbientError> {
-        let name = u64::from_be_bytes(ambient.random()?);
+        // Two with one seed draw one name; the other's is gone from the folder in a moment.
+        for _ in 1..SCRATCH_TRIES {
+            match Self::named(u64::from_be_bytes(ambient.random()?)) {
+                Err(AmbientError::Exists(_)) => std::thread::yield_now(),
+                other => return other,
+            }
+        }
+        Self::named(u64::from_be_bytes(ambient.random()?))
+    }
+
+    fn named(name: u64) -> Result<Self, AmbientError> {
         let path = std::env::temp_dir().join(format!("clover-{name:016x}"));
         let io = |source| AmbientError::io("create", &path, source);
         let file = fs::OpenOptions::new()
