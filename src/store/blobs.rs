@@ -13,6 +13,7 @@ const SELECT: &str = "SELECT bytes FROM blobs WHERE digest = ?1";
 const LENGTH: &str = "SELECT length(bytes) FROM blobs WHERE digest = ?1";
 const ALL: &str = "SELECT digest, bytes FROM blobs ORDER BY id";
 const COUNT: &str = "SELECT count(*) FROM blobs";
+const IDS: &str = "SELECT count(*), coalesce(min(id), 1), coalesce(max(id), 0) FROM blobs";
 const INSERT: &str = "INSERT INTO blobs (id, digest, bytes) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM blobs), ?1, ?2)";
 
 impl Reader<'_> {
@@ -54,6 +55,18 @@ impl Reader<'_> {
                 .query_row([], |row| row.get(0))?,
             "count of blobs",
         )
+    }
+
+    /// Whether blobs are numbered from 1 without gaps. Where they are not, the next one cannot be stored.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn blobs_are_numbered(self) -> Result<bool, StoreError> {
+        let (count, least, most): (i64, i64, i64) = self
+            .conn
+            .prepare_cached(IDS)?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        Ok(least == 1 && most == count)
     }
 
     /// Streams every blob as (digest, bytes) in order of arrival.

@@ -19,6 +19,7 @@ const PAGE: &str =
     "SELECT digest, seq FROM digest_index WHERE digest > ?1 ORDER BY digest LIMIT ?2";
 const INSERT: &str = "INSERT OR IGNORE INTO digest_index (digest, seq) VALUES (?1, ?2)";
 const CURSOR: &str = "SELECT through FROM cursors WHERE name = 'digest_index'";
+const CURSORS: &str = "SELECT count(*) FROM cursors WHERE name <> 'digest_index'";
 const SET_CURSOR: &str = "INSERT INTO cursors (name, through) VALUES ('digest_index', ?1) \
      ON CONFLICT (name) DO UPDATE SET through = excluded.through";
 
@@ -34,6 +35,16 @@ impl Reader<'_> {
             .query_row([], |row| row.get(0))
             .optional()?;
         found.map_or(Ok(0), |through| count(through, "cursors.through"))
+    }
+
+    /// Cursors that belong to nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn stray_cursors(self) -> Result<u64, StoreError> {
+        let mut statement = self.conn.prepare_cached(CURSORS)?;
+        let found = statement.query_row([], |row| row.get(0))?;
+        count(found, "count of cursors")
     }
 
     /// The entry that first gave each digest, in the order asked. Ask in sorted order: neighbours share

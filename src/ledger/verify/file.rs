@@ -62,7 +62,7 @@ pub(super) fn verify(
         }
         let mut rows = Vec::new();
         for (table, statement) in &mut statements {
-            rows.push((*table, statement.cursor(size)?));
+            rows.push((*table, statement.cursor()?));
         }
         let view = FileView::new(reader, rows, rulebook, options)?;
         let mut judge = Judge::new(options, rulebook, ambient, Some(view))?;
@@ -410,7 +410,25 @@ impl<'a> FileView<'a> {
             }
         }
         self.authors(judge, size);
+        self.numbers(judge, size)?;
         self.blobs(judge)
+    }
+
+    /// Judges the counters that the next append would believe.
+    fn numbers(&self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
+        let (through, stray) = (self.reader.index_through()?, self.reader.stray_cursors()?);
+        let findings = &mut judge.findings;
+        if through > size {
+            let expected = format!("a cursor of at most {size} entries");
+            findings.add(size, "index", expected, through.to_string());
+        }
+        if stray > 0 {
+            findings.add(size, "index", "one cursor", format!("{stray} more"));
+        }
+        if !self.reader.blobs_are_numbered()? {
+            findings.add(size, "blob", "blobs numbered from 1", "a gap");
+        }
+        Ok(())
     }
 
     /// Takes note of an envelope's key.
