@@ -118,7 +118,7 @@ pub enum BodyError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire<'a> {
+struct Fields<'a> {
     at: Timestamp,
     author: KeyId,
     author_seq: Count,
@@ -216,27 +216,16 @@ impl Decoded {
 /// [`BodyError`] when the header is not the closed canonical form; a payload that is unknown or broken is
 /// reported inside [`Decoded`], so that the header can still be judged.
 pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
-    if body.len() > BODY_LEN_MAX {
-        return Err(BodyError::TooLong(body.len()));
-    }
-    let wire: Wire<'_> =
-        serde_json::from_slice(body).map_err(|error| BodyError::Form(error.to_string()))?;
-    if wire.refs.len() > REFS_MAX {
-        return Err(BodyError::TooManyRefs(wire.refs.len()));
-    }
-    let header = Header {
-        at: wire.at,
-        author: wire.author,
-        author_seq: wire.author_seq.value(),
-        experiment: wire.experiment,
-        ledger: wire.ledger.into_owned(),
-        refs: wire.refs,
-        seen: wire.seen,
-    };
-    let payload = match registry::decode(&wire.kind, wire.v, wire.data.get()) {
+    let Wire {
+        header,
+        kind,
+        v,
+        data,
+    } = read_wire(body)?;
+    let payload = match registry::decode(&kind, v, data.get()) {
         Ok((payload, data)) => {
             let mut again = Vec::new();
-            write_body(&mut again, &header, &wire.kind, wire.v, &data)?;
+            write_body(&mut again, &header, &kind, v, &data)?;
             if again != body {
                 canon::check(body)?;
                 return Err(BodyError::Form(
@@ -250,12 +239,66 @@ pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
             Err(error)
         }
     };
-    let id = EventId(Digest::sha256(body));
     Ok(Decoded {
-        id,
+        id: EventId(Digest::sha256(body)),
         header,
-        v: wire.v,
+        v,
         payload,
+    })
+}
+
+/// Reads a body that was found canonical when it was admitted, and whose bytes a checked root covers:
+/// everything of [`decode`] but the re-encoding.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
+    let Wire {
+        header,
+        kind,
+        v,
+        data,
+    } = read_wire(body)?;
+    let payload = registry::decode_admitted(&kind, v, data.get());
+    Ok(Decoded {
+        id: EventId(Digest::sha256(body)),
+        header,
+        v,
+        payload,
+    })
+}
+
+/// The header of a body, its payload still text.
+struct Wire<'a> {
+    header: Header,
+    kind: Cow<'a, str>,
+    v: u32,
+    data: &'a RawValue,
+}
+
+fn read_wire(body: &[u8]) -> Result<Wire<'_>, BodyError> {
+    if body.len() > BODY_LEN_MAX {
+        return Err(BodyError::TooLong(body.len()));
+    }
+    let fields: Fields<'_> =
+        serde_json::from_slice(body).map_err(|error| BodyError::Form(error.to_string()))?;
+    if fields.refs.len() > REFS_MAX {
+        return Err(BodyError::TooManyRefs(fields.refs.len()));
+    }
+    let header = Header {
+        at: fields.at,
+        author: fields.author,
+        author_seq: fields.author_seq.value(),
+        experiment: fields.experiment,
+        ledger: fields.ledger.into_owned(),
+        refs: fields.refs,
+        seen: fields.seen,
+    };
+    Ok(Wire {
+        header,
+        kind: fields.kind,
+        v: fields.v,
+        data: fields.data,
     })
 }
 

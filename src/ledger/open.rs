@@ -564,8 +564,8 @@ fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), Ledge
                 seq: stored.seq,
                 found,
             };
-            let decoded =
-                header::decode(&stored.body).map_err(|error| integrity(error.to_string()))?;
+            let decoded = header::decode_admitted(&stored.body)
+                .map_err(|error| integrity(error.to_string()))?;
             let event = decoded
                 .into_event()
                 .map_err(|error| integrity(error.to_string()))?;
