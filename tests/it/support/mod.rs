@@ -1,6 +1,8 @@
 //! A ledger in a temporary folder with a fixed clock and fixed keys, and `check_all`, with which every test
 //! that wrote something ends.
 
+pub mod child;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -69,9 +71,34 @@ impl TestLedger {
         Self::create(Separation::Solo, &Role::ALL, CreateOptions::default())
     }
 
+    /// As [`TestLedger::new`], with the system's clock and entropy, on a file system in memory where there is
+    /// one: for tests of processes, not of disks.
+    pub fn real() -> Self {
+        let folder = ["/dev/shm", "/tmp"]
+            .iter()
+            .find_map(|base| tempfile::tempdir_in(base).ok());
+        let ambient = Arc::new(Ambient::system());
+        Self::create_in(
+            folder.unwrap(),
+            ambient,
+            Separation::Solo,
+            &Role::ALL,
+            CreateOptions::default(),
+        )
+    }
+
     pub fn create(separation: Separation, roles: &[Role], layout: CreateOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let ambient = ambient(start());
+        Self::create_in(folder, ambient(start()), separation, roles, layout)
+    }
+
+    fn create_in(
+        folder: tempfile::TempDir,
+        ambient: Arc<Ambient>,
+        separation: Separation,
+        roles: &[Role],
+        layout: CreateOptions,
+    ) -> Self {
         let owner = signer(1);
         let create = CreateLedger {
             origin: ORIGIN.parse().unwrap(),
