@@ -4,6 +4,7 @@
 mod crash;
 mod oracle_age;
 mod oracle_tlog;
+mod power;
 mod reference;
 mod smoke;
 mod support;

@@ -92,6 +92,16 @@ impl TestLedger {
         Self::create_in(folder, ambient(start()), separation, roles, layout)
     }
 
+    /// Takes over a ledger that was opened elsewhere.
+    pub fn around(folder: tempfile::TempDir, ledger: Ledger) -> Self {
+        Self {
+            folder,
+            ambient: ledger.ambient().clone(),
+            ledger,
+            owner: signer(1),
+        }
+    }
+
     fn create_in(
         folder: tempfile::TempDir,
         ambient: Arc<Ambient>,
