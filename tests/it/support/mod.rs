@@ -1,6 +1,11 @@
 //! A ledger in a temporary folder with a fixed clock and fixed keys, and `check_all`, with which every test
 //! that wrote something ends.
 
+pub mod forger;
+pub mod samples;
+pub mod tampered;
+pub mod verifiers;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
