@@ -213,8 +213,8 @@ impl Decoded {
 /// Reads a body. What is returned re-encodes to exactly `body`.
 ///
 /// # Errors
-/// [`BodyError`] when the header is not the closed canonical form; a payload that is unknown or broken is
-/// reported inside [`Decoded`], so that the header can still be judged.
+/// [`BodyError`] when the body is not canonical or its header not the closed form; a payload that is unknown
+/// or broken is reported inside [`Decoded`], so that the header can still be judged.
 pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
     if body.len() > BODY_LEN_MAX {
         return Err(BodyError::TooLong(body.len()));
@@ -233,21 +233,25 @@ pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
         refs: wire.refs,
         seen: wire.seen,
     };
+    let data = wire.data.get().as_bytes();
+    let mut again = Vec::new();
+    write_body(&mut again, &header, &wire.kind, wire.v, data)?;
+    if again != body || !data.starts_with(b"{") {
+        canon::check(body)?;
+        return Err(BodyError::Form(
+            "not the closed header in canonical form".to_owned(),
+        ));
+    }
     let payload = match registry::decode(&wire.kind, wire.v, wire.data.get()) {
-        Ok((payload, data)) => {
-            let mut again = Vec::new();
-            write_body(&mut again, &header, &wire.kind, wire.v, &data)?;
-            if again != body {
-                canon::check(body)?;
-                return Err(BodyError::Form(
-                    "not the canonical form of its fields".to_owned(),
-                ));
-            }
-            Ok(payload)
-        }
-        Err(error) => {
+        Ok((payload, typed)) if typed == data => Ok(payload),
+        other => {
             canon::check(body)?;
-            Err(error)
+            // Canonical, and read as something that would be written otherwise: an absent field as null, an
+            // object as a list.
+            Err(other.err().unwrap_or_else(|| PayloadError::Schema {
+                kind: known_text(&wire.kind),
+                error: "expected each field in its one form".to_owned(),
+            }))
         }
     };
     let id = EventId(Digest::sha256(body));
@@ -257,6 +261,11 @@ pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
         v: wire.v,
         payload,
     })
+}
+
+/// The registry's text of a kind that decoded.
+fn known_text(kind: &str) -> &'static str {
+    kind.parse().map_or("unknown", Kind::as_str)
 }
 
 impl Event {
