@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod audits;
+mod differential;
 mod oracle_age;
 mod oracle_tlog;
 mod reference;

@@ -10,6 +10,7 @@ import io
 import json
 import sys
 
+sys.dont_write_bytecode = True
 spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
 verify = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(verify)

@@ -160,20 +160,23 @@ impl World {
         let (mut next, mut ids) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
         for (position, item) in self.items.iter().enumerate() {
             let mut body = item.body.clone();
-            let author = body["author"].as_str().unwrap_or_default().to_owned();
+            let author = body.get("author").and_then(Value::as_str);
+            let author = author.unwrap_or_default().to_owned();
             let number = next.entry(author.clone()).or_default();
             if !item.numbered {
                 body["author_seq"] = (*number).into();
             }
-            *number = body["author_seq"].as_u64().map_or(*number, |at| at + 1);
+            if let Some(at) = body.get("author_seq").and_then(Value::as_u64) {
+                *number = at + 1;
+            }
             if !item.bound {
                 bind(&mut body, &sealed.roots);
             }
             rename(&mut body, &ids);
-            let bytes = item
-                .raw
-                .clone()
-                .unwrap_or_else(|| canon::to_bytes(&body).unwrap());
+            // What has no canonical form, such as 2^53, is signed in the plain one.
+            let plain = |_| serde_json::to_vec(&body).unwrap();
+            let canonical = || canon::to_bytes(&body).unwrap_or_else(plain);
+            let bytes = item.raw.clone().unwrap_or_else(canonical);
             ids.insert(item.was.clone(), Digest::sha256(&bytes).to_hex());
             let seed = item
                 .signer
@@ -211,16 +214,14 @@ fn bind(body: &mut Value, roots: &[Digest]) {
 /// Lets references follow the events that they name.
 fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
     let new = |value: &Value| ids.get(value.as_str()?).cloned();
-    if let Some(refs) = body["refs"].as_array_mut() {
+    if let Some(refs) = body.get_mut("refs").and_then(Value::as_array_mut) {
         for value in refs {
             if let Some(id) = new(value) {
                 *value = id.into();
             }
         }
     }
-    if body["kind"] == "label.revealed"
-        && let Some(id) = body["data"].get("charge").and_then(new)
-    {
+    if let Some(id) = body.get("data").and_then(|data| new(data.get("charge")?)) {
         body["data"]["charge"] = id.into();
     }
 }

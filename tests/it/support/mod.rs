@@ -2,6 +2,7 @@
 //! that wrote something ends.
 
 pub mod forger;
+pub mod mutator;
 pub mod samples;
 pub mod tampered;
 pub mod verifiers;
