@@ -213,8 +213,8 @@ impl Decoded {
 /// Reads a body. What is returned re-encodes to exactly `body`.
 ///
 /// # Errors
-/// [`BodyError`] when the header is not the closed canonical form; a payload that is unknown or broken is
-/// reported inside [`Decoded`], so that the header can still be judged.
+/// [`BodyError`] when the body is not canonical or its header not the closed form; a payload that is unknown
+/// or broken is reported inside [`Decoded`], so that the header can still be judged.
 pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
     let Wire {
         header,
@@ -222,21 +222,25 @@ pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
         v,
         data,
     } = read_wire(body)?;
+    let text = data.get().as_bytes();
+    let mut again = Vec::new();
+    write_body(&mut again, &header, &kind, v, text)?;
+    if again != body || !text.starts_with(b"{") {
+        canon::check(body)?;
+        return Err(BodyError::Form(
+            "not the closed header in canonical form".to_owned(),
+        ));
+    }
     let payload = match registry::decode(&kind, v, data.get()) {
-        Ok((payload, data)) => {
-            let mut again = Vec::new();
-            write_body(&mut again, &header, &kind, v, &data)?;
-            if again != body {
-                canon::check(body)?;
-                return Err(BodyError::Form(
-                    "not the canonical form of its fields".to_owned(),
-                ));
-            }
-            Ok(payload)
-        }
-        Err(error) => {
+        Ok((payload, typed)) if typed == text => Ok(payload),
+        other => {
             canon::check(body)?;
-            Err(error)
+            // Canonical, and read as something that would be written otherwise: an absent field as null, an
+            // object as a list.
+            Err(other.err().unwrap_or_else(|| PayloadError::Schema {
+                kind: known_text(&kind),
+                error: "expected each field in its one form".to_owned(),
+            }))
         }
     };
     Ok(Decoded {
@@ -266,6 +270,11 @@ pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
         v,
         payload,
     })
+}
+
+/// The registry's text of a kind that decoded.
+fn known_text(kind: &str) -> &'static str {
+    kind.parse().map_or("unknown", Kind::as_str)
 }
 
 /// The header of a body, its payload still text.

@@ -1,7 +1,9 @@
 //! The integration tests: one binary, one module per boundary.
 #![cfg(test)]
 
+mod audits;
 mod crash;
+mod differential;
 mod oracle_age;
 mod oracle_tlog;
 mod power;

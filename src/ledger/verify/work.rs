@@ -266,7 +266,9 @@ fn digest_chunk(
                 && let Some(Ok(decoded)) = &digested.body
                 && position >= since
             {
-                match directory.get(&decoded.header.author) {
+                // The first entry is judged under the key that it names itself.
+                let key = directory.get(&decoded.header.author);
+                match key.filter(|_| position > 0) {
                     Some(key) => pending.push((at, sign::pae(PAYLOAD_TYPE, &body), signature, key)),
                     None => digested.signature = Signature::Deferred(Box::new((body, signature))),
                 }

@@ -2,6 +2,11 @@
 //! that wrote something ends.
 
 pub mod child;
+pub mod forger;
+pub mod mutator;
+pub mod samples;
+pub mod tampered;
+pub mod verifiers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
