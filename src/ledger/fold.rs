@@ -82,6 +82,12 @@ impl fmt::Display for Breach {
 /// whole history: at append by index look-up, in `verify` by an external sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
+    /// The id of this entry's event: what a reference must name. Every other digest that an entry gives
+    /// is public too, and naming one of those is no reference.
+    Id {
+        /// SHA-256 of the body.
+        digest: Digest,
+    },
     /// From this entry on, `digest` is known.
     Gives {
         /// The digest.

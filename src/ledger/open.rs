@@ -616,7 +616,7 @@ pub(super) fn all_facts(rulebook: &Rulebook, candidate: &Candidate<'_>, facts: &
 /// Keeps the digests that an entry gave, each with its first giver.
 pub(super) fn remember(tail: &mut BTreeMap<Digest, u64>, seq: u64, facts: &[Fact]) {
     for fact in facts {
-        if let Fact::Gives { digest, .. } = fact {
+        if let Fact::Id { digest } | Fact::Gives { digest, .. } = fact {
             tail.entry(*digest).or_insert(seq);
         }
     }

@@ -492,9 +492,8 @@ fn key_compromised(
 
 /// What every event gives to and needs from the digests of earlier entries.
 pub fn facts(event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-    facts.push(Fact::Gives {
+    facts.push(Fact::Id {
         digest: event.event.id.0,
-        once: None,
     });
     if let Some(digest) = event.event.natural_key() {
         facts.push(Fact::Gives {

@@ -3,6 +3,7 @@
 
 mod audits;
 mod crash;
+mod decide;
 mod differential;
 mod oracle_age;
 mod oracle_tlog;

@@ -237,11 +237,23 @@ fn judge_facts(
                 once: Some(_),
             }
             | Fact::Needs { digest, .. } => Some(digest),
-            Fact::Gives { .. } => None,
+            Fact::Id { .. } | Fact::Gives { .. } => None,
         });
     let found = find(head, reader, asked)?;
     for (index, seq, facts) in wanted {
         for fact in facts {
+            let giver = |digest| found.get(digest).or_else(|| head.tail.get(digest));
+            if let Fact::Needs { digest, rule, .. } = fact
+                && *rule == "refs"
+                && let Some(&giver) = giver(digest)
+                && !is_event(reader, wanted, giver, digest)?
+            {
+                return Err(LedgerError::Refused {
+                    index: *index,
+                    breach: need_breach(rule, digest, *seq, None),
+                    in_the_way: None,
+                });
+            }
             judge_fact(&found, &head.tail, *seq, fact).map_err(|(breach, in_the_way)| {
                 LedgerError::Refused {
                     index: *index,
@@ -254,6 +266,24 @@ fn judge_facts(
         head.known = seq + 1;
     }
     Ok(())
+}
+
+/// Whether the entry that gave `digest`, stored or in this batch, is the event of that id.
+fn is_event(
+    reader: Reader<'_>,
+    batch: &[(usize, u64, Vec<Fact>)],
+    seq: u64,
+    digest: &Digest,
+) -> Result<bool, LedgerError> {
+    let first = batch.first().map_or(0, |(_, seq, _)| *seq);
+    let in_batch = seq
+        .checked_sub(first)
+        .and_then(|at| batch.get(usize::try_from(at).ok()?));
+    if let Some((_, _, facts)) = in_batch {
+        return Ok(facts.contains(&Fact::Id { digest: *digest }));
+    }
+    let stored = reader.entry(seq)?;
+    Ok(stored.is_some_and(|stored| Digest::sha256(&stored.body) == *digest))
 }
 
 fn judge_fact(
@@ -278,7 +308,7 @@ fn judge_fact(
             )),
             _ => Ok(()),
         },
-        Fact::Gives { once: None, .. } => Ok(()),
+        Fact::Id { .. } | Fact::Gives { once: None, .. } => Ok(()),
         Fact::Needs {
             digest,
             before,

@@ -515,7 +515,7 @@ impl IndexWalk<'_> {
     /// Compares the index with one group of facts.
     pub fn step(&mut self, group: &[Record], findings: &mut Findings) -> Result<(), VerifyError> {
         let digest = group[0].digest;
-        let giver = |record: &&Record| matches!(record.op, Op::Gives | Op::GivesOnce);
+        let giver = |record: &&Record| matches!(record.op, Op::Id | Op::Gives | Op::GivesOnce);
         let expected = group
             .iter()
             .filter(giver)

@@ -422,9 +422,8 @@ impl<'a> Judge<'a> {
                     .apply_counters(seq, envelope.recorded_at, &header);
                 return self.give(
                     seq,
-                    &[Fact::Gives {
+                    &[Fact::Id {
                         digest: payload_id.0,
-                        once: None,
                     }],
                 );
             }
@@ -484,6 +483,7 @@ impl<'a> Judge<'a> {
         let givers: Vec<_> = facts
             .iter()
             .filter_map(|fact| match fact {
+                Fact::Id { .. } => Some(*fact),
                 Fact::Gives { digest, .. } => Some(Fact::Gives {
                     digest: *digest,
                     once: None,
@@ -497,6 +497,7 @@ impl<'a> Judge<'a> {
     fn give(&mut self, seq: u64, facts: &[Fact]) -> Result<(), VerifyError> {
         for fact in facts {
             self.sorter.push(match *fact {
+                Fact::Id { digest } => Record::new(digest, seq, Op::Id, "refs", 0),
                 Fact::Gives { digest, once: None } => {
                     Record::new(digest, seq, Op::Gives, "refs", 0)
                 }
@@ -729,6 +730,8 @@ fn rules_genesis(seq: u64, event: &Event) -> bool {
 fn judge_group(group: &[Record], findings: &mut Findings) {
     let givers = || group.iter().filter(|record| record.op != Op::Needs);
     let first = givers().map(|record| record.seq).min();
+    let event = group.iter().filter(|record| record.op == Op::Id);
+    let event = event.map(|record| record.seq).min();
     let held = group.iter().any(|record| record.op == Op::Holds);
     for record in group {
         match record.op {
@@ -744,13 +747,18 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
                 }
             }
             Op::Needs => {
+                let first = if record.rule() == "refs" {
+                    event
+                } else {
+                    first
+                };
                 if !held && first.is_none_or(|first| first >= record.before) {
                     let breach =
                         append::need_breach(record.rule(), &record.digest, record.before, first);
                     findings.breach(record.seq, breach);
                 }
             }
-            Op::Gives | Op::Holds => {}
+            Op::Id | Op::Gives | Op::Holds => {}
         }
     }
 }

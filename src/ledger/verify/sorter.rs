@@ -22,6 +22,8 @@ const READ_LEN: usize = 4_096;
 /// What a record says of its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Op {
+    /// The id of an entry's event, kept in the digest index.
+    Id,
     /// Given by an entry, and kept in the digest index.
     Gives,
     /// Given by an entry, and forbidden to a second one.
@@ -68,10 +70,11 @@ impl Record {
         out.extend_from_slice(&self.digest.0);
         out.extend_from_slice(&self.seq.to_be_bytes());
         out.push(match self.op {
-            Op::Gives => 0,
-            Op::GivesOnce => 1,
-            Op::Holds => 2,
-            Op::Needs => 3,
+            Op::Id => 0,
+            Op::Gives => 1,
+            Op::GivesOnce => 2,
+            Op::Holds => 3,
+            Op::Needs => 4,
         });
         out.push(self.rule);
         out.extend_from_slice(&self.before.to_be_bytes());
@@ -80,9 +83,10 @@ impl Record {
     fn decode(bytes: &[u8; RECORD_LEN]) -> Self {
         let word = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| bytes[at + i]));
         let op = match bytes[40] {
-            0 => Op::Gives,
-            1 => Op::GivesOnce,
-            2 => Op::Holds,
+            0 => Op::Id,
+            1 => Op::Gives,
+            2 => Op::GivesOnce,
+            3 => Op::Holds,
             _ => Op::Needs,
         };
         Self {

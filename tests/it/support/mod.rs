@@ -2,6 +2,7 @@
 //! that wrote something ends.
 
 pub mod child;
+pub mod forge;
 pub mod forger;
 pub mod mutator;
 pub mod samples;
@@ -24,6 +25,7 @@ use clover::event::payload::custody::Separation;
 use clover::event::payload::experiment::ExperimentRegistered;
 use clover::event::payload::judge::ScoreRecorded;
 use clover::ground::ambient::Ambient;
+use clover::ground::ambient::Clock;
 use clover::ground::ambient::FixedClock;
 use clover::ground::ambient::SeededEntropy;
 use clover::ground::sign::Signer;
@@ -62,12 +64,36 @@ pub struct TestLedger {
     pub folder: tempfile::TempDir,
     pub ledger: Ledger,
     pub ambient: Arc<Ambient>,
+    pub clock: Arc<FixedClock>,
     pub owner: Signer,
 }
 
+/// A clock that the test keeps a hand on.
+struct SharedClock(Arc<FixedClock>);
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// Fixed entropy, and a clock that moves by a millisecond at each reading.
 pub fn ambient(at: Timestamp) -> Arc<Ambient> {
-    let (clock, entropy) = (FixedClock::new(at, 1_000), SeededEntropy::new([7; 32]));
-    Arc::new(Ambient::new(Box::new(clock), Box::new(entropy)))
+    ambient_of(Arc::new(FixedClock::new(at, 1_000)))
+}
+
+/// Fixed entropy and this clock.
+pub fn ambient_of(clock: Arc<FixedClock>) -> Arc<Ambient> {
+    let entropy = SeededEntropy::new([7; 32]);
+    Arc::new(Ambient::new(
+        Box::new(SharedClock(clock)),
+        Box::new(entropy),
+    ))
+}
+
+/// A fixed clock at [`start`]; a ledger with the system's clock never reads it.
+fn clock_at_start() -> Arc<FixedClock> {
+    Arc::new(FixedClock::new(start(), 1_000))
 }
 
 impl TestLedger {
@@ -82,19 +108,23 @@ impl TestLedger {
         let folder = ["/dev/shm", "/tmp"]
             .iter()
             .find_map(|base| tempfile::tempdir_in(base).ok());
+        let layout = CreateOptions::default();
+        let clock = clock_at_start();
         let ambient = Arc::new(Ambient::system());
         Self::create_in(
             folder.unwrap(),
-            ambient,
+            (clock, ambient),
             Separation::Solo,
             &Role::ALL,
-            CreateOptions::default(),
+            layout,
         )
     }
 
     pub fn create(separation: Separation, roles: &[Role], layout: CreateOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self::create_in(folder, ambient(start()), separation, roles, layout)
+        let clock = clock_at_start();
+        let ambient = ambient_of(clock.clone());
+        Self::create_in(folder, (clock, ambient), separation, roles, layout)
     }
 
     /// Takes over a ledger that was opened elsewhere.
@@ -102,6 +132,7 @@ impl TestLedger {
         Self {
             folder,
             ambient: ledger.ambient().clone(),
+            clock: clock_at_start(),
             ledger,
             owner: signer(1),
         }
@@ -109,7 +140,7 @@ impl TestLedger {
 
     fn create_in(
         folder: tempfile::TempDir,
-        ambient: Arc<Ambient>,
+        (clock, ambient): (Arc<FixedClock>, Arc<Ambient>),
         separation: Separation,
         roles: &[Role],
         layout: CreateOptions,
@@ -131,6 +162,7 @@ impl TestLedger {
             folder,
             ledger,
             ambient,
+            clock,
             owner,
         }
     }
@@ -195,6 +227,7 @@ impl TestLedger {
             folder,
             ledger,
             ambient,
+            clock,
             owner,
         } = self;
         drop(ledger);
@@ -205,6 +238,7 @@ impl TestLedger {
             folder,
             ledger,
             ambient,
+            clock,
             owner,
         })
     }

@@ -1,0 +1,6 @@
+//! Every rule, given, when, then, and by both readers: the same breach is refused at append, and found by
+//! `verify` in a ledger that was written around the program.
+
+mod idempotency;
+mod rules;
+mod world;
