@@ -801,10 +801,11 @@ class State:
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
 
     def track(self, entry):
-        """What even an entry with a bad signature moves: numbers, `seen`, ids and natural keys."""
-        self.next_number[entry.author] = entry.author_seq + 1
-        if entry.seen and 1 <= entry.seen[0] <= entry.position:
-            self.last_seen[entry.author] = entry.seen[0]
+        """What even an entry with a bad signature moves: numbers and `seen` of known keys, ids, natural keys."""
+        if entry.author in self.keys:
+            self.next_number[entry.author] = entry.author_seq + 1
+            if entry.seen and 1 <= entry.seen[0] <= entry.position:
+                self.last_seen[entry.author] = max(entry.seen[0], self.last_seen.get(entry.author, 0))
         self.seqs_of.setdefault(entry.author, array("Q")).append(entry.position)
         self.ids.add(entry.id)
         if entry.decoded:
@@ -1189,11 +1190,11 @@ def judge_line(state, report, position, line):
     broken = judge(state, report, entry, HEADER_RULES)
     if entry.decoded:
         broken |= judge(state, report, entry, DATA_RULES)
-    state.track(entry)
     if not broken & {"key", "signature"}:
         state.signers.add(entry.author)
     if entry.decoded and (entry.creates() or not broken & BARS_FOLDING):
         state.apply(entry)
+    state.track(entry)
 
 
 def judge(state, report, entry, rules):

@@ -196,6 +196,15 @@ impl Draft {
 }
 
 impl Decoded {
+    /// The text of its kind, known or not.
+    pub fn kind(&self) -> &str {
+        match &self.payload {
+            Ok(payload) => payload.kind().as_str(),
+            Err(PayloadError::Kind { kind, .. }) => kind,
+            Err(PayloadError::Schema { kind, .. }) => kind,
+        }
+    }
+
     /// The event, when its payload decoded.
     ///
     /// # Errors

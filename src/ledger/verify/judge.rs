@@ -271,11 +271,7 @@ impl<'a> Judge<'a> {
                     "the canonical form of a closed body",
                     why,
                 );
-                self.state.keyring.recorded_at = self
-                    .state
-                    .keyring
-                    .recorded_at
-                    .max(Some(envelope.recorded_at));
+                self.state.keyring.recorded_at = Some(envelope.recorded_at);
                 return Ok(());
             }
         };
@@ -408,24 +404,23 @@ impl<'a> Judge<'a> {
         envelope: Envelope,
         decoded: Decoded,
         blobs: Vec<(Digest, u64)>,
-        facts: Vec<Fact>,
+        mut facts: Vec<Fact>,
         mut breaches: Vec<Breach>,
     ) -> Result<(), VerifyError> {
-        let header = decoded.header.clone();
-        let payload_id = decoded.id;
         let retired = breaches.iter().any(|breach| breach.rule == "kind");
+        if judged && (retired || decoded.payload.is_err()) {
+            breaches.extend(rules::opening(seq, decoded.kind()));
+        }
+        let (id, header) = (decoded.id, decoded.header.clone());
         let event = match decoded.into_event() {
             Ok(event) if !retired => event,
             _ => {
                 self.report(seq, breaches);
                 self.state
                     .apply_counters(seq, envelope.recorded_at, &header);
-                return self.give(
-                    seq,
-                    &[Fact::Id {
-                        digest: payload_id.0,
-                    }],
-                );
+                let mut facts = Vec::new();
+                rules::header_facts(seq, id, &header, &mut facts);
+                return self.give_judged(seq, judged, &facts);
             }
         };
         let candidate = Candidate {
@@ -439,6 +434,11 @@ impl<'a> Judge<'a> {
                 rule.judge(&self.state, &candidate, &mut breaches);
             }
         }
+        if self.state.keyring.origin.is_empty() {
+            // Commitments hold the origin, which nobody knows here.
+            let on_origin = |fact: &Fact| matches!(fact, Fact::Needs { rule: "seal", .. });
+            facts.retain(|fact| !on_origin(fact));
+        }
         self.name_blobs(seq, &blobs)?;
         let fit = breaches.iter().all(|breach| !UNFIT.contains(&breach.rule))
             || rules_genesis(seq, &event);
@@ -447,9 +447,13 @@ impl<'a> Judge<'a> {
             self.give_judged(seq, judged, &facts)?;
             self.apply(candidate)
         } else {
-            let mut own = Vec::new();
-            rules::facts(&candidate, &mut own);
-            self.give_judged(seq, judged, &own)?;
+            // It counts as an event that stands there, not as what only one with the right to it could say.
+            let counts = |fact: &&Fact| match fact {
+                Fact::Gives { digest, once } => once.is_some() || *digest == event.id.0,
+                Fact::Needs { .. } => true,
+            };
+            let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
+            self.give_judged(seq, judged, &facts)?;
             self.state
                 .apply_counters(seq, envelope.recorded_at, &event.header);
             Ok(())
