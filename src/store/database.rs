@@ -1,5 +1,6 @@
 //! Opening, creating, migrating and checking the file; transactions; online backup.
 
+use std::io::Read as _;
 use std::ops::Deref;
 use std::path::Path;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use rusqlite::Transaction;
 use rusqlite::TransactionBehavior;
 use rusqlite::config::DbConfig;
 
+use crate::ground::ambient;
 use crate::store::StoreError;
 
 /// `PRAGMA application_id` of a ledger file: "Clvr".
@@ -344,8 +346,22 @@ impl Store {
                 error.to_string(),
             )),
         }
+        findings.extend(self.unwritable()?);
         self.compare_schema(&mut findings)?;
         Ok(findings)
+    }
+
+    /// Byte 18 of the file is the format version needed to write it. SQLite knows 1 and 2, and opens a file
+    /// that claims more for reading only: whole to every reader, and closed to the next append.
+    fn unwritable(&self) -> Result<Option<(&'static str, String, String)>, StoreError> {
+        let io = |error: &dyn std::fmt::Display| StoreError::Io(error.to_string());
+        let mut file = ambient::reader(&self.path).map_err(|error| io(&error))?;
+        let mut header = [0; 19];
+        file.read_exact(&mut header).map_err(|error| io(&error))?;
+        Ok((!(1..=2).contains(&header[18])).then(|| {
+            let expected = "a file format version for writing of 1 or 2".to_owned();
+            ("sqlite", expected, header[18].to_string())
+        }))
     }
 
     /// Compares schema and header values with those that the migrations make in an empty database.

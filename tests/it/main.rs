@@ -11,3 +11,4 @@ mod power;
 mod reference;
 mod smoke;
 mod support;
+mod tamper;

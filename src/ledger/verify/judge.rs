@@ -449,8 +449,8 @@ impl<'a> Judge<'a> {
         } else {
             // It counts as an event that stands there, not as what only one with the right to it could say.
             let counts = |fact: &&Fact| match fact {
-                Fact::Gives { digest, once } => once.is_some() || *digest == event.id.0,
-                Fact::Needs { .. } => true,
+                Fact::Gives { once, .. } => once.is_some(),
+                Fact::Id { .. } | Fact::Needs { .. } => true,
             };
             let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
             self.give_judged(seq, judged, &facts)?;

@@ -4,6 +4,7 @@
 pub mod child;
 pub mod forge;
 pub mod forger;
+pub mod full;
 pub mod mutator;
 pub mod samples;
 pub mod tampered;
@@ -66,6 +67,8 @@ pub struct TestLedger {
     pub ambient: Arc<Ambient>,
     pub clock: Arc<FixedClock>,
     pub owner: Signer,
+    /// Byte of the log key's seed.
+    pub log_key: u8,
 }
 
 /// A clock that the test keeps a hand on.
@@ -133,6 +136,7 @@ impl TestLedger {
             folder,
             ambient: ledger.ambient().clone(),
             clock: clock_at_start(),
+            log_key: 2,
             ledger,
             owner: signer(1),
         }
@@ -164,6 +168,7 @@ impl TestLedger {
             ambient,
             clock,
             owner,
+            log_key: 2,
         }
     }
 
@@ -229,10 +234,12 @@ impl TestLedger {
             ambient,
             clock,
             owner,
+            log_key,
         } = self;
         drop(ledger);
         let path = folder.path().join("ledger.db");
-        let options = options(&folder.path().join("pins"));
+        let mut options = options(&folder.path().join("pins"));
+        options.log_key = Some(signer(log_key));
         let ledger = Ledger::open(&path, ambient.clone(), &RULEBOOK, options)?;
         Ok(Self {
             folder,
@@ -240,6 +247,7 @@ impl TestLedger {
             ambient,
             clock,
             owner,
+            log_key,
         })
     }
 

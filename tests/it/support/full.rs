@@ -1,0 +1,302 @@
+//! A ledger that holds at least one event of every kind.
+
+use clover::event::Kind;
+use clover::event::Payload;
+use clover::event::id::Base64Bytes;
+use clover::event::id::Base64Text;
+use clover::event::id::Root;
+use clover::event::id::SealRecipient;
+use clover::event::id::Vkey;
+use clover::event::payload::BlobRef;
+use clover::event::payload::MediaType;
+use clover::event::payload::PrivateRef;
+use clover::event::payload::Role;
+use clover::event::payload::Roles;
+use clover::event::payload::Verdict;
+use clover::event::payload::budget::BudgetCharged;
+use clover::event::payload::budget::BudgetOpened;
+use clover::event::payload::budget::Period;
+use clover::event::payload::custody::KeyCompromised;
+use clover::event::payload::custody::KeyRetired;
+use clover::event::payload::custody::LogKeyRotated;
+use clover::event::payload::custody::PolicyAdopted;
+use clover::event::payload::custody::RetentionSet;
+use clover::event::payload::custody::Separation;
+use clover::event::payload::custody::SubjectErased;
+use clover::event::payload::experiment::ExperimentClosed;
+use clover::event::payload::experiment::ExperimentOutcome;
+use clover::event::payload::judge::ScoreRecorded;
+use clover::event::payload::label::LabelPurpose;
+use clover::event::payload::label::LabelRecorded;
+use clover::event::payload::label::LabelRevealed;
+use clover::event::payload::label::LabelSealed;
+use clover::event::payload::label::SealAccepted;
+use clover::event::payload::record::AuditAttested;
+use clover::event::payload::record::DataRead;
+use clover::event::payload::record::NoteRecorded;
+use clover::event::payload::record::ReadOutcome;
+use clover::event::payload::record::ReviewOutcome;
+use clover::event::payload::record::ReviewRecorded;
+use clover::ground::digest::Digest;
+use clover::ground::note::Origin;
+use clover::ground::note::VerifierKey;
+use clover::ground::seal;
+use clover::ground::seal::Identity;
+use clover::ground::time::Timestamp;
+use clover::ledger::Command;
+use clover::num::Count;
+use clover::num::Micro;
+
+use super::EXPERIMENT;
+use super::ORIGIN;
+use super::TestLedger;
+use super::experiment;
+use super::key_added;
+use super::score;
+use super::signer;
+use super::text;
+
+/// The log key after the rotation.
+pub const NEXT_LOG_KEY: u8 = 12;
+
+fn count(value: u64) -> Count {
+    Count::new(value).unwrap()
+}
+
+pub fn blob_ref(bytes: &[u8]) -> BlobRef {
+    BlobRef {
+        blake3: Digest::blake3(bytes),
+        bytes: count(bytes.len() as u64),
+        media: MediaType::new("application/octet-stream").unwrap(),
+    }
+}
+
+fn private(bytes: &[u8]) -> PrivateRef {
+    PrivateRef {
+        blob: blob_ref(bytes),
+        commitment: Digest::sha256(bytes),
+        subject: Digest::sha256(b"subject"),
+    }
+}
+
+pub fn note(words: &str) -> Command {
+    let payload = NoteRecorded {
+        blob: None,
+        text: text(words),
+    };
+    Command::new(payload, None)
+}
+
+/// Bytes of the first batch's blobs.
+pub fn blobs() -> Vec<Vec<u8>> {
+    vec![
+        b"the prompt, encrypted".to_vec(),
+        vec![0xb1; 700],
+        b"an attachment".to_vec(),
+    ]
+}
+
+/// Sealed, accepted, charged and revealed, each checkpointed before the next.
+fn sealed(test: &mut TestLedger) {
+    let (design, row) = ("design-1", "row-1");
+    let envelope = b"age-encryption.org/v1\nan envelope".to_vec();
+    let label = LabelSealed {
+        commitment: seal::commitment(ORIGIN, design, row, &[9; 32], 250_000),
+        design: design.parse().unwrap(),
+        envelope: Base64Text(envelope.clone()),
+        recipient: SealRecipient(Identity::from_bytes(&[5; 32]).recipient()),
+        reveal_by: Timestamp::parse("2027-01-01T00:00:00.000000Z").unwrap(),
+        row: row.parse().unwrap(),
+    };
+    let accepted = SealAccepted {
+        design: design.parse().unwrap(),
+        envelope_sha256: Digest::sha256(&envelope),
+        row: row.parse().unwrap(),
+    };
+    let charged = BudgetCharged {
+        account: "peeks".parse().unwrap(),
+        amount: count(1),
+        purpose: text("row-1"),
+    };
+    let batch = [
+        Command::new(label, experiment()),
+        Command::new(accepted, experiment()),
+        Command::new(charged, None),
+    ];
+    let charge = test.append(&batch).unwrap()[2].id;
+    let revealed = LabelRevealed {
+        charge,
+        design: design.parse().unwrap(),
+        row: row.parse().unwrap(),
+        salt: Base64Bytes([9; 32]),
+        value_micro: Micro::new(250_000).unwrap(),
+    };
+    let mut reveal = Command::new(revealed, experiment());
+    reveal.refs = vec![charge];
+    test.append(&[reveal]).unwrap();
+}
+
+fn custody(test: &mut TestLedger) {
+    let mut custodian = key_added(&signer(3), "Cy", &[Role::Custodian]);
+    custodian.seal_recipient = Some(SealRecipient(Identity::from_bytes(&[5; 32]).recipient()));
+    let policy = PolicyAdopted {
+        reason: text("as it is"),
+        separation: Separation::Solo,
+    };
+    let batch = [
+        Command::new(custodian, None),
+        Command::new(key_added(&signer(4), "Di", &[Role::Scorer]), None),
+        Command::new(key_added(&signer(5), "Ed", &[Role::Scorer]), None),
+        Command::new(
+            KeyRetired {
+                key_id: signer(4).id(),
+                reason: text("left"),
+            },
+            None,
+        ),
+        Command::new(
+            KeyCompromised {
+                key_id: signer(5).id(),
+                reason: text("stolen"),
+                since_seq: count(1),
+            },
+            None,
+        ),
+        Command::new(policy, None),
+        Command::new(
+            RetentionSet {
+                basis: text("contract"),
+                class: "prompts".parse().unwrap(),
+                days: count(90),
+            },
+            None,
+        ),
+    ];
+    test.append(&batch).unwrap();
+    // The key that was added signs too, so that there is more than one author.
+    let erased = SubjectErased {
+        basis: text("asked to"),
+        subject: Digest::sha256(b"subject"),
+    };
+    test.ledger
+        .append(&[Command::new(erased, None)], &signer(3))
+        .unwrap();
+}
+
+fn data(test: &mut TestLedger) {
+    let blobs = blobs();
+    let score = ScoreRecorded {
+        draw: count(0),
+        item: "item-a".parse().unwrap(),
+        judge: "judge-1".parse().unwrap(),
+        policy: "base".parse().unwrap(),
+        prompt: Some(private(&blobs[0])),
+        response: Some(private(&blobs[1])),
+        score_micro: Micro::new(731_000).unwrap(),
+    };
+    let label = LabelRecorded {
+        design: "design-0".parse().unwrap(),
+        draw: count(0),
+        item: "item-a".parse().unwrap(),
+        policy: "base".parse().unwrap(),
+        purpose: LabelPurpose::Calibrate,
+        rater: "rater-1".parse().unwrap(),
+        value_micro: Micro::new(-5).unwrap(),
+    };
+    let noted = NoteRecorded {
+        blob: Some(blob_ref(&blobs[2])),
+        text: text("see the attachment"),
+    };
+    let batch = [
+        Command::new(score, experiment()),
+        Command::new(label, experiment()),
+        Command::new(noted, experiment()),
+        super::score(1),
+    ];
+    let owner = signer(1);
+    test.ledger
+        .append_with_blobs(&batch, &owner, &blobs)
+        .unwrap();
+}
+
+fn records(test: &mut TestLedger) {
+    let read = DataRead {
+        class: "prompts".parse().unwrap(),
+        outcome: ReadOutcome::Denied,
+        purpose: text("debugging"),
+        reader: signer(3).id(),
+        rows_root: Some(Root(Digest::sha256(b"rows"))),
+    };
+    let review = ReviewRecorded {
+        findings: text("none"),
+        from_seq: count(0),
+        outcome: ReviewOutcome::Accepted,
+        through_seq: count(3),
+    };
+    let audit = AuditAttested {
+        root: Root(test.ledger.root()),
+        size: count(test.ledger.size()),
+        statement: text("verified"),
+        verdict: Verdict::Pass,
+    };
+    let batch = [
+        Command::new(read, None),
+        Command::new(review, None),
+        Command::new(audit, None),
+    ];
+    test.append(&batch).unwrap();
+}
+
+fn ends(test: &mut TestLedger) {
+    test.register("exp-2");
+    let closed = ExperimentClosed {
+        outcome: ExperimentOutcome::Aborted,
+        reason: text("no data"),
+    };
+    let exp = Some("exp-2".parse().unwrap());
+    test.append(&[Command::new(closed, exp)]).unwrap();
+    let next = signer(NEXT_LOG_KEY);
+    let vkey = VerifierKey::ed25519(ORIGIN.parse::<Origin>().unwrap(), next.public_bytes());
+    test.ledger.set_next_log_key(next);
+    let rotated = LogKeyRotated {
+        reason: text("yearly"),
+        vkey: Vkey::new(vkey.unwrap()).unwrap(),
+    };
+    test.append(&[Command::new(rotated, None)]).unwrap();
+    test.log_key = NEXT_LOG_KEY;
+    test.append(&[score(2), score(3)]).unwrap();
+}
+
+/// Appends at least one event of every kind to a ledger that has only its `ledger.created`.
+pub fn every_kind(test: &mut TestLedger) {
+    custody(test);
+    test.register(EXPERIMENT);
+    let opened = BudgetOpened {
+        account: "peeks".parse().unwrap(),
+        amount: count(5),
+        period: Period::Quarter,
+        purpose: text("peeks"),
+        spenders: Roles::new([Role::Custodian]).unwrap(),
+        unit: "peek".parse().unwrap(),
+    };
+    test.append(&[Command::new(opened, None)]).unwrap();
+    data(test);
+    sealed(test);
+    records(test);
+    ends(test);
+    for kind in Kind::ALL {
+        let mut seen = false;
+        test.ledger
+            .entries(0, test.ledger.size(), |read| {
+                seen |= read.event.kind() == *kind;
+                Ok::<_, clover::ledger::LedgerError>(())
+            })
+            .unwrap();
+        assert!(seen, "no {kind}");
+    }
+}
+
+/// A payload's data, for tests that compare.
+pub fn data_of(payload: &Payload) -> serde_json::Value {
+    serde_json::to_value(payload).unwrap()
+}
