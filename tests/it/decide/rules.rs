@@ -607,7 +607,7 @@ fn possession() {
         let payload = key_added(&signer(3), "Bo", &[Role::Scorer]);
         let mut line = world.line(&owner(), payload.into(), None);
         line.body["data"].as_object_mut().unwrap().remove("proof");
-        world.refuse("possession", &["no such signature"], &owner(), line);
+        world.refuse("schema", &["missing field `proof`"], &owner(), line);
     });
 }
 
@@ -932,7 +932,7 @@ fn genesis_again() {
         world.refuse_as(
             "genesis",
             "natural_key",
-            &["only at seq 0", "it at seq 1"],
+            &["at seq 0 only", "at seq 1"],
             &owner(),
             line,
         );
