@@ -43,7 +43,9 @@
 //! 6. [`verify_store`](ledger::verify::verify_store) walks the same entries years later, asks the
 //!    same rules, and compares every row, tile, digest and snapshot with what they must be.
 
+pub mod cli;
 pub mod event;
+pub mod export;
 pub mod ground;
 pub mod ledger;
 pub mod num;

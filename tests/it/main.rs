@@ -5,6 +5,7 @@ mod audits;
 mod crash;
 mod decide;
 mod differential;
+mod fixtures;
 mod oracle_age;
 mod oracle_tlog;
 mod power;

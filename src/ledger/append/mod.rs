@@ -222,6 +222,15 @@ impl Ledger {
             .map(drop)
     }
 
+    /// Stores blobs alone, for events that will name them.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then no blob was stored.
+    pub fn put_blobs(&mut self, blobs: &[Vec<u8>]) -> Result<(), LedgerError> {
+        self.in_transaction(blobs, |_, _, _| Ok((Vec::new(), Vec::new())))
+            .map(drop)
+    }
+
     /// Gives the key that the log rotates to; needed to append `log_key.rotated`.
     pub fn set_next_log_key(&mut self, signer: Signer) {
         self.next_log_key = Some(signer);
