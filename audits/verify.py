@@ -45,6 +45,7 @@ RANK = {name: rank for rank, name in enumerate(RULES)}
 PAYLOAD_TYPE = "application/vnd.clover.event+json"
 LINE_MAX = 65_535                     # bytes of one entry line, newline not counted
 BODY_MAX = 32 * 1024                  # bytes of one body
+REFS_MAX = 256                        # events that one event may stand on
 DEPTH_MAX = 127                       # nested arrays and objects
 SAFE_INTEGER = 2 ** 53 - 1
 SKEW = 300 * 1_000_000                # microseconds an author's clock may be off
@@ -419,6 +420,7 @@ TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{6})Z", 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 TEXT_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ORIGIN = re.compile(r"[!-*,-@\[-~]{1,200}", re.ASCII)        # printable ASCII without space, plus and capitals
+MEDIA = re.compile("[!-~]+/[!-~]+", re.ASCII)
 ROLES = frozenset(("owner registrar scorer labeler custodian arbiter optimizer adversary verifier meta_optimizer "
                    "approver releaser steward auditor").split())
 
@@ -430,6 +432,11 @@ def require(good, path, expected, value):
 
 def string(value, path):
     require(isinstance(value, str), path, "a string", value)
+
+
+def media(value, path):
+    good = isinstance(value, str) and len(value) <= 100 and MEDIA.fullmatch(value)
+    require(good, path, "a media type such as text/plain", value)
 
 
 def boolean(value, path):
@@ -482,13 +489,13 @@ def encoded(length=None):
 
 
 def micros(value):
-    """Microseconds since 1970 of `YYYY-MM-DDTHH:MM:SS.ffffffZ`, or None."""
+    """Microseconds from 1970 on of `YYYY-MM-DDTHH:MM:SS.ffffffZ`, or None."""
     match = TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
     if not match:
         return None
     year, month, day, hour, minute, second, fraction = map(int, match.groups())
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if year < 1970 or not 1 <= month <= 12 or hour > 23 or minute > 59 or second > 59:
+    if year < 1 or not 1 <= month <= 12 or hour > 23 or minute > 59 or second > 59:
         return None
     if not 1 <= day <= (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]:
         return None
@@ -502,8 +509,8 @@ def timestamp(value, path):
 
 
 def origin(value, path):
-    require(isinstance(value, str) and ORIGIN.fullmatch(value), path, "an origin (lower-case ASCII, no space or +)",
-            value)
+    good = isinstance(value, str) and ORIGIN.fullmatch(value) and "://" not in value
+    require(good, path, "an origin (lower-case ASCII, no space, + or ://)", value)
 
 
 def role_set(value, path):
@@ -512,11 +519,21 @@ def role_set(value, path):
     require(good, path, "roles, sorted, each once, at least one", value)
 
 
+def is_key_name(value):
+    """The name of a log key: 1 to 200 bytes without spaces, plus signs and control characters."""
+    return 1 <= len(value.encode("utf-8")) <= 200 and not CONTROL.search(value) and not re.search(r"[\s+]", value)
+
+
+def is_usable(public):
+    """Whether a public key is the canonical encoding of a point that is not of small order."""
+    return public not in SMALL_ORDER and point_decode(public) is not None
+
+
 def parse_vkey(value):
     """(name, key hash, public key) of a C2SP verifier key of type 0x01, or None."""
     parts = value.split("+", 2) if isinstance(value, str) else []
     data = decode_base64(parts[2]) if len(parts) == 3 else None
-    if not data or len(data) != 33 or data[0] != 1 or not parts[0] or any(c.isspace() for c in parts[0]):
+    if not data or len(data) != 33 or data[0] != 1 or not is_key_name(parts[0]) or not is_usable(data[1:]):
         return None
     key_hash = sha256(parts[0].encode("utf-8"), b"\n", data)[:4]
     return (parts[0], key_hash, data[1:]) if parts[1] == key_hash.hex() else None
@@ -527,6 +544,8 @@ def vkey(value, path):
 
 
 BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+LOW_ORDER = (0, 1, P - 1, 325606250916557431795983626356110631294008115727848805560023387167927233504,
+             39382357235489614581723060781553021112529911719440698176882885853963445705823)   # of Curve25519
 
 
 def decode_recipient(value):
@@ -544,7 +563,9 @@ def decode_recipient(value):
     number = 0
     for word in words[:-6]:
         number = number << 5 | word
-    return (number >> 4).to_bytes(32, "big") if checksum == 1 and number & 15 == 0 else None
+    data = (number >> 4).to_bytes(32, "big")
+    low = (int.from_bytes(data, "little") & 2 ** 255 - 1) % P in LOW_ORDER
+    return data if checksum == 1 and number & 15 == 0 and not low else None
 
 
 def recipient(value, path):
@@ -556,9 +577,10 @@ class Optional:
         self.kind = kind
 
 
-def listing(kind):
+def listing(kind, most=None):
     def check(value, path):
         require(isinstance(value, list), path, "a list", value)
+        require(most is None or len(value) <= most, path, "at most %s items" % most, len(value))
         for item in value:
             kind(item, path)
     return check
@@ -591,7 +613,8 @@ ENTRY = record(
     recorded_at=timestamp, seq=integer())
 HEADER = record(at=timestamp, author=hex64, author_seq=integer(), data=lambda value, path: require(
     isinstance(value, dict), path, "an object", value), experiment=nullable(ident), kind=string, ledger=string,
-    refs=listing(hex64), seen=nullable(record(root=encoded(32), size=integer())), v=integer())
+    refs=listing(hex64, REFS_MAX), seen=nullable(record(root=encoded(32), size=integer())),
+    v=integer(0, 2 ** 32 - 1))
 
 
 # ------------------------------------------------------------------------------------------- kinds of events
@@ -606,7 +629,7 @@ class Kind:
 
 
 MICRO = integer(-10 ** 12, 10 ** 12)
-BLOB = record(blake3=hex64, bytes=integer(), media=string)
+BLOB = record(blake3=hex64, bytes=integer(), media=media)
 PRIVATE = record(blob=BLOB, commitment=hex64, subject=hex64)
 SEPARATION = one_of("solo", "strict")
 KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), roles=role_set)
@@ -691,7 +714,7 @@ class Entry:
         """32 bytes that no later event of the kind may share, or None."""
         if self.spec.natural is None:
             return None
-        parts = [self.experiment if name == "@" else self.data[name] for name in self.spec.natural] or [""]
+        parts = [self.experiment if name == "@" else self.data[name] for name in self.spec.natural]
         return sha256(b"clover/natural-key/v1\0", encode([self.kind] + parts).encode("utf-8"))
 
     def blobs(self):
@@ -778,10 +801,11 @@ class State:
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
 
     def track(self, entry):
-        """What even an entry with a bad signature moves: numbers, `seen`, ids and natural keys."""
-        self.next_number[entry.author] = entry.author_seq + 1
-        if entry.seen and 1 <= entry.seen[0] <= entry.position:
-            self.last_seen[entry.author] = entry.seen[0]
+        """What even an entry with a bad signature moves: numbers and `seen` of known keys, ids, natural keys."""
+        if entry.author in self.keys:
+            self.next_number[entry.author] = entry.author_seq + 1
+            if entry.seen and 1 <= entry.seen[0] <= entry.position:
+                self.last_seen[entry.author] = max(entry.seen[0], self.last_seen.get(entry.author, 0))
         self.seqs_of.setdefault(entry.author, array("Q")).append(entry.position)
         self.ids.add(entry.id)
         if entry.decoded:
@@ -816,7 +840,7 @@ class State:
     def key_compromised(self, entry, data):
         key = self.keys.get(data["key_id"])
         if key:
-            key.ended = ("compromised", entry.position)
+            key.ended = key.ended or ("compromised", entry.position)
             since = self.compromised.get(data["key_id"], data["since_seq"])
             self.compromised[data["key_id"]] = min(since, data["since_seq"])
 
@@ -877,8 +901,8 @@ def rule_recorded_at(state, e):
 
 
 def rule_ledger(state, e):
-    expected = e.data.get("origin") if e.position == 0 and e.kind == "ledger.created" else state.origin
-    if isinstance(expected, str) and e.ledger != expected:
+    expected = e.data["origin"] if e.creates() else state.origin
+    if expected is not None and e.ledger != expected:
         return expected, e.ledger
 
 
@@ -973,10 +997,11 @@ def rule_possession(state, e):
     public, key_id = decode_base64(e.data["public_key"]), e.data["key_id"]
     if key_id != key_id_of(public):
         return "key_id %s (of public_key)" % key_id_of(public), key_id
-    if "proof" in e.data and state.format is not None and state.format >= 2:
-        message = possession_message(state.origin, key_id)
-        if not state.ed25519.verify(public, message, decode_base64(e.data["proof"])):
-            return "a proof of possession signed by the new key", "one that does not verify"
+    proof = decode_base64(e.data["proof"]) if "proof" in e.data else None
+    message = possession_message(state.origin or "", key_id)
+    if proof and not state.ed25519.verify(public, message, proof):
+        return "a proof of possession signed by the new key", "one that does not verify"
+    return None if is_usable(public) else ("a usable public key", public)
 
 
 def rule_last_owner(state, e):
@@ -1059,15 +1084,21 @@ def rule_charge(state, e):
 
 def rule_target(state, e):
     if e.kind == "log_key.rotated":
-        name = parse_vkey(e.data["vkey"])[0]
-        return None if state.origin in (None, name) else ("a log key named %s" % state.origin, name)
+        key = parse_vkey(e.data["vkey"])
+        if state.origin not in (None, key[0]):
+            return "a log key named %s" % state.origin, key[0]
+        return ("a log key not used before", e.data["vkey"]) if key in [known for _, known in state.log_keys] else None
     if e.kind not in ("key.retired", "key.compromised"):
         return None
-    key = state.keys.get(e.data["key_id"])
+    key_id, since = e.data["key_id"], e.data.get("since_seq", 0)
+    if since > e.position:
+        return "since_seq of at most %d" % e.position, str(since)
+    key = state.keys.get(key_id)
     if key is None:
-        return "a known key", e.data["key_id"]
-    if key.ended and key.ended[0] == "retired":
-        return "a key not yet retired", "%s, retired at seq %d" % (e.data["key_id"], key.ended[1])
+        return "a known key", key_id
+    # A key may turn out to be compromised after it was retired, or from an earlier seq than was known.
+    more = e.kind == "key.compromised" and since < state.compromised.get(key_id, since + 1)
+    return ("a live key", "%s, %s at seq %d" % ((key_id,) + key.ended)) if key.ended and not more else None
 
 
 def rule_genesis(_state, e):
@@ -1094,7 +1125,7 @@ def rule_blob(state, e):
 
 # Rules that need the line, then the header, then data that follows its schema; within RULES order.
 LINE_RULES = (("seq", rule_seq), ("recorded_at", rule_recorded_at))
-HEADER_RULES = (("keyid", rule_keyid), ("key", rule_key), ("signature", rule_signature),
+HEADER_RULES = (("ledger", rule_ledger), ("keyid", rule_keyid), ("key", rule_key), ("signature", rule_signature),
                 ("author_seq", rule_author_seq), ("seen", rule_seen), ("backdated", rule_backdated),
                 ("refs", rule_refs), ("genesis", rule_genesis))
 DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession", rule_possession),
@@ -1154,17 +1185,16 @@ def judge_line(state, report, position, line):
     except Refused as refused:
         report.add(position, "body_format", refused.expected, refused.found)
         return
-    judge(state, report, entry, (("ledger", rule_ledger),))
     if not judge(state, report, entry, (("kind", rule_kind),)):
         entry.decoded = not judge(state, report, entry, (("schema", rule_schema),))
     broken = judge(state, report, entry, HEADER_RULES)
     if entry.decoded:
         broken |= judge(state, report, entry, DATA_RULES)
-    state.track(entry)
     if not broken & {"key", "signature"}:
         state.signers.add(entry.author)
     if entry.decoded and (entry.creates() or not broken & BARS_FOLDING):
         state.apply(entry)
+    state.track(entry)
 
 
 def judge(state, report, entry, rules):
@@ -1245,7 +1275,7 @@ class Checkpoint:
         lines = self.text.split("\n")[:-1]
         if re.search("[\x00-\x09\x0b-\x1f\x7f]", self.text + self.tail) or len(lines) < 3 or not all(lines):
             raise Refused("checkpoint text: origin, size, root", "%d lines" % len(lines))
-        if not re.fullmatch("0|[1-9][0-9]{0,15}", lines[1], re.ASCII):
+        if not re.fullmatch("0|[1-9][0-9]{0,19}", lines[1], re.ASCII) or int(lines[1]) >= 2 ** 64:
             raise Refused("a decimal size", lines[1])
         root = decode_base64(lines[2])
         if root is None or len(root) != 32:
@@ -1299,12 +1329,12 @@ def log_key_problem(state, checkpoint):
 
     Past the end of the lines a rotation may be missing, so there only a signature that fails is a problem.
     """
-    for _, key in state.log_keys:
+    keys = [(seq, key) for seq, key in state.log_keys if seq < max(1, checkpoint.size)]
+    for _, key in keys:
         if checkpoint.signed_by(state, key) is False:
             return "a signature by log key %s" % key[1].hex(), "one that does not verify"
     if checkpoint.size > state.tree.size:
         return None
-    keys = [(seq, key) for seq, key in state.log_keys if seq < max(1, checkpoint.size)]
     if not keys:
         return "a log key named in ledger.created", "no readable ledger.created"
     needed = [keys[-1]]

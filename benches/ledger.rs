@@ -1,1 +1,505 @@
-fn main() {}
+//! The table of what the ledger must reach: floors measured in the same run, ours, and the ratio.
+//!
+//! `cargo bench --bench ledger` measures at 1,000,000 events; `CLOVER_BENCH_EVENTS=100000` at fewer. Each
+//! audit runs in a process of its own, so that its peak memory is its own. CPU is user plus system time of
+//! the whole process.
+#![expect(clippy::print_stdout, reason = "the table is the product")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a bench runs outside the library and stops at the first thing that fails"
+)]
+
+use std::path::Path;
+use std::process::Command as Process;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use clover::event::PAYLOAD_TYPE;
+use clover::event::Payload;
+use clover::event::payload::Role;
+use clover::event::payload::Roles;
+use clover::event::payload::custody::Separation;
+use clover::event::payload::experiment::ExperimentRegistered;
+use clover::event::payload::judge::ScoreRecorded;
+use clover::ground::ambient::Ambient;
+use clover::ground::digest::Digest;
+use clover::ground::merkle;
+use clover::ground::sign;
+use clover::ground::sign::BatchItem;
+use clover::ground::sign::PublicKey;
+use clover::ground::sign::Signer;
+use clover::ledger::Command;
+use clover::ledger::CreateLedger;
+use clover::ledger::Ledger;
+use clover::ledger::LedgerOptions;
+use clover::ledger::verify;
+use clover::ledger::verify::Signatures;
+use clover::ledger::verify::VerifyOptions;
+use clover::num::Count;
+use clover::num::Micro;
+use clover::projection::RULEBOOK;
+use clover::store::CreateOptions;
+use clover::store::OpenOptions;
+use clover::store::Store;
+
+/// Commands per transaction, as `append --bulk` has it.
+const BATCH: u64 = 16_384;
+const SAMPLE: usize = 20_000;
+
+fn main() {
+    let args: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--bench")
+        .collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["audit", path, mode] => audit(Path::new(path), mode),
+        ["fold", path] => {
+            let ambient = Arc::new(Ambient::system());
+            folds(&Ledger::open(Path::new(path), ambient, &RULEBOOK, options()).unwrap());
+        }
+        ["bulk", path, events] => {
+            bulk(Path::new(path), events.parse().unwrap());
+        }
+        _ => table(),
+    }
+}
+
+/// User plus system time of this process; the kernel counts it in hundredths of a second.
+fn cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 10)
+}
+
+fn memory_peak_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    line.split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<f64>()
+        .unwrap()
+        / 1024.0
+}
+
+fn signer(byte: u8) -> Signer {
+    Signer::from_seed(&[byte; 32])
+}
+
+fn score(n: u64) -> Command {
+    let payload = ScoreRecorded {
+        draw: Count::new(0).unwrap(),
+        item: format!("arena_{n}").parse().unwrap(),
+        judge: "gpt-4.1-nano-2025-04-14".parse().unwrap(),
+        policy: "base".parse().unwrap(),
+        prompt: None,
+        response: None,
+        score_micro: Micro::new(i64::try_from(n % 1000).unwrap() * 1000).unwrap(),
+    };
+    Command::new(Payload::from(payload), Some("exp-1".parse().unwrap()))
+}
+
+fn create(path: &Path) -> Ledger {
+    let owner = signer(1);
+    let create = CreateLedger {
+        origin: "bench.example/ledger-0123456789abcdef".parse().unwrap(),
+        holder: "Ada".parse().unwrap(),
+        human: true,
+        roles: Roles::new(Role::ALL).unwrap(),
+        separation: Separation::Solo,
+        owner: &owner,
+        layout: CreateOptions::default(),
+    };
+    let mut ledger = Ledger::create(
+        path,
+        create,
+        Arc::new(Ambient::system()),
+        &RULEBOOK,
+        options(),
+    )
+    .unwrap();
+    let registered = ExperimentRegistered {
+        judges: None,
+        policies: None,
+        purpose: clover::event::id::Text::new("to measure").unwrap(),
+        title: clover::event::id::Text::new("bench").unwrap(),
+    };
+    ledger
+        .append(
+            &[Command::new(registered, Some("exp-1".parse().unwrap()))],
+            &owner,
+        )
+        .unwrap();
+    ledger
+}
+
+fn options() -> LedgerOptions {
+    LedgerOptions {
+        store: OpenOptions::default(),
+        log_key: Some(signer(2)),
+        pins: None,
+    }
+}
+
+fn bulk(path: &Path, events: u64) -> Ledger {
+    let mut ledger = create(path);
+    let owner = signer(1);
+    let mut at = 0;
+    while at < events {
+        let batch: Vec<_> = (at..events.min(at + BATCH)).map(score).collect();
+        at += batch.len() as u64;
+        ledger.append(&batch, &owner).unwrap();
+    }
+    ledger
+}
+
+/// Runs in a process of its own and prints wall seconds, CPU seconds, peak MiB.
+fn audit(path: &Path, mode: &str) {
+    let store = Store::open(
+        path,
+        OpenOptions {
+            read_only: true,
+            ..OpenOptions::default()
+        },
+    )
+    .unwrap();
+    let options = VerifyOptions {
+        signatures: if mode == "fast" {
+            Signatures::Fast
+        } else {
+            Signatures::Strict
+        },
+        tree_only: mode == "tree",
+        ..VerifyOptions::default()
+    };
+    let (wall, before) = (Instant::now(), cpu());
+    let ambient = Arc::new(Ambient::system());
+    let report =
+        verify::verify_store(&store, &options, &RULEBOOK, &ambient, &mut |_, _| {}).unwrap();
+    assert_eq!(report.findings_total, 0, "{:?}", report.findings);
+    println!(
+        "{} {} {}",
+        wall.elapsed().as_secs_f64(),
+        (cpu() - before).as_secs_f64(),
+        memory_peak_mib()
+    );
+}
+
+struct Audit {
+    wall: f64,
+    cpu: f64,
+    peak: f64,
+}
+
+fn run_audit(path: &Path, mode: &str) -> Audit {
+    let program = std::env::current_exe().unwrap();
+    let output = Process::new(program)
+        .args(["audit", path.to_str().unwrap(), mode])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let numbers: Vec<f64> = text
+        .split_whitespace()
+        .map(|part| part.parse().unwrap())
+        .collect();
+    let [wall, cpu, peak] = numbers[..] else {
+        panic!(
+            "audit {mode}: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    Audit { wall, cpu, peak }
+}
+
+/// Floors: what the primitives alone cost, per event, in microseconds of one core.
+struct Floors {
+    sign: f64,
+    strict: f64,
+    own_strict: f64,
+    batch: f64,
+    hash: f64,
+    insert: f64,
+    fsync: f64,
+}
+
+fn per_event(count: usize, mut work: impl FnMut(usize)) -> f64 {
+    let start = Instant::now();
+    (0..count).for_each(&mut work);
+    start.elapsed().as_secs_f64() * 1e6 / count as f64
+}
+
+fn floors(folder: &Path) -> Floors {
+    let owner = signer(1);
+    let key = PublicKey::from_bytes(&owner.public_bytes()).unwrap();
+    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+    let line = vec![b'x'; 900];
+    let mut signature = [0; 64];
+    let sign = per_event(SAMPLE, |_| {
+        signature = std::hint::black_box(owner.sign(&message))
+    });
+    // The floor is the peer's strict verification; ours spares it the decoding of R.
+    let peer = ed25519_dalek::VerifyingKey::from_bytes(&owner.public_bytes()).unwrap();
+    let strict = per_event(SAMPLE, |_| {
+        peer.verify_strict(&message, &signature.into()).unwrap()
+    });
+    let own_strict = per_event(SAMPLE, |_| key.verify(&message, &signature).unwrap());
+    let items: Vec<_> = (0..256)
+        .map(|_| BatchItem {
+            message: &message,
+            signature,
+            key: &key,
+        })
+        .collect();
+    let batch = per_event(SAMPLE / 256, |_| sign::verify_batch(&items).unwrap()) / 256.0;
+    let mut hashed = Digest([0; 32]);
+    let hash = per_event(SAMPLE, |_| {
+        hashed = merkle::node_hash(&merkle::leaf_hash(&line), &hashed);
+    });
+    Floors {
+        sign,
+        strict,
+        own_strict,
+        batch,
+        hash,
+        insert: insert_floor(folder),
+        fsync: fsync_floor(folder),
+    }
+}
+
+/// A plain table of the same columns in large transactions, without triggers or indexes.
+fn insert_floor(folder: &Path) -> f64 {
+    let conn = rusqlite::Connection::open(folder.join("floor.db")).unwrap();
+    conn.pragma_update(None, "journal_mode", "WAL").unwrap();
+    conn.execute_batch(
+        "CREATE TABLE e (seq INTEGER PRIMARY KEY, author INTEGER, author_seq INTEGER, at INTEGER, \
+         body BLOB, signature BLOB) STRICT",
+    )
+    .unwrap();
+    let (body, signature) = (vec![b'x'; 430], vec![b'y'; 64]);
+    let before = cpu();
+    let count = 200_000;
+    for from in (0..count).step_by(BATCH as usize) {
+        conn.execute_batch("BEGIN").unwrap();
+        let mut insert = conn
+            .prepare_cached("INSERT INTO e VALUES (?1, 1, ?1, ?1, ?2, ?3)")
+            .unwrap();
+        for seq in from..count.min(from + BATCH as i64) {
+            insert
+                .execute(rusqlite::params![seq, body, signature])
+                .unwrap();
+        }
+        drop(insert);
+        conn.execute_batch("COMMIT").unwrap();
+    }
+    (cpu() - before).as_secs_f64() * 1e6 / count as f64
+}
+
+fn fsync_floor(folder: &Path) -> f64 {
+    use std::io::Write;
+    let mut file = std::fs::File::create(folder.join("fsync")).unwrap();
+    let page = vec![7; 4096 * 4];
+    per_event(500, |_| {
+        file.write_all(&page).unwrap();
+        file.sync_data().unwrap();
+    })
+}
+
+/// Wall time of strict (or batch) signatures alone on every core.
+fn signatures_wall(per_event_us: f64, events: f64) -> f64 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    per_event_us * events / 1e6 / cores as f64
+}
+
+fn row(what: &str, floor: String, ours: String, ratio: f64, target: f64) {
+    let met = if ratio <= target { "met" } else { "MISSED" };
+    println!("{what:<44} {floor:>16} {ours:>16} {ratio:>7.2} {target:>7.2}  {met}");
+}
+
+fn table() {
+    let events: u64 =
+        std::env::var("CLOVER_BENCH_EVENTS").map_or(1_000_000, |n| n.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let count = events as f64;
+    let floor = floors(folder.path());
+    println!(
+        "floors, us of one core: sign {:.1} · strict verify {:.1} (ours {:.1}) · coalesced batch {:.1} · \
+         2 hashes {:.2} · insert {:.1} · fdatasync {:.0}",
+        floor.sign,
+        floor.strict,
+        floor.own_strict,
+        floor.batch,
+        floor.hash,
+        floor.insert,
+        floor.fsync
+    );
+    let path = folder.path().join("ledger.db");
+    let (wall, before) = (Instant::now(), cpu());
+    let mut ledger = bulk(&path, events);
+    let (append_wall, append_cpu) = (wall.elapsed().as_secs_f64(), (cpu() - before).as_secs_f64());
+    let append_peak = memory_peak_mib();
+    println!(
+        "bulk append of {events} events: {append_wall:.1} s wall, peak {append_peak:.0} MiB\n"
+    );
+    println!(
+        "{:<44} {:>16} {:>16} {:>7} {:>7}",
+        "what", "floor", "ours", "ratio", "target"
+    );
+    let append_floor = floor.sign + floor.hash + floor.insert;
+    let ours = append_cpu * 1e6 / count;
+    row(
+        "CPU per signed durable event, bulk",
+        format!("{append_floor:.1} us"),
+        format!("{ours:.1} us"),
+        ours / append_floor,
+        1.5,
+    );
+    fsync_row(folder.path());
+    let strict = run_audit(&path, "strict");
+    let strict_floor = signatures_wall(floor.strict, count);
+    let text = |wall: f64| format!("{wall:.1} s");
+    row(
+        "full audit, strict",
+        text(strict_floor),
+        text(strict.wall),
+        strict.wall / strict_floor,
+        1.3,
+    );
+    row(
+        "  its peak memory",
+        "150 MiB".into(),
+        format!("{:.0} MiB", strict.peak),
+        strict.peak / 150.0,
+        1.0,
+    );
+    let fast = run_audit(&path, "fast");
+    let fast_floor = signatures_wall(floor.batch, count);
+    row(
+        "full audit, --fast",
+        text(fast_floor),
+        text(fast.wall),
+        fast.wall / fast_floor,
+        1.5,
+    );
+    let tree = run_audit(&path, "tree");
+    let rate = count / tree.cpu;
+    row(
+        "tree-only audit, events/s/core",
+        "1000000".into(),
+        format!("{rate:.0}"),
+        1e6 / rate,
+        1.0,
+    );
+    proofs(&ledger);
+    folds(&ledger);
+    latency(&mut ledger, &floor);
+    println!(
+        "\nstrict audit: {:.1} s CPU; append and strict audit together: {:.1} s wall",
+        strict.cpu,
+        append_wall + strict.wall
+    );
+}
+
+fn fsync_row(folder: &Path) {
+    let trace = folder.join("trace");
+    let program = std::env::current_exe().unwrap();
+    let events = BATCH * 3;
+    let status = Process::new("strace")
+        .args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"])
+        .arg(&trace)
+        .arg(program)
+        .args(["bulk".as_ref(), folder.join("traced.db").as_os_str()])
+        .arg(events.to_string())
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!("fsyncs per event under bulk load: skipped, strace is not here");
+        return;
+    }
+    let lines = std::fs::read_to_string(&trace).unwrap();
+    let syncs = lines.lines().filter(|line| line.contains("sync(")).count() as f64;
+    let per_event = syncs / events as f64;
+    row(
+        "fsyncs per event, bulk",
+        format!("1/{BATCH}"),
+        format!("1/{:.0}", 1.0 / per_event),
+        per_event * 64.0,
+        1.0,
+    );
+}
+
+fn proofs(ledger: &Ledger) {
+    let head = ledger.head_checkpoint().unwrap();
+    let size = ledger.size();
+    let rounds = 200_u64;
+    let start = Instant::now();
+    for n in 0..rounds {
+        let seq = n * 7_919 * 104_729 % size;
+        std::hint::black_box(ledger.prove(seq, head.clone()).unwrap());
+    }
+    let inclusion = start.elapsed().as_secs_f64() * 1e3 / rounds as f64;
+    let start = Instant::now();
+    for n in 0..rounds {
+        let first = n * 7_919 * 104_729 % (size - 1) + 1;
+        std::hint::black_box(ledger.prove_consistency(first, size).unwrap());
+    }
+    let consistency = start.elapsed().as_secs_f64() * 1e3 / rounds as f64;
+    row(
+        "inclusion proof",
+        "1 ms".into(),
+        format!("{inclusion:.3} ms"),
+        inclusion,
+        1.0,
+    );
+    row(
+        "consistency proof",
+        "1 ms".into(),
+        format!("{consistency:.3} ms"),
+        consistency,
+        1.0,
+    );
+}
+
+fn folds(ledger: &Ledger) {
+    let start = Instant::now();
+    let state = ledger.state_at(ledger.size()).unwrap();
+    let rate = state.size as f64 / start.elapsed().as_secs_f64();
+    row(
+        "fold of all projections, events/s",
+        "300000".into(),
+        format!("{rate:.0}"),
+        3e5 / rate,
+        1.0,
+    );
+}
+
+fn latency(ledger: &mut Ledger, floor: &Floors) {
+    let owner = signer(1);
+    let rounds = 500;
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|n| {
+            let start = Instant::now();
+            ledger.append(&[score(10_000_000 + n)], &owner).unwrap();
+            start.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let median = times[times.len() / 2];
+    let least = floor.fsync + floor.sign;
+    row(
+        "latency of one durable append (median)",
+        format!("{least:.0} us"),
+        format!("{median:.0} us"),
+        median / least,
+        2.0,
+    );
+}

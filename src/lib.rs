@@ -1,6 +1,51 @@
 //! Clover: an event-sourced experiment ledger for governing LLM judges.
+//!
+//! # The map
+//!
+//! One package on floors; calls go down, results come up, and a test holds the floors.
+//!
+//! | floor | module | what it is |
+//! |---|---|---|
+//! | 0 | [`num`] | exact millionths, bounded counts |
+//! | 1 | [`ground`] | bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one door to the world |
+//! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
+//! | 3 | [`store`] | the ledger file; the only place that names SQLite |
+//! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
+//! | 5 | [`projection`] | folds, row models and rules over recorded facts |
+//! | 7 | [`export`] | what leaves the ledger |
+//! | 8 | [`cli`] | the command line: wording, hints, exit codes |
+//!
+//! # What holds
+//!
+//! * Sign bytes, store those bytes, verify before parsing. Nothing re-serialises to verify.
+//! * The tree is the only integrity structure. Everything else in the file is compared with it.
+//! * A rule is a pure function of (state before, event); the same functions refuse an append
+//!   and re-judge history.
+//! * A fold never fails, never computes, and accepts only
+//!   [`VerifiedEvent`](ledger::VerifiedEvent)s, which only the ledger makes.
+//! * No module but `ground::ambient` reads a clock, draws entropy, or opens a file; SQLite opens
+//!   its own.
+//! * A refused or failed operation leaves the ledger as it was.
+//!
+//! # The walk of one score
+//!
+//! 1. The command line decodes the data into [`ScoreRecorded`](event::payload::judge::ScoreRecorded):
+//!    from here on nothing is a string that could be something else.
+//! 2. [`Ledger::append`](ledger::Ledger::append) takes the write lock (`BEGIN IMMEDIATE`), folds
+//!    what other processes appended, and looks up the natural key: the same score with the same
+//!    data answers with its old seq.
+//! 3. The event gets the author's next number and the checkpoint that was seen; its body is
+//!    written once in canonical form and signed over its DSSE encoding.
+//! 4. Custody and the rulebook judge it; a breach names the rule, what was expected and what was
+//!    found.
+//! 5. Entry, read-model row, completed tiles and one signed checkpoint are inserted and committed
+//!    together; then the pin moves forward.
+//! 6. [`verify_store`](ledger::verify::verify_store) walks the same entries years later, asks the
+//!    same rules, and compares every row, tile, digest and snapshot with what they must be.
 
+pub mod cli;
 pub mod event;
+pub mod export;
 pub mod ground;
 pub mod ledger;
 pub mod num;

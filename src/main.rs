@@ -1,3 +1,5 @@
 //! The `clover` binary.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    clover::cli::run(std::env::args_os())
+}

@@ -28,6 +28,9 @@ const SIG: &[u8] = br#"","sig":""#;
 const RECORDED: &[u8] = br#""}]},"recorded_at":""#;
 const SEQ: &[u8] = br#"","seq":"#;
 const SIG_LEN: usize = 88;
+const ENVELOPE_HEAD: &[u8] = br#"{"envelope":"#;
+/// Bytes of `,"recorded_at":"…","seq":0}`.
+const ENVELOPE_TAIL_LEN: usize = 16 + TEXT_LEN + 10;
 
 /// A line of the log, with nothing about it believed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +87,26 @@ pub fn write_line(
     out.extend_from_slice(SEQ);
     out.extend_from_slice(seq.to_string().as_bytes());
     out.push(b'}');
+}
+
+/// Writes the DSSE envelope of a signed body, the `envelope` of its entry line, into `out`.
+pub fn write_envelope(out: &mut Vec<u8>, body: &[u8], signer: &KeyId, signature: &[u8; 64]) {
+    let mut line = Vec::new();
+    write_line(&mut line, 0, Timestamp::EPOCH, body, signer, signature);
+    line.truncate(line.len() - ENVELOPE_TAIL_LEN);
+    out.extend_from_slice(&line[ENVELOPE_HEAD.len()..]);
+}
+
+/// Reads a DSSE envelope in the exact form of an entry line.
+///
+/// # Errors
+/// [`LineError`] for anything but the canonical form.
+pub fn parse_envelope(envelope: &[u8]) -> Result<Signed<Unverified>, LineError> {
+    let mut line = Vec::with_capacity(envelope.len() + 80);
+    line.extend_from_slice(ENVELOPE_HEAD);
+    line.extend_from_slice(envelope);
+    line.extend_from_slice(br#","recorded_at":"1970-01-01T00:00:00.000000Z","seq":0}"#);
+    Entry::parse(&line).map(|entry| entry.signed)
 }
 
 fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -198,6 +221,26 @@ mod tests {
         let line = line();
         crate::ground::canon::check(&line).unwrap();
         assert_eq!(Entry::parse(&line).unwrap().to_line(), line);
+    }
+
+    #[test]
+    fn an_envelope_is_the_envelope_of_its_line() {
+        let entry = Entry::parse(&line()).unwrap();
+        let mut envelope = Vec::new();
+        let signed = &entry.signed;
+        write_envelope(
+            &mut envelope,
+            signed.body(),
+            &signed.signer(),
+            signed.signature(),
+        );
+        let line = line();
+        let end = line
+            .windows(15)
+            .position(|part| part == b",\"recorded_at\":")
+            .unwrap();
+        assert_eq!(envelope, line[ENVELOPE_HEAD.len()..end]);
+        assert_eq!(parse_envelope(&envelope).unwrap(), entry.signed);
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub enum BodyError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire<'a> {
+struct Fields<'a> {
     at: Timestamp,
     author: KeyId,
     author_seq: Count,
@@ -196,6 +196,15 @@ impl Draft {
 }
 
 impl Decoded {
+    /// The text of its kind, known or not.
+    pub fn kind(&self) -> &str {
+        match &self.payload {
+            Ok(payload) => payload.kind().as_str(),
+            Err(PayloadError::Kind { kind, .. }) => kind,
+            Err(PayloadError::Schema { kind, .. }) => kind,
+        }
+    }
+
     /// The event, when its payload decoded.
     ///
     /// # Errors
@@ -213,49 +222,101 @@ impl Decoded {
 /// Reads a body. What is returned re-encodes to exactly `body`.
 ///
 /// # Errors
-/// [`BodyError`] when the header is not the closed canonical form; a payload that is unknown or broken is
-/// reported inside [`Decoded`], so that the header can still be judged.
+/// [`BodyError`] when the body is not canonical or its header not the closed form; a payload that is unknown
+/// or broken is reported inside [`Decoded`], so that the header can still be judged.
 pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
+    let Wire {
+        header,
+        kind,
+        v,
+        data,
+    } = read_wire(body)?;
+    let text = data.get().as_bytes();
+    let mut again = Vec::new();
+    write_body(&mut again, &header, &kind, v, text)?;
+    if again != body || !text.starts_with(b"{") {
+        canon::check(body)?;
+        return Err(BodyError::Form(
+            "not the closed header in canonical form".to_owned(),
+        ));
+    }
+    let payload = match registry::decode(&kind, v, data.get()) {
+        Ok((payload, typed)) if typed == text => Ok(payload),
+        other => {
+            canon::check(body)?;
+            // Canonical, and read as something that would be written otherwise: an absent field as null, an
+            // object as a list.
+            Err(other.err().unwrap_or_else(|| PayloadError::Schema {
+                kind: known_text(&kind),
+                error: "expected each field in its one form".to_owned(),
+            }))
+        }
+    };
+    Ok(Decoded {
+        id: EventId(Digest::sha256(body)),
+        header,
+        v,
+        payload,
+    })
+}
+
+/// Reads a body that was found canonical when it was admitted, and whose bytes a checked root covers:
+/// everything of [`decode`] but the re-encoding.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
+    let Wire {
+        header,
+        kind,
+        v,
+        data,
+    } = read_wire(body)?;
+    let payload = registry::decode_admitted(&kind, v, data.get());
+    Ok(Decoded {
+        id: EventId(Digest::sha256(body)),
+        header,
+        v,
+        payload,
+    })
+}
+
+/// The registry's text of a kind that decoded.
+fn known_text(kind: &str) -> &'static str {
+    kind.parse().map_or("unknown", Kind::as_str)
+}
+
+/// The header of a body, its payload still text.
+struct Wire<'a> {
+    header: Header,
+    kind: Cow<'a, str>,
+    v: u32,
+    data: &'a RawValue,
+}
+
+fn read_wire(body: &[u8]) -> Result<Wire<'_>, BodyError> {
     if body.len() > BODY_LEN_MAX {
         return Err(BodyError::TooLong(body.len()));
     }
-    let wire: Wire<'_> =
+    let fields: Fields<'_> =
         serde_json::from_slice(body).map_err(|error| BodyError::Form(error.to_string()))?;
-    if wire.refs.len() > REFS_MAX {
-        return Err(BodyError::TooManyRefs(wire.refs.len()));
+    if fields.refs.len() > REFS_MAX {
+        return Err(BodyError::TooManyRefs(fields.refs.len()));
     }
     let header = Header {
-        at: wire.at,
-        author: wire.author,
-        author_seq: wire.author_seq.value(),
-        experiment: wire.experiment,
-        ledger: wire.ledger.into_owned(),
-        refs: wire.refs,
-        seen: wire.seen,
+        at: fields.at,
+        author: fields.author,
+        author_seq: fields.author_seq.value(),
+        experiment: fields.experiment,
+        ledger: fields.ledger.into_owned(),
+        refs: fields.refs,
+        seen: fields.seen,
     };
-    let payload = match registry::decode(&wire.kind, wire.v, wire.data.get()) {
-        Ok((payload, data)) => {
-            let mut again = Vec::new();
-            write_body(&mut again, &header, &wire.kind, wire.v, &data)?;
-            if again != body {
-                canon::check(body)?;
-                return Err(BodyError::Form(
-                    "not the canonical form of its fields".to_owned(),
-                ));
-            }
-            Ok(payload)
-        }
-        Err(error) => {
-            canon::check(body)?;
-            Err(error)
-        }
-    };
-    let id = EventId(Digest::sha256(body));
-    Ok(Decoded {
-        id,
+    Ok(Wire {
         header,
-        v: wire.v,
-        payload,
+        kind: fields.kind,
+        v: fields.v,
+        data: fields.data,
     })
 }
 

@@ -112,13 +112,20 @@ fn natural_key_digest<T: Serialize>(parts: &T) -> Digest {
     Digest::labelled(NATURAL_KEY_LABEL, &bytes)
 }
 
+fn read<T: serde::de::DeserializeOwned>(kind: &'static str, text: &str) -> Result<T, PayloadError> {
+    serde_json::from_str(text).map_err(|error| PayloadError::Schema {
+        kind,
+        error: error.to_string(),
+    })
+}
+
 /// Decodes `text` as `T` and returns it with its canonical bytes.
 fn typed<T: Serialize + serde::de::DeserializeOwned>(
     kind: &'static str,
     text: &str,
 ) -> Result<(T, Vec<u8>), PayloadError> {
     let schema = |error: String| PayloadError::Schema { kind, error };
-    let value: T = serde_json::from_str(text).map_err(|error| schema(error.to_string()))?;
+    let value: T = read(kind, text)?;
     let bytes = canon::to_bytes(&value).map_err(|error| schema(error.to_string()))?;
     Ok((value, bytes))
 }
@@ -204,6 +211,18 @@ macro_rules! registry {
                 $(($old_text, $old_v) => {
                     typed::<$old>($old_text, data).map(|(payload, bytes)| ($new::from(payload).into(), bytes))
                 })*
+                _ => Err(PayloadError::Kind { kind: kind.to_owned(), v }),
+            }
+        }
+
+        /// As [`decode`], for data that was found canonical when it was admitted.
+        ///
+        /// # Errors
+        /// [`PayloadError`].
+        pub fn decode_admitted(kind: &str, v: u32, data: &str) -> Result<Payload, PayloadError> {
+            match (kind, v) {
+                $(($text, $v) => read::<$kind>($text, data).map(Payload::from),)*
+                $(($old_text, $old_v) => read::<$old>($old_text, data).map(|old| $new::from(old).into()),)*
                 _ => Err(PayloadError::Kind { kind: kind.to_owned(), v }),
             }
         }

@@ -14,14 +14,19 @@ use std::io;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::io::BufWriter;
+use std::io::IsTerminal;
 use std::io::Read;
 use std::io::Seek;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::FileExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
 use std::time::SystemTime;
 
 use rand_core::Rng as _;
@@ -220,6 +225,63 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Every environment variable that is text and not empty, with its value.
+pub fn variables() -> std::collections::BTreeMap<String, String> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let filled = |(_, value): &(String, String)| !value.is_empty();
+    std::env::vars_os()
+        .filter_map(text)
+        .filter(filled)
+        .collect()
+}
+
+/// Standard input.
+pub fn stdin() -> Box<dyn BufRead + Send> {
+    Box::new(BufReader::with_capacity(1 << 16, io::stdin()))
+}
+
+/// Standard output.
+pub fn stdout() -> Box<dyn Write + Send> {
+    Box::new(io::stdout())
+}
+
+/// Standard error.
+pub fn stderr() -> Box<dyn Write + Send> {
+    Box::new(io::stderr())
+}
+
+/// Which of standard input, output and error are terminals, in this order.
+pub fn terminals() -> [bool; 3] {
+    [
+        io::stdin().is_terminal(),
+        io::stdout().is_terminal(),
+        io::stderr().is_terminal(),
+    ]
+}
+
+/// Seconds since a start, for progress and figures shown to people; never recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts now.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+/// Waits.
+pub fn sleep(time: Duration) {
+    std::thread::sleep(time);
+}
+
 /// The folder the process runs in.
 ///
 /// # Errors
@@ -267,7 +329,7 @@ pub fn read_secret(path: &Path) -> Result<Vec<u8>, AmbientError> {
 /// As [`read`].
 pub fn reader(path: &Path) -> Result<Box<dyn BufRead + Send>, AmbientError> {
     if path == Path::new("-") {
-        return Ok(Box::new(BufReader::with_capacity(1 << 16, io::stdin())));
+        return Ok(stdin());
     }
     let file = fs::File::open(path).map_err(|source| AmbientError::io("read", path, source))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
@@ -298,6 +360,74 @@ pub fn writer(path: &Path) -> Result<Box<dyn Write + Send>, AmbientError> {
 /// [`AmbientError::Io`].
 pub fn create_dirs(path: &Path) -> Result<(), AmbientError> {
     fs::create_dir_all(path).map_err(|source| AmbientError::io("create", path, source))
+}
+
+/// Creates the folder and its parents, readable by its owner alone when it is new.
+///
+/// # Errors
+/// [`AmbientError::Io`].
+pub fn create_private_dirs(path: &Path) -> Result<(), AmbientError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|source| AmbientError::io("create", path, source))
+}
+
+/// The permission bits of a file or folder.
+///
+/// # Errors
+/// As [`read`].
+pub fn mode(path: &Path) -> Result<u32, AmbientError> {
+    let meta = fs::metadata(path).map_err(|source| AmbientError::io("read", path, source))?;
+    Ok(meta.permissions().mode() & 0o777)
+}
+
+/// Sets the permission bits of a file.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn set_mode(path: &Path, mode: u32) -> Result<(), AmbientError> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .map_err(|source| AmbientError::io("change the mode of", path, source))
+}
+
+/// Whether a folder stands at `path`.
+pub fn is_dir(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// Overwrites bytes of an existing file in place; for showing what tampering looks like.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn overwrite(path: &Path, offset: u64, bytes: &[u8]) -> Result<(), AmbientError> {
+    let io = |source| AmbientError::io("write", path, source);
+    let file = fs::OpenOptions::new().write(true).open(path).map_err(io)?;
+    file.write_all_at(bytes, offset).map_err(io)?;
+    file.sync_all().map_err(io)
+}
+
+/// Renames a file over another and syncs the folder.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn rename(from: &Path, to: &Path) -> Result<(), AmbientError> {
+    fs::rename(from, to).map_err(|source| AmbientError::io("rename", from, source))?;
+    sync_parent(to)
+}
+
+/// Removes a folder and everything in it.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn remove_tree(path: &Path) -> Result<(), AmbientError> {
+    fs::remove_dir_all(path).map_err(|source| AmbientError::io("remove", path, source))
+}
+
+/// The system's folder for what may be lost.
+pub fn temporary_folder() -> PathBuf {
+    std::env::temp_dir()
 }
 
 /// Creates a file that must not exist yet, with permission bits `mode`, and syncs it to disk.

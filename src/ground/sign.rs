@@ -15,10 +15,8 @@ use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::IsIdentity;
 use curve25519_dalek::traits::VartimeMultiscalarMul;
-use ed25519_dalek::Signature;
 use ed25519_dalek::Signer as _;
 use ed25519_dalek::SigningKey;
-use ed25519_dalek::VerifyingKey;
 use serde::Deserialize;
 use serde::Serialize;
 use sha2::Digest as _;
@@ -57,8 +55,10 @@ pub struct SignatureError;
 /// A checked Ed25519 public key: canonical and not of small order.
 #[derive(Clone, Debug)]
 pub struct PublicKey {
-    key: VerifyingKey,
+    bytes: [u8; 32],
     id: KeyId,
+    /// -A, as the verification equation wants it.
+    minus: EdwardsPoint,
 }
 
 impl PublicKey {
@@ -76,16 +76,16 @@ impl PublicKey {
         if point.is_small_order() {
             return Err(PublicKeyError::SmallOrder);
         }
-        let key = VerifyingKey::from_bytes(bytes).map_err(|_| PublicKeyError::NotCanonical)?;
         Ok(Self {
-            key,
+            bytes: *bytes,
             id: KeyId(keyfile::key_id(bytes)),
+            minus: -point,
         })
     }
 
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
-        self.key.as_bytes()
+        &self.bytes
     }
 
     /// Its id.
@@ -93,14 +93,21 @@ impl PublicKey {
         self.id
     }
 
-    /// Strict verification of a plain Ed25519 signature over `message`.
+    /// Strict verification of a plain Ed25519 signature over `message`: S < L, and
+    /// `R = SB - kA` holds on the encoding of R, which is thereby canonical, and is not of small order.
     ///
     /// # Errors
     /// [`SignatureError`].
     pub fn verify(&self, message: &[u8], signature: &[u8; 64]) -> Result<(), SignatureError> {
-        self.key
-            .verify_strict(message, &Signature::from_bytes(signature))
-            .map_err(|_| SignatureError)
+        let (r, s) = halves(signature)?;
+        let challenge = challenge(&r, self.as_bytes(), message);
+        let point = EdwardsPoint::vartime_double_scalar_mul_basepoint(&challenge, &self.minus, &s);
+        // Comparing encodings spares the square root that decoding R would cost.
+        if point.compress().0 == r && !point.is_small_order() {
+            Ok(())
+        } else {
+            Err(SignatureError)
+        }
     }
 }
 
@@ -252,6 +259,23 @@ pub struct BatchItem<'a> {
     pub key: &'a PublicKey,
 }
 
+/// R as bytes and S as a scalar below L.
+fn halves(signature: &[u8; 64]) -> Result<([u8; 32], Scalar), SignatureError> {
+    let half = |from: usize| std::array::from_fn(|at| signature[from + at]);
+    let s = Option::<Scalar>::from(Scalar::from_canonical_bytes(half(32))).ok_or(SignatureError)?;
+    Ok((half(0), s))
+}
+
+/// `k = SHA-512(R ‖ A ‖ message) mod L` (RFC 8032, 5.1.7).
+fn challenge(r: &[u8; 32], key: &[u8; 32], message: &[u8]) -> Scalar {
+    let hash = Sha512::new()
+        .chain_update(r)
+        .chain_update(key)
+        .chain_update(message)
+        .finalize();
+    Scalar::from_bytes_mod_order_wide(&hash.into())
+}
+
 /// Checks a batch with one multi-scalar equation, equal keys coalesced:
 /// `(Σ zᵢsᵢ)B = Σ zᵢRᵢ + Σ_keys (Σ zᵢkᵢ)A`, with 128-bit `zᵢ` drawn from a hash of the whole batch.
 ///
@@ -262,40 +286,35 @@ pub struct BatchItem<'a> {
 /// [`SignatureError`] when any of them fails; which one is for [`PublicKey::verify`] to find.
 pub fn verify_batch(items: &[BatchItem<'_>]) -> Result<(), SignatureError> {
     let mut transcript = Sha512::new();
-    let mut challenges = Vec::with_capacity(items.len());
+    let mut parts = Vec::with_capacity(items.len());
     for item in items {
-        let challenge: [u8; 64] = Sha512::new()
-            .chain_update(&item.signature[..32])
-            .chain_update(item.key.as_bytes())
-            .chain_update(item.message)
-            .finalize()
-            .into();
-        transcript.update(challenge);
+        let (r, s) = halves(&item.signature)?;
+        let challenge = challenge(&r, item.key.as_bytes(), item.message);
+        transcript.update(challenge.as_bytes());
         transcript.update(item.signature);
-        challenges.push(Scalar::from_bytes_mod_order_wide(&challenge));
+        parts.push((
+            CompressedEdwardsY(r).decompress().ok_or(SignatureError)?,
+            s,
+            challenge,
+        ));
     }
     let seed: [u8; 64] = transcript.finalize().into();
     let mut base = Scalar::ZERO;
     let mut scalars = Vec::with_capacity(items.len() + 8);
     let mut points = Vec::with_capacity(items.len() + 8);
     let mut keys: BTreeMap<[u8; 32], (Scalar, EdwardsPoint)> = BTreeMap::new();
-    for (at, (item, challenge)) in items.iter().zip(challenges).enumerate() {
-        let (r, s) = item.signature.split_at(32);
-        let r = CompressedEdwardsY::from_slice(r).map_err(|_| SignatureError)?;
-        let s: [u8; 32] = s.try_into().map_err(|_| SignatureError)?;
-        let s = Option::<Scalar>::from(Scalar::from_canonical_bytes(s)).ok_or(SignatureError)?;
-        let point = r.decompress().ok_or(SignatureError)?;
+    for (at, (item, (point, s, challenge))) in items.iter().zip(parts).enumerate() {
         let weight = batch_weight(&seed, at);
         base += weight * s;
         scalars.push(-weight);
         points.push(point);
         let entry = keys
             .entry(*item.key.as_bytes())
-            .or_insert_with(|| (Scalar::ZERO, item.key.key.to_edwards()));
+            .or_insert((Scalar::ZERO, item.key.minus));
         entry.0 += weight * challenge;
     }
     for (scalar, point) in keys.into_values() {
-        scalars.push(-scalar);
+        scalars.push(scalar);
         points.push(point);
     }
     scalars.push(base);
@@ -394,6 +413,70 @@ mod tests {
             PublicKey::from_bytes(&again).unwrap_err(),
             PublicKeyError::NotCanonical
         );
+    }
+
+    #[test]
+    fn strict_verification_agrees_with_its_peer() {
+        let signer = signer(9);
+        let key = PublicKey::from_bytes(&signer.public_bytes()).unwrap();
+        let peer = ed25519_dalek::VerifyingKey::from_bytes(&signer.public_bytes()).unwrap();
+        let message = b"the message";
+        let good = signer.sign(message);
+        let both = |signature: [u8; 64]| {
+            let theirs = peer.verify_strict(message, &signature.into()).is_ok();
+            assert_eq!(
+                key.verify(message, &signature).is_ok(),
+                theirs,
+                "{signature:?}"
+            );
+            theirs
+        };
+        assert!(both(good));
+        for bit in 0..512 {
+            let mut changed = good;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(!both(changed));
+        }
+        // S + L is congruent to S and must be refused: L = 2^252 + 27742317777372353535851937790883648493.
+        let order = [
+            0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9,
+            0xde, 0x14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+        ];
+        let mut carried = good;
+        let mut carry = 0_u16;
+        for (byte, add) in carried[32..].iter_mut().zip(order) {
+            carry += u16::from(*byte) + add;
+            *byte = u8::try_from(carry & 0xff).unwrap();
+            carry >>= 8;
+        }
+        assert!(!both(carried));
+        // R of small order with the S that satisfies the equation up to it: R = identity, S = 0.
+        let mut small = [0; 64];
+        small[0] = 1;
+        assert!(!both(small));
+    }
+
+    #[test]
+    fn a_signature_with_a_small_order_part_fails_strictly() {
+        // R' = R + T with T of order 8, and S for the challenge over R': the holder can make this; the
+        // cofactorless equation SB - kA = R, not R', must refuse it.
+        let seed = Sha512::digest(b"nonce");
+        let nonce = Scalar::from_bytes_mod_order_wide(&seed.into());
+        let secret = Scalar::from_bytes_mod_order_wide(&Sha512::digest(b"secret").into());
+        let public = EdwardsPoint::mul_base(&secret).compress().0;
+        let key = PublicKey::from_bytes(&public).unwrap();
+        let torsion = curve25519_dalek::constants::EIGHT_TORSION[1];
+        for (point, holds) in [
+            (EdwardsPoint::mul_base(&nonce), true),
+            (EdwardsPoint::mul_base(&nonce) + torsion, false),
+        ] {
+            let r = point.compress().0;
+            let s = nonce + challenge(&r, &public, b"m") * secret;
+            let mut signature = [0; 64];
+            signature[..32].copy_from_slice(&r);
+            signature[32..].copy_from_slice(s.as_bytes());
+            assert_eq!(key.verify(b"m", &signature).is_ok(), holds);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::ground::digest::Digest;
 use crate::ground::note::Checkpoint;
 use crate::ground::note::CheckpointError;
 use crate::ground::note::KeyName;
+use crate::ground::note::NoteError;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::note::VerifierKey;
 use crate::ground::sign::Signer;
@@ -42,6 +43,26 @@ pub fn required_keys(keyring: &Keyring, previous: u64, size: u64) -> Vec<Verifie
         }
     }
     keys
+}
+
+/// Checks that `checkpoint` is of this origin and bears no bad signature under one of `known`: all that can
+/// be asked where the log key in force is not known.
+///
+/// # Errors
+/// What is wrong, as text for a finding.
+pub fn check_known(
+    checkpoint: &SignedCheckpoint,
+    origin: &str,
+    known: &[VerifierKey],
+) -> Result<(), String> {
+    let found = &checkpoint.checkpoint().origin;
+    if found.as_str() != origin {
+        return Err(format!("a checkpoint of origin {found}"));
+    }
+    match checkpoint.note().verify(known) {
+        Ok(_) | Err(NoteError::NoneKnown) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Checks that `checkpoint` is of this origin and signed by every one of `keys`.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::Event;
+use crate::event::Header;
 use crate::event::Payload;
 use crate::event::id::Base64Bytes;
 use crate::event::id::HolderId;
@@ -126,20 +127,16 @@ impl Keyring {
             .find(|(a, b)| roles.contains(a) && roles.contains(b))
     }
 
-    /// Takes in the header of an entry: counters and time.
-    pub(super) fn apply_header(&mut self, recorded_at: Timestamp, event: &Event) {
-        self.recorded_at = self.recorded_at.max(Some(recorded_at));
-        self.count(
-            event.header.author,
-            event.header.author_seq,
-            event.header.seen.map_or(0, |seen| seen.size.value()),
-        );
-    }
-
-    pub(super) fn count(&mut self, author: KeyId, author_seq: u64, seen_size: u64) {
-        if let Some(key) = self.keys.get_mut(&author) {
-            key.next_author_seq = key.next_author_seq.max(author_seq + 1);
-            key.seen_size = key.seen_size.max(seen_size);
+    /// Takes in the header of an entry: counters and time. After a breach, the next number is one more than
+    /// this one, and a size that the tree had not reached is not remembered.
+    pub(super) fn apply_header(&mut self, seq: u64, recorded_at: Timestamp, header: &Header) {
+        self.recorded_at = Some(recorded_at);
+        let seen_size = header.seen.map_or(0, |seen| seen.size.value());
+        if let Some(key) = self.keys.get_mut(&header.author) {
+            key.next_author_seq = header.author_seq + 1;
+            if seen_size <= seq {
+                key.seen_size = key.seen_size.max(seen_size);
+            }
         }
     }
 

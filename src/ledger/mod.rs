@@ -3,6 +3,46 @@
 //! [`Ledger`] owns one file and appends to it; [`verify`] re-judges a whole history from bytes and needs no
 //! store. Both ask the same rules. The traits [`Fold`], [`RowModel`] and [`Rule`] are filled by floors
 //! above through a [`Rulebook`], so nothing here names an experiment's meaning or a statistic.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use clover::event::payload::{Role, Roles, Verdict, custody::Separation, record::NoteRecorded};
+//! use clover::ground::{ambient::Ambient, sign::Signer};
+//! use clover::ledger::{Command, CreateLedger, Ledger, LedgerOptions, verify};
+//! use clover::projection::RULEBOOK;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let ambient = Arc::new(Ambient::system());
+//! let owner = Signer::from_seed(&ambient.random()?);
+//! let create = CreateLedger {
+//!     origin: "example.org/lab".parse()?,
+//!     holder: "Ada".parse()?,
+//!     human: true,
+//!     roles: Roles::new([Role::Owner]).ok_or("no roles")?,
+//!     separation: Separation::Solo,
+//!     owner: &owner,
+//!     layout: clover::store::CreateOptions::default(),
+//! };
+//! let options = LedgerOptions {
+//!     store: clover::store::OpenOptions::default(),
+//!     log_key: Some(Signer::from_seed(&ambient.random()?)),
+//!     pins: Some(folder.path().join("pins")),
+//! };
+//! let path = folder.path().join("ledger.db");
+//! let mut ledger = Ledger::create(&path, create, ambient.clone(), &RULEBOOK, options)?;
+//!
+//! let text = clover::event::id::Text::new("first light").ok_or("too long")?;
+//! let note = Command::new(NoteRecorded { blob: None, text }, None);
+//! let appended = ledger.append(&[note], &owner)?;
+//! assert_eq!(appended[0].seq, 1);
+//!
+//! let options = verify::VerifyOptions::default();
+//! let report = verify::verify_store(ledger.store(), &options, &RULEBOOK, &ambient, &mut |_, _| {})?;
+//! assert_eq!(report.verdict, Verdict::Pass);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod append;
 pub mod checkpoint;

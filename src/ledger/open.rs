@@ -95,6 +95,7 @@ pub struct Ledger {
     pub(super) log_key: Option<Signer>,
     pub(super) next_log_key: Option<Signer>,
     pub(super) pin: Option<Pin>,
+    pub(super) pin_failure: Option<PinError>,
 }
 
 /// Everything in memory that follows the head of the log.
@@ -171,6 +172,7 @@ impl Ledger {
             log_key: Some(log_key),
             next_log_key: None,
             pin,
+            pin_failure: None,
         };
         let payload = LedgerCreated {
             format: Count::new(rules::FORMAT).expect("BUG: the format is small"),
@@ -228,6 +230,7 @@ impl Ledger {
             log_key: options.log_key,
             next_log_key: None,
             pin: None,
+            pin_failure: None,
         };
         let origin = ledger.first_origin()?;
         ledger.pin = pins.map(|pins| Pin::new(&pins, &origin));
@@ -564,8 +567,8 @@ fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), Ledge
                 seq: stored.seq,
                 found,
             };
-            let decoded =
-                header::decode(&stored.body).map_err(|error| integrity(error.to_string()))?;
+            let decoded = header::decode_admitted(&stored.body)
+                .map_err(|error| integrity(error.to_string()))?;
             let event = decoded
                 .into_event()
                 .map_err(|error| integrity(error.to_string()))?;

@@ -125,6 +125,18 @@ impl Ledger {
             .map(|_| seq))
     }
 
+    /// The entry that first gave `digest`: an event id, a natural key, a seal or a charge.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn giver(&self, digest: &Digest) -> Result<Option<u64>, LedgerError> {
+        if let Some(seq) = self.head.tail.get(digest) {
+            return Ok(Some(*seq));
+        }
+        let found = self.store.reader().find_digests([digest])?;
+        Ok(found.into_iter().next().flatten())
+    }
+
     /// Streams entries `from..to` in order.
     ///
     /// # Errors

@@ -9,8 +9,10 @@ use std::collections::BTreeSet;
 
 use crate::event::Event;
 use crate::event::Header;
+use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::header::Decoded;
+use crate::event::id::EventId;
 use crate::event::payload::Role;
 use crate::event::payload::custody::KeyAdded;
 use crate::event::payload::custody::LedgerCreated;
@@ -169,6 +171,15 @@ fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
                 error.to_string(),
             ));
         }
+        Err(PayloadError::Schema { kind, .. })
+            if state.keyring.format >= FORMAT
+                && kind
+                    .parse()
+                    .is_ok_and(|kind: Kind| kind.version() != claim.decoded.v) =>
+        {
+            let found = format!("{kind} v{}, retired", claim.decoded.v);
+            breaches.push(Breach::new("kind", format!("the newest {kind}"), found));
+        }
         Err(PayloadError::Schema { kind, error }) => {
             let expected = format!("data of {kind} v{}", claim.decoded.v);
             breaches.push(Breach::new("schema", expected, error.as_str()));
@@ -269,17 +280,7 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
     } = event.event;
     role(keyring, event, breaches);
     match payload {
-        Payload::LedgerCreated(created) => {
-            if event.seq != 0 {
-                breaches.push(Breach::new(
-                    "genesis",
-                    "ledger.created only at seq 0",
-                    format!("it at seq {}", event.seq),
-                ));
-            } else {
-                founding(header, created, breaches);
-            }
-        }
+        Payload::LedgerCreated(created) if event.seq == 0 => founding(header, created, breaches),
         Payload::KeyAdded(added) => key_added(keyring, event.event.v, added, breaches),
         Payload::KeyRetired(retired) => key_ended(keyring, retired.key_id, "retired", breaches),
         Payload::KeyCompromised(compromised) => key_compromised(
@@ -304,7 +305,8 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
         }
         Payload::LogKeyRotated(rotated) => {
             let vkey = rotated.vkey.to_string();
-            if rotated.vkey.key().name().as_str() != keyring.origin {
+            let named = rotated.vkey.key().name().as_str() == keyring.origin;
+            if !named && !keyring.origin.is_empty() {
                 let expected = format!("a key named {}", keyring.origin);
                 breaches.push(Breach::new("target", expected, vkey));
             } else if keyring
@@ -315,15 +317,16 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
                 breaches.push(Breach::new("target", "a log key not used before", vkey));
             }
         }
-        _ if event.seq == 0 => {
-            breaches.push(Breach::new(
-                "genesis",
-                "ledger.created at seq 0",
-                event.event.kind().as_str(),
-            ));
-        }
         _ => {}
     }
+    breaches.extend(opening(event.seq, event.event.kind().as_str()));
+}
+
+/// Judges that `ledger.created` opens a log, and nothing else does.
+pub fn opening(seq: u64, kind: &str) -> Option<Breach> {
+    let created = kind == Kind::LedgerCreated.as_str();
+    let found = format!("{kind} at seq {seq}");
+    (created != (seq == 0)).then(|| Breach::new("genesis", "ledger.created at seq 0 only", found))
 }
 
 fn role(keyring: &Keyring, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
@@ -331,6 +334,7 @@ fn role(keyring: &Keyring, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         return;
     };
     if let Some(record) = keyring.keys.get(&event.event.header.author)
+        && record.end.is_none()
         && !record.roles.contains(role)
     {
         let found = format!("key of {} with roles {}", record.holder, record.roles);
@@ -495,19 +499,22 @@ fn key_compromised(
 
 /// What every event gives to and needs from the digests of earlier entries.
 pub fn facts(event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-    facts.push(Fact::Id {
-        digest: event.event.id.0,
-    });
+    header_facts(event.seq, event.event.id, &event.event.header, facts);
     if let Some(digest) = event.event.natural_key() {
         facts.push(Fact::Gives {
             digest,
             once: Some("natural_key"),
         });
     }
-    for id in &event.event.header.refs {
+}
+
+/// What an event gives and needs by its header alone, whatever its data says.
+pub fn header_facts(seq: u64, id: EventId, header: &Header, facts: &mut Vec<Fact>) {
+    facts.push(Fact::Id { digest: id.0 });
+    for id in &header.refs {
         facts.push(Fact::Needs {
             digest: id.0,
-            before: event.seq,
+            before: seq,
             rule: "refs",
         });
     }

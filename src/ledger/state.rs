@@ -74,7 +74,7 @@ impl State {
         self.size = event.seq() + 1;
         self.apply_custody(event.seq(), event.event());
         self.keyring
-            .apply_header(event.recorded_at(), event.event());
+            .apply_header(event.seq(), event.recorded_at(), &event.event().header);
         let kind = event.event().kind();
         for (entry, fold) in self.rulebook.folds.iter().zip(&mut self.folds) {
             if entry.reads.contains(&kind) {
@@ -110,12 +110,7 @@ impl State {
         header: &crate::event::Header,
     ) {
         self.size = seq + 1;
-        self.keyring.recorded_at = self.keyring.recorded_at.max(Some(recorded_at));
-        self.keyring.count(
-            header.author,
-            header.author_seq,
-            header.seen.map_or(0, |seen| seen.size.value()),
-        );
+        self.keyring.apply_header(seq, recorded_at, header);
     }
 
     /// The rows that an event adds to the read models.

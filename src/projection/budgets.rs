@@ -129,6 +129,7 @@ impl Rule for Balance {
             return;
         };
         if let Some(author) = state.keyring.keys.get(&event.event.header.author)
+            && author.end.is_none()
             && !author
                 .roles
                 .as_slice()

@@ -411,6 +411,11 @@ impl Store {
     }
 }
 
+/// Version of the SQLite library inside the program.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
 fn migrations_known() -> i64 {
     i64::try_from(MIGRATIONS.len()).expect("BUG: few migrations")
 }

@@ -21,6 +21,7 @@ pub use database::OpenOptions;
 pub use database::Reader;
 pub use database::Store;
 pub use database::WriteTxn;
+pub use database::sqlite_version;
 pub use entries::NewEntry;
 pub use entries::StoredEntry;
 pub use error::StoreError;

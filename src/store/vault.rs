@@ -107,6 +107,22 @@ impl Vault {
         Ok(self.conn.execute(DELETE_SUBJECT, params![&subject.0[..]])? > 0)
     }
 
+    /// Writes a copy to `target`, which must not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn backup(&self, target: &Path) -> Result<(), StoreError> {
+        if target
+            .try_exists()
+            .map_err(|error| StoreError::Io(error.to_string()))?
+        {
+            return Err(StoreError::Exists(target.to_owned()));
+        }
+        Ok(self
+            .conn
+            .backup("main", target, None::<fn(rusqlite::backup::Progress)>)?)
+    }
+
     /// The pepper of identifiers that belong to no subject.
     ///
     /// # Errors

@@ -1,9 +1,14 @@
 //! The integration tests: one binary, one module per boundary.
 #![cfg(test)]
 
+mod audits;
+mod crash;
 mod decide;
+mod differential;
+mod fixtures;
 mod oracle_age;
 mod oracle_tlog;
+mod power;
 mod reference;
 mod smoke;
 mod support;

@@ -1,6 +1,7 @@
 //! Who holds the ledger: its creation, keys, policy, erasure and retention.
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
 
 use crate::event::id::Base64Bytes;
@@ -76,6 +77,13 @@ pub struct LedgerCreated {
     pub policy: Policy,
 }
 
+/// Reads what is optional in memory only.
+fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Base64Bytes<64>>, D::Error> {
+    Base64Bytes::deserialize(deserializer).map(Some)
+}
+
 /// A key joins, with the roles it holds until it is retired.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +96,7 @@ pub struct KeyAdded {
     /// SHA-256 of the key's SPKI DER.
     pub key_id: KeyId,
     /// Proof of possession: the new key's own signature. Absent only where a format 1 event was upcast.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(test, schemars(required))]
     pub proof: Option<Base64Bytes<64>>,
     /// Ed25519 public key.

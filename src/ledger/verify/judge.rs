@@ -12,6 +12,7 @@ use crate::event::payload::Verdict;
 use crate::ground::ambient::Ambient;
 use crate::ground::ambient::Scratch;
 use crate::ground::digest::Digest;
+use crate::ground::merkle;
 use crate::ground::merkle::Tiler;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::sign;
@@ -175,22 +176,26 @@ impl<'a> Judge<'a> {
 
     /// Holds the root at hand against an outside checkpoint of this size.
     fn hold(&mut self, name: &str, outside: &SignedCheckpoint) {
-        let (size, expected) = (outside.checkpoint().size, outside.checkpoint().root);
-        let is_head = self.head.as_ref() == Some(outside);
-        self.head_held |= is_head;
+        let size = outside.checkpoint().size;
+        self.head_held |= self.head.as_ref() == Some(outside);
         self.judge_outside(name, outside, size.saturating_sub(1));
-        let root = self.tiler.root();
+        self.compare_root(name, outside, self.tiler.root());
+    }
+
+    fn compare_root(&mut self, name: &str, outside: &SignedCheckpoint, root: Digest) {
+        let (size, expected) = (outside.checkpoint().size, outside.checkpoint().root);
         if root != expected {
             let expected = format!("root {} of {name}", expected.to_base64());
             self.findings
                 .add(size.saturating_sub(1), "root", expected, root.to_base64());
-            if !is_head {
+            if self.head.as_ref() != Some(outside) {
                 self.divergence.get_or_insert(Divergent::Forked);
             }
         }
     }
 
-    /// Judges the signatures of an outside checkpoint.
+    /// Judges the signatures of an outside checkpoint: those of the log keys in force at its size. Past the
+    /// last entry a rotation may be missing, so there only a bad signature is a finding.
     fn judge_outside(&mut self, name: &str, outside: &SignedCheckpoint, seq: u64) {
         if self.options.tree_only && self.file.is_none() {
             return;
@@ -198,25 +203,28 @@ impl<'a> Judge<'a> {
         let size = outside.checkpoint().size;
         let is_head = self.head.as_ref() == Some(outside);
         let keyring = &self.state.keyring;
-        let verdict = if is_head {
-            let previous = size.saturating_sub(1);
-            checkpoint::check(
-                outside,
-                &keyring.origin,
-                &checkpoint::required_keys(keyring, previous, size),
-            )
-        } else if checkpoint::is_own(outside, keyring) {
-            Ok(())
-        } else {
+        let is_own = checkpoint::is_own(outside, keyring);
+        if !is_head && !is_own {
             self.divergence.get_or_insert(Divergent::Forged);
-            Err("not signed by a log key of this ledger".to_owned())
-        };
+        }
+        let known: Vec<_> = (keyring.log_keys.iter())
+            .filter(|(seq, _)| *seq < size.max(1))
+            .map(|(_, key)| key.key().clone())
+            .collect();
+        let required = checkpoint::required_keys(keyring, size.saturating_sub(1), size.max(1));
+        let verdict = checkpoint::check_known(outside, &keyring.origin, &known).and_then(|()| {
+            if size > self.position {
+                Ok(())
+            } else {
+                checkpoint::check(outside, &keyring.origin, &required)
+            }
+        });
         match verdict {
             Ok(()) => {
                 let known = self.options.log_key.as_ref();
                 let by_known =
                     known.is_some_and(|key| outside.verify(std::slice::from_ref(key)).is_ok());
-                self.identity |= !is_head || by_known;
+                self.identity |= by_known || !is_head && is_own;
             }
             Err(found) => {
                 let expected = format!("{name} signed by the log key of {}", keyring.origin);
@@ -263,11 +271,7 @@ impl<'a> Judge<'a> {
                     "the canonical form of a closed body",
                     why,
                 );
-                self.state.keyring.recorded_at = self
-                    .state
-                    .keyring
-                    .recorded_at
-                    .max(Some(envelope.recorded_at));
+                self.state.keyring.recorded_at = Some(envelope.recorded_at);
                 return Ok(());
             }
         };
@@ -304,30 +308,29 @@ impl<'a> Judge<'a> {
     }
 
     fn judge_signature(&self, claim: &Claim<'_>, signature: Signature, breaches: &mut Vec<Breach>) {
+        // A key that hashes to its id but was not added yet is an unknown key: that is the finding.
+        let genesis = rules::genesis_of(claim).map(|created| created.owner.public_key.0);
+        let record = self
+            .state
+            .keyring
+            .keys
+            .get(&claim.decoded.header.author)
+            .map(|record| record.public_key.0);
+        let Some(key) = record.or(genesis) else {
+            return;
+        };
         let broken = match signature {
             Signature::Holds | Signature::Skipped => false,
             Signature::Broken => true,
             Signature::Deferred(parts) => {
                 let (body, signature) = *parts;
-                let genesis = rules::genesis_of(claim).map(|created| created.owner.public_key.0);
-                let known = self
-                    .state
-                    .public_key(&claim.decoded.header.author)
-                    .map(|key| *key.as_bytes());
-                let key = known
-                    .or(genesis)
-                    .and_then(|bytes| PublicKey::from_bytes(&bytes).ok());
                 let message = sign::pae(PAYLOAD_TYPE, &body);
-                key.is_some_and(|key| key.verify(&message, &signature).is_err())
+                // Nobody can sign under a key that is no usable point; anybody could under one of small order.
+                PublicKey::from_bytes(&key)
+                    .map_or(true, |key| key.verify(&message, &signature).is_err())
             }
         };
-        // A key that hashes to its id but was not added yet is an unknown key: that is the finding.
-        let known = self
-            .state
-            .public_key(&claim.decoded.header.author)
-            .is_some()
-            || rules::genesis_of(claim).is_some();
-        if broken && known {
+        if broken {
             breaches.push(Breach::new(
                 "signature",
                 "a strict Ed25519 signature by the author",
@@ -401,24 +404,23 @@ impl<'a> Judge<'a> {
         envelope: Envelope,
         decoded: Decoded,
         blobs: Vec<(Digest, u64)>,
-        facts: Vec<Fact>,
+        mut facts: Vec<Fact>,
         mut breaches: Vec<Breach>,
     ) -> Result<(), VerifyError> {
-        let header = decoded.header.clone();
-        let payload_id = decoded.id;
         let retired = breaches.iter().any(|breach| breach.rule == "kind");
+        if judged && (retired || decoded.payload.is_err()) {
+            breaches.extend(rules::opening(seq, decoded.kind()));
+        }
+        let (id, header) = (decoded.id, decoded.header.clone());
         let event = match decoded.into_event() {
             Ok(event) if !retired => event,
             _ => {
                 self.report(seq, breaches);
                 self.state
                     .apply_counters(seq, envelope.recorded_at, &header);
-                return self.give(
-                    seq,
-                    &[Fact::Id {
-                        digest: payload_id.0,
-                    }],
-                );
+                let mut facts = Vec::new();
+                rules::header_facts(seq, id, &header, &mut facts);
+                return self.give_judged(seq, judged, &facts);
             }
         };
         let candidate = Candidate {
@@ -432,6 +434,11 @@ impl<'a> Judge<'a> {
                 rule.judge(&self.state, &candidate, &mut breaches);
             }
         }
+        if self.state.keyring.origin.is_empty() {
+            // Commitments hold the origin, which nobody knows here.
+            let on_origin = |fact: &Fact| matches!(fact, Fact::Needs { rule: "seal", .. });
+            facts.retain(|fact| !on_origin(fact));
+        }
         self.name_blobs(seq, &blobs)?;
         let fit = breaches.iter().all(|breach| !UNFIT.contains(&breach.rule))
             || rules_genesis(seq, &event);
@@ -440,9 +447,13 @@ impl<'a> Judge<'a> {
             self.give_judged(seq, judged, &facts)?;
             self.apply(candidate)
         } else {
-            let mut own = Vec::new();
-            rules::facts(&candidate, &mut own);
-            self.give_judged(seq, judged, &own)?;
+            // It counts as an event that stands there, not as what only one with the right to it could say.
+            let counts = |fact: &&Fact| match fact {
+                Fact::Gives { once, .. } => once.is_some(),
+                Fact::Id { .. } | Fact::Needs { .. } => true,
+            };
+            let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
+            self.give_judged(seq, judged, &facts)?;
             self.state
                 .apply_counters(seq, envelope.recorded_at, &event.header);
             Ok(())
@@ -561,15 +572,17 @@ impl<'a> Judge<'a> {
         let events = self.position;
         for (size, outside) in std::mem::take(&mut self.outside) {
             for (name, outside) in outside {
-                self.judge_outside(&name, &outside, events);
-                if size > events {
-                    let expected = format!("{size} entries of {name}");
-                    self.findings
-                        .add(events, "size", expected, format!("{events} entries"));
-                    let is_head = self.head.as_ref() == Some(&outside);
-                    if !is_head {
-                        self.divergence.get_or_insert(Divergent::RolledBack);
-                    }
+                if size == 0 {
+                    self.judge_outside(&name, &outside, 0);
+                    self.compare_root(&name, &outside, merkle::empty_root());
+                    continue;
+                }
+                self.judge_outside(&name, &outside, events.saturating_sub(1));
+                let expected = format!("{size} entries of {name}");
+                self.findings
+                    .add(events, "size", expected, format!("{events} entries"));
+                if self.head.as_ref() != Some(&outside) {
+                    self.divergence.get_or_insert(Divergent::RolledBack);
                 }
             }
         }
@@ -738,7 +751,11 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
                 }
             }
             Op::Needs => {
-                let first = if record.rule() == "refs" { event } else { first };
+                let first = if record.rule() == "refs" {
+                    event
+                } else {
+                    first
+                };
                 if !held && first.is_none_or(|first| first >= record.before) {
                     let breach =
                         append::need_breach(record.rule(), &record.digest, record.before, first);

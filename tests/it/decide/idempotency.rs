@@ -81,10 +81,18 @@ fn a_signed_body_again_equal_lower_higher_conflicting() {
     let mut bent = *one.signature();
     bent[63] ^= 1;
     let bent = SignedEvent::new(one.body().to_vec(), one.signer(), bent);
-    assert!(refused(test.ledger.submit(vec![bent]).unwrap_err()).0.contains("author_seq"));
+    assert!(
+        refused(test.ledger.submit(vec![bent]).unwrap_err())
+            .0
+            .contains("author_seq")
+    );
 
     // Higher: a gap that names the next.
-    let (text, ..) = refused(test.ledger.submit(vec![signed(&test, 7, "gap")]).unwrap_err());
+    let (text, ..) = refused(
+        test.ledger
+            .submit(vec![signed(&test, 7, "gap")])
+            .unwrap_err(),
+    );
     assert!(text.contains("author_seq: expected 4, found 7"), "{text}");
 
     // Two bodies of one number in one batch.
@@ -117,7 +125,10 @@ fn a_command_again_with_the_same_data_and_with_other_data() {
     test.add_key(&signer(3), "Bo", &[clover::event::payload::Role::Scorer])
         .unwrap();
     let other = signer(3);
-    let again = test.ledger.append(&[retry.clone(), score(3)], &other).unwrap();
+    let again = test
+        .ledger
+        .append(&[retry.clone(), score(3)], &other)
+        .unwrap();
     assert_eq!((again[0].seq, again[0].already), (first[0].seq, true));
     assert!(!again[1].already);
 
@@ -173,7 +184,10 @@ fn a_refused_batch_consumes_no_number_and_leaves_everything() {
     homeless.experiment = Some("ghost".parse().unwrap());
     let batch: Vec<_> = (10..400).map(score).chain([homeless]).collect();
     assert!(test.append(&batch).is_err());
-    assert_eq!((test.ledger.size(), test.ledger.root(), next(&test)), before);
+    assert_eq!(
+        (test.ledger.size(), test.ledger.root(), next(&test)),
+        before
+    );
     assert_eq!(test.ledger.state().snapshots(), snapshots);
     let stored = test.ledger.store().reader();
     assert_eq!(stored.entry_count().unwrap(), before.0);

@@ -607,7 +607,7 @@ fn possession() {
         let payload = key_added(&signer(3), "Bo", &[Role::Scorer]);
         let mut line = world.line(&owner(), payload.into(), None);
         line.body["data"].as_object_mut().unwrap().remove("proof");
-        world.refuse("possession", &["no such signature"], &owner(), line);
+        world.refuse("schema", &["missing field `proof`"], &owner(), line);
     });
 }
 
@@ -777,13 +777,7 @@ fn natural_key() {
         add(world, &signer(3), "Bo", &[Role::Scorer]);
         world.say(&owner(), item(1), EXP);
         world.say(&owner(), item(1), Some("exp-2"));
-        world.refuse_saying(
-            "natural_key",
-            &["seq 4 has it"],
-            &signer(3),
-            item(1),
-            EXP,
-        );
+        world.refuse_saying("natural_key", &["seq 4 has it"], &signer(3), item(1), EXP);
     });
     tell(SOLO, |world| {
         world.say(&owner(), opened("peeks", 2, Period::Once), None);
@@ -881,7 +875,13 @@ fn target() {
     tell(SOLO, |world| {
         add(world, &signer(3), "Bo", &[Role::Scorer]);
         let future = compromised(signer(3).id(), 9);
-        world.refuse_saying("target", &["since_seq of at most 2"], &owner(), future, None);
+        world.refuse_saying(
+            "target",
+            &["since_seq of at most 2"],
+            &owner(),
+            future,
+            None,
+        );
     });
     // Retired twice is the same natural key twice as well.
     tell(SOLO, |world| {
@@ -903,15 +903,19 @@ fn target() {
         world.refuse_saying("target", &["a key named"], &owner(), rotated.into(), None);
     });
     tell(SOLO, |world| {
-        let vkey = VerifierKey::ed25519(
-            ORIGIN.parse::<Origin>().unwrap(),
-            signer(2).public_bytes(),
-        );
+        let vkey =
+            VerifierKey::ed25519(ORIGIN.parse::<Origin>().unwrap(), signer(2).public_bytes());
         let rotated = LogKeyRotated {
             reason: text("yearly"),
             vkey: Vkey::new(vkey.unwrap()).unwrap(),
         };
-        world.refuse_saying("target", &["not used before"], &owner(), rotated.into(), None);
+        world.refuse_saying(
+            "target",
+            &["not used before"],
+            &owner(),
+            rotated.into(),
+            None,
+        );
     });
 }
 
@@ -928,7 +932,7 @@ fn genesis_again() {
         world.refuse_as(
             "genesis",
             "natural_key",
-            &["only at seq 0", "it at seq 1"],
+            &["at seq 0 only", "at seq 1"],
             &owner(),
             line,
         );
@@ -1020,7 +1024,10 @@ fn blob() {
     let mut test = crate::support::TestLedger::new();
     let commands = [clover::ledger::Command::new(named(b"content"), None)];
     let error = test.append(&commands).unwrap_err().to_string();
-    assert!(error.contains("blob") && error.contains("no such blob"), "{error}");
+    assert!(
+        error.contains("blob") && error.contains("no such blob"),
+        "{error}"
+    );
     let owner = owner();
     let wrong = [b"other content".to_vec()];
     let error = test.ledger.append_with_blobs(&commands, &owner, &wrong);

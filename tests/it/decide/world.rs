@@ -276,10 +276,7 @@ impl World for Forged {
             .iter()
             .find(|finding| finding.seq == seq && finding.rule == checked(rule));
         let found = found.unwrap_or_else(|| panic!("no {rule} in {:#?}", report.findings));
-        let text = format!(
-            "{rule}: expected {}, found {}",
-            found.expected, found.found
-        );
+        let text = format!("{rule}: expected {}, found {}", found.expected, found.found);
         for word in wording {
             assert!(text.contains(word), "{text:?} does not say {word:?}");
         }

@@ -1,8 +1,14 @@
 //! A ledger in a temporary folder with a fixed clock and fixed keys, and `check_all`, with which every test
 //! that wrote something ends.
 
+pub mod child;
 pub mod forge;
+pub mod forger;
 pub mod full;
+pub mod mutator;
+pub mod samples;
+pub mod tampered;
+pub mod verifiers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,16 +94,61 @@ pub fn ambient_of(clock: Arc<FixedClock>) -> Arc<Ambient> {
     ))
 }
 
+/// A fixed clock at [`start`]; a ledger with the system's clock never reads it.
+fn clock_at_start() -> Arc<FixedClock> {
+    Arc::new(FixedClock::new(start(), 1_000))
+}
+
 impl TestLedger {
     /// A solo ledger whose owner holds every role.
     pub fn new() -> Self {
         Self::create(Separation::Solo, &Role::ALL, CreateOptions::default())
     }
 
+    /// As [`TestLedger::new`], with the system's clock and entropy, on a file system in memory where there is
+    /// one: for tests of processes, not of disks.
+    pub fn real() -> Self {
+        let folder = ["/dev/shm", "/tmp"]
+            .iter()
+            .find_map(|base| tempfile::tempdir_in(base).ok());
+        let layout = CreateOptions::default();
+        let clock = clock_at_start();
+        let ambient = Arc::new(Ambient::system());
+        Self::create_in(
+            folder.unwrap(),
+            (clock, ambient),
+            Separation::Solo,
+            &Role::ALL,
+            layout,
+        )
+    }
+
     pub fn create(separation: Separation, roles: &[Role], layout: CreateOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let clock = Arc::new(FixedClock::new(start(), 1_000));
+        let clock = clock_at_start();
         let ambient = ambient_of(clock.clone());
+        Self::create_in(folder, (clock, ambient), separation, roles, layout)
+    }
+
+    /// Takes over a ledger that was opened elsewhere.
+    pub fn around(folder: tempfile::TempDir, ledger: Ledger) -> Self {
+        Self {
+            folder,
+            ambient: ledger.ambient().clone(),
+            clock: clock_at_start(),
+            log_key: 2,
+            ledger,
+            owner: signer(1),
+        }
+    }
+
+    fn create_in(
+        folder: tempfile::TempDir,
+        (clock, ambient): (Arc<FixedClock>, Arc<Ambient>),
+        separation: Separation,
+        roles: &[Role],
+        layout: CreateOptions,
+    ) -> Self {
         let owner = signer(1);
         let create = CreateLedger {
             origin: ORIGIN.parse().unwrap(),

@@ -61,7 +61,10 @@ fn sweep(
     };
     let name = |(at, flip): &(usize, u8)| format!("byte {at} ^ {flip:#04x}");
     let counts = judge_all(&Scene::of(test), files, &changes, change, name);
-    eprintln!("{what}: {len} bytes, {:.1} s", began.elapsed().as_secs_f64());
+    eprintln!(
+        "{what}: {len} bytes, {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
     counts.finish(what);
 }
 
@@ -157,7 +160,12 @@ fn every_byte_of_an_export_and_its_checkpoint() {
             verdict(&changed, checkpoint()).0 == Verdict::Pass
         })
         .collect();
-    assert_eq!(survivors, [], "of {} bytes, the last at {last}", jsonl.len());
+    assert_eq!(
+        survivors,
+        [],
+        "of {} bytes, the last at {last}",
+        jsonl.len()
+    );
     for at in 0..head.len() {
         for flip in FLIPS {
             let mut changed = head.clone();

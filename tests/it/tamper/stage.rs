@@ -152,7 +152,8 @@ impl Stage {
             return Err(Outcome::Verify);
         }
         let mut export = Vec::new();
-        let bug = |what: &str, error: &dyn std::fmt::Display| Outcome::Bug(format!("{what}: {error}"));
+        let bug =
+            |what: &str, error: &dyn std::fmt::Display| Outcome::Bug(format!("{what}: {error}"));
         ledger
             .entries(0, ledger.size(), |read| {
                 let mut line = Vec::new();

@@ -1,0 +1,45 @@
+//! `clover at SEQ -- VERB`: a reading verb as of an earlier entry, from the recorded facts alone.
+
+use std::ffi::OsString;
+
+use crate::cli;
+use crate::cli::Verb;
+use crate::cli::budget;
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::experiment;
+use crate::cli::key;
+use crate::cli::ui::Answer;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The entry after which things are to be seen
+    pub seq: u64,
+    /// status, key list|show, budget list|show, experiment list, log, show
+    #[arg(last = true, required = true, value_name = "VERB")]
+    pub verb: Vec<OsString>,
+}
+
+const NEXT: &str = "clover at SEQ -- status";
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
+    let words = std::iter::once(OsString::from("clover")).chain(args.verb);
+    let cli = cli::parse(words).map_err(|error| cli::usage(&error).with_next(NEXT))?;
+    ctx.globals.json |= cli.globals.json;
+    let verb = cli.verb;
+    let reads = matches!(
+        verb,
+        Verb::Status
+            | Verb::Log(_)
+            | Verb::Show(_)
+            | Verb::Key(key::Verb::List | key::Verb::Show(_))
+            | Verb::Budget(budget::Verb::List | budget::Verb::Show(_))
+            | Verb::Experiment(experiment::Verb::List)
+    );
+    if !reads {
+        let message = "only status, key list|show, budget list|show, experiment list, log and show can be asked of the past";
+        return Err(CliError::usage(message, NEXT));
+    }
+    ctx.as_of = Some(args.seq);
+    cli::dispatch(ctx, verb)
+}

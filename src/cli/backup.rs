@@ -1,0 +1,62 @@
+//! `clover backup DEST`: a copy of the ledger while it is in use. Log key and author keys never go along.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::ground::ambient;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder of the copy
+    pub dest: PathBuf,
+    /// Subject keys too: whoever has the copy can read what is private, and erasure does not reach it
+    #[arg(long)]
+    pub with_vault: bool,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let (home, ledger) = home::open_to_read(ctx)?;
+    let target = Home::new(ctx.path(&args.dest));
+    if ambient::exists(target.database())? {
+        let message = format!("{} exists already", target.database().display());
+        return Err(CliError::refused(message, "clover backup OTHER-FOLDER"));
+    }
+    ambient::create_private_dirs(target.folder())?;
+    let mut progress = ctx.progress("pages copied");
+    ledger
+        .store()
+        .backup(target.database(), |done, all| progress.at(done, all))?;
+    drop(progress);
+    let mut files = vec![home::DATABASE];
+    if args.with_vault
+        && let Some(vault) = home.known_vault(ctx)?
+    {
+        vault.backup(&target.vault_path())?;
+        ambient::set_mode(&target.vault_path(), 0o600)?;
+        files.push("vault.db");
+    }
+    let bytes = ambient::size(target.database())?;
+    let text = format!(
+        "backed up {} entries · {} bytes · {} · {}\n",
+        ui::thousands(ledger.size()),
+        ui::thousands(bytes),
+        files.join(" "),
+        target.folder().display(),
+    );
+    let data = json!({
+        "folder": target.folder().display().to_string(), "files": files,
+        "entries": ledger.size(), "bytes": bytes,
+    });
+    let mut answer =
+        Answer::new(text, data).with_next(format!("clover verify {}", target.database().display()));
+    answer.verdict = "backed_up";
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    Ok(answer)
+}

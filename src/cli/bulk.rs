@@ -1,0 +1,333 @@
+//! `clover append --bulk FILE`: many events of one key from JSON Lines, as fast as they can be signed.
+//!
+//! One object a line: `{"kind":…,"data":{…},"experiment":…,"refs":[…],"at":…}`, the last three optional. One
+//! thread reads and parses the next batch on all cores while the one before is signed and appended. A
+//! batch is one transaction: it lands whole or not at all, and the same command afterwards goes on where
+//! it stopped, since what is recorded answers as such.
+
+use std::io::BufRead;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use rayon::prelude::*;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::input;
+use crate::cli::record;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::ground::ambient;
+use crate::ground::sign::Signer;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+
+/// Commands of one transaction.
+const BATCH: usize = 16_384;
+/// Longest line; a body of 32 KiB never needs as much.
+const LINE_LEN_MAX: usize = 256 * 1024;
+/// Commands that a dry run shows.
+const SHOWN_MAX: usize = 100;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// JSON Lines {"kind":…,"data":{…},"experiment":…,"refs":[…],"at":…}, or - for standard input
+    #[arg(long, value_name = "FILE|-")]
+    pub bulk: PathBuf,
+    /// Print the first canonical unsigned bodies and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Commands of one batch with the lines they stand on.
+pub(super) struct Batch {
+    pub commands: Vec<Command>,
+    /// Line of each command, from 1.
+    pub lines: Vec<u64>,
+    /// Bytes of the file read so far.
+    pub bytes: u64,
+}
+
+/// Why a batch could not be read.
+pub(super) struct Unread {
+    pub error: CliError,
+}
+
+/// What was appended so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub appended: u64,
+    pub already: u64,
+    pub first: Option<u64>,
+    pub last: Option<u64>,
+    pub bytes: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, appended: &[crate::ledger::Appended]) {
+        for one in appended {
+            if one.already {
+                self.already += 1;
+                continue;
+            }
+            self.appended += 1;
+            self.first = Some(self.first.unwrap_or(one.seq).min(one.seq));
+            self.last = self.last.max(Some(one.seq));
+        }
+    }
+
+    /// The last line of an append.
+    pub(super) fn answer(&self, ledger: &Ledger) -> Answer {
+        let root = ledger.root().to_base64();
+        let seqs = match (self.first, self.last) {
+            (Some(first), Some(last)) => format!("seq {first}..{last}"),
+            _ => "no new seq".to_owned(),
+        };
+        let (appended, already) = (ui::thousands(self.appended), ui::thousands(self.already));
+        let text = format!("appended {appended} · already {already} · {seqs} · root {root}\n");
+        let data = json!({
+            "appended": self.appended, "already": self.already,
+            "first_seq": self.first, "last_seq": self.last,
+        });
+        let mut answer = Answer::new(text, data);
+        answer.verdict = if self.appended == 0 {
+            "already_recorded"
+        } else {
+            "appended"
+        };
+        answer.checkpoint = Some((ledger.size(), root));
+        answer
+    }
+
+    /// An error with what stands recorded nevertheless.
+    pub(super) fn explain(&self, mut error: CliError) -> CliError {
+        let done = self.appended + self.already;
+        if done > 0 {
+            error.message = format!(
+                "{}\nthe {} events before this batch are recorded; the same command goes on from there",
+                error.message,
+                ui::thousands(done),
+            );
+        }
+        error
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let source = args.bulk.display().to_string();
+    let total = match args.bulk.to_str() {
+        Some("-") => 0,
+        _ => ambient::size(&ctx.path(&args.bulk))?,
+    };
+    let reader = ctx.reader(&args.bulk)?;
+    if args.dry_run {
+        return dry_run(ctx, reader, &source);
+    }
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let (to_append, batches) = mpsc::sync_channel(1);
+        let source = source.as_str();
+        scope.spawn(move || read_batches(reader, source, &to_append));
+        let mut batches = batches.into_iter().peekable();
+        let first = match batches.peek() {
+            Some(Ok(batch)) => batch.commands[0].payload.clone(),
+            // No event at all, or an error that the loop below reports.
+            _ => return drain(batches),
+        };
+        let signer = record::signer(ctx, &ledger, &first)?;
+        let mut progress = ctx.progress("bytes appended");
+        for batch in batches {
+            let batch = batch.map_err(|Unread { error }| tally.explain(error))?;
+            append(&mut ledger, &signer, &batch, &mut tally, source)?;
+            progress.at(tally.bytes, total);
+        }
+        Ok(())
+    })?;
+    Ok(tally.answer(&ledger))
+}
+
+/// Reports why there is no first batch, if there is a reason.
+fn drain(batches: impl Iterator<Item = Result<Batch, Unread>>) -> Result<(), CliError> {
+    for batch in batches {
+        batch.map_err(|Unread { error }| error)?;
+    }
+    Ok(())
+}
+
+fn append(
+    ledger: &mut Ledger,
+    signer: &Signer,
+    batch: &Batch,
+    tally: &mut Tally,
+    source: &str,
+) -> Result<(), CliError> {
+    let appended = ledger
+        .append(&batch.commands, signer)
+        .map_err(|error| tally.explain(at_line(error, &batch.lines, source)))?;
+    tally.add(&appended);
+    tally.bytes = batch.bytes;
+    Ok(())
+}
+
+/// Names the file and line of the event that was refused.
+pub(super) fn at_line(error: LedgerError, lines: &[u64], source: &str) -> CliError {
+    let line = error::event_index(&error)
+        .and_then(|index| lines.get(index))
+        .copied();
+    let error = CliError::from(error);
+    match line {
+        Some(line) => {
+            let mut error = error.at(&format!("{source}:{line}"));
+            if error.data.is_object() {
+                error.data["line"] = json!(line);
+                error.data["file"] = json!(source);
+            } else {
+                error.data = json!({"file": source, "line": line});
+            }
+            error
+        }
+        None => error,
+    }
+}
+
+/// Fills batches until the file ends or a line is wrong.
+pub(super) fn read_batches(
+    mut reader: Box<dyn BufRead + Send>,
+    source: &str,
+    to: &mpsc::SyncSender<Result<Batch, Unread>>,
+) {
+    let (mut line, mut bytes) = (0, 0);
+    loop {
+        let read = read_lines(reader.as_mut(), source, &mut line, &mut bytes);
+        let (lines, is_last) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                // The receiver is gone only when it failed first; then its error counts.
+                to.send(Err(Unread { error })).ok();
+                return;
+            }
+        };
+        if !lines.is_empty() {
+            let batch = parse(&lines, source, bytes);
+            let failed = batch.is_err();
+            if to.send(batch).is_err() || failed {
+                return;
+            }
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+type Lines = Vec<(u64, Vec<u8>)>;
+
+/// Up to a batch of non-empty lines with their numbers, and whether the file ended.
+fn read_lines(
+    reader: &mut (dyn BufRead + Send),
+    source: &str,
+    line: &mut u64,
+    bytes: &mut u64,
+) -> Result<(Lines, bool), CliError> {
+    let mut lines = Vec::new();
+    while lines.len() < BATCH {
+        let mut text = Vec::with_capacity(256);
+        let mut limited = reader.take(LINE_LEN_MAX as u64 + 1);
+        let read = limited.read_until(b'\n', &mut text).map_err(|error| {
+            CliError::input(
+                format!("cannot read {source}: {error}"),
+                "clover append --help",
+            )
+        })?;
+        if read == 0 {
+            return Ok((lines, true));
+        }
+        *line += 1;
+        *bytes += read as u64;
+        while matches!(text.last(), Some(b'\n' | b'\r')) {
+            text.pop();
+        }
+        if text.len() >= LINE_LEN_MAX {
+            let message = format!("{source}:{line}: a line of more than {LINE_LEN_MAX} bytes");
+            return Err(CliError::input(message, "clover blob put FILE"));
+        }
+        if !text.iter().all(u8::is_ascii_whitespace) {
+            lines.push((*line, text));
+        }
+    }
+    Ok((lines, false))
+}
+
+fn parse(lines: &Lines, source: &str, bytes: u64) -> Result<Batch, Unread> {
+    let parsed: Vec<_> = lines
+        .par_iter()
+        .with_min_len(64)
+        .map(|(line, text)| input::command(text).map_err(|fault| (*line, fault)))
+        .collect();
+    let mut commands = Vec::with_capacity(parsed.len());
+    for command in parsed {
+        match command {
+            Ok(command) => commands.push(command),
+            Err((line, fault)) => {
+                let error = fault.into_error(source, line, "clover schema KIND");
+                return Err(Unread { error });
+            }
+        }
+    }
+    Ok(Batch {
+        commands,
+        lines: lines.iter().map(|(line, _)| *line).collect(),
+        bytes,
+    })
+}
+
+fn dry_run(
+    ctx: &mut Ctx<'_>,
+    reader: Box<dyn BufRead + Send>,
+    source: &str,
+) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let (to_show, batches) = mpsc::channel();
+    // The file is read whole, so that a wrong line anywhere is found.
+    let read = std::thread::scope(|scope| {
+        scope.spawn(move || read_all(reader, source, &to_show));
+        batches.into_iter().collect::<Result<Vec<_>, CliError>>()
+    })?;
+    let count = read.iter().map(|(count, _)| count).sum::<usize>();
+    ctx.note(&format!("{} events read", ui::thousands(count as u64)));
+    let Some((_, first)) = read.into_iter().next() else {
+        return Ok(Answer::new("", json!({"read": 0})));
+    };
+    let signer = record::signer(ctx, &ledger, &first[0].payload)?;
+    let mut answer = submit::append(ctx, &mut ledger, &first, &signer, true)?;
+    answer.data["read"] = json!(count);
+    Ok(answer)
+}
+
+/// Reads every batch and gives its number of commands, and the first few.
+fn read_all(
+    reader: Box<dyn BufRead + Send>,
+    source: &str,
+    to: &mpsc::Sender<Result<(usize, Vec<Command>), CliError>>,
+) {
+    let (to_count, batches) = mpsc::sync_channel(1);
+    std::thread::scope(|scope| {
+        scope.spawn(move || read_batches(reader, source, &to_count));
+        for batch in batches {
+            let counted = batch.map(|mut batch| {
+                let count = batch.commands.len();
+                batch.commands.truncate(SHOWN_MAX);
+                (count, batch.commands)
+            });
+            // The receiver collects until this end is dropped.
+            to.send(counted.map_err(|Unread { error }| error)).ok();
+        }
+    });
+}

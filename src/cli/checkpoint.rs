@@ -1,0 +1,255 @@
+//! `clover checkpoint`: show signed heads, pin one, set two against each other.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::prove;
+use crate::cli::ui::Answer;
+use crate::cli::verify;
+use crate::ground::digest::Digest;
+use crate::ground::note;
+use crate::ground::note::Comparison;
+use crate::ground::note::SignedCheckpoint;
+use crate::ledger::Ledger;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Print the newest signed checkpoint, or the kept one of a size
+    #[command(after_help = "Example:\n  clover checkpoint show > checkpoint")]
+    Show(ShowArgs),
+    /// Move the pin to the newest checkpoint
+    #[command(after_help = "Example:\n  clover checkpoint pin")]
+    Pin,
+    /// Say whether two checkpoints agree, follow each other, or prove a fork
+    #[command(after_help = "Example:\n  clover checkpoint compare pin yesterday.checkpoint")]
+    Compare(CompareArgs),
+    /// Print the hashes that prove one size to be a prefix of another
+    #[command(after_help = "Example:\n  clover checkpoint consistency 100 250 > proof")]
+    Consistency(ConsistencyArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// Entries under it; default the newest
+    pub size: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CompareArgs {
+    /// A checkpoint file, `head` or `pin`
+    pub a: String,
+    /// Another
+    pub b: String,
+    /// Hashes that prove the smaller to be a prefix of the larger; default from the ledger at hand
+    #[arg(long, value_name = "FILE")]
+    pub proof: Option<PathBuf>,
+    /// The log key; default that of the ledger at hand
+    #[arg(long, value_name = "VKEY")]
+    pub log_key: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ConsistencyArgs {
+    /// The smaller size
+    pub first: u64,
+    /// The larger size
+    pub second: u64,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Show(args) => show(ctx, args.size),
+        Verb::Pin => pin(ctx),
+        Verb::Compare(args) => compare(ctx, &args),
+        Verb::Consistency(args) => consistency(ctx, &args),
+    }
+}
+
+fn note_answer(checkpoint: &SignedCheckpoint) -> Answer {
+    let text = String::from_utf8_lossy(&checkpoint.encode()).into_owned();
+    let mut answer = Answer::new(text.clone(), json!({"note": text}));
+    let checkpoint = checkpoint.checkpoint();
+    answer.checkpoint = Some((checkpoint.size, checkpoint.root.to_base64()));
+    answer
+}
+
+fn show(ctx: &mut Ctx<'_>, size: Option<u64>) -> Result<Answer, CliError> {
+    let (_, ledger) = home::open_to_read(ctx)?;
+    let checkpoint = match size {
+        None => ledger.head_checkpoint()?,
+        Some(size) => ledger.checkpoint_at(size)?.ok_or_else(|| {
+            let message = format!("no checkpoint of {size} entries was kept");
+            CliError::not_found(message, "clover checkpoint show")
+        })?,
+    };
+    Ok(note_answer(&checkpoint))
+}
+
+fn pin(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+    let (_, ledger) = home::open_to_read(ctx)?;
+    ledger.advance_pin()?;
+    let Some(pin) = ledger.pin() else {
+        let message = "there is no place for a pin";
+        return Err(CliError::not_found(
+            message,
+            "export XDG_STATE_HOME=~/.local/state",
+        ));
+    };
+    let checkpoint = ledger.head_checkpoint()?;
+    let (size, root) = (checkpoint.checkpoint().size, checkpoint.checkpoint().root);
+    let path = pin.path().display().to_string();
+    let text = format!(
+        "pinned {size} entries · root {} · {path}\n",
+        root.to_base64()
+    );
+    let mut answer = Answer::new(text, json!({"pin": path}));
+    answer.verdict = "pinned";
+    answer.checkpoint = Some((size, root.to_base64()));
+    Ok(answer)
+}
+
+/// A checkpoint by file, or `head` or `pin` of the ledger at hand.
+fn named(ctx: &mut Ctx<'_>, name: &str) -> Result<SignedCheckpoint, CliError> {
+    match name {
+        "head" => Ok(home::open_to_read(ctx)?.1.head_checkpoint()?),
+        "pin" => {
+            let (_, ledger) = home::open_to_read(ctx)?;
+            let missing = || CliError::not_found("there is no pin", "clover checkpoint pin");
+            let pin = ledger.pin().ok_or_else(missing)?;
+            let pinned = pin.load().map_err(|error| {
+                CliError::integrity("pin", error.to_string(), "clover verify --no-pin")
+            })?;
+            pinned.ok_or_else(missing)
+        }
+        path => verify::checkpoint(ctx, Path::new(path)),
+    }
+}
+
+fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
+    let (a, b) = (named(ctx, &args.a)?, named(ctx, &args.b)?);
+    let keys = prove::log_keys(ctx, args.log_key.as_deref())?;
+    for (name, checkpoint) in [(&args.a, &a), (&args.b, &b)] {
+        checkpoint.verify(&keys).map_err(|error| {
+            CliError::integrity(
+                "forged",
+                format!("{name}: {error}"),
+                "clover checkpoint show",
+            )
+        })?;
+    }
+    let (one, other) = (a.checkpoint(), b.checkpoint());
+    let line = |checkpoint: &note::Checkpoint| {
+        format!(
+            "{} entries, root {}",
+            checkpoint.size,
+            checkpoint.root.to_base64()
+        )
+    };
+    match note::compare(one, other) {
+        Comparison::Agree => {
+            let text = format!("AGREE  both say {}\n", line(one));
+            let mut answer = Answer::new(text, json!({"comparison": "agree"}));
+            answer.verdict = "agree";
+            Ok(answer)
+        }
+        Comparison::DifferentOrigins => {
+            let message = format!(
+                "{} and {} are different logs and say nothing about each other",
+                one.origin, other.origin
+            );
+            Err(CliError::usage(message, "clover checkpoint show"))
+        }
+        Comparison::Fork => Err(fork(args, &line(one), &line(other))),
+        Comparison::Order { older, newer } => {
+            let Some(proof) = proof(ctx, args, older.size, newer.size)? else {
+                let text = format!(
+                    "ORDER  {} before {} · consistency NOT CHECKED\n",
+                    line(older),
+                    line(newer)
+                );
+                let mut answer = Answer::new(
+                    text,
+                    json!({"comparison": "order", "consistency": "not_checked"}),
+                )
+                .with_next("the same command with --proof FILE");
+                answer.verdict = "order";
+                return Ok(answer);
+            };
+            if !newer.extends(older, &proof) {
+                if args.proof.is_some() {
+                    let message = "the proof does not lead from one checkpoint to the other";
+                    return Err(CliError::integrity(
+                        "tampered",
+                        message,
+                        "clover checkpoint consistency A B",
+                    ));
+                }
+                return Err(fork(args, &line(older), &line(newer)));
+            }
+            let text = format!("ORDER  {} is extended by {}\n", line(older), line(newer));
+            let mut answer =
+                Answer::new(text, json!({"comparison": "order", "consistency": "pass"}));
+            answer.verdict = "order";
+            Ok(answer)
+        }
+    }
+}
+
+fn fork(args: &CompareArgs, one: &str, other: &str) -> CliError {
+    let message = format!(
+        "the log key signed two histories: {} says {one}; {} says {other}; keep both files, they are the proof",
+        args.a, args.b
+    );
+    CliError::integrity("forked", message, "clover verify")
+}
+
+/// The hashes between two sizes: from the file given, else from the ledger at hand when it reaches so far.
+fn proof(
+    ctx: &mut Ctx<'_>,
+    args: &CompareArgs,
+    first: u64,
+    second: u64,
+) -> Result<Option<Vec<Digest>>, CliError> {
+    if let Some(path) = &args.proof {
+        let bytes = ctx.read(path)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let hashes = text
+            .lines()
+            .map(Digest::from_base64)
+            .collect::<Option<Vec<_>>>();
+        return hashes.map(Some).ok_or_else(|| {
+            let message = format!("{}: expected a root in base64 on each line", path.display());
+            CliError::input(message, "clover checkpoint consistency A B")
+        });
+    }
+    match home::open_to_read(ctx) {
+        Ok((_, ledger)) if ledger.size() >= second => Ok(Some(between(&ledger, first, second)?)),
+        _ => Ok(None),
+    }
+}
+
+fn between(ledger: &Ledger, first: u64, second: u64) -> Result<Vec<Digest>, CliError> {
+    Ok(ledger.prove_consistency(first, second)?)
+}
+
+fn consistency(ctx: &mut Ctx<'_>, args: &ConsistencyArgs) -> Result<Answer, CliError> {
+    let (_, ledger) = home::open_to_read(ctx)?;
+    if args.first == 0 || args.first > args.second || args.second > ledger.size() {
+        let message = format!(
+            "expected 1 <= FIRST <= SECOND <= {}, found {} and {}",
+            ledger.size(),
+            args.first,
+            args.second
+        );
+        return Err(CliError::usage(message, "clover checkpoint show"));
+    }
+    let hashes = between(&ledger, args.first, args.second)?;
+    let lines: Vec<_> = hashes.iter().map(Digest::to_base64).collect();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    Ok(Answer::new(text, json!({"hashes": lines})))
+}

@@ -1,0 +1,230 @@
+//! `clover doctor`: what surrounds a ledger, checked one by one.
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::selftest;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::ground::ambient;
+use crate::ledger::Ledger;
+use crate::ledger::rules::CLOCK_TOLERANCE_SECONDS;
+use crate::store;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Also make, use, attack and erase a ledger in a temporary folder
+    #[arg(long)]
+    pub selftest: bool,
+}
+
+/// What a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Good,
+    Remark,
+    Bad,
+}
+
+impl Found {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Remark => "note",
+            Self::Bad => "BAD",
+        }
+    }
+}
+
+/// One check: what, how it stands, what was seen.
+pub(super) type Check = (&'static str, Found, String);
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let mut checks = environment(ctx);
+    match home::find(ctx) {
+        Ok(home) => files(ctx, &home, &mut checks)?,
+        Err(error) => checks.push(("ledger", Found::Remark, error.message)),
+    }
+    keys(ctx, &mut checks)?;
+    if args.selftest {
+        checks.extend(selftest::run(ctx)?);
+    }
+    let rows = checks.iter().map(|(what, found, seen)| {
+        vec![found.as_str().to_owned(), (*what).to_owned(), seen.clone()]
+    });
+    let text = ui::table(&["", "check", "seen"], rows.collect());
+    let data: Vec<_> = checks
+        .iter()
+        .map(|(what, found, seen)| json!({"check": what, "found": found.as_str(), "seen": seen}))
+        .collect();
+    let mut answer = Answer::new(text, json!({"checks": data}));
+    if checks.iter().any(|(_, found, _)| *found == Found::Bad) {
+        answer.verdict = "bad";
+        answer.exit = Exit::Unexpected;
+        answer = answer.with_next("repair what is marked BAD, then clover doctor");
+    } else {
+        answer.verdict = "good";
+    }
+    Ok(answer)
+}
+
+fn environment(ctx: &Ctx<'_>) -> Vec<Check> {
+    let mut checks = vec![
+        (
+            "program",
+            Found::Good,
+            format!("clover {}", env!("CARGO_PKG_VERSION")),
+        ),
+        ("sqlite", Found::Good, store::sqlite_version().to_owned()),
+        ("clock", Found::Good, ctx.ambient().now().to_string()),
+    ];
+    let entropy = match ctx.ambient().random::<32>() {
+        Ok(_) => (Found::Good, "32 bytes drawn".to_owned()),
+        Err(error) => (Found::Bad, error.to_string()),
+    };
+    checks.push(("entropy", entropy.0, entropy.1));
+    let pins = match home::pins(ctx) {
+        Some(pins) => (Found::Good, pins.display().to_string()),
+        None => (
+            Found::Bad,
+            "neither XDG_STATE_HOME nor HOME is set: no pin is kept".to_owned(),
+        ),
+    };
+    checks.push(("pins", pins.0, pins.1));
+    checks
+}
+
+fn secret(
+    checks: &mut Vec<Check>,
+    what: &'static str,
+    path: &std::path::Path,
+) -> Result<(), CliError> {
+    if !ambient::exists(path)? {
+        checks.push((
+            what,
+            Found::Remark,
+            format!("{} is not there", path.display()),
+        ));
+        return Ok(());
+    }
+    let mode = ambient::mode(path)?;
+    let found = if mode & 0o077 == 0 {
+        Found::Good
+    } else {
+        Found::Bad
+    };
+    checks.push((what, found, format!("{} mode {mode:03o}", path.display())));
+    Ok(())
+}
+
+fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), CliError> {
+    secret(checks, "folder", home.folder())?;
+    secret(checks, "log key file", &home.log_key())?;
+    secret(checks, "vault", &home.vault_path())?;
+    if ambient::exists(&home.next_log_key())? {
+        let seen = "log.key.next is there: the next verb that writes finishes the rotation";
+        checks.push(("rotation", Found::Remark, seen.to_owned()));
+    }
+    let options = home::options(ctx, None, true);
+    let opened = Ledger::open(
+        home.database(),
+        ctx.ambient(),
+        &crate::projection::RULEBOOK,
+        options,
+    );
+    let ledger = match opened {
+        Ok(ledger) => ledger,
+        Err(error) => {
+            checks.push(("ledger", Found::Bad, CliError::from(error).message));
+            return Ok(());
+        }
+    };
+    let seen = format!(
+        "{} entries of {}",
+        ledger.size(),
+        ledger.state().keyring.origin
+    );
+    checks.push(("ledger", Found::Good, seen));
+    clock(ctx, &ledger, checks);
+    log_key(home, &ledger, checks);
+    pin(&ledger, checks);
+    if !ledger.store().integrity()?.is_empty() {
+        let seen = "SQLite's own checks or the schema complain; clover verify says what";
+        checks.push(("file", Found::Bad, seen.to_owned()));
+    } else {
+        checks.push((
+            "file",
+            Found::Good,
+            "integrity_check and schema agree".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn clock(ctx: &Ctx<'_>, ledger: &Ledger, checks: &mut Vec<Check>) {
+    let now = ctx.ambient().now();
+    let Some(head) = ledger.state().keyring.recorded_at else {
+        return;
+    };
+    let (found, seen) = if now.plus_seconds(CLOCK_TOLERANCE_SECONDS) < head {
+        (
+            Found::Bad,
+            format!("the clock stands before the newest entry of {head}"),
+        )
+    } else {
+        (
+            Found::Good,
+            format!("not before the newest entry of {head}"),
+        )
+    };
+    checks.push(("clock and head", found, seen));
+}
+
+fn log_key(home: &Home, ledger: &Ledger, checks: &mut Vec<Check>) {
+    let known = ledger.state().keyring.log_key();
+    let (found, seen) = match (home::read_log_key(&home.log_key()), known) {
+        (Ok(own), Some(known)) if known.key().public_key() == own.public_bytes() => {
+            (Found::Good, known.to_string())
+        }
+        (Ok(_), _) => (
+            Found::Bad,
+            "log.key is not the key that signs this ledger".to_owned(),
+        ),
+        (Err(error), _) => (Found::Bad, error.message),
+    };
+    checks.push(("log key", found, seen));
+}
+
+fn pin(ledger: &Ledger, checks: &mut Vec<Check>) {
+    let Some(pin) = ledger.pin() else {
+        return;
+    };
+    let (found, seen) = match pin.load() {
+        Ok(Some(pinned)) => (
+            Found::Good,
+            format!("{} entries, agrees", pinned.checkpoint().size),
+        ),
+        Ok(None) => (
+            Found::Remark,
+            "none yet; clover checkpoint pin makes one".to_owned(),
+        ),
+        Err(error) => (Found::Bad, error.to_string()),
+    };
+    checks.push(("pin", found, seen));
+}
+
+/// Key files of this person, known to a ledger or not.
+fn keys(ctx: &Ctx<'_>, checks: &mut Vec<Check>) -> Result<(), CliError> {
+    for path in ambient::list(&wallet::folder(ctx)?)? {
+        let end = path.extension().and_then(|end| end.to_str());
+        if matches!(end, Some("pem" | "age")) {
+            secret(checks, "key file", &path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! What a run ends with: one enum of exit codes, and one error that has a word, a message and a way on.
+//!
+//! Lower floors say what is wrong; only here is decided how it is worded, which code it exits with, and
+//! which command a person would type next.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::export::ExportError;
+use crate::ground::ambient::AmbientError;
+use crate::ledger::Breach;
+use crate::ledger::LedgerError;
+use crate::ledger::error::Divergence;
+use crate::ledger::verify::VerifyError;
+use crate::store::StoreError;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Done; a verification passed.
+    Done,
+    /// An unexpected failure, a file that cannot be written included.
+    Unexpected,
+    /// The command line itself is wrong.
+    Usage,
+    /// Tampered, rolled back, forked, forged, damaged.
+    Integrity,
+    /// What was given to read is not valid.
+    Input,
+    /// No such ledger, key, entry or file.
+    NotFound,
+    /// A rule said no.
+    Refused,
+    /// Locked, full or early: the same command may work later.
+    TryLater,
+    /// Interrupted; what was recorded so far stands.
+    Interrupted,
+}
+
+impl Exit {
+    /// Every way to end, in order of its code.
+    pub const ALL: [Self; 9] = [
+        Self::Done,
+        Self::Unexpected,
+        Self::Usage,
+        Self::Integrity,
+        Self::Input,
+        Self::NotFound,
+        Self::Refused,
+        Self::TryLater,
+        Self::Interrupted,
+    ];
+
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Unexpected => 1,
+            Self::Usage => 2,
+            Self::Integrity => 3,
+            Self::Input => 4,
+            Self::NotFound => 5,
+            Self::Refused => 11,
+            Self::TryLater => 75,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// What it means, for help texts.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Unexpected => "unexpected",
+            Self::Usage => "usage",
+            Self::Integrity => "integrity",
+            Self::Input => "bad input",
+            Self::NotFound => "not found",
+            Self::Refused => "refused",
+            Self::TryLater => "try later",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(super) struct CliError {
+    /// The code it exits with.
+    pub exit: Exit,
+    /// One word for machines.
+    pub word: &'static str,
+    /// What is wrong, one sentence without a full stop.
+    pub message: String,
+    /// The command to type next.
+    pub next: String,
+    /// Particulars for `--json`.
+    pub data: Value,
+    /// Standard output was closed by its reader: end quietly.
+    pub closed: bool,
+}
+
+impl CliError {
+    pub(super) fn new(
+        exit: Exit,
+        word: &'static str,
+        message: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        Self {
+            exit,
+            word,
+            message: message.into(),
+            next: next.into(),
+            data: Value::Null,
+            closed: false,
+        }
+    }
+
+    pub(super) fn usage(message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, "usage", message, next)
+    }
+
+    pub(super) fn input(message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::Input, "input", message, next)
+    }
+
+    pub(super) fn not_found(message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, "not_found", message, next)
+    }
+
+    pub(super) fn refused(message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, "refused", message, next)
+    }
+
+    pub(super) fn integrity(
+        word: &'static str,
+        message: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        Self::new(Exit::Integrity, word, message, next)
+    }
+
+    /// The same with another way on.
+    pub(super) fn with_next(mut self, next: impl Into<String>) -> Self {
+        self.next = next.into();
+        self
+    }
+
+    /// The same with a prefix that says where.
+    pub(super) fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    /// A failure to write an answer.
+    pub(super) fn output(error: &std::io::Error) -> Self {
+        let mut failed = Self::new(
+            Exit::Unexpected,
+            "unexpected",
+            format!("cannot write the answer: {error}"),
+            "clover doctor",
+        );
+        failed.closed = error.kind() == std::io::ErrorKind::BrokenPipe;
+        failed
+    }
+}
+
+impl From<AmbientError> for CliError {
+    fn from(error: AmbientError) -> Self {
+        let message = error.to_string();
+        match error {
+            AmbientError::NotFound(path) => {
+                Self::not_found(message, format!("ls -l {}", parent(&path)))
+            }
+            AmbientError::Exists(path) => {
+                Self::refused(message, format!("ls -l {}", path.display()))
+            }
+            AmbientError::TooOpen { path, .. } => {
+                Self::refused(message, format!("chmod 600 {}", path.display()))
+            }
+            AmbientError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+                Self::new(Exit::TryLater, "disk_full", message, "df -h")
+            }
+            AmbientError::Io { path, source, .. } => {
+                let word = match source.kind() {
+                    std::io::ErrorKind::PermissionDenied
+                    | std::io::ErrorKind::ReadOnlyFilesystem => "read_only",
+                    _ => "unexpected",
+                };
+                let next = format!("ls -l {}", parent(&path));
+                Self::new(Exit::Unexpected, word, message, next)
+            }
+            AmbientError::Entropy(_) => {
+                Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
+            }
+        }
+    }
+}
+
+fn parent(path: &std::path::Path) -> String {
+    match path.parent() {
+        Some(parent) if parent != std::path::Path::new("") => parent.display().to_string(),
+        _ => ".".to_owned(),
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        let (exit, word, next) = match &error {
+            StoreError::Busy | StoreError::HeadMoved { .. } => (
+                Exit::TryLater,
+                "locked",
+                "the same command again, or with --busy-timeout 600",
+            ),
+            StoreError::Corrupt(_) | StoreError::Damaged(_) => {
+                (Exit::Integrity, "damaged", "clover verify")
+            }
+            StoreError::Exists(_) => (Exit::Refused, "refused", "clover status"),
+            StoreError::Full => (Exit::TryLater, "disk_full", "df -h"),
+            StoreError::Io(_) | StoreError::Sqlite(_) => {
+                (Exit::Unexpected, "unexpected", "clover doctor")
+            }
+            StoreError::NotALedger { .. } => {
+                (Exit::Input, "not_a_ledger", "clover status --ledger DIR")
+            }
+            StoreError::NotFound(_) => (Exit::NotFound, "not_found", "clover init"),
+            StoreError::ReadOnly => (Exit::Unexpected, "read_only", "clover doctor"),
+            StoreError::Version { .. } => (Exit::Input, "version", "clover --version"),
+        };
+        Self::new(exit, word, message, next)
+    }
+}
+
+impl From<Divergence> for CliError {
+    fn from(divergence: Divergence) -> Self {
+        let (word, message) = match &divergence {
+            Divergence::RolledBack { pinned, found } => (
+                "rolled_back",
+                format!(
+                    "this log has {found} entries where {pinned} were seen before: an older copy was put back, or entries were cut off"
+                ),
+            ),
+            Divergence::Forked {
+                size,
+                pinned,
+                found,
+            } => (
+                "forked",
+                format!(
+                    "at {size} entries the pinned root is {pinned}, this log has {found}: two histories under one name"
+                ),
+            ),
+            Divergence::ForeignKey { size } => (
+                "forged",
+                format!(
+                    "the pinned checkpoint of {size} entries is not signed by a log key of this ledger: another ledger under the same name"
+                ),
+            ),
+        };
+        Self::integrity(word, message, "clover verify")
+    }
+}
+
+impl From<LedgerError> for CliError {
+    fn from(error: LedgerError) -> Self {
+        let message = error.to_string();
+        match error {
+            LedgerError::Ambient(error) => error.into(),
+            LedgerError::Body { source, .. } => {
+                Self::input(source.to_string(), "clover blob put FILE")
+            }
+            LedgerError::ClockBehind { .. } => {
+                Self::new(Exit::TryLater, "clock_behind", message, "date -u")
+            }
+            LedgerError::Diverged(divergence) => divergence.into(),
+            LedgerError::Integrity { .. } => Self::integrity("damaged", message, "clover verify"),
+            LedgerError::LogKey(_) => Self::integrity("log_key", message, "clover doctor"),
+            LedgerError::Refused {
+                breach, in_the_way, ..
+            } => refusal(&breach, in_the_way),
+            LedgerError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// The position in its batch of the event that an error is about.
+pub(super) fn event_index(error: &LedgerError) -> Option<usize> {
+    match error {
+        LedgerError::Body { index, .. } | LedgerError::Refused { index, .. } => Some(*index),
+        _ => None,
+    }
+}
+
+/// A rule's refusal with the command that shows what stands in the way.
+pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
+    let next = match (breach.rule, in_the_way) {
+        (_, Some(seq)) => format!("clover show {seq}"),
+        ("account" | "overdraft" | "charge", None) => "clover budget list".to_owned(),
+        ("experiment", None) => "clover experiment list".to_owned(),
+        ("role" | "key" | "separation" | "last_owner" | "target" | "possession", None) => {
+            "clover key list".to_owned()
+        }
+        ("blob", None) => "clover blob put FILE".to_owned(),
+        ("refs" | "natural_key" | "author_seq" | "recorded_at", None) => "clover log".to_owned(),
+        ("seal", None) => "clover log --kind label.sealed".to_owned(),
+        ("kind" | "schema" | "body_format", None) => "clover schema".to_owned(),
+        ("backdated", None) => "date -u".to_owned(),
+        _ => "clover status".to_owned(),
+    };
+    let exit = match breach.rule {
+        "signature" => Exit::Integrity,
+        "body_format" | "kind" | "keyid" | "schema" => Exit::Input,
+        _ => Exit::Refused,
+    };
+    let word = match exit {
+        Exit::Integrity => "tampered",
+        Exit::Input => "input",
+        _ => "refused",
+    };
+    let mut error = CliError::new(exit, word, breach.to_string(), next);
+    error.data = json!({
+        "rule": breach.rule,
+        "expected": breach.expected,
+        "found": breach.found,
+        "in_the_way": in_the_way,
+    });
+    error
+}
+
+impl From<VerifyError> for CliError {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Ambient(error) => error.into(),
+            VerifyError::Read(message) => Self::input(message, "clover verify --help"),
+            VerifyError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ExportError> for CliError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Ambient(error) => error.into(),
+            ExportError::Ledger(error) => error.into(),
+            ExportError::Output(error) => Self::output(&error),
+            ExportError::Stream(_) | ExportError::Occupied(_) => {
+                Self::usage(error.to_string(), "clover export --help")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_ascending() {
+        assert!(
+            Exit::ALL
+                .windows(2)
+                .all(|pair| pair[0].code() < pair[1].code())
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! `clover experiment`: register, close, list.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::key;
+use crate::cli::record;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::payload::experiment::ExperimentClosed;
+use crate::event::payload::experiment::ExperimentOutcome;
+use crate::event::payload::experiment::ExperimentRegistered;
+use crate::ledger::Command;
+use crate::ledger::State;
+use crate::projection::experiments::Experiments;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Begin an experiment
+    #[command(
+        after_help = "Example:\n  clover experiment register arena --title Arena --purpose 'compare four policies'"
+    )]
+    Register(RegisterArgs),
+    /// End an experiment
+    #[command(
+        after_help = "Example:\n  clover experiment close arena --reason 'all rows labelled'"
+    )]
+    Close(CloseArgs),
+    /// Experiments
+    #[command(after_help = "Example:\n  clover experiment list")]
+    List,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RegisterArgs {
+    /// Its id
+    pub id: String,
+    /// Its name for people
+    #[arg(long)]
+    pub title: String,
+    /// What it is to find out
+    #[arg(long)]
+    pub purpose: String,
+    /// A judge that will score; may repeat
+    #[arg(long = "judge", value_name = "ID")]
+    pub judges: Vec<String>,
+    /// A policy that will be scored; may repeat
+    #[arg(long = "policy", value_name = "ID")]
+    pub policies: Vec<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CloseArgs {
+    /// Its id
+    pub id: String,
+    /// Why
+    #[arg(long)]
+    pub reason: String,
+    /// It was given up
+    #[arg(long)]
+    pub aborted: bool,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Register(args) => register(ctx, &args),
+        Verb::Close(args) => {
+            let payload = ExperimentClosed {
+                outcome: if args.aborted {
+                    ExperimentOutcome::Aborted
+                } else {
+                    ExperimentOutcome::Completed
+                },
+                reason: key::text("reason", &args.reason)?,
+            };
+            let experiment = record::experiment_id(&args.id)?;
+            record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+        }
+        Verb::List => {
+            let (_, ledger, view) = home::view(ctx)?;
+            let state = view.state(&ledger);
+            let data = json!({"experiments": list_json(state)});
+            Ok(Answer::new(table(state), data))
+        }
+    }
+}
+
+fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<Answer, CliError> {
+    let wrong = |what: &str, text: &str, error: crate::event::id::IdError| {
+        CliError::usage(
+            format!("--{what} {text:?}: {error}"),
+            "clover experiment register --help",
+        )
+    };
+    let judges: Result<Vec<JudgeId>, _> = args
+        .judges
+        .iter()
+        .map(|text| text.parse().map_err(|error| wrong("judge", text, error)))
+        .collect();
+    let policies: Result<Vec<PolicyId>, _> = args
+        .policies
+        .iter()
+        .map(|text| text.parse().map_err(|error| wrong("policy", text, error)))
+        .collect();
+    let payload = ExperimentRegistered {
+        judges: Some(judges?).filter(|judges| !judges.is_empty()),
+        policies: Some(policies?).filter(|policies| !policies.is_empty()),
+        purpose: key::text("purpose", &args.purpose)?,
+        title: key::text("title", &args.title)?,
+    };
+    let experiment = record::experiment_id(&args.id)?;
+    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+}
+
+pub(super) fn table(state: &State) -> String {
+    let rows = state
+        .fold::<Experiments>()
+        .by_id
+        .iter()
+        .map(|(id, experiment)| {
+            vec![
+                id.to_string(),
+                experiment.title.clone(),
+                format!("seq {}", experiment.registered_seq),
+                experiment
+                    .closed_seq
+                    .map_or("open".to_owned(), |seq| format!("closed at seq {seq}")),
+            ]
+        });
+    ui::table(
+        &["experiment", "title", "registered", "standing"],
+        rows.collect(),
+    )
+}
+
+pub(super) fn list_json(state: &State) -> Vec<Value> {
+    let experiments = state.fold::<Experiments>().by_id.iter();
+    experiments
+        .map(|(id, experiment)| {
+            json!({
+                "experiment": id.as_str(), "title": experiment.title,
+                "registered_seq": experiment.registered_seq, "closed_seq": experiment.closed_seq,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,244 @@
+//! Where a ledger lies, and opening it.
+//!
+//! `DIR/.clover/` (0700) holds `ledger.db`, `log.key` (0600) and, once there is something private,
+//! `vault.db`. Verbs search upward for it from the current folder. A rotation of the log key that was cut
+//! short between append and rename is finished on opening.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::ground::ambient;
+use crate::ground::ambient::AmbientError;
+use crate::ground::keyfile;
+use crate::ground::sign::Signer;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::LedgerOptions;
+use crate::ledger::State;
+use crate::projection::RULEBOOK;
+use crate::store::OpenOptions;
+use crate::store::Store;
+use crate::store::Vault;
+
+/// Name of the folder that verbs look for.
+pub(super) const FOLDER: &str = ".clover";
+/// Name of the ledger file in it.
+pub(super) const DATABASE: &str = "ledger.db";
+
+/// The folder of one ledger.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    folder: PathBuf,
+    database: PathBuf,
+}
+
+impl Home {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        let database = folder.join(DATABASE);
+        Self { folder, database }
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The ledger file.
+    pub(super) fn database(&self) -> &Path {
+        &self.database
+    }
+
+    /// The key that signs checkpoints.
+    pub(super) fn log_key(&self) -> PathBuf {
+        self.folder.join("log.key")
+    }
+
+    /// The key that a rotation is about to put in its place.
+    pub(super) fn next_log_key(&self) -> PathBuf {
+        self.folder.join("log.key.next")
+    }
+
+    /// Subject keys.
+    pub(super) fn vault_path(&self) -> PathBuf {
+        self.folder.join("vault.db")
+    }
+
+    /// Opens the vault, making it when it is not there.
+    pub(super) fn vault(&self, ctx: &Ctx<'_>) -> Result<Vault, CliError> {
+        let path = self.vault_path();
+        let is_new = !ambient::exists(&path)?;
+        let vault = Vault::open(&path, &ctx.ambient().random()?)?;
+        if is_new {
+            ambient::set_mode(&path, 0o600)?;
+        }
+        Ok(vault)
+    }
+
+    /// The vault, when there is one.
+    pub(super) fn known_vault(&self, ctx: &Ctx<'_>) -> Result<Option<Vault>, CliError> {
+        if ambient::exists(&self.vault_path())? {
+            self.vault(ctx).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+/// What `--ledger` or `CLOVER_LEDGER` may name: the folder around `.clover`, `.clover` itself, a backup's
+/// folder, or a ledger file.
+fn named(path: PathBuf) -> Result<Home, CliError> {
+    let inner = path.join(FOLDER);
+    if ambient::exists(&inner.join(DATABASE))? {
+        return Ok(Home::new(inner));
+    }
+    if ambient::is_dir(&path) {
+        let home = Home::new(path);
+        if ambient::exists(home.database())? {
+            return Ok(home);
+        }
+        let message = format!("no ledger in {}", home.folder().display());
+        let next = format!("clover init {}", home.folder().display());
+        return Err(CliError::not_found(message, next));
+    }
+    if ambient::exists(&path)? {
+        let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+        return Ok(Home {
+            folder,
+            database: path,
+        });
+    }
+    let message = format!("{} does not exist", path.display());
+    Err(CliError::not_found(message, "clover init"))
+}
+
+/// Finds the ledger that a command is about.
+pub(super) fn find(ctx: &Ctx<'_>) -> Result<Home, CliError> {
+    if let Some(path) = &ctx.globals.ledger {
+        return named(ctx.path(path));
+    }
+    if let Some(path) = ctx.variable("CLOVER_LEDGER") {
+        return named(ctx.path(path));
+    }
+    let mut folder = Some(ctx.folder());
+    while let Some(at) = folder {
+        let inner = at.join(FOLDER);
+        if ambient::exists(&inner.join(DATABASE))? {
+            return Ok(Home::new(inner));
+        }
+        folder = at.parent();
+    }
+    let message = format!("no ledger in {} or above it", ctx.folder().display());
+    Err(CliError::not_found(message, "clover init"))
+}
+
+/// The folder of pins, outside every ledger's own.
+pub(super) fn pins(ctx: &Ctx<'_>) -> Option<PathBuf> {
+    let state = ctx.variable("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(ctx.variable("HOME")?).join(".local/state"));
+    Some(state.or_else(home)?.join("clover/pins"))
+}
+
+pub(super) fn store_options(ctx: &Ctx<'_>, read_only: bool) -> OpenOptions {
+    OpenOptions {
+        busy_timeout: Duration::from_secs(ctx.globals.busy_timeout),
+        read_only,
+        ..OpenOptions::default()
+    }
+}
+
+pub(super) fn options(
+    ctx: &mut Ctx<'_>,
+    log_key: Option<Signer>,
+    read_only: bool,
+) -> LedgerOptions {
+    let pins = pins(ctx);
+    if pins.is_none() {
+        ctx.warn("no pin is kept: neither XDG_STATE_HOME nor HOME is set");
+    }
+    LedgerOptions {
+        store: store_options(ctx, read_only),
+        log_key,
+        pins,
+    }
+}
+
+/// Reads a log key: a private file without passphrase.
+pub(super) fn read_log_key(path: &Path) -> Result<Signer, CliError> {
+    let bytes = match ambient::read_secret(path) {
+        Err(AmbientError::NotFound(_)) => {
+            let message = format!(
+                "the log key {} is missing: this ledger can be read, not written",
+                path.display()
+            );
+            return Err(CliError::not_found(message, "clover status"));
+        }
+        other => other?,
+    };
+    match keyfile::read_private(&bytes, None) {
+        Ok(key) => Ok(key.into()),
+        Err(error) => Err(CliError::input(
+            format!("the log key {}: {error}", path.display()),
+            "clover doctor",
+        )),
+    }
+}
+
+/// Opens the ledger to read it.
+pub(super) fn open_to_read(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliError> {
+    let home = find(ctx)?;
+    let options = options(ctx, None, true);
+    let ledger = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, options)?;
+    Ok((home, ledger))
+}
+
+/// Opens the ledger to append to it, and finishes a rotation of its log key that was cut short.
+pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliError> {
+    let home = find(ctx)?;
+    // Told apart before anything is opened: a file that is no ledger has no log key to miss.
+    drop(Store::open(home.database(), store_options(ctx, true))?);
+    let log_key = read_log_key(&home.log_key())?;
+    let first = options(ctx, Some(log_key), false);
+    let opened = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, first);
+    let next = home.next_log_key();
+    match opened {
+        Ok(ledger) => Ok((home, ledger)),
+        Err(LedgerError::LogKey(_)) if ambient::exists(&next)? => {
+            let second = options(ctx, Some(read_log_key(&next)?), false);
+            let ledger = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, second)?;
+            ambient::rename(&next, &home.log_key())?;
+            ctx.note("the rotation of the log key is finished: log.key.next became log.key");
+            Ok((home, ledger))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// State at the head, or after the entry that `at` names.
+pub(super) enum View {
+    /// The head.
+    Head,
+    /// Earlier.
+    Earlier(State),
+}
+
+/// Opens the ledger to read the state that the command is about.
+pub(super) fn view(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, View), CliError> {
+    let (home, ledger) = open_to_read(ctx)?;
+    let view = match ctx.as_of {
+        None => View::Head,
+        Some(seq) => View::Earlier(ledger.state_at(seq + 1)?),
+    };
+    Ok((home, ledger, view))
+}
+
+impl View {
+    pub(super) fn state<'a>(&'a self, ledger: &'a Ledger) -> &'a State {
+        match self {
+            Self::Head => ledger.state(),
+            Self::Earlier(state) => state,
+        }
+    }
+}

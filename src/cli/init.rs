@@ -1,0 +1,254 @@
+//! `clover init`: a new ledger with its log key and its owner.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::id::EventId;
+use crate::event::id::HolderId;
+use crate::event::payload::Role;
+use crate::event::payload::Roles;
+use crate::event::payload::custody::Separation;
+use crate::ground::ambient;
+use crate::ground::digest::Digest;
+use crate::ground::keyfile;
+use crate::ground::note::Origin;
+use crate::ground::sign::Signer;
+use crate::ledger::CreateLedger;
+use crate::ledger::Ledger;
+use crate::projection::RULEBOOK;
+use crate::store::CreateOptions;
+
+/// How strictly roles are kept apart.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub(super) enum SeparationArg {
+    /// One person may hold every role; claims are graded self-governed
+    #[default]
+    Solo,
+    /// Conflicting roles are refused, per holder
+    Strict,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder of the new ledger
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+    /// Name of the log; default clover.local/FOLDER-RANDOM
+    #[arg(long, value_name = "NAME")]
+    pub origin: Option<String>,
+    /// How strictly roles are kept apart
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
+        hide_possible_values = true
+    )]
+    pub separation: SeparationArg,
+    /// Who holds the owner key
+    #[arg(long, value_name = "NAME", default_value = "owner")]
+    pub holder: String,
+    /// Roles of the owner key, separated by commas, or `all`
+    #[arg(long, value_name = "ROLES", default_value = "owner")]
+    pub roles: String,
+    /// The owner key: a file or a name among your keys, made when it is not there
+    #[arg(long, value_name = "FILE|NAME", default_value = "owner")]
+    pub owner_key: String,
+    /// The owner key is held by a machine
+    #[arg(long)]
+    pub machine: bool,
+}
+
+/// Roles from `a,b,c` or `all`.
+pub(super) fn roles(text: &str) -> Result<Roles, CliError> {
+    if text == "all" {
+        return Ok(Roles::new(Role::ALL).expect("BUG: there are roles"));
+    }
+    let roles: Result<Vec<Role>, String> =
+        text.split(',').map(|role| role.trim().parse()).collect();
+    let wrong = |error: String| {
+        let message = format!("roles {text:?}: {error}");
+        CliError::usage(message, "clover key new NAME --role scorer,labeler")
+    };
+    let roles = roles.map_err(wrong)?;
+    Roles::new(roles).ok_or_else(|| wrong("expected at least one".to_owned()))
+}
+
+pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
+    text.parse().map_err(|error| {
+        CliError::usage(format!("holder {text:?}: {error}"), "clover key new --help")
+    })
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
+    let folder = ctx.path(&args.dir);
+    let home = Home::new(folder.join(home::FOLDER));
+    if ambient::exists(home.database())? {
+        let message = format!("{} exists already", home.database().display());
+        return Err(CliError::refused(message, "clover status"));
+    }
+    let origin = origin(ctx, &folder, args.origin.as_deref())?;
+    let roles = roles(&args.roles)?;
+    if !roles.contains(Role::Owner) {
+        let message = "the first key must hold role owner";
+        return Err(CliError::usage(
+            message,
+            format!("clover init --roles owner,{}", args.roles),
+        ));
+    }
+    let holder = holder(&args.holder)?;
+    let path = wallet::locate(ctx, &args.owner_key)?;
+    let (owner, is_new) = owner(ctx, &path)?;
+    let log_key = wallet::draw(ctx)?;
+    ambient::create_private_dirs(home.folder())?;
+    let create = CreateLedger {
+        origin: origin.clone(),
+        holder,
+        human: !args.machine,
+        roles,
+        separation: match args.separation {
+            SeparationArg::Solo => Separation::Solo,
+            SeparationArg::Strict => Separation::Strict,
+        },
+        owner: &owner,
+        layout: CreateOptions::default(),
+    };
+    let result = create_in(ctx, &home, create, log_key);
+    let ledger = match result {
+        Ok(ledger) => ledger,
+        Err(error) => {
+            if is_new {
+                wallet::discard(&path);
+            }
+            return Err(error);
+        }
+    };
+    Ok(answer(&home, &ledger, &path, &owner))
+}
+
+/// The owner key, and whether it was made just now.
+fn owner(ctx: &mut Ctx<'_>, path: &Path) -> Result<(Signer, bool), CliError> {
+    if ambient::exists(path)? {
+        ctx.note(&format!("the owner key is {}", path.display()));
+        return Ok((wallet::read(ctx, path)?, false));
+    }
+    let owner = wallet::draw(ctx)?;
+    let passphrase = match new_passphrase(ctx)? {
+        Some(text) if !text.is_empty() => Some(text),
+        _ => None,
+    };
+    wallet::write(
+        ctx,
+        path,
+        &owner,
+        passphrase.as_ref().map(|text| text.as_str()),
+    )?;
+    Ok((owner, true))
+}
+
+/// A passphrase for a new key: from a file or the environment; a person may leave it empty.
+pub(super) fn new_passphrase(
+    ctx: &mut Ctx<'_>,
+) -> Result<Option<zeroize::Zeroizing<String>>, CliError> {
+    wallet::passphrase(ctx, "passphrase of the new key (empty for none): ")
+}
+
+fn origin(ctx: &Ctx<'_>, folder: &Path, given: Option<&str>) -> Result<Origin, CliError> {
+    let parse = |text: &str| {
+        Origin::parse(text).map_err(|error| {
+            let next = "clover init --origin ledger.example/experiment-1";
+            CliError::usage(format!("origin {text:?}: {error}"), next)
+        })
+    };
+    if let Some(text) = given {
+        return parse(text);
+    }
+    let random = Digest::blake3(&ctx.ambient().random::<16>()?).to_hex();
+    let name = folder
+        .components()
+        .next_back()
+        .and_then(|part| part.as_os_str().to_str());
+    let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+    let name: String = name
+        .unwrap_or_default()
+        .chars()
+        .filter(plain)
+        .take(40)
+        .collect();
+    let name = if name.is_empty() { "ledger" } else { &name };
+    parse(&format!("clover.local/{name}-{}", &random[..32]))
+}
+
+/// Makes log key and database; on failure neither is left.
+fn create_in(
+    ctx: &mut Ctx<'_>,
+    home: &Home,
+    create: CreateLedger<'_>,
+    log_key: Signer,
+) -> Result<Ledger, CliError> {
+    let text = ctx
+        .ambient()
+        .with_entropy(|entropy| keyfile::write_private(log_key.key(), None, entropy))
+        .map_err(|error| CliError::input(error.to_string(), "clover doctor"))?;
+    ambient::write_new(&home.log_key(), text.as_bytes(), 0o600)?;
+    let options = home::options(ctx, Some(log_key), false);
+    let created = Ledger::create(home.database(), create, ctx.ambient(), &RULEBOOK, options);
+    created.map_err(|error| {
+        for end in ["", "-wal", "-shm"] {
+            let mut name = home.database().as_os_str().to_owned();
+            name.push(end);
+            // What was never made need not be removed.
+            ambient::remove(Path::new(&name)).ok();
+        }
+        ambient::remove(&home.log_key()).ok();
+        error.into()
+    })
+}
+
+fn answer(home: &Home, ledger: &Ledger, owner_path: &Path, owner: &Signer) -> Answer {
+    let keyring = &ledger.state().keyring;
+    let log_key = keyring
+        .log_key()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let separation = keyring
+        .separation()
+        .map(|separation| separation.to_string());
+    let separation = separation.unwrap_or_default();
+    let pin = ledger.pin().map(|pin| pin.path().display().to_string());
+    let text = ui::pairs(&[
+        ("ledger", home.folder().display().to_string()),
+        ("origin", keyring.origin.clone()),
+        ("log key", log_key.clone()),
+        ("owner", format!("{} {}", owner_path.display(), owner.id())),
+        ("roles", format!("{separation} separation")),
+        ("pin", pin.clone().unwrap_or_else(|| "none".to_owned())),
+    ]);
+    let data = json!({
+        "folder": home.folder().display().to_string(),
+        "origin": keyring.origin,
+        "log_key": log_key,
+        "owner": {"file": owner_path.display().to_string(), "key_id": owner.id().to_string()},
+        "separation": separation,
+        "pin": pin,
+    });
+    let mut answer = Answer::new(text, data)
+        .with_next("clover key new NAME --role scorer")
+        .with_next("clover status");
+    answer.verdict = "created";
+    if let Ok(Some(first)) = ledger.entry(0) {
+        let EventId(id) = first.event.id;
+        answer.events = vec![id.to_string()];
+    }
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    answer
+}

@@ -1,0 +1,267 @@
+//! Reading what a person or a program wrote: typed payloads from JSON, with errors that name the file, the
+//! line, the column and the field.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::cli::error::CliError;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::registry;
+use crate::event::registry::PayloadError;
+use crate::ground::time::Timestamp;
+use crate::ledger::Command;
+
+/// What is wrong with a JSON text, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1; 0 when nobody knows.
+    pub column: usize,
+    /// The field, as in `data.item`; empty for the whole.
+    pub field: String,
+    /// What was expected and found.
+    pub message: String,
+}
+
+impl Fault {
+    /// As an error about `source`; `first_line` is the line of the file on which the text begins.
+    pub(super) fn into_error(self, source: &str, first_line: u64, next: &str) -> CliError {
+        let line = first_line + self.line as u64 - 1;
+        let column = match self.column {
+            0 => String::new(),
+            column => format!(":{column}"),
+        };
+        let field = match self.field.as_str() {
+            "" => String::new(),
+            field => format!("{field}: "),
+        };
+        let mut error = CliError::input(
+            format!("{source}:{line}{column}: {field}{}", self.message),
+            next,
+        );
+        error.data = serde_json::json!({
+            "file": source, "line": line, "column": self.column, "field": self.field,
+        });
+        error
+    }
+}
+
+/// One line of a bulk file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    data: &'a RawValue,
+    #[serde(default)]
+    experiment: Option<ExperimentId>,
+    #[serde(default)]
+    refs: Vec<EventId>,
+    #[serde(default)]
+    at: Option<Timestamp>,
+}
+
+/// Reads one line `{"kind":…,"data":{…},"experiment":…,"refs":[…],"at":…}`.
+pub(super) fn command(text: &[u8]) -> Result<Command, Fault> {
+    let text = std::str::from_utf8(text).map_err(|error| Fault {
+        line: 1,
+        column: error.valid_up_to() + 1,
+        field: String::new(),
+        message: "expected UTF-8".to_owned(),
+    })?;
+    let line: Line<'_> =
+        serde_json::from_str(text).map_err(|error| fault(text, 0, &error.to_string()))?;
+    let data = line.data.get();
+    let start = data.as_ptr() as usize - text.as_ptr() as usize;
+    let kind = kind(&line.kind).map_err(|message| Fault {
+        line: 1,
+        column: 0,
+        field: "kind".to_owned(),
+        message,
+    })?;
+    let payload = decode(kind, data).map_err(|message| within(text, start, &message))?;
+    Ok(Command {
+        payload,
+        experiment: line.experiment,
+        refs: line.refs,
+        at: line.at,
+    })
+}
+
+/// Reads the data of one event of a known kind.
+pub(super) fn payload(kind: Kind, text: &[u8]) -> Result<Payload, Fault> {
+    let text = std::str::from_utf8(text).map_err(|error| Fault {
+        line: 1,
+        column: error.valid_up_to() + 1,
+        field: String::new(),
+        message: "expected UTF-8".to_owned(),
+    })?;
+    decode(kind, text).map_err(|message| fault(text, 0, &message))
+}
+
+/// A kind by its text.
+pub(super) fn kind(text: &str) -> Result<Kind, String> {
+    text.parse().map_err(|_| {
+        let near = Kind::ALL.iter().map(|kind| kind.as_str());
+        let noun = text.split('.').next().unwrap_or_default();
+        let near: Vec<_> = near
+            .filter(|known| !noun.is_empty() && known.starts_with(noun))
+            .collect();
+        let near = match near.as_slice() {
+            [] => String::new(),
+            near => format!(" such as {}", near.join(", ")),
+        };
+        format!("expected a kind of the registry{near}, found {text:?}")
+    })
+}
+
+fn decode(kind: Kind, data: &str) -> Result<Payload, String> {
+    match registry::decode(kind.as_str(), kind.version(), data) {
+        Ok((payload, _)) => Ok(payload),
+        Err(PayloadError::Schema { error, .. }) => Err(error),
+        Err(error @ PayloadError::Kind { .. }) => Err(error.to_string()),
+    }
+}
+
+/// Splits serde_json's ` at line L column C` off a message.
+fn place(message: &str) -> (&str, usize, usize) {
+    let parts = || {
+        let (text, place) = message.rsplit_once(" at line ")?;
+        let (line, column) = place.split_once(" column ")?;
+        Some((text, line.parse().ok()?, column.parse().ok()?))
+    };
+    parts().unwrap_or((message, 1, 0))
+}
+
+fn fault(text: &str, start: usize, message: &str) -> Fault {
+    let (message, line, column) = place(message);
+    let before: usize = text
+        .split_inclusive('\n')
+        .take(line - 1)
+        .map(str::len)
+        .sum();
+    let offset = start + before + column.saturating_sub(1);
+    Fault {
+        line,
+        column,
+        field: field_at(text, offset),
+        message: message.to_owned(),
+    }
+}
+
+/// A fault in a part of a line that begins at byte `start`.
+fn within(text: &str, start: usize, message: &str) -> Fault {
+    let (message, line, column) = place(message);
+    let part = &text[start..];
+    let before: usize = part
+        .split_inclusive('\n')
+        .take(line - 1)
+        .map(str::len)
+        .sum();
+    let offset = start + before + column.saturating_sub(1);
+    let last_break = text[..offset.min(text.len())]
+        .rfind('\n')
+        .map_or(0, |at| at + 1);
+    Fault {
+        line: text[..last_break].matches('\n').count() + 1,
+        column: if column == 0 {
+            0
+        } else {
+            offset - last_break + 1
+        },
+        field: field_at(text, offset),
+        message: message.to_owned(),
+    }
+}
+
+/// The path of the member whose key or value byte `offset` belongs to; empty outside of any.
+fn field_at(text: &str, offset: usize) -> String {
+    // For each open object its current key, for each open array nothing.
+    let mut path: Vec<Option<String>> = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() && at <= offset {
+        match bytes[at] {
+            b'{' | b'[' => path.push(None),
+            b'}' | b']' if at < offset => {
+                path.pop();
+            }
+            b',' if at < offset => {
+                if let Some(key) = path.last_mut() {
+                    *key = None;
+                }
+            }
+            b'"' => {
+                let start = at + 1;
+                at = string_end(bytes, start);
+                let rest = text.get(at + 1..).unwrap_or_default().trim_start();
+                if rest.starts_with(':')
+                    && let (Some(key), Some(name)) = (path.last_mut(), text.get(start..at))
+                {
+                    *key = Some(name.to_owned());
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    let names: Vec<_> = path.into_iter().flatten().collect();
+    names.join(".")
+}
+
+/// The closing quote of a string that begins at `at`.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    at.min(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails(text: &str) -> (usize, usize, String, String) {
+        let fault = command(text.as_bytes()).unwrap_err();
+        (fault.line, fault.column, fault.field, fault.message)
+    }
+
+    #[test]
+    fn faults_name_the_field() {
+        let (line, _, field, message) = fails(r#"{"kind":"note.recorded","data":{"text":7}}"#);
+        assert_eq!((line, field.as_str()), (1, "data.text"));
+        assert!(message.contains("expected a string"), "{message}");
+        let (_, _, field, _) =
+            fails(r#"{"kind":"note.recorded","data":{"text":"a"},"at":"today"}"#);
+        assert_eq!(field, "at");
+        let (_, column, field, _) = fails(r#"{"kind":"note.recorded","data":{"text":"a""#);
+        assert_eq!(field, "data.text");
+        assert!(column > 0);
+        let (_, _, field, message) = fails(r#"{"kind":"note.taken","data":{}}"#);
+        assert_eq!(field, "kind");
+        assert!(message.contains("note.recorded"), "{message}");
+        let (_, _, _, message) =
+            fails(r#"{"kind":"note.recorded","data":{"text":"a","text":"b"}}"#);
+        assert!(message.contains("duplicate field `text`"), "{message}");
+        let (_, _, field, message) = fails(
+            r#"{"kind":"score.recorded","data":{"draw":9007199254740992,"item":"i","judge":"j","policy":"p","score_micro":1}}"#,
+        );
+        assert_eq!(field, "data.draw");
+        assert!(message.contains("9007199254740991"), "{message}");
+    }
+
+    #[test]
+    fn a_line_reads_as_a_command() {
+        let text = r#"{"at":"2026-11-20T10:00:00.000000Z","data":{"text":"a"},"experiment":"e","kind":"note.recorded","refs":[]}"#;
+        let command = command(text.as_bytes()).unwrap();
+        assert_eq!(command.experiment.unwrap().as_str(), "e");
+        assert!(command.at.is_some());
+    }
+}

@@ -1,0 +1,478 @@
+//! `clover key`: keys of the ledger and their files.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::init;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::id::Base64Bytes;
+use crate::event::id::SealRecipient;
+use crate::event::id::Text;
+use crate::event::id::Vkey;
+use crate::event::payload::Role;
+use crate::event::payload::Roles;
+use crate::event::payload::custody::KeyAdded;
+use crate::event::payload::custody::KeyCompromised;
+use crate::event::payload::custody::KeyRetired;
+use crate::event::payload::custody::LogKeyRotated;
+use crate::ground::ambient;
+use crate::ground::keyfile;
+use crate::ground::note::VerifierKey;
+use crate::ground::seal::Identity;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::Signer;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::keyring::KeyRecord;
+use crate::ledger::rules;
+use crate::num::Count;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Make a key and add it to the ledger; --key names the owner key
+    #[command(
+        after_help = "Example:\n  clover key new scorer --role scorer --holder judge-bot --machine"
+    )]
+    New(NewArgs),
+    /// Keys of the ledger
+    #[command(after_help = "Example:\n  clover key list")]
+    List,
+    /// One key
+    #[command(after_help = "Example:\n  clover key show scorer")]
+    Show(ShowArgs),
+    /// Print a public key, or the log's verifier key
+    #[command(after_help = "Example:\n  clover key export --log > log.vkey")]
+    Export(ExportArgs),
+    /// End a key: it signs nothing more
+    #[command(after_help = "Example:\n  clover key retire scorer --reason 'replaced' --yes")]
+    Retire(RetireArgs),
+    /// Declare a key compromised: its events are tainted from an entry on
+    #[command(
+        after_help = "Example:\n  clover key compromise scorer --since-seq 40 --reason 'leaked'"
+    )]
+    Compromise(CompromiseArgs),
+    /// Change the key that signs checkpoints
+    #[command(after_help = "Example:\n  clover key rotate-log --reason 'yearly'")]
+    RotateLog(RotateArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct NewArgs {
+    /// Name of the key file
+    pub name: String,
+    /// Roles, separated by commas
+    #[arg(long, value_name = "ROLES")]
+    pub role: String,
+    /// Who holds it; default the name
+    #[arg(long, value_name = "NAME")]
+    pub holder: Option<String>,
+    /// A machine holds it, not a person
+    #[arg(long)]
+    pub machine: bool,
+    /// Also make an age identity, to which labels can be sealed; default for custodians
+    #[arg(long)]
+    pub seal: bool,
+    /// Encrypt the key file with the passphrase in this file
+    #[arg(long, value_name = "FILE")]
+    pub new_passphrase_file: Option<PathBuf>,
+    /// Print the canonical unsigned body; write and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// A key file's name, a key id or its beginning, or a holder
+    pub key: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ExportArgs {
+    /// A key file's name, a key id or its beginning, or a holder
+    #[arg(required_unless_present = "log")]
+    pub key: Option<String>,
+    /// The log's verifier key, for `verify --log-key`
+    #[arg(long)]
+    pub log: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RetireArgs {
+    /// A key file's name, a key id or its beginning, or a holder
+    pub name: String,
+    /// Why
+    #[arg(long)]
+    pub reason: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CompromiseArgs {
+    #[command(flatten)]
+    pub end: RetireArgs,
+    /// First entry from which its events are not to be relied on
+    #[arg(long, value_name = "SEQ")]
+    pub since_seq: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RotateArgs {
+    /// Why
+    #[arg(long)]
+    pub reason: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::New(args) => new(ctx, &args),
+        Verb::List => list(ctx),
+        Verb::Show(args) => show(ctx, &args.key),
+        Verb::Export(args) => export(ctx, &args),
+        Verb::Retire(args) => end(ctx, &args, None),
+        Verb::Compromise(args) => end(ctx, &args.end, Some(args.since_seq)),
+        Verb::RotateLog(args) => rotate(ctx, &args),
+    }
+}
+
+/// Free text of an event.
+pub(super) fn text(what: &str, text: &str) -> Result<Text, CliError> {
+    Text::new(text).ok_or_else(|| {
+        let message = format!("--{what}: expected at most 4000 bytes without control characters");
+        CliError::usage(message, "clover --help")
+    })
+}
+
+fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
+    wallet::check_name(&args.name)?;
+    let path = wallet::folder(ctx)?.join(format!("{}.pem", args.name));
+    if ambient::exists(&path)? {
+        let message = format!("{} exists already", path.display());
+        return Err(CliError::refused(message, "clover key list"));
+    }
+    let roles = init::roles(&args.role)?;
+    let holder = init::holder(args.holder.as_deref().unwrap_or(&args.name))?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let owner = wallet::signer(ctx, ledger.state(), Kind::KeyAdded)?;
+    let signer = wallet::draw(ctx)?;
+    let seals = args.seal || roles.contains(Role::Custodian);
+    let identity = if seals {
+        Some(draw_identity(ctx)?)
+    } else {
+        None
+    };
+    let payload = key_added(
+        ctx,
+        &ledger,
+        &signer,
+        holder,
+        roles,
+        !args.machine,
+        identity.as_ref(),
+    );
+    let command = Command::new(payload, None);
+    if args.dry_run {
+        return submit::append(ctx, &mut ledger, &[command], &owner, true);
+    }
+    let passphrase = key_passphrase(ctx, args)?;
+    let passphrase = passphrase.as_ref().map(|text| text.as_str());
+    wallet::write(ctx, &path, &signer, passphrase)?;
+    let written = match &identity {
+        Some(identity) => write_identity(&path, identity),
+        None => Ok(()),
+    };
+    let appended =
+        written.and_then(|()| submit::append(ctx, &mut ledger, &[command], &owner, false));
+    let mut answer = match appended {
+        Ok(answer) => answer,
+        Err(error) => {
+            if error.exit != Exit::Unexpected {
+                wallet::discard(&path);
+            }
+            return Err(error);
+        }
+    };
+    answer
+        .text
+        .push_str(&format!("key {} in {}\n", signer.id(), path.display()));
+    answer.data["key_id"] = json!(signer.id().to_string());
+    answer.data["file"] = json!(path.display().to_string());
+    Ok(answer)
+}
+
+/// The passphrase of a new key, when one is wanted.
+fn key_passphrase(
+    ctx: &mut Ctx<'_>,
+    args: &NewArgs,
+) -> Result<Option<zeroize::Zeroizing<String>>, CliError> {
+    let text = match &args.new_passphrase_file {
+        Some(path) => {
+            let bytes = zeroize::Zeroizing::new(ambient::read_secret(&ctx.path(path))?);
+            let text = String::from_utf8_lossy(&bytes);
+            Some(text.trim_end_matches(['\n', '\r']).to_owned())
+        }
+        None => ctx.ask_passphrase("passphrase of the new key (empty for none): "),
+    };
+    Ok(text
+        .filter(|text| !text.is_empty())
+        .map(zeroize::Zeroizing::new))
+}
+
+fn draw_identity(ctx: &Ctx<'_>) -> Result<Identity, CliError> {
+    let drawn = ctx.ambient().with_entropy(Identity::generate);
+    drawn.map_err(|error| {
+        CliError::new(
+            Exit::Unexpected,
+            "unexpected",
+            error.to_string(),
+            "clover doctor",
+        )
+    })
+}
+
+/// Writes the age identity beside the key file, as `age-keygen` does.
+fn write_identity(path: &Path, identity: &Identity) -> Result<(), CliError> {
+    let text = format!("# public key: {}\n{identity}\n", identity.recipient());
+    let text = zeroize::Zeroizing::new(text);
+    Ok(ambient::write_new(
+        &path.with_extension("age"),
+        text.as_bytes(),
+        0o600,
+    )?)
+}
+
+/// The event that adds a key, with its proof of possession.
+pub(super) fn key_added(
+    _ctx: &Ctx<'_>,
+    ledger: &Ledger,
+    signer: &Signer,
+    holder: crate::event::id::HolderId,
+    roles: Roles,
+    human: bool,
+    identity: Option<&Identity>,
+) -> KeyAdded {
+    let origin = &ledger.state().keyring.origin;
+    let proof = signer.sign(&rules::possession_message(origin, signer.id()));
+    KeyAdded {
+        holder,
+        human,
+        key_id: signer.id(),
+        proof: Some(Base64Bytes(proof)),
+        public_key: Base64Bytes(signer.public_bytes()),
+        roles,
+        seal_recipient: identity.map(|identity| SealRecipient(identity.recipient())),
+    }
+}
+
+/// How a key stands.
+pub(super) fn standing(record: &KeyRecord) -> String {
+    match &record.end {
+        None => "live".to_owned(),
+        Some(end) => match end.tainted_since {
+            Some(since) => format!("compromised at seq {}, tainted from {since}", end.seq),
+            None => format!("retired at seq {}", end.seq),
+        },
+    }
+}
+
+fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let files = wallet::files(ctx)?;
+    let name = |id: &KeyId| {
+        let file = files.iter().find(|file| file.id == *id);
+        file.map_or(String::new(), |file| file.name.clone())
+    };
+    let mut keys: Vec<_> = state.keyring.keys.iter().collect();
+    keys.sort_by_key(|(_, record)| record.added_seq);
+    let rows = keys.iter().map(|(id, record)| {
+        vec![
+            name(id),
+            id.to_string()[..16].to_owned(),
+            record.holder.to_string(),
+            if record.human { "person" } else { "machine" }.to_owned(),
+            record.roles.to_string(),
+            record.next_author_seq.to_string(),
+            standing(record),
+        ]
+    });
+    let head = [
+        "file", "key id", "holder", "held by", "roles", "events", "standing",
+    ];
+    let text = ui::table(&head, rows.collect());
+    let data: Vec<_> = keys
+        .iter()
+        .map(|(id, record)| {
+            json!({
+                "key_id": id.to_string(), "file": name(id), "holder": record.holder.as_str(),
+                "human": record.human, "roles": record.roles.as_slice(),
+                "events": record.next_author_seq, "added_seq": record.added_seq,
+                "standing": standing(record),
+            })
+        })
+        .collect();
+    Ok(Answer::new(text, json!({"keys": data})))
+}
+
+fn show(ctx: &mut Ctx<'_>, key: &str) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let id = wallet::resolve(ctx, state, key)?;
+    let record = &state.keyring.keys[&id];
+    let recipient = record
+        .seal_recipient
+        .as_ref()
+        .map(|recipient| recipient.0.to_string());
+    let mut text = ui::pairs(&[
+        ("key id", id.to_string()),
+        ("holder", record.holder.to_string()),
+        (
+            "held by",
+            if record.human { "person" } else { "machine" }.to_owned(),
+        ),
+        ("roles", record.roles.to_string()),
+        ("added", format!("seq {}", record.added_seq)),
+        ("events", record.next_author_seq.to_string()),
+        ("standing", standing(record)),
+        (
+            "seals to",
+            recipient.clone().unwrap_or_else(|| "none".to_owned()),
+        ),
+    ]);
+    text.push_str(&keyfile::write_public(&record.public_key.0));
+    let data = json!({
+        "key_id": id.to_string(), "holder": record.holder.as_str(), "human": record.human,
+        "roles": record.roles.as_slice(), "added_seq": record.added_seq,
+        "events": record.next_author_seq, "standing": standing(record),
+        "seal_recipient": recipient, "public_key": record.public_key,
+    });
+    Ok(Answer::new(text, data))
+}
+
+fn export(ctx: &mut Ctx<'_>, args: &ExportArgs) -> Result<Answer, CliError> {
+    let (_, ledger) = home::open_to_read(ctx)?;
+    let Some(key) = args.key.as_deref().filter(|_| !args.log) else {
+        let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
+        let vkey = vkey.unwrap_or_default();
+        return Ok(Answer::new(format!("{vkey}\n"), json!({"log_key": vkey})));
+    };
+    let id = wallet::resolve(ctx, ledger.state(), key)?;
+    let record = &ledger.state().keyring.keys[&id];
+    let pem = keyfile::write_public(&record.public_key.0);
+    Ok(Answer::new(
+        pem.clone(),
+        json!({"key_id": id.to_string(), "public_key": pem}),
+    ))
+}
+
+fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let id = wallet::resolve(ctx, ledger.state(), &args.name)?;
+    let reason = text("reason", &args.reason)?;
+    let (command, kind) = match since {
+        None => {
+            let payload = KeyRetired { key_id: id, reason };
+            (Command::new(payload, None), Kind::KeyRetired)
+        }
+        Some(since) => {
+            let since_seq = Count::new(since)
+                .ok_or_else(|| CliError::usage("--since-seq is beyond 2^53", "clover log"))?;
+            let payload = KeyCompromised {
+                key_id: id,
+                reason,
+                since_seq,
+            };
+            (Command::new(payload, None), Kind::KeyCompromised)
+        }
+    };
+    let owner = wallet::signer(ctx, ledger.state(), kind)?;
+    if !args.dry_run {
+        let record = &ledger.state().keyring.keys[&id];
+        let (verb, flag) = match since {
+            None => ("retire", String::new()),
+            Some(since) => ("compromise", format!(" --since-seq {since}")),
+        };
+        let question = format!("{verb} key {id} of {} ({})", record.holder, record.roles);
+        let again = format!(
+            "clover key {verb} {}{flag} --reason '{}'",
+            args.name, args.reason
+        );
+        ctx.confirm(&question, args.yes, &again)?;
+    }
+    submit::append(ctx, &mut ledger, &[command], &owner, args.dry_run)
+}
+
+fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<Answer, CliError> {
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let owner = wallet::signer(ctx, ledger.state(), Kind::LogKeyRotated)?;
+    let next_path = home.next_log_key();
+    let next = if ambient::exists(&next_path)? {
+        // A rotation that stopped before its append: its key was never used.
+        home::read_log_key(&next_path)?
+    } else {
+        wallet::draw(ctx)?
+    };
+    let origin = ledger.state().keyring.origin.clone();
+    let vkey = crate::ground::note::KeyName::parse(&origin)
+        .ok()
+        .and_then(|name| VerifierKey::ed25519(name, next.public_bytes()).ok())
+        .and_then(Vkey::new)
+        .expect("BUG: the origin of an open ledger is a key name");
+    let reason = text("reason", &args.reason)?;
+    let command = Command::new(LogKeyRotated { reason, vkey }, None);
+    if args.dry_run {
+        return submit::append(ctx, &mut ledger, &[command], &owner, true);
+    }
+    rotate_to(ctx, &home, &mut ledger, next, command, &owner)
+}
+
+fn rotate_to(
+    ctx: &mut Ctx<'_>,
+    home: &Home,
+    ledger: &mut Ledger,
+    next: Signer,
+    command: Command,
+    owner: &Signer,
+) -> Result<Answer, CliError> {
+    let next_path = home.next_log_key();
+    if !ambient::exists(&next_path)? {
+        let text = ctx
+            .ambient()
+            .with_entropy(|entropy| keyfile::write_private(next.key(), None, entropy))
+            .map_err(|error| CliError::input(error.to_string(), "clover doctor"))?;
+        ambient::write_new(&next_path, text.as_bytes(), 0o600)?;
+    }
+    ledger.set_next_log_key(next);
+    let appended = submit::append(ctx, ledger, &[command], owner, false);
+    let mut answer = match appended {
+        Err(error) if matches!(error.exit, Exit::Refused | Exit::Input) => {
+            ambient::remove(&next_path)?;
+            return Err(error);
+        }
+        other => other?,
+    };
+    ambient::rename(&next_path, &home.log_key())?;
+    let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
+    let vkey = vkey.unwrap_or_default();
+    answer.text.push_str(&format!("log key {vkey}\n"));
+    answer.data["log_key"] = json!(vkey);
+    Ok(answer)
+}

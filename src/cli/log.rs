@@ -1,0 +1,227 @@
+//! `clover log`: entries in order, filtered, followed.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::input;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::id::ExperimentId;
+use crate::ground::ambient;
+use crate::ground::canon;
+use crate::ground::sign::KeyId;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::State;
+use crate::ledger::read::Read;
+
+/// Entries listed when nothing narrows them.
+const LIMIT: u64 = 50;
+/// Entries looked at a time when the newest are wanted.
+const CHUNK: u64 = 4_096;
+/// How often a followed log is asked.
+const POLL: Duration = Duration::from_millis(250);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Keep waiting for new entries; --limit ends it
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Only this kind
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// Only this key: a name, an id or a holder
+    #[arg(long, value_name = "KEY")]
+    pub author: Option<String>,
+    /// Only this experiment
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// First entry
+    #[arg(long, value_name = "SEQ")]
+    pub from: Option<u64>,
+    /// Last entry
+    #[arg(long, value_name = "SEQ")]
+    pub to: Option<u64>,
+    /// At most so many: the newest, or the first where --from is given
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+}
+
+/// What narrows a listing.
+struct Filter {
+    kind: Option<Kind>,
+    author: Option<KeyId>,
+    experiment: Option<ExperimentId>,
+}
+
+impl Filter {
+    fn takes(&self, read: &Read) -> bool {
+        let header = &read.event.header;
+        self.kind.is_none_or(|kind| kind == read.event.kind())
+            && self.author.is_none_or(|author| author == header.author)
+            && (self.experiment.is_none() || self.experiment == header.experiment)
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_read(ctx)?;
+    let kind = args.kind.as_deref().map(input::kind).transpose();
+    let filter = Filter {
+        kind: kind
+            .map_err(|message| CliError::usage(format!("--kind: {message}"), "clover schema"))?,
+        author: match &args.author {
+            Some(key) => Some(wallet::resolve(ctx, ledger.state(), key)?),
+            None => None,
+        },
+        experiment: args
+            .experiment
+            .as_deref()
+            .map(super::record::experiment_id)
+            .transpose()?,
+    };
+    let head = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
+    let to = args.to.map_or(head, |to| (to + 1).min(head));
+    let mut out = Listing {
+        events: Vec::new(),
+        left: args.limit.unwrap_or(u64::MAX),
+        started: false,
+    };
+    match args.from {
+        Some(from) => out.forward(ctx, &ledger, &filter, from, to)?,
+        None if args.follow => {}
+        None => {
+            let limit = args
+                .limit
+                .unwrap_or(if args.to.is_some() { u64::MAX } else { LIMIT });
+            let newest = newest(&ledger, &filter, to, limit)?;
+            for read in &newest {
+                out.give(ctx, ledger.state(), read)?;
+            }
+        }
+    }
+    let mut at = to;
+    while args.follow && out.left > 0 {
+        ctx.flush()?;
+        ambient::sleep(POLL);
+        ledger.refresh()?;
+        let head = ledger.size();
+        out.forward(ctx, &ledger, &filter, at, head)?;
+        at = head;
+    }
+    let mut answer = Answer::new("", json!({"entries": out.events}));
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    Ok(answer)
+}
+
+/// The newest entries that the filter takes, oldest of them first.
+fn newest(ledger: &Ledger, filter: &Filter, to: u64, limit: u64) -> Result<Vec<Read>, CliError> {
+    let mut found: Vec<Read> = Vec::new();
+    let mut end = to;
+    while end > 0 && (found.len() as u64) < limit {
+        let start = end.saturating_sub(CHUNK);
+        let mut chunk = Vec::new();
+        ledger.entries(start, end, |read| {
+            if filter.takes(&read) {
+                chunk.push(read);
+            }
+            Ok::<_, LedgerError>(())
+        })?;
+        found.splice(0..0, chunk);
+        end = start;
+    }
+    let skip = found
+        .len()
+        .saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(found.split_off(skip))
+}
+
+/// Entries as they are given out: lines at once, objects collected for `--json`.
+struct Listing {
+    events: Vec<Value>,
+    left: u64,
+    started: bool,
+}
+
+impl Listing {
+    fn forward(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        ledger: &Ledger,
+        filter: &Filter,
+        from: u64,
+        to: u64,
+    ) -> Result<(), CliError> {
+        let mut at = from;
+        while at < to && self.left > 0 {
+            let end = (at + CHUNK).min(to);
+            let mut chunk = Vec::new();
+            ledger.entries(at, end, |read| {
+                if filter.takes(&read) {
+                    chunk.push(read);
+                }
+                Ok::<_, LedgerError>(())
+            })?;
+            for read in &chunk {
+                if self.left == 0 {
+                    break;
+                }
+                self.give(ctx, ledger.state(), read)?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, ctx: &mut Ctx<'_>, state: &State, read: &Read) -> Result<(), CliError> {
+        self.left = self.left.saturating_sub(1);
+        if ctx.globals.json {
+            self.events.push(to_json(read)?);
+            return Ok(());
+        }
+        if !self.started {
+            self.started = true;
+            ctx.out(&format!(
+                "{:>7}  {:20}  {:21}  {:12}  {}\n",
+                "seq", "recorded", "kind", "holder", "data"
+            ))?;
+        }
+        let holder = state.keyring.keys.get(&read.event.header.author);
+        let holder = holder.map_or("?", |record| record.holder.as_str());
+        let data = canon::to_bytes(&read.event.payload).unwrap_or_default();
+        let data = String::from_utf8_lossy(&data).into_owned();
+        let line = format!(
+            "{:>7}  {:20}  {:21}  {:12}  {}",
+            read.stored.seq,
+            short_time(read.stored.recorded_at),
+            read.event.kind().as_str(),
+            ui::cut(&ui::escape(holder), 12),
+            ui::escape(&data),
+        );
+        ctx.out(&format!("{}\n", ui::cut(&line, usize::from(ui::COLUMNS))))
+    }
+}
+
+/// A time to the second, for people.
+pub(super) fn short_time(at: crate::ground::time::Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}Z", &text[..19])
+}
+
+/// An entry as one object: position, times, id, and the body's own members.
+pub(super) fn to_json(read: &Read) -> Result<Value, CliError> {
+    let body: Value = serde_json::from_slice(&read.stored.body)
+        .map_err(|error| CliError::integrity("damaged", error.to_string(), "clover verify"))?;
+    Ok(json!({
+        "seq": read.stored.seq,
+        "recorded_at": read.stored.recorded_at.to_string(),
+        "id": read.event.id.to_string(),
+        "body": body,
+    }))
+}

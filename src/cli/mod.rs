@@ -1,0 +1,405 @@
+//! The command line: one file per noun, one error with one exit code, answers on standard output and
+//! everything else on standard error.
+//!
+//! [`run`] parses, resolves settings, runs one verb and prints its answer as text or as one JSON object. A
+//! [`World`] stands for everything outside, so that tests run verbs in process. Verbs hold no rule: they
+//! read arguments, call the ledger, and word what it says.
+
+mod at;
+mod backup;
+mod blob;
+mod budget;
+mod bulk;
+mod checkpoint;
+mod completions;
+mod ctx;
+mod demo;
+mod doctor;
+mod erase;
+mod error;
+mod experiment;
+mod export;
+mod home;
+mod import;
+mod init;
+mod input;
+mod key;
+mod log;
+mod prove;
+mod record;
+mod sandbox;
+mod schema;
+mod seal;
+mod selftest;
+mod show;
+mod status;
+mod submit;
+mod ui;
+mod verify;
+mod wallet;
+mod world;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+use clap::FromArgMatches;
+use clap::Parser;
+use clap::Subcommand;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::ui::Answer;
+
+pub use error::Exit;
+pub use world::World;
+
+const TOP: &str = "\
+Clover: an event-sourced experiment ledger for governing LLM judges
+
+Usage: clover [OPTIONS] VERB …
+
+  start    init · demo · status · doctor
+  keys     key new|list|show|export|retire|compromise|rotate-log
+  write    record · append · import events · blob · seal · experiment · budget · erase
+  read     log · show · at · schema
+  prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
+  shell    completions · man                    (clover VERB --help shows one of them)
+
+Options of every verb:
+  --ledger DIR              the ledger's folder [CLOVER_LEDGER; else searched upward from here]
+  --key FILE|NAME           the key that signs [CLOVER_KEY; else the one key that may]
+  --passphrase-file FILE    passphrase of that key [CLOVER_PASSPHRASE; else asked]
+  --json                    one JSON object {ok,verdict,exit,events,checkpoint,data,warnings,next}
+  -q, --quiet               no notes and no progress      --busy-timeout SECONDS   default 60
+  --progress auto|never|plain                             --color auto|always|never
+
+Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found
+            11 refused by a rule · 75 try later · 130 interrupted
+Example: clover demo";
+
+/// An event-sourced experiment ledger for governing LLM judges.
+#[derive(Debug, Parser)]
+#[command(name = "clover", version, override_help = TOP, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Options of every verb; `clover --help` lists them.
+#[derive(Clone, Debug, clap::Args)]
+struct Globals {
+    /// The ledger's folder
+    #[arg(long, global = true, hide = true, value_name = "DIR")]
+    ledger: Option<PathBuf>,
+    /// The key that signs
+    #[arg(long, global = true, hide = true, value_name = "FILE|NAME")]
+    key: Option<String>,
+    /// Passphrase of that key
+    #[arg(long, global = true, hide = true, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+    /// Answer with one JSON object
+    #[arg(long, global = true, hide = true)]
+    json: bool,
+    /// No notes and no progress
+    #[arg(long, short, global = true, hide = true)]
+    quiet: bool,
+    /// How long to wait for another process
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        value_name = "SECONDS",
+        default_value_t = 60
+    )]
+    busy_timeout: u64,
+    /// How progress is shown
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        value_enum,
+        value_name = "HOW",
+        default_value_t
+    )]
+    progress: ui::ProgressMode,
+    /// When colour is used
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t
+    )]
+    color: ui::When,
+}
+
+/// Verbs, by what they are for.
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Make a ledger here
+    #[command(after_help = "Example:\n  clover init --holder Ada --roles all")]
+    Init(init::Args),
+    /// Show everything once: 10,000 signed events, verified, proven, tampered with and caught
+    #[command(after_help = "Example:\n  clover demo --dir /tmp/demo")]
+    Demo(demo::Args),
+    /// Keys: who may sign what
+    #[command(subcommand)]
+    Key(key::Verb),
+    /// Sign and append one event
+    #[command(
+        after_help = "Example:\n  clover record note.recorded --data '{\"text\":\"calibration set frozen\"}'"
+    )]
+    Record(record::Args),
+    /// Append many events from JSON Lines
+    #[command(after_help = "Example:\n  clover append --bulk scores.jsonl --key scorer")]
+    Append(bulk::Args),
+    /// Take in what was signed elsewhere
+    #[command(subcommand)]
+    Import(import::Verb),
+    /// List entries
+    #[command(after_help = "Example:\n  clover log --kind score.recorded --limit 10")]
+    Log(log::Args),
+    /// Show one entry
+    #[command(after_help = "Example:\n  clover show 17")]
+    Show(show::Args),
+    /// Run a reading verb as of an earlier entry
+    #[command(after_help = "Example:\n  clover at 100 -- budget list")]
+    At(at::Args),
+    /// Check everything and say what was not checked
+    #[command(
+        after_help = "Example:\n  clover verify export/ledger.jsonl --log-key \"$(cat log.vkey)\""
+    )]
+    Verify(verify::Args),
+    /// Write or check an offline proof of one entry
+    #[command(after_help = "Example:\n  clover prove 17 -o 17.tlog-proof")]
+    Prove(prove::Args),
+    /// Signed sizes and roots of the log
+    #[command(subcommand)]
+    Checkpoint(checkpoint::Verb),
+    /// Write the log in a format that needs no Clover
+    #[command(after_help = "Example:\n  clover export jsonl -o export --blobs")]
+    Export(export::Args),
+    /// Content too large or too private for an event
+    #[command(subcommand)]
+    Blob(blob::Verb),
+    /// Labels sealed until they are paid for
+    #[command(subcommand)]
+    Seal(seal::Verb),
+    /// Experiments
+    #[command(subcommand)]
+    Experiment(experiment::Verb),
+    /// Budget accounts
+    #[command(subcommand)]
+    Budget(budget::Verb),
+    /// Destroy a subject's key and record it
+    #[command(after_help = "Example:\n  clover erase 9f2c… --basis 'request of 2026-11-20'")]
+    Erase(erase::Args),
+    /// Copy the ledger while it is in use
+    #[command(after_help = "Example:\n  clover backup /mnt/backup/2026-11-20")]
+    Backup(backup::Args),
+    /// What stands in the ledger
+    #[command(after_help = "Example:\n  clover status")]
+    Status,
+    /// Kinds of events and their JSON Schemas
+    #[command(after_help = "Example:\n  clover schema score.recorded")]
+    Schema(schema::Args),
+    /// Check environment, files and clock
+    #[command(after_help = "Example:\n  clover doctor --selftest")]
+    Doctor(doctor::Args),
+    /// Shell completions
+    #[command(after_help = "Example:\n  clover completions bash > clover.bash")]
+    Completions(completions::CompletionArgs),
+    /// Man pages
+    #[command(after_help = "Example:\n  clover man -o /usr/local/share/man/man1")]
+    Man(completions::ManArgs),
+}
+
+/// Runs the program in the real world.
+pub fn run(args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
+    let exit = match World::system() {
+        Ok(mut world) => execute(args, &mut world),
+        Err(_) => Exit::Unexpected,
+    };
+    exit.code().into()
+}
+
+/// Runs one command line in a world.
+pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> Exit {
+    let cli = match parse(args) {
+        Ok(cli) => cli,
+        Err(error) => return parse_failure(world, &error),
+    };
+    let mut ctx = Ctx::new(world, cli.globals);
+    let result = dispatch(&mut ctx, cli.verb);
+    finish(&mut ctx, result)
+}
+
+fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let matches = command().try_get_matches_from(args)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// A wrong command line inside of another.
+fn usage(error: &clap::Error) -> CliError {
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    CliError::usage(message, "clover --help")
+}
+
+/// The parser of command lines.
+fn command() -> clap::Command {
+    Cli::command().term_width(100)
+}
+
+/// As [`command`], with the options of every verb shown: for man pages and completions.
+fn command_shown() -> clap::Command {
+    command().mut_args(|arg| arg.hide(false))
+}
+
+fn parse_failure(world: &mut World, error: &clap::Error) -> Exit {
+    use std::io::Write as _;
+    let text = error.render().to_string();
+    // There is nowhere left to complain.
+    if error.use_stderr() {
+        let text = text.trim_end();
+        writeln!(world.stderr, "{text}\nnext: clover --help").ok();
+        return Exit::Usage;
+    }
+    world.stdout.write_all(text.as_bytes()).ok();
+    if !text.ends_with('\n') {
+        world.stdout.write_all(b"\n").ok();
+    }
+    Exit::Done
+}
+
+fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Init(args) => init::run(ctx, args),
+        Verb::Demo(args) => demo::run(ctx, &args),
+        Verb::Key(verb) => key::run(ctx, verb),
+        Verb::Record(args) => record::run(ctx, &args),
+        Verb::Append(args) => bulk::run(ctx, &args),
+        Verb::Import(verb) => import::run(ctx, &verb),
+        Verb::Log(args) => log::run(ctx, &args),
+        Verb::Show(args) => show::run(ctx, &args),
+        Verb::At(args) => at::run(ctx, args),
+        Verb::Verify(args) => verify::run(ctx, &args),
+        Verb::Prove(args) => prove::run(ctx, &args),
+        Verb::Checkpoint(verb) => checkpoint::run(ctx, verb),
+        Verb::Export(args) => export::run(ctx, &args),
+        Verb::Blob(verb) => blob::run(ctx, verb),
+        Verb::Seal(verb) => seal::run(ctx, verb),
+        Verb::Experiment(verb) => experiment::run(ctx, verb),
+        Verb::Budget(verb) => budget::run(ctx, &verb),
+        Verb::Erase(args) => erase::run(ctx, &args),
+        Verb::Backup(args) => backup::run(ctx, &args),
+        Verb::Status => status::run(ctx),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Doctor(args) => doctor::run(ctx, &args),
+        Verb::Completions(args) => completions::shell(&args),
+        Verb::Man(args) => completions::man(ctx, &args),
+    }
+}
+
+/// Prints the answer or the error.
+fn finish(ctx: &mut Ctx<'_>, result: Result<Answer, CliError>) -> Exit {
+    let written = result.and_then(|answer| {
+        if ctx.globals.json {
+            let text = answer.to_json(&ctx.warnings);
+            ctx.out(&text)?;
+        } else {
+            let text = answer.text.clone();
+            ctx.out(&text)?;
+        }
+        ctx.flush()?;
+        Ok(answer)
+    });
+    match written {
+        Ok(answer) => {
+            if !ctx.globals.json {
+                for next in &answer.next {
+                    ctx.note(&format!("next: {next}"));
+                }
+            }
+            answer.exit
+        }
+        Err(error) if error.closed => Exit::Done,
+        Err(error) => {
+            if ctx.globals.json {
+                let text = ui::error_json(&error, &ctx.warnings);
+                // The failure itself is reported by the exit code when nobody can be told.
+                ctx.out(&text).ok();
+                ctx.flush().ok();
+            }
+            let word = ui::paint(error.word, false, ctx.colour());
+            let message = ui::escape_lines(&error.message);
+            ctx.err(&format!(
+                "{word}: {message}\nnext: {}\n",
+                ui::escape(&error.next)
+            ));
+            error.exit
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `see` with the path of every verb and its help.
+    fn walk(command: &clap::Command, path: &str, see: &mut dyn FnMut(&str, &clap::Command)) {
+        for verb in command.get_subcommands() {
+            let path = format!("{path} {}", verb.get_name());
+            see(&path, verb);
+            walk(verb, &path, see);
+        }
+    }
+
+    #[test]
+    fn every_help_fits_and_has_an_example() {
+        let mut command = command();
+        command.build();
+        assert!(TOP.lines().count() <= 24);
+        walk(&command, "clover", &mut |path, verb| {
+            let help = verb.clone().render_long_help().to_string();
+            assert!(help.lines().count() <= 24, "{path} --help:\n{help}");
+            assert!(
+                help.lines().all(|line| line.chars().count() <= 100),
+                "{path}:\n{help}"
+            );
+            if verb.get_subcommands().next().is_none() {
+                assert!(
+                    help.contains("Example:\n  clover "),
+                    "{path} has no example:\n{help}"
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn the_top_help_names_every_verb_and_option_and_code() {
+        let mut command = command();
+        command.build();
+        for verb in command.get_subcommands() {
+            assert!(TOP.contains(verb.get_name()), "{}", verb.get_name());
+        }
+        for arg in command.get_arguments().filter(|arg| arg.is_global_set()) {
+            let long = arg.get_long().unwrap();
+            assert!(
+                long == "help" || TOP.contains(&format!("--{long}")),
+                "--{long}"
+            );
+        }
+        for exit in Exit::ALL {
+            assert!(
+                TOP.contains(&format!("{} {}", exit.code(), exit.meaning())),
+                "{exit:?}"
+            );
+        }
+    }
+}

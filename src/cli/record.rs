@@ -1,0 +1,192 @@
+//! `clover record KIND`: one event, typed, signed, appended.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::input;
+use crate::cli::submit;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::entry;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::registry::Signers;
+use crate::ground::ambient;
+use crate::ground::digest::Digest;
+use crate::ground::sign::Signed;
+use crate::ground::sign::Signer;
+use crate::ground::time::Timestamp;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::projection::budgets::Budgets;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Kind of the event; `clover schema` lists them
+    pub kind: String,
+    /// Its data: JSON, @FILE, or - for standard input
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub data: String,
+    /// The experiment it belongs to
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Id of an event it stands on
+    #[arg(long = "ref", value_name = "ID")]
+    pub refs: Vec<String>,
+    /// When it was said, as 2026-11-20T10:00:00.000000Z
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    /// Keep the signed event in a new file first, so that `import events FILE` repeats it safely
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) fn event_id(text: &str) -> Result<EventId, CliError> {
+    Digest::from_hex(text).map(EventId).ok_or_else(|| {
+        let message = format!("{text:?} is no event id: expected 64 lower-case hex digits");
+        CliError::usage(message, "clover log")
+    })
+}
+
+pub(super) fn time(text: &str) -> Result<Timestamp, CliError> {
+    Timestamp::parse(text).ok_or_else(|| {
+        let message =
+            format!("{text:?} is no time: expected the form 2026-11-20T10:00:00.000000Z, UTC");
+        CliError::usage(message, "date -u +%Y-%m-%dT%H:%M:%S.000000Z")
+    })
+}
+
+pub(super) fn experiment_id(text: &str) -> Result<ExperimentId, CliError> {
+    text.parse().map_err(|error| {
+        CliError::usage(
+            format!("experiment {text:?}: {error}"),
+            "clover experiment list",
+        )
+    })
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let kind = input::kind(&args.kind)
+        .map_err(|message| CliError::input(format!("kind: {message}"), "clover schema"))?;
+    let payload = payload(ctx, kind, &args.data)?;
+    let command = Command {
+        payload,
+        experiment: args.experiment.as_deref().map(experiment_id).transpose()?,
+        refs: args
+            .refs
+            .iter()
+            .map(|id| event_id(id))
+            .collect::<Result<_, _>>()?,
+        at: args.at.as_deref().map(time).transpose()?,
+    };
+    match &args.out {
+        Some(out) => append_kept(ctx, &command, out, args.dry_run),
+        None => one(ctx, command, args.dry_run),
+    }
+}
+
+/// Signs and appends one command with the key that may.
+pub(super) fn one(ctx: &mut Ctx<'_>, command: Command, dry_run: bool) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let signer = signer(ctx, &ledger, &command.payload)?;
+    submit::append(ctx, &mut ledger, &[command], &signer, dry_run)
+}
+
+/// The key that may sign a payload.
+pub(super) fn signer(
+    ctx: &mut Ctx<'_>,
+    ledger: &Ledger,
+    payload: &Payload,
+) -> Result<Signer, CliError> {
+    let state = ledger.state();
+    match (payload, payload.kind().signers()) {
+        (Payload::BudgetCharged(charged), Signers::Spenders) => {
+            let account = state.fold::<Budgets>().accounts.get(&charged.account);
+            wallet::spender(ctx, state, account.map(|account| &account.spenders))
+        }
+        (payload, Signers::Any) => {
+            // Any key may; where several could, the owner's is the one meant.
+            match wallet::signer(ctx, state, payload.kind()) {
+                Err(error) if error.exit == Exit::Usage => {
+                    wallet::signer(ctx, state, Kind::RetentionSet).map_err(|_| error)
+                }
+                other => other,
+            }
+        }
+        (payload, _) => wallet::signer(ctx, state, payload.kind()),
+    }
+}
+
+fn payload(ctx: &mut Ctx<'_>, kind: Kind, data: &str) -> Result<Payload, CliError> {
+    let next = format!("clover schema {kind}");
+    let (source, text) = match data.strip_prefix('@') {
+        Some(file) => (file.to_owned(), ctx.read(Path::new(file))?),
+        None if data == "-" => ("standard input".to_owned(), ctx.read(Path::new("-"))?),
+        None => ("--data".to_owned(), data.as_bytes().to_vec()),
+    };
+    input::payload(kind, &text).map_err(|fault| fault.into_error(&source, 1, &next))
+}
+
+/// Writes the signed event to a new file, then appends it.
+fn append_kept(
+    ctx: &mut Ctx<'_>,
+    command: &Command,
+    out: &Path,
+    dry_run: bool,
+) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let signer = signer(ctx, &ledger, &command.payload)?;
+    if dry_run {
+        return submit::append(
+            ctx,
+            &mut ledger,
+            std::slice::from_ref(command),
+            &signer,
+            true,
+        );
+    }
+    let number = submit::next_author_seq(&ledger, &signer);
+    let signed = submit::draft(&ledger, command, &signer, number)
+        .sign(&signer)
+        .map_err(|error| CliError::input(error.to_string(), "clover blob put FILE"))?;
+    let mut envelope = Vec::new();
+    entry::write_envelope(
+        &mut envelope,
+        signed.body(),
+        &signed.signer(),
+        signed.signature(),
+    );
+    envelope.push(b'\n');
+    let path = ctx.path(out);
+    ambient::write_new(&path, &envelope, 0o644)?;
+    let event = Signed::new(signed.body().to_vec(), signed.signer(), *signed.signature());
+    match ledger.submit(vec![event]) {
+        Ok(appended) => {
+            let commands = std::slice::from_ref(command);
+            let mut answer = submit::answer(&ledger, commands, &appended);
+            answer.data["file"] = json!(path.display().to_string());
+            Ok(answer)
+        }
+        Err(error) => {
+            let mut error = CliError::from(error);
+            if matches!(error.exit, Exit::Refused | Exit::Input) {
+                // What a rule refused will not be accepted later either.
+                ambient::remove(&path)?;
+            } else {
+                error.next = format!("clover import events {}", path.display());
+            }
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `clover schema [KIND]`: kinds with who signs them, and their JSON Schemas.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::error::CliError;
+use crate::cli::input;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::Kind;
+use crate::event::registry::Scope;
+use crate::event::registry::Signers;
+
+/// Every schema by `kind.vN`, generated with the files of `schema/event/`.
+const SCHEMAS: &str = include_str!("../../schema/events.json");
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The kind; without it, a list of all
+    pub kind: Option<String>,
+}
+
+pub(super) fn run(args: &Args) -> Result<Answer, CliError> {
+    let Some(kind) = &args.kind else {
+        return Ok(list());
+    };
+    let kind =
+        input::kind(kind).map_err(|message| CliError::not_found(message, "clover schema"))?;
+    let schemas: Value = serde_json::from_str(SCHEMAS).unwrap_or_default();
+    let name = format!("{kind}.v{}", kind.version());
+    let schema = schemas.get(&name).ok_or_else(|| {
+        CliError::not_found(
+            format!("no schema of {name} in this build"),
+            "clover schema",
+        )
+    })?;
+    let text = serde_json::to_string_pretty(schema).unwrap_or_default() + "\n";
+    Ok(Answer::new(text, schema.clone()))
+}
+
+fn signers(kind: Kind) -> String {
+    match kind.signers() {
+        Signers::Any => "any live key".to_owned(),
+        Signers::Genesis => "the first owner".to_owned(),
+        Signers::Role(role) => role.to_string(),
+        Signers::Spenders => "a spender of the account".to_owned(),
+    }
+}
+
+fn scope(kind: Kind) -> &'static str {
+    match kind.scope() {
+        Scope::Anywhere => "anywhere",
+        Scope::Experiment => "an open experiment",
+        Scope::NewExperiment => "the experiment it begins",
+    }
+}
+
+fn list() -> Answer {
+    let rows = Kind::ALL.iter().map(|kind| {
+        vec![
+            kind.to_string(),
+            format!("v{}", kind.version()),
+            signers(*kind),
+            scope(*kind).to_owned(),
+        ]
+    });
+    let text = ui::table(
+        &["kind", "version", "signed by", "belongs to"],
+        rows.collect(),
+    );
+    let data: Vec<_> = Kind::ALL
+        .iter()
+        .map(|kind| {
+            json!({
+                "kind": kind.as_str(), "version": kind.version(),
+                "signed_by": signers(*kind), "belongs_to": scope(*kind),
+            })
+        })
+        .collect();
+    Answer::new(text, json!({"kinds": data})).with_next("clover schema KIND")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_schema() {
+        for kind in Kind::ALL {
+            let kind = Some(kind.to_string());
+            let answer = run(&Args { kind }).unwrap();
+            assert!(answer.data["properties"].is_object());
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! `clover verify`: the ledger, an export of it, or its tree alone; against the pin and other checkpoints.
+
+use std::fmt::Write as _;
+use std::io::BufRead;
+use std::io::Read as _;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::header;
+use crate::event::payload::Verdict;
+use crate::ground::ambient;
+use crate::ground::ambient::AmbientError;
+use crate::ground::digest::Digest;
+use crate::ground::note::SignedCheckpoint;
+use crate::ground::note::VerifierKey;
+use crate::ledger::pin::Pin;
+use crate::ledger::verify;
+use crate::ledger::verify::Lines;
+use crate::ledger::verify::Report;
+use crate::ledger::verify::Signatures;
+use crate::ledger::verify::VerifyOptions;
+use crate::projection::RULEBOOK;
+use crate::store::Store;
+
+/// Findings that a text answer lists; `--json` has more.
+const SHOWN_MAX: usize = 20;
+/// Bytes in which an export must show its form.
+const HEAD_LEN: usize = 4_096;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// An export's ledger.jsonl or its folder, or a ledger file; default the ledger itself
+    pub file: Option<PathBuf>,
+    /// A checkpoint that the log must extend or equal; may repeat
+    #[arg(long, value_name = "FILE")]
+    pub against: Vec<PathBuf>,
+    /// The export's own checkpoint; default `checkpoint` beside it
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    /// The log key that the ledger must have or have had
+    #[arg(long, value_name = "VKEY")]
+    pub log_key: Option<String>,
+    /// Check signatures in batches: faster, and weaker against a key's own holder
+    #[arg(long)]
+    pub fast: bool,
+    /// Hash the entries and compare roots; nothing else
+    #[arg(long)]
+    pub tree_only: bool,
+    /// Take what this checkpoint covers as verified before; `pin` takes the pin
+    #[arg(long, value_name = "pin|FILE")]
+    pub since: Option<String>,
+    /// Re-run recomputing rules too
+    #[arg(long)]
+    pub recompute: bool,
+    /// Blobs of an export; default `blobs` beside it
+    #[arg(long, value_name = "DIR")]
+    pub blobs: Option<PathBuf>,
+    /// Do not hold the log against the pin
+    #[arg(long)]
+    pub no_pin: bool,
+}
+
+/// Reads a signed checkpoint.
+pub(super) fn checkpoint(ctx: &mut Ctx<'_>, path: &Path) -> Result<SignedCheckpoint, CliError> {
+    let bytes = ctx.read(path)?;
+    SignedCheckpoint::parse(&bytes).map_err(|error| {
+        let message = format!("{} is no signed checkpoint: {error}", path.display());
+        CliError::input(message, "clover checkpoint show")
+    })
+}
+
+/// Reads a C2SP verifier key.
+pub(super) fn log_key(text: &str) -> Result<VerifierKey, CliError> {
+    text.trim().parse().map_err(|error| {
+        let message = format!("--log-key {text:?}: {error}");
+        CliError::usage(message, "clover key export --log")
+    })
+}
+
+fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
+    let mut against = Vec::new();
+    for path in &args.against {
+        let name = path.display().to_string();
+        against.push((name, checkpoint(ctx, path)?));
+    }
+    Ok(VerifyOptions {
+        against,
+        log_key: args.log_key.as_deref().map(log_key).transpose()?,
+        recompute: args.recompute,
+        signatures: if args.fast {
+            Signatures::Fast
+        } else {
+            Signatures::Strict
+        },
+        since: None,
+        tree_only: args.tree_only,
+    })
+}
+
+/// The pin of an origin, when there is one.
+fn pinned(ctx: &Ctx<'_>, origin: &str) -> Result<Option<SignedCheckpoint>, CliError> {
+    let Some(pins) = home::pins(ctx) else {
+        return Ok(None);
+    };
+    Pin::new(&pins, origin)
+        .load()
+        .map_err(|error| CliError::integrity("pin", error.to_string(), "clover verify --no-pin"))
+}
+
+fn since(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    pin: Option<&SignedCheckpoint>,
+) -> Result<Option<SignedCheckpoint>, CliError> {
+    match args.since.as_deref() {
+        None => Ok(None),
+        Some("pin") => {
+            let missing = || CliError::not_found("there is no pin to start from", "clover verify");
+            pin.cloned().ok_or_else(missing).map(Some)
+        }
+        Some(path) => checkpoint(ctx, Path::new(path)).map(Some),
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let mut options = options(ctx, args)?;
+    let report = match &args.file {
+        None => {
+            let home = home::find(ctx)?;
+            of_store(ctx, args, home.database(), &mut options)?
+        }
+        Some(path) => {
+            let path = ctx.path(path);
+            let path = if ambient::is_dir(&path) {
+                path.join("ledger.jsonl")
+            } else {
+                path
+            };
+            if is_database(&path)? {
+                of_store(ctx, args, &path, &mut options)?
+            } else {
+                of_lines(ctx, args, &path, &mut options)?
+            }
+        }
+    };
+    Ok(answer(ctx, &report))
+}
+
+fn is_database(path: &Path) -> Result<bool, CliError> {
+    let mut head = Vec::new();
+    let mut limited = ambient::reader(path)?.take(16);
+    limited.read_to_end(&mut head).map_err(|error| {
+        CliError::input(
+            format!("cannot read {}: {error}", path.display()),
+            "clover verify --help",
+        )
+    })?;
+    Ok(head.starts_with(b"SQLite format 3\0"))
+}
+
+fn of_store(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    path: &Path,
+    options: &mut VerifyOptions,
+) -> Result<Report, CliError> {
+    let store = Store::open(path, home::store_options(ctx, true))?;
+    let first = store.reader().entry(0);
+    let origin = match first {
+        Ok(Some(first)) => header::decode(&first.body)
+            .ok()
+            .map(|decoded| decoded.header.ledger),
+        _ => None,
+    };
+    let origin = match origin {
+        Some(origin) => Some(origin),
+        // The first entry is unreadable; the head still names the log.
+        None => match store.reader().head() {
+            Ok(Some(head)) => SignedCheckpoint::parse(&head.note)
+                .ok()
+                .map(|head| head.checkpoint().origin.to_string()),
+            _ => None,
+        },
+    };
+    let pin = match origin {
+        Some(origin) if !args.no_pin => pinned(ctx, &origin)?,
+        _ => None,
+    };
+    options.since = since(ctx, args, pin.as_ref())?;
+    if let Some(pin) = pin {
+        options.against.push(("the pin".to_owned(), pin));
+    }
+    let ambient = ctx.ambient();
+    let mut progress = ctx.progress("verified");
+    let report = verify::verify_store(&store, options, &RULEBOOK, &ambient, &mut |done, all| {
+        progress.at(done, all);
+    });
+    Ok(report?)
+}
+
+fn of_lines(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    path: &Path,
+    options: &mut VerifyOptions,
+) -> Result<Report, CliError> {
+    let reader = open_lines(path)?;
+    let beside = |name: &str| path.with_file_name(name);
+    let own = match &args.checkpoint {
+        Some(path) => Some(checkpoint(ctx, path)?),
+        None if ambient::exists(&beside("checkpoint"))? => {
+            Some(checkpoint(ctx, &beside("checkpoint"))?)
+        }
+        None => None,
+    };
+    let blobs = match &args.blobs {
+        Some(folder) => Some(ctx.path(folder)),
+        None => Some(beside("blobs")).filter(|folder| ambient::is_dir(folder)),
+    };
+    let pin = match (&own, args.no_pin) {
+        (Some(own), false) => pinned(ctx, own.checkpoint().origin.as_str())?,
+        _ => None,
+    };
+    options.since = since(ctx, args, pin.as_ref())?;
+    if let (Some(pin), Some(own)) = (pin, &own) {
+        let (known, size) = (pin.checkpoint().size, own.checkpoint().size);
+        if known <= size {
+            options.against.push(("the pin".to_owned(), pin));
+        } else {
+            ctx.warn(format!(
+                "the pin knows {known} entries, this export ends at {size}: an older or a shortened one"
+            ));
+        }
+    }
+    let read_blob = |digest: &Digest| {
+        let folder = blobs.as_deref().unwrap_or(Path::new("."));
+        match ambient::read(&folder.join(digest.to_hex())) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(AmbientError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let lines = Lines {
+        lines: reader,
+        checkpoint: own,
+        blobs: blobs.as_ref().map(|_| &read_blob as verify::BlobSource<'_>),
+    };
+    let ambient = ctx.ambient();
+    let mut progress = ctx.progress("verified");
+    let report = verify::verify_lines(lines, options, &RULEBOOK, &ambient, &mut |done, all| {
+        progress.at(done, all);
+    });
+    Ok(report?)
+}
+
+/// A reader of entry lines; a file that shows none of their form is no ledger.
+fn open_lines(path: &Path) -> Result<Box<dyn BufRead + Send>, CliError> {
+    const FORM: &[u8] = b"{\"envelope\":{\"payload\":\"";
+    let mut head = Vec::new();
+    let mut reader = ambient::reader(path)?;
+    let read = reader.by_ref().take(HEAD_LEN as u64).read_to_end(&mut head);
+    read.map_err(|error| {
+        CliError::input(
+            format!("cannot read {}: {error}", path.display()),
+            "clover verify --help",
+        )
+    })?;
+    if !head.windows(FORM.len()).any(|part| part == FORM) {
+        let message = format!("{} is not a ledger: no entry line in it", path.display());
+        return Err(CliError::new(
+            Exit::Input,
+            "not_a_ledger",
+            message,
+            "clover export jsonl -o DIR",
+        ));
+    }
+    Ok(Box::new(std::io::Cursor::new(head).chain(reader)))
+}
+
+fn answer(ctx: &Ctx<'_>, report: &Report) -> Answer {
+    let mut text = String::new();
+    let put = "BUG: a String takes every write";
+    for finding in report.findings.iter().take(SHOWN_MAX) {
+        let (expected, found) = (ui::escape(&finding.expected), ui::escape(&finding.found));
+        writeln!(
+            text,
+            "seq {}  {}  expected {expected}, found {found}",
+            finding.seq, finding.rule
+        )
+        .expect(put);
+    }
+    let shown = report.findings.len().min(SHOWN_MAX) as u64;
+    if report.findings_total > shown {
+        let more = ui::thousands(report.findings_total - shown);
+        writeln!(text, "… and {more} more findings (--json lists them)").expect(put);
+    }
+    for taint in &report.tainted {
+        writeln!(
+            text,
+            "tainted: events of key {} from seq {} on (declared at seq {})",
+            taint.key, taint.since_seq, taint.declared_seq
+        )
+        .expect(put);
+    }
+    for note in &report.notes {
+        writeln!(text, "note: {}", ui::escape(note)).expect(put);
+    }
+    let passed = report.verdict == Verdict::Pass;
+    let line = report.verdict_line();
+    let word = if passed { "VERIFIED" } else { "FAILED" };
+    let rest = line.strip_prefix(word).unwrap_or(&line);
+    let word = ui::paint(word, passed, ctx.colour());
+    writeln!(text, "{word}{}", ui::escape(rest)).expect(put);
+    let mut answer = Answer::new(text, json!({"report": report, "line": line}));
+    answer.checkpoint = Some((report.events, report.root.to_base64()));
+    if passed {
+        answer.verdict = "verified";
+    } else {
+        answer.verdict = report.divergence.map_or("tampered", |word| word.as_str());
+        answer.exit = Exit::Integrity;
+        let first = report.first.map_or(0, |first| first.seq);
+        answer = answer.with_next(format!("clover show {first}"));
+    }
+    answer
+}

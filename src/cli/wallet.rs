@@ -1,0 +1,345 @@
+//! Author keys at hand: files in the user's configuration folder or behind `--key`.
+//!
+//! `<name>.pem` is the private key (PKCS#8, 0600, encrypted when a passphrase was given), `<name>.pub` its
+//! public half, `<name>.age` the identity that opens labels sealed to its holder. A private file that
+//! others may read is refused.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use zeroize::Zeroizing;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::event::Kind;
+use crate::event::payload::Roles;
+use crate::event::registry::Signers;
+use crate::ground::ambient;
+use crate::ground::ambient::AmbientError;
+use crate::ground::keyfile;
+use crate::ground::keyfile::KeyFileError;
+use crate::ground::seal::Identity;
+use crate::ground::seal::Recipient;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::Signer;
+use crate::ledger::State;
+
+/// A key file whose public half is known.
+#[derive(Clone, Debug)]
+pub(super) struct KeyFile {
+    /// Its name without extension.
+    pub name: String,
+    /// The private file.
+    pub path: PathBuf,
+    /// The key's id.
+    pub id: KeyId,
+}
+
+/// The folder of author keys.
+pub(super) fn folder(ctx: &Ctx<'_>) -> Result<PathBuf, CliError> {
+    let config = ctx.variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(ctx.variable("HOME")?).join(".config"));
+    let config = config.or_else(home).ok_or_else(|| {
+        let message = "no place for keys: neither XDG_CONFIG_HOME nor HOME is set";
+        CliError::not_found(message, "export XDG_CONFIG_HOME=~/.config")
+    })?;
+    Ok(config.join("clover/keys"))
+}
+
+/// Where `--key` and `--owner-key` point: a file when it looks like one, else a name in the key folder.
+pub(super) fn locate(ctx: &Ctx<'_>, key: &str) -> Result<PathBuf, CliError> {
+    let is_pem = Path::new(key).extension().is_some_and(|end| end == "pem");
+    if key.contains('/')
+        || is_pem
+        || ambient::exists(&ctx.path(key))? && !ambient::is_dir(&ctx.path(key))
+    {
+        return Ok(ctx.path(key));
+    }
+    check_name(key)?;
+    Ok(folder(ctx)?.join(format!("{key}.pem")))
+}
+
+/// Names of keys are names of files.
+pub(super) fn check_name(name: &str) -> Result<(), CliError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.starts_with('.') {
+        return Ok(());
+    }
+    let message = format!("{name:?} is no key name: 1 to 64 of a-z A-Z 0-9 - _ .");
+    Err(CliError::usage(message, "clover key list"))
+}
+
+/// Every key file whose public half can be read without a passphrase.
+pub(super) fn files(ctx: &Ctx<'_>) -> Result<Vec<KeyFile>, CliError> {
+    let mut found = Vec::new();
+    for path in ambient::list(&folder(ctx)?)? {
+        let (Some(name), Some("pem")) = (
+            path.file_stem().and_then(|name| name.to_str()),
+            path.extension().and_then(|end| end.to_str()),
+        ) else {
+            continue;
+        };
+        if let Some(id) = public_id(&path) {
+            let name = name.to_owned();
+            found.push(KeyFile { name, path, id });
+        }
+    }
+    Ok(found)
+}
+
+/// The id of a key file: from the public half beside it, else from the file itself when it is not encrypted.
+pub(super) fn public_id(path: &Path) -> Option<KeyId> {
+    let beside = ambient::read(&path.with_extension("pub")).ok();
+    let public = beside.and_then(|bytes| keyfile::read_public(&bytes).ok());
+    if let Some(public) = public {
+        return Some(KeyId(keyfile::key_id(&public)));
+    }
+    let bytes = Zeroizing::new(ambient::read(path).ok()?);
+    let key = keyfile::read_private(&bytes, None).ok()?;
+    Some(Signer::from(key).id())
+}
+
+/// The passphrase from a file, the environment or a person.
+pub(super) fn passphrase(
+    ctx: &mut Ctx<'_>,
+    prompt: &str,
+) -> Result<Option<Zeroizing<String>>, CliError> {
+    if let Some(path) = ctx.globals.passphrase_file.clone() {
+        let bytes = Zeroizing::new(ambient::read_secret(&ctx.path(path))?);
+        let text = std::str::from_utf8(&bytes).map_err(|_| {
+            CliError::input("the passphrase file is not UTF-8", "clover key --help")
+        })?;
+        return Ok(Some(Zeroizing::new(
+            text.trim_end_matches(['\n', '\r']).to_owned(),
+        )));
+    }
+    if let Some(passphrase) = ctx.variable("CLOVER_PASSPHRASE") {
+        return Ok(Some(Zeroizing::new(passphrase.to_owned())));
+    }
+    Ok(ctx.ask_passphrase(prompt).map(Zeroizing::new))
+}
+
+/// Reads a private key file.
+pub(super) fn read(ctx: &mut Ctx<'_>, path: &Path) -> Result<Signer, CliError> {
+    let bytes = match ambient::read_secret(path) {
+        Err(AmbientError::NotFound(_)) => {
+            let message = format!("the key {} is missing", path.display());
+            return Err(CliError::not_found(message, "clover key list"));
+        }
+        other => Zeroizing::new(other?),
+    };
+    let broken = |error: KeyFileError| {
+        let next = match error {
+            KeyFileError::PassphraseMissing | KeyFileError::PassphraseWrong => {
+                "the same command with --passphrase-file FILE"
+            }
+            _ => "clover key list",
+        };
+        CliError::input(format!("the key {}: {error}", path.display()), next)
+    };
+    let passphrase = if keyfile::is_encrypted(&bytes).map_err(broken)? {
+        passphrase(ctx, &format!("passphrase of {}: ", path.display()))?
+    } else {
+        None
+    };
+    let passphrase = passphrase.as_ref().map(|text| text.as_str());
+    let key = keyfile::read_private(&bytes, passphrase).map_err(broken)?;
+    Ok(key.into())
+}
+
+/// Writes a new key: private file and public half.
+pub(super) fn write(
+    ctx: &Ctx<'_>,
+    path: &Path,
+    signer: &Signer,
+    passphrase: Option<&str>,
+) -> Result<(), CliError> {
+    let ambient = ctx.ambient();
+    let text = ambient
+        .with_entropy(|entropy| keyfile::write_private(signer.key(), passphrase, entropy))
+        .map_err(|error| CliError::input(error.to_string(), "clover key new --help"))?;
+    if let Some(parent) = path.parent() {
+        ambient::create_private_dirs(parent)?;
+    }
+    ambient::write_new(path, text.as_bytes(), 0o600)?;
+    let public = path.with_extension("pub");
+    let text = keyfile::write_public(&signer.public_bytes());
+    Ok(ambient::replace(&public, text.as_bytes(), true)?)
+}
+
+/// Removes the files of a key that came to nothing.
+pub(super) fn discard(path: &Path) {
+    for end in ["pem", "pub", "age"] {
+        // What was never written need not be removed.
+        ambient::remove(&path.with_extension(end)).ok();
+    }
+}
+
+/// Draws a new key.
+pub(super) fn draw(ctx: &Ctx<'_>) -> Result<Signer, CliError> {
+    let seed = Zeroizing::new(ctx.ambient().random::<32>()?);
+    Ok(Signer::from_seed(&seed))
+}
+
+/// The key that signs a kind of event: `--key`, `CLOVER_KEY`, or the one key at hand that may.
+pub(super) fn signer(ctx: &mut Ctx<'_>, state: &State, kind: Kind) -> Result<Signer, CliError> {
+    signer_for(ctx, state, kind.as_str(), kind.signers(), None)
+}
+
+/// As [`signer`], for an account's charge.
+pub(super) fn spender(
+    ctx: &mut Ctx<'_>,
+    state: &State,
+    spenders: Option<&Roles>,
+) -> Result<Signer, CliError> {
+    signer_for(ctx, state, "budget.charged", Signers::Spenders, spenders)
+}
+
+fn signer_for(
+    ctx: &mut Ctx<'_>,
+    state: &State,
+    what: &str,
+    signers: Signers,
+    spenders: Option<&Roles>,
+) -> Result<Signer, CliError> {
+    let named = ctx.globals.key.clone();
+    let named = named.or_else(|| ctx.variable("CLOVER_KEY").map(str::to_owned));
+    if let Some(key) = named {
+        let path = locate(ctx, &key)?;
+        let signer = read(ctx, &path)?;
+        check_live(state, signer.id(), &path)?;
+        return Ok(signer);
+    }
+    let keys = &state.keyring.keys;
+    let at_hand: Vec<_> = files(ctx)?
+        .into_iter()
+        .filter_map(|file| Some((keys.get(&file.id)?, file)))
+        .filter(|(record, _)| record.end.is_none())
+        .collect();
+    let may = |roles: &Roles| match signers {
+        Signers::Any => true,
+        Signers::Genesis => false,
+        Signers::Role(role) => roles.contains(role),
+        Signers::Spenders => spenders
+            .is_none_or(|allowed| allowed.as_slice().iter().any(|role| roles.contains(*role))),
+    };
+    let fit: Vec<_> = at_hand
+        .iter()
+        .filter(|(record, _)| may(&record.roles))
+        .collect();
+    match fit.as_slice() {
+        [(_, file)] => read(ctx, &file.path.clone()),
+        [] if at_hand.is_empty() => {
+            let message = format!("no key of this ledger in {}", folder(ctx)?.display());
+            Err(CliError::not_found(message, "clover key list"))
+        }
+        [] => {
+            let needed = match signers {
+                Signers::Role(role) => format!("role {role}"),
+                _ => spenders.map_or("a right".to_owned(), |roles| format!("one of {roles}")),
+            };
+            let held = at_hand
+                .iter()
+                .map(|(record, file)| format!("{} ({})", file.name, record.roles));
+            let held = held.collect::<Vec<_>>().join(", ");
+            let message = format!("{what} needs {needed}; your keys: {held}");
+            Err(CliError::refused(
+                message,
+                "clover key new NAME --role ROLE",
+            ))
+        }
+        [(_, first), ..] => {
+            let names = fit.iter().map(|(_, file)| file.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let message = format!("several of your keys may sign {what}: {names}");
+            let next = format!("the same command with --key {}", first.name);
+            Err(CliError::usage(message, next))
+        }
+    }
+}
+
+/// Refuses a key that this ledger does not know, or no longer.
+pub(super) fn check_live(state: &State, id: KeyId, path: &Path) -> Result<(), CliError> {
+    let path = path.display();
+    match state.keyring.keys.get(&id) {
+        None => {
+            let message = format!("wrong key: {path} ({id}) is no key of this ledger");
+            Err(CliError::refused(message, "clover key list"))
+        }
+        Some(record) if let Some(end) = &record.end => {
+            let how = if end.tainted_since.is_some() {
+                "compromised"
+            } else {
+                "retired"
+            };
+            let message = format!("wrong key: {path} ({id}) was {how} at seq {}", end.seq);
+            Err(CliError::refused(
+                message,
+                format!("clover show {}", end.seq),
+            ))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// A key of the ledger by local name, id, unique beginning of an id, or holder of a single live key.
+pub(super) fn resolve(ctx: &Ctx<'_>, state: &State, key: &str) -> Result<KeyId, CliError> {
+    let keys = &state.keyring.keys;
+    if let Some(file) = files(ctx)?.iter().find(|file| file.name == key)
+        && keys.contains_key(&file.id)
+    {
+        return Ok(file.id);
+    }
+    let hex = key.len() >= 8 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let by_id = |id: &&KeyId| hex && id.to_string().starts_with(key);
+    let mut found: Vec<_> = keys.keys().filter(by_id).copied().collect();
+    if found.is_empty() {
+        let live = state.keyring.live();
+        let held = live.filter(|(_, record)| record.holder.as_str() == key);
+        found = held.map(|(id, _)| *id).collect();
+    }
+    match found.as_slice() {
+        [id] => Ok(*id),
+        [] => {
+            let message = format!("no key {key:?} in this ledger");
+            Err(CliError::not_found(message, "clover key list"))
+        }
+        _ => {
+            let message = format!("{key:?} names {} keys of this ledger", found.len());
+            Err(CliError::usage(message, "clover key list"))
+        }
+    }
+}
+
+/// The identity that opens what is sealed to `recipient`: from `file`, else from the key folder.
+pub(super) fn identity(
+    ctx: &Ctx<'_>,
+    file: Option<&Path>,
+    recipient: &Recipient,
+) -> Result<Identity, CliError> {
+    let paths = match file {
+        Some(path) => vec![ctx.path(path)],
+        None => ambient::list(&folder(ctx)?)?
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|end| end == "age"))
+            .collect(),
+    };
+    for path in paths {
+        let text = Zeroizing::new(ambient::read_secret(&path)?);
+        let text = String::from_utf8_lossy(&text);
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("AGE-SECRET-KEY-"));
+        let identity = line.and_then(|line| line.trim().parse::<Identity>().ok());
+        if let Some(identity) = identity
+            && identity.recipient() == *recipient
+        {
+            return Ok(identity);
+        }
+    }
+    let message = format!("no identity for {recipient} at hand");
+    Err(CliError::not_found(
+        message,
+        "the same command with --identity FILE",
+    ))
+}

@@ -1,0 +1,98 @@
+//! The log as JSON Lines: one entry line per line, which are the leaves of the tree.
+//!
+//! A folder holds `ledger.jsonl`, `checkpoint` (the signed note over exactly these lines, written last)
+//! and, when asked for, `blobs/<BLAKE3 in hex>`. A stream holds the lines alone.
+
+use std::io::Write;
+
+use crate::export::ExportError;
+use crate::export::Exported;
+use crate::export::Exporter;
+use crate::export::Progress;
+use crate::export::Request;
+use crate::export::Stop;
+use crate::export::Target;
+use crate::export::lines;
+use crate::ground::ambient;
+use crate::ground::digest::Digest;
+use crate::ledger::Ledger;
+
+/// The format.
+pub(super) struct Jsonl;
+
+impl Exporter for Jsonl {
+    fn name(&self) -> &'static str {
+        "jsonl"
+    }
+
+    fn about(&self) -> &'static str {
+        "entry lines with their checkpoint, and blobs on request"
+    }
+
+    fn write(
+        &self,
+        ledger: &Ledger,
+        request: Request<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Exported, ExportError> {
+        let size = request.checkpoint.checkpoint().size;
+        let folder = match request.target {
+            Target::Stream(out) => {
+                write_lines(ledger, size, out, progress)?;
+                return Ok(Exported {
+                    entries: size,
+                    ..Exported::default()
+                });
+            }
+            Target::Folder(folder) => folder,
+        };
+        let (file, checkpoint) = (folder.join("ledger.jsonl"), folder.join("checkpoint"));
+        for path in [&file, &checkpoint] {
+            if ambient::exists(path)? {
+                return Err(ExportError::Occupied(path.clone()));
+            }
+        }
+        ambient::create_dirs(folder)?;
+        let mut out = ambient::writer(&file)?;
+        write_lines(ledger, size, out.as_mut(), progress)?;
+        drop(out);
+        let blobs = if request.blobs {
+            write_blobs(ledger, folder)?
+        } else {
+            0
+        };
+        ambient::write_new(&checkpoint, &request.checkpoint.encode(), 0o644)?;
+        Ok(Exported {
+            entries: size,
+            files: 2 + blobs,
+            blobs,
+        })
+    }
+}
+
+fn write_lines(
+    ledger: &Ledger,
+    size: u64,
+    out: &mut dyn Write,
+    progress: Progress<'_>,
+) -> Result<(), ExportError> {
+    lines(ledger, size, progress, |line| {
+        out.write_all(line)?;
+        Ok(out.write_all(b"\n")?)
+    })?;
+    Ok(out.flush()?)
+}
+
+fn write_blobs(ledger: &Ledger, folder: &std::path::Path) -> Result<u64, ExportError> {
+    let folder = folder.join("blobs");
+    ambient::create_dirs(&folder)?;
+    let mut count = 0;
+    let write = |digest: Digest, bytes: &[u8]| -> Result<(), Stop> {
+        ambient::write_new(&folder.join(digest.to_hex()), bytes, 0o644)?;
+        count += 1;
+        Ok(())
+    };
+    let result = ledger.store().reader().blobs(write);
+    result.map_err(|Stop(error)| error)?;
+    Ok(count)
+}

@@ -1,0 +1,134 @@
+//! Exports: the log in formats that need none of this program.
+//!
+//! A format is one file here with an [`Exporter`], and one line in [`FORMATS`]. An export shows what events
+//! say and adds no number of its own; which checkpoint it ends at is the caller's choice.
+
+mod jsonl;
+mod tiles;
+
+use std::io;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::ground::ambient::AmbientError;
+use crate::ground::note::SignedCheckpoint;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+
+/// Every format. The next one goes here.
+pub static FORMATS: &[&dyn Exporter] = &[&jsonl::Jsonl, &tiles::Tiles];
+
+/// Where an export goes.
+pub enum Target<'a> {
+    /// A new folder.
+    Folder(&'a Path),
+    /// A stream; only formats of one file can go there.
+    Stream(&'a mut dyn Write),
+}
+
+/// What to export.
+pub struct Request<'a> {
+    /// The checkpoint that the export ends at.
+    pub checkpoint: SignedCheckpoint,
+    /// Where it goes.
+    pub target: Target<'a>,
+    /// Whether stored blobs go along.
+    pub blobs: bool,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Entries.
+    pub entries: u64,
+    /// Files.
+    pub files: u64,
+    /// Blobs.
+    pub blobs: u64,
+}
+
+/// Why an export failed; what was written so far is not complete.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A file failed.
+    #[error(transparent)]
+    Ambient(#[from] AmbientError),
+    /// The ledger could not be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Something of that name stands in the target already.
+    #[error("{} exists already; an export goes into a new folder", .0.display())]
+    Occupied(PathBuf),
+    /// Writing failed.
+    #[error("cannot write the export: {0}")]
+    Output(#[from] io::Error),
+    /// The format has several files.
+    #[error("{0} is a folder of files and cannot go to a stream")]
+    Stream(&'static str),
+}
+
+/// Called with entries done and entries in all.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// A format.
+pub trait Exporter: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+    /// Writes it.
+    ///
+    /// # Errors
+    /// [`ExportError`].
+    fn write(
+        &self,
+        ledger: &Ledger,
+        request: Request<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Exported, ExportError>;
+}
+
+/// Streams the entry lines under a checkpoint, without newline.
+fn lines(
+    ledger: &Ledger,
+    size: u64,
+    progress: Progress<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
+    let read = ledger.store().read().map_err(LedgerError::from)?;
+    let mut line = Vec::new();
+    let mut next = 0;
+    let result = read.reader().entries(0, size, |stored| {
+        line.clear();
+        crate::event::entry::write_line(
+            &mut line,
+            stored.seq,
+            stored.recorded_at,
+            &stored.body,
+            &stored.author,
+            &stored.signature,
+        );
+        take(&line).map_err(Stop)?;
+        next = stored.seq + 1;
+        if next.is_multiple_of(1024) {
+            progress(next, size);
+        }
+        Ok(())
+    });
+    result.map_err(|Stop(error)| error)?;
+    if next != size {
+        let found = format!("an end where {size} entries belong");
+        return Err(LedgerError::Integrity { seq: next, found }.into());
+    }
+    Ok(())
+}
+
+/// Carries an export's error through a stream of entries.
+struct Stop(ExportError);
+
+impl<E: Into<LedgerError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self(ExportError::Ledger(error.into()))
+    }
+}

@@ -1,0 +1,345 @@
+//! Judging prepared events in order and taking them into memory.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::event::Seen;
+use crate::event::entry;
+use crate::event::header::Decoded;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::sign::Signed;
+use crate::ground::sign::Verified;
+use crate::ground::time::Timestamp;
+use crate::ledger::append::Admitted;
+use crate::ledger::append::Appended;
+use crate::ledger::append::Batch;
+use crate::ledger::append::Prepared;
+use crate::ledger::append::plan::find;
+use crate::ledger::error::LedgerError;
+use crate::ledger::fold::Breach;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Fact;
+use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::open;
+use crate::ledger::open::Head;
+use crate::ledger::rules;
+use crate::ledger::rules::Claim;
+use crate::store::Reader;
+
+/// Judges prepared events in order and takes them into memory. On error `head` has moved and must be
+/// reloaded.
+pub(super) fn admit(
+    head: &mut Head,
+    reader: Reader<'_>,
+    recorded_at: Timestamp,
+    prepared: Vec<Prepared>,
+    batch: &mut Batch,
+) -> Result<(), LedgerError> {
+    let rulebook = head.state.rulebook();
+    let first = head.size();
+    let leaves: Vec<_> = (first..).zip(&prepared).collect::<Vec<_>>();
+    let leaves: Vec<Digest> = leaves
+        .into_par_iter()
+        .map(|(seq, event)| {
+            let mut line = Vec::new();
+            let signed = &event.signed;
+            entry::write_line(
+                &mut line,
+                seq,
+                recorded_at,
+                signed.body(),
+                &signed.signer(),
+                signed.signature(),
+            );
+            merkle::leaf_hash(&line)
+        })
+        .collect();
+    let mut events = Vec::with_capacity(prepared.len());
+    let mut wanted = Vec::new();
+    for (
+        seq,
+        Prepared {
+            index,
+            signed,
+            decoded,
+            blobs,
+        },
+    ) in (first..).zip(prepared)
+    {
+        judge_header(
+            head,
+            reader,
+            seq,
+            recorded_at,
+            index,
+            &signed,
+            &decoded,
+            first,
+        )?;
+        let event = decoded
+            .into_event()
+            .expect("BUG: a payload that does not decode was refused");
+        let candidate = Candidate {
+            seq,
+            recorded_at,
+            event: &event,
+        };
+        let refuse = |breach: Breach| LedgerError::Refused {
+            index,
+            breach,
+            in_the_way: None,
+        };
+        let mut breaches = Vec::new();
+        rules::custody(&head.state, &candidate, &mut breaches);
+        for rule in rulebook.rules {
+            rule.judge(&head.state, &candidate, &mut breaches);
+        }
+        if let Some(breach) = first_breach(breaches) {
+            return Err(refuse(breach));
+        }
+        for (digest, bytes) in &blobs {
+            let found = reader.blob_len(digest)?;
+            if found != Some(*bytes) {
+                let found =
+                    found.map_or("no such blob".to_owned(), |found| format!("{found} bytes"));
+                return Err(refuse(Breach::new(
+                    "blob",
+                    format!("blob {digest} of {bytes} bytes"),
+                    found,
+                )));
+            }
+        }
+        let verified = VerifiedEvent::new(candidate);
+        head.state.rows(&verified, &mut batch.rows);
+        head.state.apply(&verified);
+        let mut facts = Vec::new();
+        open::all_facts(rulebook, &candidate, &mut facts);
+        batch.needs_index |= facts.iter().any(|fact| matches!(fact, Fact::Needs { .. }));
+        wanted.push((index, seq, facts));
+        events.push(Appended {
+            seq,
+            id: event.id,
+            already: false,
+        });
+        batch.admitted.push(Admitted {
+            seq,
+            author_seq: event.header.author_seq,
+            signed,
+        });
+    }
+    judge_facts(head, reader, &wanted)?;
+    for leaf in leaves {
+        batch.tiles.extend(head.tiler.push(leaf));
+    }
+    batch.appended = events;
+    Ok(())
+}
+
+fn first_breach(breaches: Vec<Breach>) -> Option<Breach> {
+    let place = |breach: &Breach| rules::RULES.iter().position(|rule| *rule == breach.rule);
+    breaches.into_iter().min_by_key(place)
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one entry and where it would stand"
+)]
+fn judge_header(
+    head: &Head,
+    reader: Reader<'_>,
+    seq: u64,
+    recorded_at: Timestamp,
+    index: usize,
+    signed: &Signed<Verified>,
+    decoded: &Decoded,
+    batch_size: u64,
+) -> Result<(), LedgerError> {
+    let mut breaches = Vec::new();
+    let claim = Claim {
+        seq,
+        recorded_at,
+        keyid: signed.signer(),
+        decoded,
+    };
+    rules::header(&head.state, &claim, &mut breaches);
+    if let Some(seen) = decoded.header.seen {
+        let size = seen.size.value();
+        let own = size == batch_size && seen.root.0 == head.root();
+        if !own && breaches.iter().all(|breach| breach.rule != "seen") {
+            judge_seen(reader, seen, &mut breaches)?;
+        }
+        if size > 0 && size <= batch_size {
+            let entry = if size == batch_size && !own {
+                None
+            } else {
+                reader.entry(size - 1)?
+            };
+            if let Some(entry) = entry {
+                breaches.extend(rules::not_backdated(decoded.header.at, entry.recorded_at));
+            }
+        }
+    }
+    match first_breach(breaches) {
+        None => Ok(()),
+        Some(breach) => {
+            let in_the_way = None;
+            Err(LedgerError::Refused {
+                index,
+                breach,
+                in_the_way,
+            })
+        }
+    }
+}
+
+/// Judges the root in `seen` against the kept checkpoint of that size.
+fn judge_seen(
+    reader: Reader<'_>,
+    seen: Seen,
+    breaches: &mut Vec<Breach>,
+) -> Result<(), LedgerError> {
+    let size = seen.size.value();
+    let found = format!("size {size}, root {}", seen.root.0.to_base64());
+    match reader.checkpoint(size)? {
+        None => breaches.push(Breach::new(
+            "seen",
+            format!("a kept checkpoint of size {size}"),
+            found,
+        )),
+        Some(stored) => {
+            let root = open::parse_checkpoint(&stored)?.checkpoint().root;
+            if root != seen.root.0 {
+                breaches.push(Breach::new(
+                    "seen",
+                    format!("root {} at size {size}", root.to_base64()),
+                    found,
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Judges what is exact only over the whole history: references, natural keys, seals, charges.
+fn judge_facts(
+    head: &mut Head,
+    reader: Reader<'_>,
+    wanted: &[(usize, u64, Vec<Fact>)],
+) -> Result<(), LedgerError> {
+    let asked = wanted
+        .iter()
+        .flat_map(|(_, _, facts)| facts)
+        .filter_map(|fact| match fact {
+            Fact::Gives {
+                digest,
+                once: Some(_),
+            }
+            | Fact::Needs { digest, .. } => Some(digest),
+            Fact::Id { .. } | Fact::Gives { .. } => None,
+        });
+    let found = find(head, reader, asked)?;
+    for (index, seq, facts) in wanted {
+        for fact in facts {
+            let giver = |digest| found.get(digest).or_else(|| head.tail.get(digest));
+            if let Fact::Needs { digest, rule, .. } = fact
+                && *rule == "refs"
+                && let Some(&giver) = giver(digest)
+                && !is_event(reader, wanted, giver, digest)?
+            {
+                return Err(LedgerError::Refused {
+                    index: *index,
+                    breach: need_breach(rule, digest, *seq, None),
+                    in_the_way: None,
+                });
+            }
+            judge_fact(&found, &head.tail, *seq, fact).map_err(|(breach, in_the_way)| {
+                LedgerError::Refused {
+                    index: *index,
+                    breach,
+                    in_the_way,
+                }
+            })?;
+        }
+        open::remember(&mut head.tail, *seq, facts);
+        head.known = seq + 1;
+    }
+    Ok(())
+}
+
+/// Whether the entry that gave `digest`, stored or in this batch, is the event of that id.
+fn is_event(
+    reader: Reader<'_>,
+    batch: &[(usize, u64, Vec<Fact>)],
+    seq: u64,
+    digest: &Digest,
+) -> Result<bool, LedgerError> {
+    let first = batch.first().map_or(0, |(_, seq, _)| *seq);
+    let in_batch = seq
+        .checked_sub(first)
+        .and_then(|at| batch.get(usize::try_from(at).ok()?));
+    if let Some((_, _, facts)) = in_batch {
+        return Ok(facts.contains(&Fact::Id { digest: *digest }));
+    }
+    let stored = reader.entry(seq)?;
+    Ok(stored.is_some_and(|stored| Digest::sha256(&stored.body) == *digest))
+}
+
+fn judge_fact(
+    found: &BTreeMap<Digest, u64>,
+    tail: &BTreeMap<Digest, u64>,
+    seq: u64,
+    fact: &Fact,
+) -> Result<(), (Breach, Option<u64>)> {
+    let giver = |digest: &Digest| found.get(digest).or_else(|| tail.get(digest)).copied();
+    match fact {
+        Fact::Gives {
+            digest,
+            once: Some(rule),
+        } => match giver(digest) {
+            Some(earlier) if earlier < seq => Err((
+                Breach::new(
+                    rule,
+                    "one event per natural key",
+                    format!("seq {earlier} has it"),
+                ),
+                Some(earlier),
+            )),
+            _ => Ok(()),
+        },
+        Fact::Id { .. } | Fact::Gives { once: None, .. } => Ok(()),
+        Fact::Needs {
+            digest,
+            before,
+            rule,
+        } => match giver(digest) {
+            Some(earlier) if earlier < *before => Ok(()),
+            other => Err((need_breach(rule, digest, *before, other), other)),
+        },
+    }
+}
+
+/// The wording of an unmet need, the same at append and in `verify`.
+pub(in crate::ledger) fn need_breach(
+    rule: &'static str,
+    digest: &Digest,
+    before: u64,
+    giver: Option<u64>,
+) -> Breach {
+    let expected = match rule {
+        "refs" => format!("event {digest} at a seq below {before}"),
+        "seal" => {
+            format!(
+                "an earlier label.sealed of that row with commitment or envelope to match ({digest})"
+            )
+        }
+        "charge" => {
+            format!("a budget.charged at a seq below {before}, under the checkpoint that was seen")
+        }
+        "seen" => format!("this tree's root at that size ({digest})"),
+        _ => format!("{digest} at a seq below {before}"),
+    };
+    let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));
+    Breach::new(rule, expected, found)
+}

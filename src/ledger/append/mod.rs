@@ -1,0 +1,378 @@
+//! Append: inside one `BEGIN IMMEDIATE`, catch up, decide, number, sign, judge, insert, sign the
+//! checkpoint, commit.
+//!
+//! A batch is one transaction and one checkpoint; every event in it is signed by itself. It lands whole or
+//! not at all. Retries are safe in two layers: a signed body is known by (author, author_seq) and compared
+//! byte for byte; an unsigned command is known by its natural key and compared by its data.
+
+mod admit;
+mod plan;
+mod write;
+
+pub(super) use admit::need_breach;
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::event::PAYLOAD_TYPE;
+use crate::event::Payload;
+use crate::event::header;
+use crate::event::header::Decoded;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::ground::digest::Digest;
+use crate::ground::merkle::Tile;
+use crate::ground::note::SignedCheckpoint;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::Signed;
+use crate::ground::sign::Signer;
+use crate::ground::sign::Unverified;
+use crate::ground::sign::Verified;
+use crate::ground::time::Timestamp;
+use crate::ledger::error::LedgerError;
+use crate::ledger::open;
+use crate::ledger::open::Head;
+use crate::ledger::open::Ledger;
+use crate::ledger::pin::PinError;
+use crate::ledger::rules;
+use crate::store::Durability;
+use crate::store::Reader;
+use crate::store::RowChange;
+
+/// Something to be said, not signed yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What.
+    pub payload: Payload,
+    /// What it belongs to.
+    pub experiment: Option<ExperimentId>,
+    /// What it stands on.
+    pub refs: Vec<EventId>,
+    /// When; the clock's time when absent.
+    pub at: Option<Timestamp>,
+}
+
+impl Command {
+    /// A command with no references, at the time of its append.
+    pub fn new(payload: impl Into<Payload>, experiment: Option<ExperimentId>) -> Self {
+        Self {
+            payload: payload.into(),
+            experiment,
+            refs: Vec::new(),
+            at: None,
+        }
+    }
+}
+
+/// An event signed elsewhere.
+pub type SignedEvent = Signed<Unverified>;
+
+/// Where an event stands now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Its position.
+    pub seq: u64,
+    /// Its id.
+    pub id: EventId,
+    /// It was there before: this call added nothing for it.
+    pub already: bool,
+}
+
+/// A signed event with everything derived from its bytes alone.
+pub(super) struct Prepared {
+    index: usize,
+    signed: Signed<Verified>,
+    decoded: Decoded,
+    blobs: Vec<(Digest, u64)>,
+}
+
+impl Prepared {
+    pub(super) fn from_signed(index: usize, signed: Signed<Verified>) -> Result<Self, LedgerError> {
+        let decoded =
+            header::decode(signed.body()).map_err(|source| LedgerError::Body { index, source })?;
+        let blobs = rules::blobs(signed.body());
+        Ok(Self {
+            index,
+            signed,
+            decoded,
+            blobs,
+        })
+    }
+}
+
+/// An event that passed the rules, ready to be inserted.
+struct Admitted {
+    seq: u64,
+    author_seq: u64,
+    signed: Signed<Verified>,
+}
+
+/// What an answer to a submission still waits for.
+enum Slot {
+    Known(Appended),
+    New,
+    /// The same as the submission of this index in the same batch.
+    SameAs(usize),
+}
+
+impl Ledger {
+    /// Signs and appends commands as one batch. Commands whose natural key is recorded with the same data
+    /// answer with the recorded entry.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then nothing was appended.
+    pub fn append(
+        &mut self,
+        commands: &[Command],
+        signer: &Signer,
+    ) -> Result<Vec<Appended>, LedgerError> {
+        self.append_with_blobs(commands, signer, &[])
+    }
+
+    /// As [`Ledger::append`], storing `blobs` in the same transaction.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then nothing was appended and no blob was stored.
+    pub fn append_with_blobs(
+        &mut self,
+        commands: &[Command],
+        signer: &Signer,
+        blobs: &[Vec<u8>],
+    ) -> Result<Vec<Appended>, LedgerError> {
+        self.in_transaction(blobs, |head, reader, recorded_at| {
+            let slots = plan::known_commands(head, reader, commands)?;
+            let fresh: Vec<_> = slots
+                .iter()
+                .enumerate()
+                .filter(|(_, slot)| matches!(slot, Slot::New))
+                .map(|(at, _)| at)
+                .collect();
+            let drafts = plan::number(head, commands, &fresh, signer, recorded_at);
+            let prepared: Result<Vec<_>, LedgerError> = drafts
+                .into_par_iter()
+                .map(|(index, draft)| {
+                    let body = draft
+                        .to_body()
+                        .map_err(|source| LedgerError::Body { index, source })?;
+                    let id = EventId(Digest::sha256(&body));
+                    let blobs = rules::blobs(&body);
+                    let v = draft.payload.kind().version();
+                    let decoded = Decoded {
+                        id,
+                        header: draft.header,
+                        v,
+                        payload: Ok(draft.payload),
+                    };
+                    Ok(Prepared {
+                        index,
+                        signed: Signed::sign(PAYLOAD_TYPE, body, signer),
+                        decoded,
+                        blobs,
+                    })
+                })
+                .collect();
+            Ok((slots, prepared?))
+        })
+    }
+
+    /// Appends events signed elsewhere, as one batch. Events that are recorded byte for byte answer with
+    /// their entry.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then nothing was appended.
+    pub fn submit(&mut self, events: Vec<SignedEvent>) -> Result<Vec<Appended>, LedgerError> {
+        self.in_transaction(&[], |head, reader, _| {
+            let mut slots = Vec::with_capacity(events.len());
+            let mut fresh = Vec::new();
+            let mut in_batch: BTreeMap<(KeyId, u64), usize> = BTreeMap::new();
+            for (index, signed) in events.into_iter().enumerate() {
+                let decoded = header::decode(signed.body())
+                    .map_err(|source| LedgerError::Body { index, source })?;
+                let key = (decoded.header.author, decoded.header.author_seq);
+                if let Some(known) = plan::known_signed(head, reader, index, &signed, &decoded)? {
+                    slots.push(Slot::Known(known));
+                } else if let Some(&earlier) = in_batch.get(&key) {
+                    slots.push(Slot::SameAs(earlier));
+                    if !fresh
+                        .iter()
+                        .any(|(at, other, _): &(usize, SignedEvent, Decoded)| {
+                            *at == earlier && *other == signed
+                        })
+                    {
+                        return Err(plan::author_seq_conflict(index, key.1, None));
+                    }
+                } else {
+                    in_batch.insert(key, index);
+                    slots.push(Slot::New);
+                    fresh.push((index, signed, decoded));
+                }
+            }
+            let keys = plan::batch_keys(head, &fresh);
+            let prepared: Result<Vec<_>, _> = fresh
+                .into_par_iter()
+                .map(|(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded))
+                .collect();
+            Ok((slots, prepared?))
+        })
+    }
+
+    pub(super) fn append_genesis(&mut self, genesis: Prepared) -> Result<(), LedgerError> {
+        self.in_transaction(&[], |_, _, _| Ok((vec![Slot::New], vec![genesis])))
+            .map(drop)
+    }
+
+    /// Stores blobs alone, for events that will name them.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then no blob was stored.
+    pub fn put_blobs(&mut self, blobs: &[Vec<u8>]) -> Result<(), LedgerError> {
+        self.in_transaction(blobs, |_, _, _| Ok((Vec::new(), Vec::new())))
+            .map(drop)
+    }
+
+    /// Gives the key that the log rotates to; needed to append `log_key.rotated`.
+    pub fn set_next_log_key(&mut self, signer: Signer) {
+        self.next_log_key = Some(signer);
+    }
+
+    /// Runs one append: `plan` decides what is new, everything else is the same for all.
+    fn in_transaction(
+        &mut self,
+        blobs: &[Vec<u8>],
+        plan: impl FnOnce(
+            &Head,
+            Reader<'_>,
+            Timestamp,
+        ) -> Result<(Vec<Slot>, Vec<Prepared>), LedgerError>,
+    ) -> Result<Vec<Appended>, LedgerError> {
+        if self.log_key.is_none() {
+            return Err(LedgerError::LogKey(
+                "is missing: this ledger was opened to be read".to_owned(),
+            ));
+        }
+        let result = self.try_transaction(blobs, plan);
+        match result {
+            Ok((appended, checkpoint)) => {
+                self.after_commit(checkpoint.as_ref());
+                Ok(appended)
+            }
+            Err((error, touched)) => {
+                if touched {
+                    // State moved past what was committed; what stands in the file is read again.
+                    self.reload()?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    #[expect(
+        clippy::type_complexity,
+        reason = "the flag says whether memory moved past the file"
+    )]
+    fn try_transaction(
+        &mut self,
+        blobs: &[Vec<u8>],
+        plan: impl FnOnce(
+            &Head,
+            Reader<'_>,
+            Timestamp,
+        ) -> Result<(Vec<Slot>, Vec<Prepared>), LedgerError>,
+    ) -> Result<(Vec<Appended>, Option<SignedCheckpoint>), (LedgerError, bool)> {
+        let Self {
+            store,
+            ambient,
+            head,
+            log_key,
+            next_log_key,
+            ..
+        } = self;
+        let clean = |error: LedgerError| (error, false);
+        let txn = store.begin().map_err(|error| clean(error.into()))?;
+        open::catch_up(head, txn.reader()).map_err(clean)?;
+        let recorded_at =
+            recorded_at(ambient.now(), head.state.keyring.recorded_at).map_err(clean)?;
+        for blob in blobs {
+            txn.put_blob(blob).map_err(|error| clean(error.into()))?;
+        }
+        let (slots, prepared) = plan(head, txn.reader(), recorded_at).map_err(clean)?;
+        if prepared.is_empty() {
+            txn.commit().map_err(|error| clean(error.into()))?;
+            return Ok((answers(slots, Vec::new()), None));
+        }
+        let before = head.size();
+        let touched = |error: LedgerError| (error, true);
+        let mut batch = Batch::default();
+        admit::admit(head, txn.reader(), recorded_at, prepared, &mut batch).map_err(touched)?;
+        let checkpoint = write::sign_head(head, before, log_key.as_ref(), next_log_key.as_ref())
+            .map_err(touched)?;
+        write::write(&txn, head, recorded_at, &batch, &checkpoint).map_err(touched)?;
+        txn.commit().map_err(|error| touched(error.into()))?;
+        Ok((answers(slots, batch.appended), Some(checkpoint)))
+    }
+
+    fn after_commit(&mut self, checkpoint: Option<&SignedCheckpoint>) {
+        let Some(checkpoint) = checkpoint else {
+            return;
+        };
+        let rotated = |next: &mut Signer| {
+            self.head
+                .state
+                .keyring
+                .log_key()
+                .is_some_and(|key| key.key().public_key() == next.public_bytes())
+        };
+        if let Some(next) = self.next_log_key.take_if(rotated) {
+            self.log_key = Some(next);
+        }
+        // The append stands whatever becomes of the pin, which may lag behind the log.
+        self.pin_failure = match &self.pin {
+            Some(pin) if self.store.durability() == Durability::Full => {
+                pin.advance(checkpoint).err()
+            }
+            _ => None,
+        };
+    }
+
+    /// Why the pin did not follow the last append, when it did not.
+    pub fn pin_failure(&self) -> Option<&PinError> {
+        self.pin_failure.as_ref()
+    }
+}
+
+/// What one transaction adds.
+#[derive(Default)]
+struct Batch {
+    admitted: Vec<Admitted>,
+    appended: Vec<Appended>,
+    rows: Vec<RowChange>,
+    tiles: Vec<Tile>,
+    needs_index: bool,
+}
+
+fn recorded_at(now: Timestamp, last: Option<Timestamp>) -> Result<Timestamp, LedgerError> {
+    match last {
+        Some(head) if now.plus_seconds(rules::CLOCK_TOLERANCE_SECONDS) < head => {
+            Err(LedgerError::ClockBehind { now, head })
+        }
+        Some(head) => Ok(now.max(head)),
+        None => Ok(now),
+    }
+}
+
+fn answers(slots: Vec<Slot>, new: Vec<Appended>) -> Vec<Appended> {
+    let mut new = new.into_iter();
+    let mut out: Vec<Appended> = Vec::with_capacity(slots.len());
+    for slot in slots {
+        out.push(match slot {
+            Slot::Known(appended) => appended,
+            Slot::New => new.next().expect("BUG: every new slot was appended"),
+            Slot::SameAs(earlier) => Appended {
+                already: true,
+                ..out[earlier]
+            },
+        });
+    }
+    out
+}

@@ -1,0 +1,138 @@
+//! `audits/`: a good ledger and many tampered ones, and two verifiers that must find the same in each.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use clover::event::Kind;
+
+use crate::support::samples;
+use crate::support::tampered;
+use crate::support::tampered::Sample;
+use crate::support::verifiers;
+use crate::support::verifiers::Case;
+use crate::support::verifiers::Outcome;
+
+/// Every file of a folder under `audits/`, by path.
+fn files(sample: &Sample) -> BTreeMap<String, Vec<u8>> {
+    let Case {
+        ledger,
+        checkpoint,
+        pin,
+        blobs,
+        log_key,
+    } = sample.case.clone();
+    let mut files = BTreeMap::from([("ledger.jsonl".to_owned(), ledger)]);
+    let optional = [
+        ("checkpoint", checkpoint),
+        ("pin", pin),
+        (
+            "log_key",
+            log_key.map(|key| format!("{key}\n").into_bytes()),
+        ),
+    ];
+    for (name, bytes) in optional {
+        if let Some(bytes) = bytes {
+            files.insert(name.to_owned(), bytes);
+        }
+    }
+    for (name, bytes) in blobs.unwrap_or_default() {
+        files.insert(format!("blobs/{name}"), bytes);
+    }
+    for (name, text) in tampered::documents(sample) {
+        files.insert(name.to_owned(), text.into_bytes());
+    }
+    files
+}
+
+fn found(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            let inner = found(&path).into_iter();
+            files.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            files.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+#[test]
+fn folders_are_those_of_the_generator() {
+    let audits = verifiers::repository().join("audits");
+    let samples = tampered::all();
+    let names: BTreeSet<_> = samples.iter().map(|sample| sample.name).collect();
+    assert_eq!(names.len(), samples.len(), "two samples share a name");
+    for sample in &samples {
+        let folder = audits.join(sample.name);
+        if std::env::var_os("UPDATE").is_some() {
+            fs::remove_dir_all(&folder).ok();
+            sample.case.write(&folder);
+            for (name, text) in tampered::documents(sample) {
+                fs::write(folder.join(name), text).unwrap();
+            }
+        }
+        assert!(
+            found(&folder) == files(sample),
+            "audits/{} is not what the generator makes; UPDATE=1 writes it",
+            sample.name
+        );
+    }
+    for entry in fs::read_dir(&audits).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let known =
+            names.contains(name.as_str()) || !entry.path().is_dir() || name == "__pycache__";
+        assert!(known, "audits/{name} is made by nobody");
+    }
+}
+
+#[test]
+fn the_good_ledger_holds_every_kind() {
+    let story = samples::good();
+    let said: BTreeSet<_> = crate::support::forger::World::of(&story.lines)
+        .items
+        .iter()
+        .map(|item| item.body["kind"].as_str().unwrap().to_owned())
+        .collect();
+    for kind in Kind::ALL {
+        assert!(said.contains(kind.as_str()), "no {kind} in the good sample");
+    }
+}
+
+/// Demands of a verifier what the samples declare; shows every sample where it says something else.
+fn demand(verify: impl Fn(&Sample) -> Outcome) {
+    let mut wrong = Vec::new();
+    for sample in tampered::all() {
+        let outcome = verify(&sample);
+        let expected = sample
+            .first
+            .map(|(seq, rule)| (seq as u64, rule.to_owned()));
+        if outcome.first != expected {
+            wrong.push(format!(
+                "{}: expected {expected:?}, found {:?}",
+                sample.name, outcome.all
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn our_verifier_finds_what_must_be_found() {
+    demand(|sample| verifiers::ours(&sample.case).unwrap());
+}
+
+#[test]
+fn the_independent_verifier_finds_what_must_be_found() {
+    if verifiers::python() {
+        demand(|sample| {
+            let folder = verifiers::repository().join("audits").join(sample.name);
+            verifiers::theirs(&sample.case.arguments(&folder))
+        });
+    }
+}

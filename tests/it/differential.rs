@@ -1,0 +1,88 @@
+//! Two verifiers, written apart, over many random ledgers: they must agree on the verdict and on the first
+//! finding. 300 cases; 5,000 with `RUN_SLOW_TESTS=1`; others with `CLOVER_SEED=N`.
+
+use std::path::Path;
+
+use crate::support::mutator::Mutator;
+use crate::support::verifiers;
+use crate::support::verifiers::Case;
+use crate::support::verifiers::Outcome;
+
+/// Cases handed to one Python process.
+const BATCH: usize = 250;
+
+/// Why the two disagree, if they do.
+fn disagreement(
+    case: &Case,
+    ours: Option<&Outcome>,
+    theirs: &Result<Outcome, i64>,
+) -> Option<String> {
+    match (ours, theirs) {
+        (Some(ours), Ok(theirs)) if ours.first == theirs.first => None,
+        (Some(ours), Ok(theirs)) => Some(format!("ours {:?}, theirs {:?}", ours.all, theirs.all)),
+        // They give up where no line is an entry line; then ours finds fault with every line.
+        (Some(ours), Err(_)) => {
+            let lines = case.ledger.split(|byte| *byte == b'\n').count();
+            let broken = ours.all.iter().filter(|(_, rule)| rule == "line_format");
+            (broken.count() + 1 < lines).then(|| format!("ours {:?}, theirs gave up", ours.all))
+        }
+        // A checkpoint that cannot be read is no ledger's fault: our command line says so before it verifies.
+        (None, Ok(theirs)) => {
+            let named = theirs.all.iter().any(|(_, rule)| rule == "checkpoint");
+            (!named).then(|| format!("ours: no checkpoint, theirs {:?}", theirs.all))
+        }
+        (None, Err(_)) => None,
+    }
+}
+
+#[test]
+fn two_verifiers_agree_on_random_ledgers() {
+    if !verifiers::python() {
+        return;
+    }
+    let slow = std::env::var_os("RUN_SLOW_TESTS").is_some();
+    let seed = std::env::var("CLOVER_SEED").map_or(1, |seed| seed.parse().unwrap());
+    let (mut mutator, total) = (Mutator::new(seed), if slow { 5_000 } else { 300 });
+    let (mut wrong, mut done, mut passed, mut same_sets) = (Vec::new(), 0, 0, 0);
+    let mut rules = std::collections::BTreeMap::<String, u64>::new();
+    while done < total {
+        let cases: Vec<_> = (done..total.min(done + BATCH))
+            .map(|_| mutator.case())
+            .collect();
+        for (case, theirs) in cases.iter().zip(verifiers::theirs_of_many(&cases)) {
+            let ours = verifiers::ours(case);
+            if let Some(why) = disagreement(case, ours.as_ref(), &theirs) {
+                let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+                    .join(format!("differential-{seed}-{done}"));
+                std::fs::remove_dir_all(&folder).ok();
+                case.write(&folder);
+                wrong.push(format!("{}: {why}", folder.display()));
+            } else if let Some(Outcome { first, all }) = ours {
+                passed += usize::from(first.is_none());
+                if let Ok(theirs) = &theirs
+                    && theirs.all != all
+                    && std::env::var_os("SHOW").is_some()
+                {
+                    println!(
+                        "SET {done} ours-only {:?} theirs-only {:?}",
+                        all.difference(&theirs.all).collect::<Vec<_>>(),
+                        theirs.all.difference(&all).collect::<Vec<_>>()
+                    );
+                }
+                same_sets += usize::from(theirs.is_ok_and(|theirs| theirs.all == all));
+                let rule = first.map_or("none".to_owned(), |(_, rule)| rule);
+                *rules.entry(rule).or_default() += 1;
+            }
+            done += 1;
+        }
+    }
+    println!(
+        "{total} cases, {passed} verified, {same_sets} with equal sets of findings; first: {rules:?}"
+    );
+    assert!(
+        wrong.is_empty(),
+        "{} of {total}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}

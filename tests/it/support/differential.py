@@ -1,0 +1,30 @@
+"""Run verify.py over many argument lists in one process: differential.py VERIFY.py LIST.
+
+Each line of LIST is a JSON list of arguments. One line of JSON is printed for each: the report, or
+{"exit": status} where verify.py gave up.
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import sys
+
+sys.dont_write_bytecode = True
+spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
+verify = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(verify)
+
+# Tables of multiples are costly to make and depend on nothing but the key: one set serves all runs.
+tables = verify.Ed25519()
+verify.Ed25519 = lambda: tables
+
+with open(sys.argv[2], encoding="utf-8") as arguments:
+    for line in arguments:
+        out = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(out):
+                verify.run(json.loads(line) + ["--json"])
+            print(out.getvalue().strip())
+        except (verify.NotALedger, OSError):
+            print(json.dumps({"exit": 4}))

@@ -1,0 +1,210 @@
+//! What an auditor is given, and the two verifiers that read it: ours, and `audits/verify.py`.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use clover::event::payload::Verdict;
+use clover::ground::ambient::Ambient;
+use clover::ground::digest::Digest;
+use clover::ground::note::SignedCheckpoint;
+use clover::ledger::verify;
+use clover::ledger::verify::Lines;
+use clover::ledger::verify::VerifyOptions;
+use clover::projection::RULEBOOK;
+use serde_json::Value;
+use serde_json::json;
+
+/// The files of one audit.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// The export.
+    pub ledger: Vec<u8>,
+    /// The checkpoint that came with it.
+    pub checkpoint: Option<Vec<u8>>,
+    /// A checkpoint that was kept elsewhere.
+    pub pin: Option<Vec<u8>>,
+    /// Blobs by digest, when they came too.
+    pub blobs: Option<BTreeMap<String, Vec<u8>>>,
+    /// The log key that was learnt elsewhere.
+    pub log_key: Option<String>,
+}
+
+/// What a verifier said: the first finding, and all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub first: Option<(u64, String)>,
+    pub all: BTreeSet<(u64, String)>,
+}
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+/// Our verdict; `None` when a checkpoint cannot be read at all.
+pub fn ours(case: &Case) -> Option<Outcome> {
+    let parse =
+        |note: &Option<Vec<u8>>| note.as_ref().map(|note| SignedCheckpoint::parse(note).ok());
+    let checkpoint = parse(&case.checkpoint).map_or(Some(None), |parsed| parsed.map(Some))?;
+    let pin = parse(&case.pin).map_or(Some(None), |parsed| parsed.map(Some))?;
+    let against = pin.into_iter().map(|pin| ("the pin".to_owned(), pin));
+    let options = VerifyOptions {
+        against: against.collect(),
+        log_key: case.log_key.as_ref().map(|key| key.parse().unwrap()),
+        ..VerifyOptions::default()
+    };
+    let blobs = |digest: &Digest| {
+        Ok(case
+            .blobs
+            .as_ref()
+            .and_then(|blobs| blobs.get(&digest.to_hex()))
+            .cloned())
+    };
+    let lines = Lines {
+        lines: Box::new(case.ledger.as_slice()),
+        checkpoint,
+        blobs: if case.blobs.is_some() {
+            Some(&blobs)
+        } else {
+            None
+        },
+    };
+    let ambient = Arc::new(Ambient::system());
+    let report =
+        verify::verify_lines(lines, &options, &RULEBOOK, &ambient, &mut |_, _| {}).unwrap();
+    assert_eq!(report.verdict == Verdict::Pass, report.first.is_none());
+    Some(Outcome {
+        first: report.first.map(|first| (first.seq, first.rule.to_owned())),
+        all: report
+            .findings
+            .iter()
+            .map(|finding| (finding.seq, finding.rule.to_owned()))
+            .collect(),
+    })
+}
+
+impl Case {
+    /// Writes the files into a folder.
+    pub fn write(&self, folder: &Path) {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("ledger.jsonl"), &self.ledger).unwrap();
+        let optional = [("checkpoint", &self.checkpoint), ("pin", &self.pin)];
+        for (name, bytes) in optional {
+            if let Some(bytes) = bytes {
+                fs::write(folder.join(name), bytes).unwrap();
+            }
+        }
+        if let Some(key) = &self.log_key {
+            fs::write(folder.join("log_key"), format!("{key}\n")).unwrap();
+        }
+        if let Some(blobs) = &self.blobs {
+            fs::create_dir_all(folder.join("blobs")).unwrap();
+            for (name, bytes) in blobs {
+                fs::write(folder.join("blobs").join(name), bytes).unwrap();
+            }
+        }
+    }
+
+    /// Arguments of `verify.py` for a folder that was written.
+    pub fn arguments(&self, folder: &Path) -> Vec<String> {
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let mut arguments = vec![path("ledger.jsonl")];
+        let mut give = |flag: &str, there: bool, value: String| {
+            if there {
+                arguments.extend([flag.to_owned(), value]);
+            }
+        };
+        give(
+            "--checkpoint",
+            self.checkpoint.is_some(),
+            path("checkpoint"),
+        );
+        give("--against", self.pin.is_some(), path("pin"));
+        give("--blobs", self.blobs.is_some(), path("blobs"));
+        let key = self.log_key.clone().unwrap_or_default();
+        give("--log-key", self.log_key.is_some(), key);
+        arguments
+    }
+}
+
+/// Whether there is a Python to run the other verifier; says so when there is none.
+pub fn python() -> bool {
+    let found = Command::new("python3").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: python3 not found");
+    }
+    found
+}
+
+/// What `verify.py` prints as JSON; its exit status agrees with its verdict.
+pub fn theirs(arguments: &[String]) -> Outcome {
+    let output = Command::new("python3")
+        .arg(repository().join("audits/verify.py"))
+        .args(arguments)
+        .arg("--json")
+        .output()
+        .unwrap();
+    let outcome = outcome(&serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        panic!("verify.py {arguments:?}: {stderr}")
+    }));
+    let status = if outcome.first.is_none() { 0 } else { 3 };
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+    outcome
+}
+
+fn outcome(report: &Value) -> Outcome {
+    let place = |finding: &Value| {
+        let rule = finding["rule"].as_str().unwrap();
+        (finding["seq"].as_u64().unwrap(), rule.to_owned())
+    };
+    let first = (!report["first"].is_null()).then(|| place(&report["first"]));
+    let verdict = if first.is_some() { "fail" } else { "pass" };
+    assert_eq!(report["verdict"], verdict);
+    let all = report["findings"].as_array().unwrap();
+    Outcome {
+        first,
+        all: all.iter().map(place).collect(),
+    }
+}
+
+/// What `verify.py` says of many cases, run in one process by `differential.py`: an outcome, or the exit
+/// status with which it gave up.
+pub fn theirs_of_many(cases: &[Case]) -> Vec<Result<Outcome, i64>> {
+    let folder = tempfile::tempdir().unwrap();
+    let list: String = cases
+        .iter()
+        .enumerate()
+        .map(|(at, case)| {
+            let folder = folder.path().join(at.to_string());
+            case.write(&folder);
+            format!("{}\n", json!(case.arguments(&folder)))
+        })
+        .collect();
+    let list_path = folder.path().join("list");
+    fs::write(&list_path, list).unwrap();
+    let output = Command::new("python3")
+        .arg(repository().join("tests/it/support/differential.py"))
+        .arg(repository().join("audits/verify.py"))
+        .arg(&list_path)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "differential.py: {stderr}");
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<_> = answers
+        .lines()
+        .map(|line| {
+            let answer: Value = serde_json::from_str(line).unwrap();
+            answer["exit"]
+                .as_i64()
+                .map_or_else(|| Ok(outcome(&answer)), Err)
+        })
+        .collect();
+    assert_eq!(answers.len(), cases.len());
+    answers
+}
