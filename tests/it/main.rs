@@ -3,6 +3,7 @@
 
 mod audits;
 mod differential;
+mod newcomer;
 mod oracle_age;
 mod oracle_tlog;
 mod reference;
