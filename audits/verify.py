@@ -998,8 +998,8 @@ def rule_possession(state, e):
     if key_id != key_id_of(public):
         return "key_id %s (of public_key)" % key_id_of(public), key_id
     proof = decode_base64(e.data["proof"]) if "proof" in e.data else None
-    message = possession_message(state.origin or "", key_id)
-    if proof and not state.ed25519.verify(public, message, proof):
+    if proof and state.origin is not None and not state.ed25519.verify(
+            public, possession_message(state.origin, key_id), proof):
         return "a proof of possession signed by the new key", "one that does not verify"
     return None if is_usable(public) else ("a usable public key", public)
 

@@ -6,6 +6,7 @@ mod crash;
 mod decide;
 mod differential;
 mod fixtures;
+mod newcomer;
 mod oracle_age;
 mod oracle_tlog;
 mod power;
