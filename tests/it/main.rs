@@ -1,6 +1,7 @@
 //! The integration tests: one binary, one module per boundary.
 #![cfg(test)]
 
+mod cli;
 mod fixtures;
 mod oracle_age;
 mod oracle_tlog;
