@@ -93,48 +93,51 @@ impl Demo<'_, '_> {
         self.ctx.flush()
     }
 
-    /// Runs one command and shows it with its last lines.
-    fn step(&mut self, words: &[&str], lines: usize) -> Result<Answer, CliError> {
-        let shown = words
-            .iter()
-            .map(|word| self.relative(word))
-            .collect::<Vec<_>>();
+    /// Runs one command and shows it with the first and the last lines of its answer.
+    fn step(&mut self, words: &[&str], first: usize, last: usize) -> Result<Answer, CliError> {
+        let shown = words.iter().map(|word| self.relative(word));
+        let shown = shown.collect::<Vec<_>>().join(" ");
         let seconds = self.watch.seconds();
-        self.say(&format!("{seconds:5.1}s  $ clover {}\n", shown.join(" ")))?;
+        self.line(&format!("{seconds:5.1}s  $ clover {shown}"))?;
         let answer = self.sandbox.run(words)?;
-        let last: Vec<_> = answer.text.lines().rev().take(lines).collect();
-        for line in last.iter().rev() {
-            let line = ui::cut(line, usize::from(ui::COLUMNS) - 8);
-            self.say(&format!("        {line}\n"))?;
+        let lines: Vec<_> = answer.text.lines().collect();
+        let head = first.min(lines.len());
+        let tail = lines.len() - last.min(lines.len() - head);
+        for line in lines[..head].iter().chain(&lines[tail..]) {
+            let line = self.relative(line);
+            self.line(&format!("        {line}"))?;
         }
         Ok(answer)
     }
 
-    /// A word with the demo's folder left out, in quotes where a shell would need them.
-    fn relative(&self, word: &str) -> String {
-        let root = format!("{}/", self.sandbox.path("").display());
-        let root = root.replace("//", "/");
-        let word = word.replace(&root, "");
-        if word.contains([' ', '{']) {
-            format!("'{word}'")
-        } else {
-            word
-        }
+    /// A line cut to the width of a terminal.
+    fn line(&mut self, text: &str) -> Result<(), CliError> {
+        let text = ui::cut(text, usize::from(ui::COLUMNS));
+        self.say(&format!("{text}\n"))
+    }
+
+    /// Text with the demo's folder left out.
+    fn relative(&self, text: &str) -> String {
+        let root = self.sandbox.path("x").display().to_string();
+        text.replace(root.trim_end_matches('x'), "")
     }
 
     fn found(&mut self) -> Result<(), CliError> {
         self.step(
             &["init", "--holder", "Ada", "--roles", "owner,registrar"],
+            0,
             5,
         )?;
         self.step(
             &["key", "new", "scorer", "--role", "scorer", "--machine"],
+            0,
             0,
         )?;
         self.step(
             &[
                 "key", "new", "labeler", "--role", "labeler", "--holder", "Lin",
             ],
+            0,
             0,
         )?;
         self.step(
@@ -148,8 +151,9 @@ impl Demo<'_, '_> {
                 "Cem",
             ],
             0,
+            0,
         )?;
-        self.step(&["key", "list"], 5).map(drop)
+        self.step(&["key", "list"], 0, 5).map(drop)
     }
 
     /// Appends the fixture in the runs of equal signers in which it stands.
@@ -170,7 +174,7 @@ impl Demo<'_, '_> {
             let file = self.sandbox.path(&format!("{number}-{signer}.jsonl"));
             ambient::replace(&file, run.as_bytes(), false)?;
             let file = file.display().to_string();
-            let answer = self.step(&["append", "--bulk", &file, "--key", signer], 1)?;
+            let answer = self.step(&["append", "--bulk", &file, "--key", signer], 0, 1)?;
             total += answer.data["appended"].as_u64().unwrap_or(0);
         }
         let seconds = watch.seconds();
@@ -183,7 +187,7 @@ impl Demo<'_, '_> {
     }
 
     fn verify(&mut self) -> Result<(), CliError> {
-        let answer = self.step(&["verify"], 1)?;
+        let answer = self.step(&["verify"], 0, 1)?;
         self.demand(answer.exit == Exit::Done, "the ledger verifies")
     }
 
@@ -194,7 +198,7 @@ impl Demo<'_, '_> {
             self.sandbox.path("4711.line"),
         );
         let (proof, line_path) = (proof.display().to_string(), line.display().to_string());
-        self.step(&["prove", &chosen, "-o", &proof], 1)?;
+        self.step(&["prove", &chosen, "-o", &proof], 0, 1)?;
         let shown = self.sandbox.run(&["show", &chosen, "--line"])?;
         ambient::replace(&line, shown.text.as_bytes(), false)?;
         let key = self.sandbox.run(&["key", "export", "--log"])?;
@@ -208,7 +212,7 @@ impl Demo<'_, '_> {
             "--log-key",
             &key,
         ];
-        let answer = self.step(&words, 1)?;
+        let answer = self.step(&words, 0, 1)?;
         self.demand(answer.exit == Exit::Done, "the proof holds")
     }
 
@@ -216,7 +220,7 @@ impl Demo<'_, '_> {
     fn forge(&mut self) -> Result<u64, CliError> {
         let copy = self.sandbox.path("copy");
         let copy_path = copy.display().to_string();
-        self.step(&["backup", &copy_path], 1)?;
+        self.step(&["backup", &copy_path], 0, 1)?;
         let database = copy.join("ledger.db");
         let (offset, before, after) = change_a_score(&database, CHOSEN)?;
         let seconds = self.watch.seconds();
@@ -224,7 +228,7 @@ impl Demo<'_, '_> {
             "{seconds:5.1}s  one byte of copy/ledger.db changed: offset {offset}, '{before}' to '{after}', the score of entry {CHOSEN}\n"
         ))?;
         let database = database.display().to_string();
-        let answer = self.step(&["verify", &database], 6)?;
+        let answer = self.step(&["verify", &database], 3, 1)?;
         let first = answer.data["report"]["first"]["seq"].as_u64();
         self.demand(
             answer.exit == Exit::Integrity && first == Some(CHOSEN),

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod audits;
+mod cli;
 mod crash;
 mod decide;
 mod differential;
