@@ -56,7 +56,10 @@ fn example(schema: &Value, root: &Value) -> Value {
         let target = root.pointer(name.trim_start_matches('#'));
         return example(target.expect("a definition"), root);
     }
-    if let Some(choices) = ["oneOf", "anyOf"].iter().find_map(|of| schema[of].as_array()) {
+    if let Some(choices) = ["oneOf", "anyOf"]
+        .iter()
+        .find_map(|of| schema[of].as_array())
+    {
         return example(&choices[0], root);
     }
     if let Some(word) = schema.get("const").or_else(|| schema["enum"].get(0)) {
@@ -81,8 +84,14 @@ fn example(schema: &Value, root: &Value) -> Value {
 
 fn example_text(schema: &Value) -> String {
     let patterns = [
-        ("^[0-9a-f]{64}$", "788de5096f8b530eef97a4015cffb7cfeb260c23795b846bf8112682a93b1101"),
-        ("^[A-Za-z0-9+/]{43}=$", "hxM55qLn+5O6kx5cjnCwzm1Y/QTmqeyFBtuXgS6QRME="),
+        (
+            "^[0-9a-f]{64}$",
+            "788de5096f8b530eef97a4015cffb7cfeb260c23795b846bf8112682a93b1101",
+        ),
+        (
+            "^[A-Za-z0-9+/]{43}=$",
+            "hxM55qLn+5O6kx5cjnCwzm1Y/QTmqeyFBtuXgS6QRME=",
+        ),
         (
             "^[^+ ]+\\+[0-9a-f]{8}\\+[A-Za-z0-9+/]{44}$",
             "ledger.example/exp1+4fdfa565+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4",
@@ -111,7 +120,9 @@ fn example_text(schema: &Value) -> String {
             Some(44) => format!("{}=", "A".repeat(43)),
             Some(88) => format!("{}==", "A".repeat(86)),
             None => "AAAA".to_owned(),
-            other => panic!("give an example of base64 of {other:?} characters in src/event/schema.rs"),
+            other => {
+                panic!("give an example of base64 of {other:?} characters in src/event/schema.rs")
+            }
         };
     }
     "text-1".to_owned()
@@ -167,7 +178,10 @@ fn golden_bodies_of_every_schema_decode_and_stay_as_they_are() {
         }));
         let body = body.unwrap();
         let decoded = header::decode(&body).unwrap();
-        let payload = decoded.payload.as_ref().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let payload = decoded
+            .payload
+            .as_ref()
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((payload.kind().as_str(), decoded.v), (kind, v));
         expected.insert(name, body);
     }

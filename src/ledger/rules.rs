@@ -173,7 +173,9 @@ fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
         }
         Err(PayloadError::Schema { kind, .. })
             if state.keyring.format >= FORMAT
-                && kind.parse().is_ok_and(|kind: Kind| kind.version() != claim.decoded.v) =>
+                && kind
+                    .parse()
+                    .is_ok_and(|kind: Kind| kind.version() != claim.decoded.v) =>
         {
             let found = format!("{kind} v{}, retired", claim.decoded.v);
             breaches.push(Breach::new("kind", format!("the newest {kind}"), found));
