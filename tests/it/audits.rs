@@ -110,7 +110,10 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
                 "tell {kind} in tests/it/support/samples.rs"
             );
         } else {
-            println!("audits/verify.py does not know {kind} v{} yet", kind.version());
+            println!(
+                "audits/verify.py does not know {kind} v{} yet",
+                kind.version()
+            );
         }
     }
     assert!(said.len() >= 21);

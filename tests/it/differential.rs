@@ -12,7 +12,11 @@ use crate::support::verifiers::Outcome;
 const BATCH: usize = 250;
 
 /// Why the two disagree, if they do.
-fn disagreement(case: &Case, ours: Option<&Outcome>, theirs: &Result<Outcome, i64>) -> Option<String> {
+fn disagreement(
+    case: &Case,
+    ours: Option<&Outcome>,
+    theirs: &Result<Outcome, i64>,
+) -> Option<String> {
     match (ours, theirs) {
         (Some(ours), Ok(theirs)) if ours == theirs => None,
         (Some(ours), Ok(theirs)) => Some(format!("ours {:?}, theirs {:?}", ours.all, theirs.all)),
@@ -42,11 +46,14 @@ fn two_verifiers_agree_on_random_ledgers() {
     let (mut wrong, mut done, mut passed, mut same_sets) = (Vec::new(), 0, 0, 0);
     let mut rules = std::collections::BTreeMap::<String, u64>::new();
     while done < total {
-        let cases: Vec<_> = (done..total.min(done + BATCH)).map(|_| mutator.case()).collect();
+        let cases: Vec<_> = (done..total.min(done + BATCH))
+            .map(|_| mutator.case())
+            .collect();
         for (case, theirs) in cases.iter().zip(verifiers::theirs_of_many(&cases)) {
             let ours = verifiers::ours(case);
             if let Some(why) = disagreement(case, ours.as_ref(), &theirs) {
-                let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("differential-{seed}-{done}"));
+                let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+                    .join(format!("differential-{seed}-{done}"));
                 std::fs::remove_dir_all(&folder).ok();
                 case.write(&folder);
                 wrong.push(format!("{}: {why}", folder.display()));
@@ -59,6 +66,13 @@ fn two_verifiers_agree_on_random_ledgers() {
             done += 1;
         }
     }
-    println!("{total} cases, {passed} verified, {same_sets} with equal sets of findings; first: {rules:?}");
-    assert!(wrong.is_empty(), "{} of {total}:\n{}", wrong.len(), wrong.join("\n"));
+    println!(
+        "{total} cases, {passed} verified, {same_sets} with equal sets of findings; first: {rules:?}"
+    );
+    assert!(
+        wrong.is_empty(),
+        "{} of {total}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

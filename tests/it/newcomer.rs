@@ -28,7 +28,9 @@ fn sources() -> Vec<(PathBuf, String)> {
     let source = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let lines = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
         (path, lines.collect::<Vec<_>>().join("\n"))
     };
     paths.into_iter().map(source).collect()
@@ -45,7 +47,12 @@ fn the_text_of_a_kind_stands_in_its_registry_line_alone() {
                 // A kind with a retired version has one more line.
                 assert!(found >= 1, "{kind} has no line in the registry");
             } else {
-                assert_eq!(found, 0, "{} names {kind} by its text; use Kind", path.display());
+                assert_eq!(
+                    found,
+                    0,
+                    "{} names {kind} by its text; use Kind",
+                    path.display()
+                );
             }
         }
     }
@@ -60,11 +67,21 @@ fn a_struct_without_a_line_and_a_line_without_a_reader_are_noticed() {
     for entry in fs::read_dir(repository().join("src/event/payload")).unwrap() {
         payloads += &fs::read_to_string(entry.unwrap().path()).unwrap();
     }
-    for name in payloads.lines().filter_map(|line| line.strip_prefix("pub struct ")) {
-        let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
+    for name in payloads
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub struct "))
+    {
+        let name: String = name
+            .chars()
+            .take_while(char::is_ascii_alphanumeric)
+            .collect();
         structs += 1;
         let is_payload = registry.contains(&format!("\n        {name} "));
-        let is_part = [format!(": {name},"), format!("Option<{name}>"), format!("Vec<{name}>")];
+        let is_part = [
+            format!(": {name},"),
+            format!("Option<{name}>"),
+            format!("Vec<{name}>"),
+        ];
         assert!(
             is_payload || is_part.iter().any(|field| payloads.contains(field)),
             "{name} is the payload of no kind and part of none: give it a line in the registry"
@@ -75,9 +92,15 @@ fn a_struct_without_a_line_and_a_line_without_a_reader_are_noticed() {
     assert!(code("src/projection/mod.rs").contains("fn every_kind_has_a_reader()"));
     for kind in Kind::ALL {
         let folds = RULEBOOK.folds.iter().any(|fold| fold.reads.contains(kind));
-        let rows = RULEBOOK.row_models.iter().any(|model| model.reads().contains(kind));
+        let rows = RULEBOOK
+            .row_models
+            .iter()
+            .any(|model| model.reads().contains(kind));
         let read = folds || rows || LEDGER_ONLY.contains(kind);
-        assert!(read, "nobody reads {kind}: add it to READS of a fold or to LEDGER_ONLY");
+        assert!(
+            read,
+            "nobody reads {kind}: add it to READS of a fold or to LEDGER_ONLY"
+        );
     }
 }
 
@@ -88,7 +111,11 @@ fn what_is_generated_for_a_kind_is_there() {
             for folder in ["schema/event", "fixtures/golden"] {
                 let path = repository().join(format!("{folder}/{kind}.v{v}.json"));
                 let there = path.exists();
-                assert!(there, "{} is missing; run UPDATE=1 cargo test schema", path.display());
+                assert!(
+                    there,
+                    "{} is missing; run UPDATE=1 cargo test schema",
+                    path.display()
+                );
             }
         }
     }

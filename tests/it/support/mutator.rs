@@ -24,7 +24,7 @@ use super::tampered;
 use super::tampered::Sample;
 use super::verifiers::Case;
 
-/// SplitMix64.
+/// The `SplitMix64` generator.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -138,7 +138,10 @@ fn damage(dice: &mut Dice, lines: &mut Vec<Vec<u8>>) {
             let new = *dice.pick(b" \n\r\"{}[]0A=\xc3\x00");
             lines[at].insert(byte, new);
             let text = lines.join(&b'\n');
-            *lines = text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+            *lines = text
+                .split(|byte| *byte == b'\n')
+                .map(<[u8]>::to_vec)
+                .collect();
         }
         _ => frame(dice, lines, at),
     }
@@ -170,26 +173,86 @@ fn frame(dice: &mut Dice, lines: &mut [Vec<u8>], at: usize) {
 /// Values that are often wrong somewhere.
 fn odd(dice: &mut Dice) -> Value {
     let words = [
-        "", "x", "exp-1", "exp-2", "solo", "strict", "once", "quarter", "peeks", "judge-spend", "owner",
-        "text/plain", "a/b/c", "text", "e\u{301}", "\u{e9}", "a\u{85}b", "a\nb", "a\u{0}b", "\u{1f600}",
-        "2026-10-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z",
-        "2026-02-30T00:00:00.000000Z", "2024-02-29T23:59:60.000000Z", "1969-12-31T23:59:59.999999Z",
-        "AAAA", "AAA=", "AAB=", "AA==", "age1", ORIGIN, "https://a", "Ledger.example", "completed", "aborted",
-        "allowed", "pass", "noted", "audit", "note.recorded", "key.added",
+        "",
+        "x",
+        "exp-1",
+        "exp-2",
+        "solo",
+        "strict",
+        "once",
+        "quarter",
+        "peeks",
+        "judge-spend",
+        "owner",
+        "text/plain",
+        "a/b/c",
+        "text",
+        "e\u{301}",
+        "\u{e9}",
+        "a\u{85}b",
+        "a\nb",
+        "a\u{0}b",
+        "\u{1f600}",
+        "2026-10-01T00:00:00.000000Z",
+        "0001-01-01T00:00:00.000000Z",
+        "9999-12-31T23:59:59.999999Z",
+        "2026-02-30T00:00:00.000000Z",
+        "2024-02-29T23:59:60.000000Z",
+        "1969-12-31T23:59:59.999999Z",
+        "AAAA",
+        "AAA=",
+        "AAB=",
+        "AA==",
+        "age1",
+        ORIGIN,
+        "https://a",
+        "Ledger.example",
+        "completed",
+        "aborted",
+        "allowed",
+        "pass",
+        "noted",
+        "audit",
+        "note.recorded",
+        "key.added",
     ];
     match dice.below(15) {
         0 => Value::Null,
         1 => json!(dice.once_in(2)),
-        2 => json!(*dice.pick(&[0_i64, 1, -1, 2, 7, 40, 43, 44, 300, 1_000_000_000_000, 1_000_000_000_001])),
-        3 => json!(*dice.pick(&[9_007_199_254_740_991_u64, 9_007_199_254_740_992, 4_294_967_295, 4_294_967_296])),
+        2 => json!(*dice.pick(&[
+            0_i64,
+            1,
+            -1,
+            2,
+            7,
+            40,
+            43,
+            44,
+            300,
+            1_000_000_000_000,
+            1_000_000_000_001
+        ])),
+        3 => json!(*dice.pick(&[
+            9_007_199_254_740_991_u64,
+            9_007_199_254_740_992,
+            4_294_967_295,
+            4_294_967_296
+        ])),
         4 => json!(*dice.pick(&[1.5, 1e21, 1e-7, -0.5])),
         5 => json!([]),
         6 => json!({}),
         7 => json!("y".repeat(*dice.pick(&[100, 101, 200, 201, 4_000, 4_001, 40_000]))),
         8 => json!(Digest::sha256(&[dice.below(9).to_le_bytes()[0]]).to_hex()),
-        9 => json!(Base64::encode_string(&[7; 64][..*dice.pick(&[31, 32, 33, 64])])),
+        9 => json!(Base64::encode_string(
+            &[7; 64][..*dice.pick(&[31, 32, 33, 64])]
+        )),
         10 => json!(log_vkey(*dice.pick(&[LOG, NEXT_LOG, STRANGER])).to_string()),
-        11 => json!(*dice.pick(&[["owner", "scorer"], ["scorer", "owner"], ["owner", "owner"], ["labeler", "optimizer"]])),
+        11 => json!(*dice.pick(&[
+            ["owner", "scorer"],
+            ["scorer", "owner"],
+            ["owner", "owner"],
+            ["labeler", "optimizer"]
+        ])),
         12 => json!(signer(*dice.pick(&AUTHORS)).id().to_string()),
         _ => json!(*dice.pick(&words)),
     }
@@ -202,12 +265,13 @@ fn mutate(dice: &mut Dice, value: &mut Value) {
         Value::Object(fields) if !fields.is_empty() && deeper => {
             let at = dice.below(fields.len());
             let name = fields.keys().nth(at).unwrap().clone();
-            if dice.once_in(8) {
-                fields.remove(&name);
-            } else if dice.once_in(8) {
-                fields.insert((*dice.pick(&["a", "blob", "proof", "zz"])).to_owned(), odd(dice));
-            } else {
-                mutate(dice, &mut fields[&name]);
+            match dice.below(8) {
+                0 => drop(fields.remove(&name)),
+                1 => {
+                    let new = *dice.pick(&["a", "blob", "proof", "zz"]);
+                    fields.insert(new.to_owned(), odd(dice));
+                }
+                _ => mutate(dice, &mut fields[&name]),
             }
         }
         Value::Array(items) if !items.is_empty() && deeper => {
@@ -222,7 +286,10 @@ fn mutate(dice: &mut Dice, value: &mut Value) {
         Value::String(text) if !text.is_empty() && dice.once_in(3) => {
             let at = dice.below(text.len());
             if text.is_char_boundary(at) {
-                text.insert(at, *dice.pick(&['0', 'a', 'A', '+', ' ', '"', '\\', '\u{7f}']));
+                text.insert(
+                    at,
+                    *dice.pick(&['0', 'a', 'A', '+', ' ', '"', '\\', '\u{7f}']),
+                );
             }
         }
         Value::Number(number) if dice.once_in(2) => {
@@ -267,7 +334,17 @@ fn change(dice: &mut Dice, world: &mut World) {
 
 fn mutate_header(dice: &mut Dice, item: &mut Item) {
     let names = [
-        "at", "author", "author_seq", "experiment", "kind", "ledger", "refs", "seen", "v", "data", "extra",
+        "at",
+        "author",
+        "author_seq",
+        "experiment",
+        "kind",
+        "ledger",
+        "refs",
+        "seen",
+        "v",
+        "data",
+        "extra",
     ];
     let name = *dice.pick(&names);
     match dice.below(6) {
@@ -276,7 +353,10 @@ fn mutate_header(dice: &mut Dice, item: &mut Item) {
         }
         1 => item.body[name] = odd(dice),
         2 => item.body["author"] = signer(*dice.pick(&AUTHORS)).id().to_string().into(),
-        3 => item.body["seen"] = json!({"root": Digest([0; 32]).to_base64(), "size": dice.below(46)}),
+        3 => {
+            item.body["seen"] =
+                json!({"root": Digest([0; 32]).to_base64(), "size": dice.below(46)});
+        }
         4 => item.body["refs"] = json!(vec![item.was.clone(); *dice.pick(&[1, 256, 257])]),
         _ => {
             if let Some(value) = item.body.get_mut(name) {
@@ -310,7 +390,9 @@ fn around(dice: &mut Dice, item: &mut Item) {
 fn raw(dice: &mut Dice, body: &Value) -> Vec<u8> {
     let mut bytes = canon::to_bytes(body).unwrap_or_default();
     let replace = |bytes: &[u8], old: &str, new: &str| {
-        String::from_utf8_lossy(bytes).replacen(old, new, 1).into_bytes()
+        String::from_utf8_lossy(bytes)
+            .replacen(old, new, 1)
+            .into_bytes()
     };
     match dice.below(9) {
         0 => bytes.push(*dice.pick(b" \n}0")),
@@ -319,7 +401,13 @@ fn raw(dice: &mut Dice, body: &Value) -> Vec<u8> {
         3 => bytes = replace(&bytes, "\"v\":1", "\"v\":1.0"),
         4 => bytes = replace(&bytes, "\"kind\":", "\"k\\u0069nd\":"),
         5 => bytes = replace(&bytes, "\"data\":{", "\"data\":{\"a\":1,\"a\":1,"),
-        6 => bytes = replace(&bytes, "\"data\":{", &format!("\"data\":{}", "[".repeat(2_000))),
+        6 => {
+            bytes = replace(
+                &bytes,
+                "\"data\":{",
+                &format!("\"data\":{}", "[".repeat(2_000)),
+            );
+        }
         7 => {
             let depth = *dice.pick(&[125, 126, 127, 128]);
             let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -357,19 +445,43 @@ fn say(dice: &mut Dice, world: &mut World) -> usize {
     let (author, kind, v, experiment, data) = match dice.below(11) {
         0 | 1 => (ADA, "key.added", 2, Value::Null, key(dice, who)),
         2 => (BEN, "key.added", 1, Value::Null, old_key(dice, who)),
-        3 => (*dice.pick(&[ADA, BEN]), "key.retired", 1, Value::Null, json!({"key_id": id, "reason": ""})),
+        3 => (
+            *dice.pick(&[ADA, BEN]),
+            "key.retired",
+            1,
+            Value::Null,
+            json!({"key_id": id, "reason": ""}),
+        ),
         4 => {
             let data = json!({"key_id": id, "reason": "", "since_seq": dice.below(50)});
-            (*dice.pick(&[ADA, BEN]), "key.compromised", 1, Value::Null, data)
+            (
+                *dice.pick(&[ADA, BEN]),
+                "key.compromised",
+                1,
+                Value::Null,
+                data,
+            )
         }
         5 => {
             let data = json!({"reason": "", "separation": *dice.pick(&["solo", "strict"])});
             (ADA, "policy.adopted", 1, Value::Null, data)
         }
-        6 => (ADA, "log_key.rotated", 1, Value::Null, json!({"reason": "", "vkey": vkey})),
+        6 => (
+            ADA,
+            "log_key.rotated",
+            1,
+            Value::Null,
+            json!({"reason": "", "vkey": vkey}),
+        ),
         7 => {
             let data = json!({"account": account, "amount": 1 + dice.below(3), "for": ""});
-            (*dice.pick(&[CLEO, RUNNER, RUNNER_3]), "budget.charged", 1, Value::Null, data)
+            (
+                *dice.pick(&[CLEO, RUNNER, RUNNER_3]),
+                "budget.charged",
+                1,
+                Value::Null,
+                data,
+            )
         }
         8 => {
             let data = json!({
@@ -382,7 +494,13 @@ fn say(dice: &mut Dice, world: &mut World) -> usize {
             let data = json!({"purpose": "", "title": ""});
             (ADA, "experiment.registered", 1, experiment, data)
         }
-        _ => (who, "note.recorded", 1, experiment, json!({"text": "\u{e9}\t\n"})),
+        _ => (
+            who,
+            "note.recorded",
+            1,
+            experiment,
+            json!({"text": "\u{e9}\t\n"}),
+        ),
     };
     world.say(author, kind, v, experiment, data)
 }
@@ -398,7 +516,9 @@ fn key(dice: &mut Dice, who: u8) -> Value {
 
 fn old_key(dice: &mut Dice, who: u8) -> Value {
     let named = if dice.once_in(5) { LENA } else { who };
-    let mut roles: Vec<_> = (0..=dice.below(3)).map(|_| dice.pick(&Role::ALL).as_str()).collect();
+    let mut roles: Vec<_> = (0..=dice.below(3))
+        .map(|_| dice.pick(&Role::ALL).as_str())
+        .collect();
     roles.sort_unstable();
     roles.dedup();
     let mut public = signer(who).public_bytes();
@@ -439,7 +559,11 @@ fn checkpoint(dice: &mut Dice, sealed: &Sealed) -> Option<Vec<u8>> {
         7 => {
             // A good signature beside a bad one of the other log key.
             let good = String::from_utf8(sealed.checkpoint(due)).unwrap();
-            let bad = String::from_utf8(forger::checkpoint(1, sealed.root(), &[*dice.pick(&[LOG, NEXT_LOG])]));
+            let bad = String::from_utf8(forger::checkpoint(
+                1,
+                sealed.root(),
+                &[*dice.pick(&[LOG, NEXT_LOG])],
+            ));
             let bad = bad.unwrap();
             format!("{good}{}", bad.split("\n\n").nth(1).unwrap()).into_bytes()
         }
@@ -450,11 +574,16 @@ fn checkpoint(dice: &mut Dice, sealed: &Sealed) -> Option<Vec<u8>> {
 
 fn pin(dice: &mut Dice, sealed: &Sealed, good: &Story) -> Option<Vec<u8>> {
     let at = dice.below(sealed.roots.len());
-    let keys: &[u8] = *dice.pick(&[&[LOG][..], &[NEXT_LOG], &[LOG, NEXT_LOG], &[STRANGER]]);
+    let choices: [&[u8]; 4] = [&[LOG], &[NEXT_LOG], &[LOG, NEXT_LOG], &[STRANGER]];
+    let keys = *dice.pick(&choices);
     match dice.below(4) {
         0 => None,
         1 => Some(forger::checkpoint(at as u64, sealed.roots[at], keys)),
-        2 => Some(forger::checkpoint((at + dice.below(9)) as u64, sealed.roots[at], keys)),
+        2 => Some(forger::checkpoint(
+            (at + dice.below(9)) as u64,
+            sealed.roots[at],
+            keys,
+        )),
         _ => {
             let sizes: Vec<_> = good.checkpoints.keys().collect();
             Some(good.checkpoints[*dice.pick(&sizes)].clone())
