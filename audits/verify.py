@@ -1056,7 +1056,7 @@ def seals_of(state, e):
 def matching_seals(state, e):
     if state.origin is None:
         return []
-    opened = label_commitment(state.origin, e.data["design"], e.data["row"], decode_base64(e.data["salt"]),
+    opened = label_commitment(e.ledger, e.data["design"], e.data["row"], decode_base64(e.data["salt"]),
                               e.data["value_micro"])
     return [seal for seal in seals_of(state, e) if seal.commitment == opened]
 
@@ -1333,10 +1333,10 @@ def log_key_problem(state, checkpoint):
     for _, key in keys:
         if checkpoint.signed_by(state, key) is False:
             return "a signature by log key %s" % key[1].hex(), "one that does not verify"
-    if checkpoint.size > state.tree.size:
-        return None
     if not keys:
         return "a log key named in ledger.created", "no readable ledger.created"
+    if checkpoint.size > state.tree.size:
+        return None
     needed = [keys[-1]]
     if len(keys) > 1 and keys[-1][0] == checkpoint.size - 1:
         needed.insert(0, keys[-2])

@@ -24,7 +24,7 @@ use super::tampered;
 use super::tampered::Sample;
 use super::verifiers::Case;
 
-/// SplitMix64.
+/// The `SplitMix64` generator.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -265,15 +265,13 @@ fn mutate(dice: &mut Dice, value: &mut Value) {
         Value::Object(fields) if !fields.is_empty() && deeper => {
             let at = dice.below(fields.len());
             let name = fields.keys().nth(at).unwrap().clone();
-            if dice.once_in(8) {
-                fields.remove(&name);
-            } else if dice.once_in(8) {
-                fields.insert(
-                    (*dice.pick(&["a", "blob", "proof", "zz"])).to_owned(),
-                    odd(dice),
-                );
-            } else {
-                mutate(dice, &mut fields[&name]);
+            match dice.below(8) {
+                0 => drop(fields.remove(&name)),
+                1 => {
+                    let new = *dice.pick(&["a", "blob", "proof", "zz"]);
+                    fields.insert(new.to_owned(), odd(dice));
+                }
+                _ => mutate(dice, &mut fields[&name]),
             }
         }
         Value::Array(items) if !items.is_empty() && deeper => {
@@ -356,7 +354,8 @@ fn mutate_header(dice: &mut Dice, item: &mut Item) {
         1 => item.body[name] = odd(dice),
         2 => item.body["author"] = signer(*dice.pick(&AUTHORS)).id().to_string().into(),
         3 => {
-            item.body["seen"] = json!({"root": Digest([0; 32]).to_base64(), "size": dice.below(46)})
+            item.body["seen"] =
+                json!({"root": Digest([0; 32]).to_base64(), "size": dice.below(46)});
         }
         4 => item.body["refs"] = json!(vec![item.was.clone(); *dice.pick(&[1, 256, 257])]),
         _ => {
@@ -407,7 +406,7 @@ fn raw(dice: &mut Dice, body: &Value) -> Vec<u8> {
                 &bytes,
                 "\"data\":{",
                 &format!("\"data\":{}", "[".repeat(2_000)),
-            )
+            );
         }
         7 => {
             let depth = *dice.pick(&[125, 126, 127, 128]);
@@ -575,7 +574,8 @@ fn checkpoint(dice: &mut Dice, sealed: &Sealed) -> Option<Vec<u8>> {
 
 fn pin(dice: &mut Dice, sealed: &Sealed, good: &Story) -> Option<Vec<u8>> {
     let at = dice.below(sealed.roots.len());
-    let keys: &[u8] = *dice.pick(&[&[LOG][..], &[NEXT_LOG], &[LOG, NEXT_LOG], &[STRANGER]]);
+    let choices: [&[u8]; 4] = [&[LOG], &[NEXT_LOG], &[LOG, NEXT_LOG], &[STRANGER]];
+    let keys = *dice.pick(&choices);
     match dice.below(4) {
         0 => None,
         1 => Some(forger::checkpoint(at as u64, sealed.roots[at], keys)),
