@@ -5,7 +5,8 @@
                       [--log-key VKEY] [--blobs DIR] [--json]
 
 This program shares no code with Clover: it was written from the byte-format pages in `schema/`, so that a
-ledger need not be believed because the program that wrote it says so. It hashes every line into the RFC 6962
+ledger need not be believed because the program that wrote it says so (the project's tests hold the two to each
+other, over the samples beside this file and over random ledgers). It hashes every line into the RFC 6962
 tree, checks every signature strictly, replays keys, roles, budgets, seals and references, and compares the
 tree with the signed checkpoints it is given.
 
