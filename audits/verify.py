@@ -780,7 +780,7 @@ class State:
         self.ed25519, self.blobs, self.tree = Ed25519(), blobs, Tree()
         self.origin = self.format = None          # unknown until a readable ledger.created stands at seq 0
         self.strict = False
-        self.keys, self.accounts, self.experiments, self.seals, self.charges = {}, {}, {}, {}, {}
+        self.keys, self.accounts, self.experiments, self.seals, self.charges, self.accepted = {}, {}, {}, {}, {}, set()
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -868,6 +868,9 @@ class State:
         if self.experiments.get(entry.experiment, 0) is None:
             self.experiments[entry.experiment] = entry.position
 
+    def seal_accepted(self, entry, data):
+        self.accepted.add((entry.experiment, data["design"], data["row"]))
+
     def label_sealed(self, entry, data):
         self.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 
@@ -885,7 +888,7 @@ FOLDS = {
     "budget.opened": State.budget_opened, "budget.charged": State.budget_charged,
     "log_key.rotated": State.log_key_rotated, "experiment.registered": State.experiment_registered,
     "experiment.closed": State.experiment_closed, "label.sealed": State.label_sealed,
-    "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
+    "seal.accepted": State.seal_accepted, "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
 }
 
 
@@ -1068,6 +1071,8 @@ def rule_seal(state, e):
     seals = seals_of(state, e)
     if not seals:
         return "an earlier label.sealed of this row", "none"
+    if e.kind == "label.revealed" and (e.experiment, e.data["design"], e.data["row"]) not in state.accepted:
+        return "an earlier seal.accepted of this row", "none"
     if e.kind == "label.revealed" and not matching_seals(state, e):
         return "the value and salt committed to at seq %d" % seals[0].seq, "another commitment"
     if e.kind == "seal.accepted" and e.data["envelope_sha256"] not in [seal.envelope for seal in seals]:

@@ -1,4 +1,4 @@
-//! Seals and charges: a reveal opens what was sealed, after it was paid for. Exact over the whole history,
+//! Seals and charges: a reveal opens what was sealed and accepted, after it was paid for. Exact over the whole history,
 //! by digests, so that no state grows with the number of labels.
 
 use crate::event::Payload;
@@ -34,6 +34,11 @@ fn envelope(
     sha256: &Digest,
 ) -> Digest {
     keyed("clover/envelope/v1", &(experiment, design, row, sha256))
+}
+
+/// Digest under which a custodian's acceptance of a row's seal is known.
+fn acceptance(experiment: Option<&ExperimentId>, design: &DesignId, row: &RowId) -> Digest {
+    keyed("clover/accepted/v1", &(experiment, design, row))
 }
 
 /// Digest under which a charge is known.
@@ -84,6 +89,8 @@ impl Rule for Seals {
                     before: event.seq,
                     rule: "seal",
                 });
+                let digest = acceptance(experiment, &accepted.design, &accepted.row);
+                facts.push(Fact::Gives { digest, once: None });
             }
             Payload::LabelRevealed(revealed) => {
                 let (design, row, value) = (
@@ -104,6 +111,12 @@ impl Rule for Seals {
                     before: event.seq,
                     rule: "refs",
                 });
+                facts.push(Fact::Needs {
+                    digest,
+                    before: event.seq,
+                    rule: "seal",
+                });
+                let digest = acceptance(experiment, design, row);
                 facts.push(Fact::Needs {
                     digest,
                     before: event.seq,

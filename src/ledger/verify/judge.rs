@@ -71,6 +71,8 @@ pub(super) struct Judge<'a> {
     notes: Vec<String>,
     unproven_keys: u64,
     divergence: Option<Divergent>,
+    /// The entries do not even match the log's own checkpoints: changed in place, not another history.
+    pub(super) own_root_broken: bool,
     identity: bool,
 }
 
@@ -111,6 +113,7 @@ impl<'a> Judge<'a> {
             notes: Vec::new(),
             unproven_keys: 0,
             divergence: None,
+            own_root_broken: false,
             identity: false,
         })
     }
@@ -188,7 +191,9 @@ impl<'a> Judge<'a> {
             let expected = format!("root {} of {name}", expected.to_base64());
             self.findings
                 .add(size.saturating_sub(1), "root", expected, root.to_base64());
-            if self.head.as_ref() != Some(outside) {
+            if self.head.as_ref() == Some(outside) {
+                self.own_root_broken = true;
+            } else {
                 self.divergence.get_or_insert(Divergent::Forked);
             }
         }
@@ -710,7 +715,9 @@ impl<'a> Judge<'a> {
             findings,
             findings_total,
             first,
-            divergence: self.divergence,
+            divergence: self
+                .divergence
+                .filter(|word| *word != Divergent::Forked || !self.own_root_broken),
             not_checked: self.not_checked,
             signatures: match (self.options.tree_only, self.options.signatures) {
                 (true, _) => "not checked",
