@@ -30,6 +30,9 @@ pub(super) struct Args {
     pub dir: Option<PathBuf>,
 }
 
+/// The member of a score's body that is forged.
+const FIELD: &[u8] = b"\"score_micro\":";
+
 /// Which key signs which kinds of the fixture.
 const SIGNERS: [(&str, &str); 6] = [
     ("experiment.registered", "owner"),
@@ -188,7 +191,7 @@ impl Demo<'_, '_> {
 
     fn verify(&mut self) -> Result<(), CliError> {
         let answer = self.step(&["verify"], 0, 1)?;
-        self.demand(answer.exit == Exit::Done, "the ledger verifies")
+        Self::demand(answer.exit == Exit::Done, "the ledger verifies")
     }
 
     fn prove(&mut self) -> Result<(), CliError> {
@@ -213,7 +216,7 @@ impl Demo<'_, '_> {
             &key,
         ];
         let answer = self.step(&words, 0, 1)?;
-        self.demand(answer.exit == Exit::Done, "the proof holds")
+        Self::demand(answer.exit == Exit::Done, "the proof holds")
     }
 
     /// Changes one digit of one score in a copy, on disk, and has it found.
@@ -230,14 +233,14 @@ impl Demo<'_, '_> {
         let database = database.display().to_string();
         let answer = self.step(&["verify", &database], 3, 1)?;
         let first = answer.data["report"]["first"]["seq"].as_u64();
-        self.demand(
+        Self::demand(
             answer.exit == Exit::Integrity && first == Some(CHOSEN),
             "the forgery is caught at its entry",
         )?;
         Ok(CHOSEN)
     }
 
-    fn demand(&mut self, holds: bool, what: &str) -> Result<(), CliError> {
+    fn demand(holds: bool, what: &str) -> Result<(), CliError> {
         if holds {
             return Ok(());
         }
@@ -264,7 +267,7 @@ fn signer_of(line: &str) -> Result<&'static str, CliError> {
     })
 }
 
-/// Changes the last digit of a score in a ledger file behind SQLite's back. Gives offset, old and new digit.
+/// Changes the last digit of a score in a ledger file behind the database's back. Gives offset, old and new digit.
 pub(super) fn change_a_score(database: &Path, seq: u64) -> Result<(u64, char, char), CliError> {
     let lost = || {
         let message = format!("entry {seq} is no score that stands in one piece in the file");
@@ -277,13 +280,12 @@ pub(super) fn change_a_score(database: &Path, seq: u64) -> Result<(u64, char, ch
     let store = Store::open(database, options)?;
     let body = store.reader().entry(seq)?.ok_or_else(lost)?.body;
     drop(store);
-    const FIELD: &[u8] = b"\"score_micro\":";
     let field = find(&body, FIELD).ok_or_else(lost)?;
     let rest = &body[field + FIELD.len()..];
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let last = field + FIELD.len() + digits.checked_sub(1).ok_or_else(lost)?;
+    let digit = field + FIELD.len() + digits.checked_sub(1).ok_or_else(lost)?;
     let file = ambient::read(database)?;
-    let at = find(&file, &body).ok_or_else(lost)? + last;
+    let at = find(&file, &body).ok_or_else(lost)? + digit;
     let before = file[at];
     let after = if before == b'9' { b'8' } else { before + 1 };
     ambient::overwrite(database, at as u64, &[after])?;

@@ -405,15 +405,15 @@ struct SmallDisk(std::path::PathBuf);
 impl SmallDisk {
     fn mount(at: &Path) -> Result<Self, String> {
         std::fs::create_dir_all(at).unwrap();
-        let mount = Command::new("mount")
+        let done = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=1536k", "tmpfs"])
             .arg(at)
             .output()
             .map_err(|error| error.to_string())?;
-        if mount.status.success() {
+        if done.status.success() {
             Ok(Self(at.to_owned()))
         } else {
-            Err(String::from_utf8_lossy(&mount.stderr).into_owned())
+            Err(String::from_utf8_lossy(&done.stderr).into_owned())
         }
     }
 }

@@ -53,35 +53,35 @@ impl Clock for SharedClock {
 
 /// What a run did. Paths of the desk are written `$T`.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: u8,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ran {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap()
     }
 }
 
 /// A person at a terminal: a folder with keys, pins and a ledger.
-pub struct Desk {
-    pub folder: tempfile::TempDir,
-    pub clock: Arc<FixedClock>,
+pub(crate) struct Desk {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) clock: Arc<FixedClock>,
     ambient: Arc<Ambient>,
-    pub stdin: Vec<u8>,
-    pub on_terminal: bool,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) on_terminal: bool,
     /// Name of the folder that holds keys; another name is another person.
-    pub config: &'static str,
+    pub(crate) config: &'static str,
     /// Name of the folder that holds pins; another name is another machine.
-    pub state: &'static str,
+    pub(crate) state: &'static str,
     /// The folder that verbs run in.
-    pub at: PathBuf,
+    pub(crate) at: PathBuf,
 }
 
 impl Desk {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(FixedClock::new(support::start(), 0));
         let entropy = SeededEntropy::new([7; 32]);
@@ -101,7 +101,7 @@ impl Desk {
     }
 
     /// A desk whose ledger has an owner (who is registrar too), a scorer, a custodian and an experiment.
-    pub fn with_ledger() -> Self {
+    pub(crate) fn with_ledger() -> Self {
         let mut desk = Self::new();
         desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar");
         desk.ok("key new scorer --role scorer --machine");
@@ -110,33 +110,33 @@ impl Desk {
         desk
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Writes a file into the working folder and gives its name.
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         std::fs::write(self.at.join(name), text).unwrap();
         name.to_owned()
     }
 
     /// The ledger file.
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.at.join(".clover/ledger.db")
     }
 
-    pub fn key_file(&self, name: &str) -> PathBuf {
+    pub(crate) fn key_file(&self, name: &str) -> PathBuf {
         self.path(self.config)
             .join(format!("clover/keys/{name}.pem"))
     }
 
     /// Runs a command line of words without spaces.
-    pub fn run(&mut self, line: &str) -> Ran {
+    pub(crate) fn run(&mut self, line: &str) -> Ran {
         let words: Vec<_> = line.split_whitespace().collect();
         self.words(&words)
     }
 
-    pub fn words(&mut self, words: &[&str]) -> Ran {
+    pub(crate) fn words(&mut self, words: &[&str]) -> Ran {
         let (out, err) = (Buffer::default(), Buffer::default());
         let variable =
             |name: &str, folder: &str| (name.to_owned(), self.path(folder).display().to_string());
@@ -166,21 +166,21 @@ impl Desk {
     }
 
     /// As [`Desk::run`], which must succeed.
-    pub fn ok(&mut self, line: &str) -> Ran {
+    pub(crate) fn ok(&mut self, line: &str) -> Ran {
         let ran = self.run(line);
         assert_eq!(ran.code, 0, "{line}\n{}{}", ran.out, ran.err);
         ran
     }
 
     /// As [`Desk::words`], which must succeed.
-    pub fn ok_words(&mut self, words: &[&str]) -> Ran {
+    pub(crate) fn ok_words(&mut self, words: &[&str]) -> Ran {
         let ran = self.words(words);
         assert_eq!(ran.code, 0, "{words:?}\n{}{}", ran.out, ran.err);
         ran
     }
 
     /// Size and root of the ledger, which must verify.
-    pub fn head(&mut self) -> Value {
+    pub(crate) fn head(&mut self) -> Value {
         let verified = self.ok("verify --json").json();
         assert_eq!(verified["verdict"], "verified");
         verified["checkpoint"].clone()
@@ -188,7 +188,7 @@ impl Desk {
 
     /// Runs something that must fail with `code`, say every one of `parts` on standard error, end in a next
     /// command, and leave the ledger as it was.
-    pub fn refused(&mut self, words: &[&str], code: u8, parts: &[&str]) -> Ran {
+    pub(crate) fn refused(&mut self, words: &[&str], code: u8, parts: &[&str]) -> Ran {
         let before = self.head();
         let ran = self.words(words);
         assert_eq!(ran.code, code, "{words:?}\n{}{}", ran.out, ran.err);
@@ -199,7 +199,7 @@ impl Desk {
 }
 
 /// The failure names what it must and ends in a command to type next.
-pub fn says(ran: &Ran, parts: &[&str]) {
+pub(crate) fn says(ran: &Ran, parts: &[&str]) {
     for part in parts {
         assert!(ran.err.contains(part), "{part:?} is not in:\n{}", ran.err);
     }
@@ -209,13 +209,13 @@ pub fn says(ran: &Ran, parts: &[&str]) {
 
 /// Compares text with what it must be, and prints it whole when it differs.
 #[track_caller]
-pub fn same(found: &str, expected: &str) {
+pub(crate) fn same(found: &str, expected: &str) {
     let expected = expected.trim_start_matches('\n');
     assert!(found == expected, "found:\n{found}\nexpected:\n{expected}");
 }
 
 /// Copies a folder.
-pub fn copy_tree(from: &Path, to: &Path) {
+pub(crate) fn copy_tree(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -229,7 +229,7 @@ pub fn copy_tree(from: &Path, to: &Path) {
 }
 
 /// A bulk line with the score of an item.
-pub fn score_line(item: &str) -> String {
+pub(crate) fn score_line(item: &str) -> String {
     format!(
         "{{\"kind\":\"score.recorded\",\"experiment\":\"exp-1\",\"data\":{{\"draw\":0,\"item\":\"{item}\",\"judge\":\"j\",\"policy\":\"p\",\"score_micro\":5}}}}\n"
     )
