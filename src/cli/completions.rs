@@ -24,6 +24,7 @@ pub(super) struct ManArgs {
     pub out: Option<PathBuf>,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every verb answers or fails")]
 pub(super) fn shell(args: &CompletionArgs) -> Result<Answer, CliError> {
     let mut bytes = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command_shown(), "clover", &mut bytes);

@@ -233,6 +233,7 @@ impl Demo<'_, '_> {
         Ok(CHOSEN)
     }
 
+    #[expect(clippy::unused_self, reason = "a step of this demonstration")]
     fn demand(&mut self, holds: bool, what: &str) -> Result<(), CliError> {
         if holds {
             return Ok(());
@@ -260,7 +261,7 @@ fn signer_of(line: &str) -> Result<&'static str, CliError> {
     })
 }
 
-/// Changes the last digit of a score in a ledger file behind SQLite's back. Gives offset, old and new digit.
+/// Changes the last digit of a score in a ledger file behind `SQLite`'s back. Gives offset, old and new digit.
 pub(super) fn change_a_score(database: &Path, seq: u64) -> Result<(u64, char, char), CliError> {
     let lost = || {
         let message = format!("entry {seq} is no score that stands in one piece in the file");
@@ -273,7 +274,6 @@ pub(super) fn change_a_score(database: &Path, seq: u64) -> Result<(u64, char, ch
     let store = Store::open(database, options)?;
     let body = store.reader().entry(seq)?.ok_or_else(lost)?.body;
     drop(store);
-    const FIELD: &[u8] = b"\"score_micro\":";
     let field = find(&body, FIELD).ok_or_else(lost)?;
     let rest = &body[field + FIELD.len()..];
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -285,6 +285,9 @@ pub(super) fn change_a_score(database: &Path, seq: u64) -> Result<(u64, char, ch
     ambient::overwrite(database, at as u64, &[after])?;
     Ok((at as u64, char::from(before), char::from(after)))
 }
+
+/// Where the text of a score's number begins.
+const FIELD: &[u8] = b"\"score_micro\":";
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)

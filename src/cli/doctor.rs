@@ -113,11 +113,12 @@ fn secret(
         return Ok(());
     }
     let mode = ambient::mode(path)?;
-    let found = if mode & 0o077 == 0 {
-        Found::Good
-    } else {
-        Found::Bad
-    };
+    #[expect(
+        clippy::verbose_bit_mask,
+        reason = "permission bits are read as a mask"
+    )]
+    let closed = mode & 0o077 == 0;
+    let found = if closed { Found::Good } else { Found::Bad };
     checks.push((what, found, format!("{} mode {mode:03o}", path.display())));
     Ok(())
 }
@@ -153,15 +154,15 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), 
     clock(ctx, &ledger, checks);
     log_key(home, &ledger, checks);
     pin(&ledger, checks);
-    if !ledger.store().integrity()?.is_empty() {
-        let seen = "SQLite's own checks or the schema complain; clover verify says what";
-        checks.push(("file", Found::Bad, seen.to_owned()));
-    } else {
+    if ledger.store().integrity()?.is_empty() {
         checks.push((
             "file",
             Found::Good,
             "integrity_check and schema agree".to_owned(),
         ));
+    } else {
+        let seen = "SQLite's own checks or the schema complain; clover verify says what";
+        checks.push(("file", Found::Bad, seen.to_owned()));
     }
     Ok(())
 }

@@ -89,6 +89,10 @@ pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
     })
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every verb takes its arguments"
+)]
 pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
     let folder = ctx.path(&args.dir);
     let home = Home::new(folder.join(home::FOLDER));

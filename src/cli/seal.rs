@@ -111,6 +111,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
 }
 
 /// The parsed names of a label.
+#[expect(
+    clippy::struct_field_names,
+    reason = "a row of a design is named by its row id"
+)]
 struct Row {
     experiment: ExperimentId,
     design: DesignId,
@@ -221,18 +225,17 @@ fn sealed(ledger: &Ledger, row: &Row) -> Result<LabelSealed, CliError> {
         Some(seq) => ledger.entry(seq)?,
         None => None,
     };
-    match read.map(|read| read.event.payload) {
-        Some(Payload::LabelSealed(sealed)) => Ok(sealed),
-        _ => {
-            let message = format!(
-                "no sealed label of row {} in design {} of {}",
-                row.row, row.design, row.experiment
-            );
-            Err(CliError::not_found(
-                message,
-                "clover log --kind label.sealed",
-            ))
-        }
+    if let Some(Payload::LabelSealed(sealed)) = read.map(|read| read.event.payload) {
+        Ok(sealed)
+    } else {
+        let message = format!(
+            "no sealed label of row {} in design {} of {}",
+            row.row, row.design, row.experiment
+        );
+        Err(CliError::not_found(
+            message,
+            "clover log --kind label.sealed",
+        ))
     }
 }
 

@@ -36,6 +36,7 @@ const SHOWN_MAX: usize = 20;
 const HEAD_LEN: usize = 4_096;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct Args {
     /// An export's ledger.jsonl or its folder, or a ledger file; default the ledger itself
     pub file: Option<PathBuf>,

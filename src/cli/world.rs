@@ -12,7 +12,7 @@ use crate::ground::ambient;
 use crate::ground::ambient::Ambient;
 
 /// Asks for a passphrase with a prompt; `None` when nobody can be asked.
-pub type AskPassphrase = Box<dyn FnMut(&str) -> Option<String>>;
+pub(super) type AskPassphrase = Box<dyn FnMut(&str) -> Option<String>>;
 
 /// Everything outside of the program that a verb may touch.
 pub struct World {

@@ -1,5 +1,9 @@
 //! JSON Schemas in `schema/event/`, and all of them as one object in `schema/events.json`, are generated
 //! from the payload types; this test compares them, and writes them when run with `UPDATE=1`.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test reads and writes the files themselves"
+)]
 
 use std::path::Path;
 

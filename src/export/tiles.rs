@@ -43,7 +43,7 @@ impl Exporter for Tiles {
         }
         let size = request.checkpoint.checkpoint().size;
         let mut out = Folder {
-            folder,
+            path: folder,
             tiler: Tiler::new(),
             bundle: Vec::with_capacity(256),
             files: 0,
@@ -66,7 +66,7 @@ impl Exporter for Tiles {
 }
 
 struct Folder<'a> {
-    folder: &'a Path,
+    path: &'a Path,
     tiler: Tiler,
     bundle: Vec<Vec<u8>>,
     files: u64,
@@ -114,7 +114,7 @@ impl Folder<'_> {
     }
 
     fn file(&mut self, path: &str, bytes: &[u8]) -> Result<(), ExportError> {
-        let path = self.folder.join(path);
+        let path = self.path.join(path);
         if let Some(parent) = path.parent() {
             ambient::create_dirs(parent)?;
         }

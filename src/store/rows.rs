@@ -94,13 +94,16 @@ pub enum Table {
     Seals,
 }
 
-const SELECT_SCORES: &str = "SELECT seq, experiment, judge, policy, item, draw, score_micro FROM scores ORDER BY seq";
+const SELECT_SCORES: &str =
+    "SELECT seq, experiment, judge, policy, item, draw, score_micro FROM scores ORDER BY seq";
 const INSERT_SCORE: &str = "INSERT INTO scores (seq, experiment, judge, policy, item, draw, score_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const SELECT_LABELS: &str = "SELECT seq, experiment, design, policy, item, draw, rater, purpose, value_micro FROM labels ORDER BY seq";
 const INSERT_LABEL: &str = "INSERT INTO labels (seq, experiment, design, policy, item, draw, rater, purpose, value_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-const SELECT_SEALS: &str = "SELECT seq, experiment, design, row, commitment, reveal_by FROM seals ORDER BY seq";
+const SELECT_SEALS: &str =
+    "SELECT seq, experiment, design, row, commitment, reveal_by FROM seals ORDER BY seq";
 const INSERT_SEAL: &str = "INSERT INTO seals (seq, experiment, design, row, commitment, reveal_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-const SELECT_REVEALS: &str = "SELECT seq, experiment, design, row, charge, value_micro FROM reveals ORDER BY seq";
+const SELECT_REVEALS: &str =
+    "SELECT seq, experiment, design, row, charge, value_micro FROM reveals ORDER BY seq";
 const INSERT_REVEAL: &str = "INSERT INTO reveals (seq, experiment, design, row, charge, value_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 impl Table {
@@ -221,7 +224,9 @@ impl Column<'_> {
 
     fn describe(&self) -> String {
         match self {
-            Self::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Self::Blob(bytes) => bytes
+                .iter()
+                .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")),
             Self::Integer(value) => value.to_string(),
             Self::Text(text) => format!("{text:?}"),
         }

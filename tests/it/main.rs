@@ -1,5 +1,15 @@
 //! The integration tests: one binary, one module per boundary.
 #![cfg(test)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::explicit_auto_deref,
+    clippy::same_functions_in_if_condition,
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    clippy::unused_self,
+    unreachable_pub,
+    reason = "tests look at the files themselves, tell long stories, and are no library"
+)]
 
 mod audits;
 mod crash;
@@ -13,3 +23,4 @@ mod reference;
 mod smoke;
 mod support;
 mod tamper;
+mod tidy;

@@ -24,7 +24,7 @@ use super::tampered;
 use super::tampered::Sample;
 use super::verifiers::Case;
 
-/// SplitMix64.
+/// `SplitMix64`.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -356,7 +356,8 @@ fn mutate_header(dice: &mut Dice, item: &mut Item) {
         1 => item.body[name] = odd(dice),
         2 => item.body["author"] = signer(*dice.pick(&AUTHORS)).id().to_string().into(),
         3 => {
-            item.body["seen"] = json!({"root": Digest([0; 32]).to_base64(), "size": dice.below(46)})
+            item.body["seen"] =
+                json!({"root": Digest([0; 32]).to_base64(), "size": dice.below(46)});
         }
         4 => item.body["refs"] = json!(vec![item.was.clone(); *dice.pick(&[1, 256, 257])]),
         _ => {
@@ -407,7 +408,7 @@ fn raw(dice: &mut Dice, body: &Value) -> Vec<u8> {
                 &bytes,
                 "\"data\":{",
                 &format!("\"data\":{}", "[".repeat(2_000)),
-            )
+            );
         }
         7 => {
             let depth = *dice.pick(&[125, 126, 127, 128]);

@@ -459,7 +459,7 @@ fn sealing(teller: &mut Teller, identity: &Identity) -> [LabelOpening; 2] {
             commitment: opening.commitment(ORIGIN, design, row),
             design: design.parse().unwrap(),
             envelope: Base64Text(file.clone()),
-            recipient: SealRecipient(recipients[0].clone()),
+            recipient: SealRecipient(recipients[0]),
             reveal_by: Timestamp::parse("2026-12-31T23:59:59.999999Z").unwrap(),
             row: row.parse().unwrap(),
         };

@@ -126,7 +126,8 @@ fn bend(conn: &Connection, table: &str, key: &str, of: &Value, column: &str, by:
     let old: Value = conn.query_row(&select, [of], |row| row.get(0)).unwrap();
     let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {key} = ?2");
     // What a constraint refuses (a key that exists) is no change.
-    conn.execute(&sql, rusqlite::params![bent(old, by), of]).is_ok()
+    conn.execute(&sql, rusqlite::params![bent(old, by), of])
+        .is_ok()
 }
 
 fn drop_row(conn: &Connection, table: &str, key: &str, of: &Value) {
@@ -160,7 +161,8 @@ fn swap(conn: &Connection, table: &str, key: &str, a: &Value, b: &Value) {
             marks.join(", ")
         );
         let values = std::iter::once(of.clone()).chain(values);
-        conn.execute(&sql, rusqlite::params_from_iter(values)).unwrap();
+        conn.execute(&sql, rusqlite::params_from_iter(values))
+            .unwrap();
     }
 }
 
@@ -177,7 +179,9 @@ fn double(conn: &Connection, table: &str, key: &str, of: &Value, last: &Value) -
     };
     // A unique column refuses, then nothing changed.
     conn.execute(
-        &format!("INSERT INTO {table} ({key}, {list}) SELECT ?1, {list} FROM {table} WHERE {key} = ?2"),
+        &format!(
+            "INSERT INTO {table} ({key}, {list}) SELECT ?1, {list} FROM {table} WHERE {key} = ?2"
+        ),
         rusqlite::params![other, of],
     )
     .is_ok()
@@ -206,8 +210,11 @@ fn apply(stage: &Stage, files: &Files, change: &Change) -> bool {
     stage.put(files);
     if let Change::DropTrigger(at) = change {
         let conn = Connection::open(stage.path()).unwrap();
-        let names = "SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY name LIMIT 1 OFFSET ?1";
-        let name: String = conn.query_row(names, [i64::try_from(at % 24).unwrap()], |row| row.get(0)).unwrap();
+        let names =
+            "SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY name LIMIT 1 OFFSET ?1";
+        let name: String = conn
+            .query_row(names, [i64::try_from(at % 24).unwrap()], |row| row.get(0))
+            .unwrap();
         conn.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
         return true;
     }
@@ -341,7 +348,9 @@ fn insert_or_replace_cannot_overwrite_history() {
         let before = count();
         for sql in [
             format!("INSERT OR REPLACE INTO {table} ({list}) SELECT {list} FROM {table} LIMIT 1"),
-            format!("REPLACE INTO {table} ({list}) SELECT {list} FROM {table} ORDER BY {key} DESC LIMIT 1"),
+            format!(
+                "REPLACE INTO {table} ({list}) SELECT {list} FROM {table} ORDER BY {key} DESC LIMIT 1"
+            ),
             format!("UPDATE OR REPLACE {table} SET {key} = {key}"),
             format!("DELETE FROM {table}"),
         ] {
