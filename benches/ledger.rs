@@ -7,6 +7,9 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::pedantic,
+    clippy::allow_attributes,
     reason = "a bench runs outside the library and stops at the first thing that fails"
 )]
 

@@ -9,7 +9,7 @@
 //! | 0 | [`num`] | exact millionths, bounded counts |
 //! | 1 | [`ground`] | bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one door to the world |
 //! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
-//! | 3 | [`store`] | the ledger file; the only place that names SQLite |
+//! | 3 | [`store`] | the ledger file; the only place that names `SQLite` |
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
 //! | 5 | [`projection`] | folds, row models and rules over recorded facts |
 //! | 7 | [`export`] | what leaves the ledger |
@@ -23,7 +23,7 @@
 //!   and re-judge history.
 //! * A fold never fails, never computes, and accepts only
 //!   [`VerifiedEvent`](ledger::VerifiedEvent)s, which only the ledger makes.
-//! * No module but `ground::ambient` reads a clock, draws entropy, or opens a file; SQLite opens
+//! * No module but `ground::ambient` reads a clock, draws entropy, or opens a file; `SQLite` opens
 //!   its own.
 //! * A refused or failed operation leaves the ledger as it was.
 //!

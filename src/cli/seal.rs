@@ -317,7 +317,7 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     };
     let command = Command::new(payload, Some(row.experiment));
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
-    answer.line(format!("value {}", decimal(value)));
+    answer.line(&format!("value {}", decimal(value)));
     answer.data["value_micro"] = json!(value.value());
     Ok(answer)
 }

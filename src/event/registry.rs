@@ -187,7 +187,7 @@ macro_rules! registry {
 
             /// Digest of the natural key, or `None` for kinds that may repeat.
             pub fn natural_key(&self, experiment: Option<&ExperimentId>) -> Option<Digest> {
-                #[allow(unused_variables, reason = "kinds whose key is the experiment alone read no field")]
+                #[expect(unused_variables, reason = "kinds whose key is the experiment alone read no field")]
                 match self {
                     $(Self::$kind(payload) => natural_key!($kind, payload, experiment, $rule $([$($field),*])?),)*
                 }

@@ -1,6 +1,10 @@
 //! JSON Schemas in `schema/event/` and golden bodies in `fixtures/golden/`, one of each per kind and version,
 //! and all schemas as one object in `schema/events.json`, are generated from the payload types; these tests
 //! compare them, and write them when run with `UPDATE=1`.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test reads and writes the files themselves"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,11 @@
 //! The one door to the world: the clock, entropy, the environment and files.
 //!
 //! Everything else takes an [`Ambient`] (or a path and these functions) and can therefore be run with a
-//! fixed clock and a fixed seed. SQLite opens its own files; that is the only exception. A lint bans
+//! fixed clock and a fixed seed. `SQLite` opens its own files; that is the only exception. A lint bans
 //! `SystemTime::now`, `std::fs` and `std::env::var` elsewhere.
 #![expect(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "this module is the door that the lint guards"
 )]
 
@@ -138,6 +139,7 @@ impl FixedClock {
     }
 
     /// Sets the next reading.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn set(&self, now: Timestamp) {
         *self.now.lock().expect("BUG: a clock reading cannot panic") = now;
     }
@@ -152,7 +154,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// ChaCha20 from a seed: reproducible entropy for samples and tests, never for keys that guard anything.
+/// `ChaCha20` from a seed: reproducible entropy for samples and tests, never for keys that guard anything.
 pub struct SeededEntropy(rand_chacha::ChaCha20Rng);
 
 impl SeededEntropy {

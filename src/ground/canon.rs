@@ -662,7 +662,7 @@ mod tests {
             br#"{"a": 1}"#,
             br#"{"a":1.0}"#,
             br#"["\u0041"]"#,
-            br#"[1]x"#,
+            b"[1]x",
             b"[1e2]",
         ] {
             assert!(check(bad).is_err(), "{}", String::from_utf8_lossy(bad));

@@ -55,6 +55,7 @@ impl Digest {
     }
 
     /// 64 lower-case hex digits.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn to_hex(&self) -> String {
         let mut out = vec![0; 64];
         self.write_hex(&mut out);

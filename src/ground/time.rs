@@ -115,6 +115,7 @@ impl Timestamp {
     }
 
     /// The 27 bytes of the text form.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn to_text(self) -> [u8; TEXT_LEN] {
         let at = self.date_time();
         let mut out = *b"0000-00-00T00:00:00.000000Z";

@@ -75,4 +75,8 @@ pub use open::Ledger;
 pub use open::LedgerOptions;
 pub use state::State;
 
+pub use crate::store::LabelRow;
+pub use crate::store::RevealRow;
 pub use crate::store::RowChange;
+pub use crate::store::ScoreRow;
+pub use crate::store::SealRow;

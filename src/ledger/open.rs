@@ -113,7 +113,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    pub fn empty(rulebook: &'static Rulebook) -> Self {
+    pub(super) fn empty(rulebook: &'static Rulebook) -> Self {
         let (state, tiler) = (State::new(rulebook), Tiler::new());
         Self {
             state,
@@ -125,11 +125,11 @@ impl Head {
         }
     }
 
-    pub fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         self.state.size
     }
 
-    pub fn root(&self) -> Digest {
+    pub(super) fn root(&self) -> Digest {
         self.tiler.root()
     }
 }
@@ -139,6 +139,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`]; then no file is left behind by this call unless the system failed midway.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn create(
         path: &Path,
         create: CreateLedger<'_>,
@@ -149,7 +150,7 @@ impl Ledger {
         let Some(log_key) = options.log_key else {
             return Err(LedgerError::LogKey("is missing".to_owned()));
         };
-        let log_vkey = vkey(&create.origin, &log_key)?;
+        let signs = vkey(&create.origin, &log_key)?;
         let pin = options
             .pins
             .map(|pins| Pin::new(&pins, create.origin.as_str()));
@@ -176,7 +177,7 @@ impl Ledger {
         };
         let payload = LedgerCreated {
             format: Count::new(rules::FORMAT).expect("BUG: the format is small"),
-            log_vkey,
+            log_vkey: signs,
             origin: create.origin.clone(),
             owner: OwnerKey {
                 holder: create.holder,
@@ -324,7 +325,7 @@ impl Ledger {
             return Ok(self.head.root());
         }
         let tiles = StoreTiles::new(self.store.reader());
-        merkle::root_at(&tiles, size).map_err(|error| tiles.error(error))
+        merkle::root_at(&tiles, size).map_err(StoreTiles::error)
     }
 
     /// State at the head, as of the last append or [`Ledger::refresh`].
@@ -410,7 +411,7 @@ pub(super) fn pin_error(error: PinError) -> LedgerError {
 ///
 /// # Errors
 /// [`LedgerError::LogKey`].
-pub fn vkey(origin: &Origin, signer: &Signer) -> Result<Vkey, LedgerError> {
+pub(super) fn vkey(origin: &Origin, signer: &Signer) -> Result<Vkey, LedgerError> {
     let key = VerifierKey::ed25519(origin.key_name().clone(), signer.public_bytes())
         .map_err(|error| LedgerError::LogKey(error.to_string()))?;
     Vkey::new(key).ok_or_else(|| LedgerError::LogKey("is not Ed25519".to_owned()))

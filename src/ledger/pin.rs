@@ -65,15 +65,8 @@ impl Pin {
         let checkpoint =
             SignedCheckpoint::parse(&bytes).map_err(|error| damaged(error.to_string()))?;
         let origin = &checkpoint.checkpoint().origin;
-        if Digest::sha256(origin.as_str().as_bytes())
-            .to_hex()
-            .as_bytes()
-            != self
-                .path
-                .file_name()
-                .map(std::ffi::OsStr::as_encoded_bytes)
-                .unwrap_or_default()
-        {
+        let name = Digest::sha256(origin.as_str().as_bytes()).to_hex();
+        if self.path.file_name() != Some(std::ffi::OsStr::new(&name)) {
             return Err(damaged(format!("it is of origin {origin}")));
         }
         Ok(Some(checkpoint))

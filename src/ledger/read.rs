@@ -31,7 +31,7 @@ impl<'a> StoreTiles<'a> {
         Self { reader }
     }
 
-    pub(super) fn error(self, error: ReadError<StoreError>) -> LedgerError {
+    pub(super) fn error(error: ReadError<StoreError>) -> LedgerError {
         match error {
             ReadError::Source(error) => error.into(),
             other => LedgerError::Integrity {
@@ -185,8 +185,7 @@ impl Ledger {
     pub fn prove(&self, seq: u64, checkpoint: SignedCheckpoint) -> Result<ProofFile, LedgerError> {
         let tiles = StoreTiles::new(self.store.reader());
         let size = checkpoint.checkpoint().size;
-        let hashes =
-            merkle::inclusion_proof(&tiles, seq, size).map_err(|error| tiles.error(error))?;
+        let hashes = merkle::inclusion_proof(&tiles, seq, size).map_err(StoreTiles::error)?;
         ProofFile::new(None, seq, hashes, checkpoint).map_err(|error| LedgerError::Integrity {
             seq,
             found: error.to_string(),
@@ -199,7 +198,7 @@ impl Ledger {
     /// [`LedgerError`].
     pub fn prove_consistency(&self, first: u64, second: u64) -> Result<Vec<Digest>, LedgerError> {
         let tiles = StoreTiles::new(self.store.reader());
-        merkle::consistency_proof(&tiles, first, second).map_err(|error| tiles.error(error))
+        merkle::consistency_proof(&tiles, first, second).map_err(StoreTiles::error)
     }
 
     /// The signed checkpoint of exactly `size` entries, when one was kept.

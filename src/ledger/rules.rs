@@ -393,12 +393,10 @@ fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>
 
 fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Breach>) {
     if keyring.separation() == Some(Separation::Strict) {
-        let held = keyring
-            .roles_by_holder()
-            .remove(&added.holder)
-            .unwrap_or_default();
+        let held = keyring.roles_by_holder().remove(&added.holder);
         let roles: BTreeSet<_> = held
             .into_iter()
+            .flatten()
             .chain(added.roles.as_slice().iter().copied())
             .collect();
         if let Some((a, b)) = Keyring::conflict(&roles) {

@@ -124,6 +124,7 @@ impl State {
     }
 
     /// Name and canonical state of every fold, custody first.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn snapshots(&self) -> Vec<(&'static str, Vec<u8>)> {
         let custody = canon::to_bytes(&self.keyring).expect("BUG: custody has a canonical form");
         let folds = self

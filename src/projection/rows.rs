@@ -3,13 +3,13 @@
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
+use crate::ledger::LabelRow;
+use crate::ledger::RevealRow;
 use crate::ledger::RowChange;
 use crate::ledger::RowModel;
+use crate::ledger::ScoreRow;
+use crate::ledger::SealRow;
 use crate::ledger::VerifiedEvent;
-use crate::store::LabelRow;
-use crate::store::RevealRow;
-use crate::store::ScoreRow;
-use crate::store::SealRow;
 
 /// `scores`
 #[derive(Clone, Copy, Debug)]

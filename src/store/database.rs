@@ -37,7 +37,7 @@ pub enum Durability {
 /// How to make a new file.
 #[derive(Clone, Copy, Debug)]
 pub struct CreateOptions {
-    /// SQLite page size in bytes: a power of two from 512 to 65,536.
+    /// `SQLite` page size in bytes: a power of two from 512 to 65,536.
     pub page_size: u32,
 }
 
@@ -133,10 +133,7 @@ impl Store {
         create: CreateOptions,
         options: OpenOptions,
     ) -> Result<Self, StoreError> {
-        if path
-            .try_exists()
-            .map_err(|error| StoreError::Io(error.to_string()))?
-        {
+        if exists(path)? {
             return Err(StoreError::Exists(path.to_owned()));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -161,10 +158,7 @@ impl Store {
     /// [`StoreError::NotFound`], [`StoreError::NotALedger`], [`StoreError::Version`] and failures of the
     /// file.
     pub fn open(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        if !path
-            .try_exists()
-            .map_err(|error| StoreError::Io(error.to_string()))?
-        {
+        if !exists(path)? {
             return Err(StoreError::NotFound(path.to_owned()));
         }
         let conn = connect(path, options)?;
@@ -293,10 +287,7 @@ impl Store {
         target: &Path,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<(), StoreError> {
-        if target
-            .try_exists()
-            .map_err(|error| StoreError::Io(error.to_string()))?
-        {
+        if exists(target)? {
             return Err(StoreError::Exists(target.to_owned()));
         }
         let mut to = Connection::open(target)?;
@@ -321,7 +312,7 @@ impl Store {
         Ok(())
     }
 
-    /// What SQLite's own checks and the schema say: empty when all is well. Each finding is (what, expected,
+    /// What `SQLite`'s own checks and the schema say: empty when all is well. Each finding is (what, expected,
     /// found).
     ///
     /// # Errors
@@ -351,7 +342,7 @@ impl Store {
         Ok(findings)
     }
 
-    /// Byte 18 of the file is the format version needed to write it. SQLite knows 1 and 2, and opens a file
+    /// Byte 18 of the file is the format version needed to write it. `SQLite` knows 1 and 2, and opens a file
     /// that claims more for reading only: whole to every reader, and closed to the next append.
     fn unwritable(&self) -> Result<Option<(&'static str, String, String)>, StoreError> {
         let io = |error: &dyn std::fmt::Display| StoreError::Io(error.to_string());
@@ -411,7 +402,7 @@ impl Store {
     }
 }
 
-/// Version of the SQLite library inside the program.
+/// Version of the `SQLite` library inside the program.
 pub fn sqlite_version() -> &'static str {
     rusqlite::version()
 }
@@ -437,6 +428,11 @@ fn schema_rows(conn: &Connection) -> Result<Vec<String>, StoreError> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Whether a file stands there.
+pub(super) fn exists(path: &Path) -> Result<bool, StoreError> {
+    ambient::exists(path).map_err(|error| StoreError::Io(error.to_string()))
+}
+
 fn connect(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> {
     let access = if options.read_only {
         OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -458,7 +454,7 @@ fn connect(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> 
     }
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
-    if Path::new(&wal).try_exists().unwrap_or(true) {
+    if exists(Path::new(&wal)).unwrap_or(true) {
         return Ok(conn);
     }
     let uri = format!("file:{}?immutable=1", percent_encode(path));

@@ -127,7 +127,7 @@ fn stored(row: &Row<'_>, authors: &Authors) -> Result<StoredEntry, StoreError> {
     })
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     /// Entries in the log.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
     /// As [`Reader::entries`], but hands over what cannot be read instead of stopping at it.
     ///
     /// # Errors
-    /// [`StoreError`] when SQLite cannot go on, or what `take` returns.
+    /// [`StoreError`] when `SQLite` cannot go on, or what `take` returns.
     pub fn try_entries<E: From<StoreError>>(
         self,
         from: u64,

@@ -19,7 +19,7 @@ pub enum StoreError {
         /// The size that stands there.
         found: u64,
     },
-    /// SQLite found its file damaged.
+    /// `SQLite` found its file damaged.
     #[error("the file is damaged: {0}")]
     Corrupt(String),
     /// A stored value has another form than the ledger writes.
@@ -48,7 +48,7 @@ pub enum StoreError {
     /// The file or its folder cannot be written.
     #[error("the ledger is read-only")]
     ReadOnly,
-    /// Any other answer of SQLite.
+    /// Any other answer of `SQLite`.
     #[error("SQLite: {0}")]
     Sqlite(String),
     /// A file of a newer program.

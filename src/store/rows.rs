@@ -224,7 +224,9 @@ impl Column<'_> {
 
     fn describe(&self) -> String {
         match self {
-            Self::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Self::Blob(bytes) => bytes
+                .iter()
+                .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")),
             Self::Integer(value) => value.to_string(),
             Self::Text(text) => format!("{text:?}"),
         }

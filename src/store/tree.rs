@@ -33,6 +33,9 @@ pub struct StoredCheckpoint {
     pub note: Vec<u8>,
 }
 
+/// Root and hashes of a tile, as bytes.
+type TileBytes = (Vec<u8>, Vec<u8>);
+
 fn tile_id(level: u8, index: u64) -> i64 {
     i64::from(level) * LEVEL + sql_int(index)
 }
@@ -159,11 +162,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn tile_bytes(
-        self,
-        level: u8,
-        index: u64,
-    ) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+    pub fn tile_bytes(self, level: u8, index: u64) -> Result<Option<TileBytes>, StoreError> {
         let mut statement = self.conn.prepare_cached(TILE_BYTES)?;
         Ok(statement
             .query_row([tile_id(level, index)], |row| {

@@ -1,5 +1,12 @@
 //! The integration tests: one binary, one module per boundary.
 #![cfg(test)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::too_many_lines,
+    unreachable_pub,
+    reason = "tests look at the files themselves, tell long stories, and are no library"
+)]
 
 mod audits;
 mod cli;
@@ -15,3 +22,4 @@ mod reference;
 mod smoke;
 mod support;
 mod tamper;
+mod tidy;

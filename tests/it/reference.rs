@@ -70,6 +70,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 /// The log as it grows: seeds and times in, every byte out.
+#[expect(clippy::struct_field_names, reason = "the log key is a key")]
 struct Log {
     frontier: Frontier,
     lines: Vec<Vec<u8>>,

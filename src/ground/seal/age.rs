@@ -899,8 +899,8 @@ mod tests {
 
         #[test]
         fn reading_keys_never_panics(text in "(age1|AGE-SECRET-KEY-1)?\\PC{0,90}") {
-            let _ = text.parse::<Recipient>();
-            let _ = text.parse::<Identity>();
+            text.parse::<Recipient>().ok();
+            text.parse::<Identity>().ok();
         }
     }
 }

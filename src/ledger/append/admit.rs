@@ -39,23 +39,7 @@ pub(super) fn admit(
 ) -> Result<(), LedgerError> {
     let rulebook = head.state.rulebook();
     let first = head.size();
-    let leaves: Vec<_> = (first..).zip(&prepared).collect::<Vec<_>>();
-    let leaves: Vec<Digest> = leaves
-        .into_par_iter()
-        .map(|(seq, event)| {
-            let mut line = Vec::new();
-            let signed = &event.signed;
-            entry::write_line(
-                &mut line,
-                seq,
-                recorded_at,
-                signed.body(),
-                &signed.signer(),
-                signed.signature(),
-            );
-            merkle::leaf_hash(&line)
-        })
-        .collect();
+    let leaves = leaves(first, recorded_at, &prepared);
     let mut events = Vec::with_capacity(prepared.len());
     let mut wanted = Vec::new();
     for (
@@ -68,16 +52,8 @@ pub(super) fn admit(
         },
     ) in (first..).zip(prepared)
     {
-        judge_header(
-            head,
-            reader,
-            seq,
-            recorded_at,
-            index,
-            &signed,
-            &decoded,
-            first,
-        )?;
+        let at = (seq, recorded_at, index);
+        judge_header(head, reader, at, &signed, &decoded, first)?;
         let event = decoded
             .into_event()
             .expect("BUG: a payload that does not decode was refused");
@@ -99,17 +75,8 @@ pub(super) fn admit(
         if let Some(breach) = first_breach(breaches) {
             return Err(refuse(breach));
         }
-        for (digest, bytes) in &blobs {
-            let found = reader.blob_len(digest)?;
-            if found != Some(*bytes) {
-                let found =
-                    found.map_or("no such blob".to_owned(), |found| format!("{found} bytes"));
-                return Err(refuse(Breach::new(
-                    "blob",
-                    format!("blob {digest} of {bytes} bytes"),
-                    found,
-                )));
-            }
+        if let Some(breach) = missing_blob(reader, &blobs)? {
+            return Err(refuse(breach));
         }
         let verified = VerifiedEvent::new(candidate);
         head.state.rows(&verified, &mut batch.rows);
@@ -137,21 +104,50 @@ pub(super) fn admit(
     Ok(())
 }
 
+/// Leaf hashes of the lines that these events become.
+fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Prepared]) -> Vec<Digest> {
+    let numbered: Vec<_> = (first..).zip(prepared).collect();
+    let leaf = |(seq, event): (u64, &Prepared)| {
+        let mut line = Vec::new();
+        let signed = &event.signed;
+        entry::write_line(
+            &mut line,
+            seq,
+            recorded_at,
+            signed.body(),
+            &signed.signer(),
+            signed.signature(),
+        );
+        merkle::leaf_hash(&line)
+    };
+    numbered.into_par_iter().map(leaf).collect()
+}
+
+/// Judges that every blob an event names is stored in its length.
+fn missing_blob(
+    reader: Reader<'_>,
+    blobs: &[(Digest, u64)],
+) -> Result<Option<Breach>, LedgerError> {
+    for (digest, bytes) in blobs {
+        let found = reader.blob_len(digest)?;
+        if found != Some(*bytes) {
+            let expected = format!("blob {digest} of {bytes} bytes");
+            let found = found.map_or("no such blob".to_owned(), |found| format!("{found} bytes"));
+            return Ok(Some(Breach::new("blob", expected, found)));
+        }
+    }
+    Ok(None)
+}
+
 fn first_breach(breaches: Vec<Breach>) -> Option<Breach> {
     let place = |breach: &Breach| rules::RULES.iter().position(|rule| *rule == breach.rule);
     breaches.into_iter().min_by_key(place)
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one entry and where it would stand"
-)]
 fn judge_header(
     head: &Head,
     reader: Reader<'_>,
-    seq: u64,
-    recorded_at: Timestamp,
-    index: usize,
+    (seq, recorded_at, index): (u64, Timestamp, usize),
     signed: &Signed<Verified>,
     decoded: &Decoded,
     batch_size: u64,

@@ -2,7 +2,7 @@
 //! checkpoint, commit.
 //!
 //! A batch is one transaction and one checkpoint; every event in it is signed by itself. It lands whole or
-//! not at all. Retries are safe in two layers: a signed body is known by (author, author_seq) and compared
+//! not at all. Retries are safe in two layers: a signed body is known by (author, `author_seq`) and compared
 //! byte for byte; an unsigned command is known by its natural key and compared by its data.
 
 mod admit;
@@ -267,10 +267,7 @@ impl Ledger {
         }
     }
 
-    #[expect(
-        clippy::type_complexity,
-        reason = "the flag says whether memory moved past the file"
-    )]
+    /// The flag of an error says whether memory moved past the file.
     fn try_transaction(
         &mut self,
         blobs: &[Vec<u8>],

@@ -1,5 +1,5 @@
 //! What a ledger file holds beside its entries: checkpoints, tiles, read models, index, snapshots, blobs,
-//! and what SQLite itself says.
+//! and what `SQLite` itself says.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -38,6 +38,8 @@ use crate::store::Table;
 
 /// Checkpoint signatures checked at a time.
 const NOTES: usize = 256;
+/// Missing entries that are reported one by one; past a wider gap nothing is read.
+const GAP_MAX: u64 = 10_000;
 /// Index rows read at a time.
 const INDEX_PAGE: usize = 4_096;
 
@@ -66,7 +68,10 @@ pub(super) fn verify(
         }
         let view = FileView::new(reader, rows, rulebook, options)?;
         let mut judge = Judge::new(options, rulebook, ambient, Some(view))?;
-        let source = move |give: &mut dyn FnMut(Raw) -> bool| read_entries(&entries, size, give);
+        let source = move |give: &mut dyn FnMut(Raw) -> bool| {
+            read_entries(&entries, size, give);
+            Ok(())
+        };
         work::run(source, options, rulebook, |digested| {
             judge.take(digested)?;
             if judge.position().is_multiple_of(1024) {
@@ -87,9 +92,12 @@ pub(super) fn verify(
                     }
                 }
                 Err(error) => {
-                    judge
-                        .findings
-                        .add(position, "sqlite", "integrity_check: ok", error.to_string())
+                    judge.findings.add(
+                        position,
+                        "sqlite",
+                        "integrity_check: ok",
+                        error.to_string(),
+                    );
                 }
             }
         }
@@ -98,14 +106,17 @@ pub(super) fn verify(
 }
 
 /// Gives entries in order; a gap or a damaged row is given as what it is.
-fn read_entries(
-    store: &Store,
-    size: u64,
-    give: &mut dyn FnMut(Raw) -> bool,
-) -> Result<(), VerifyError> {
+fn read_entries(store: &Store, size: u64, give: &mut dyn FnMut(Raw) -> bool) {
     let mut next = 0;
     let result = store.reader().try_entries(0, size, |entry| {
         let raw = match entry {
+            Ok(stored) if stored.seq.saturating_sub(next) > GAP_MAX => {
+                give(Raw::Unreadable(format!(
+                    "no entry {next}; the next one is {}",
+                    stored.seq
+                )));
+                return Err(Stop::Done);
+            }
             Ok(stored) => {
                 while next < stored.seq {
                     next += 1;
@@ -121,11 +132,10 @@ fn read_entries(
         if give(raw) { Ok(()) } else { Err(Stop::Done) }
     });
     match result {
-        Ok(()) | Err(Stop::Done) => Ok(()),
+        Ok(()) | Err(Stop::Done) => {}
         Err(Stop::Store(error)) => {
             // SQLite cannot go on: that is a finding at the place where it stopped.
             give(Raw::Unreadable(error.to_string()));
-            Ok(())
         }
     }
 }
@@ -190,7 +200,7 @@ impl<'a> FileView<'a> {
     }
 
     /// Compares a completed tile with the stored one.
-    pub fn tile(
+    pub(super) fn tile(
         &mut self,
         tile: &Tile,
         seq: u64,
@@ -219,7 +229,7 @@ impl<'a> FileView<'a> {
     }
 
     /// Compares what the event adds to the read models with the rows at hand.
-    pub fn rows(
+    pub(super) fn rows(
         &mut self,
         state: &State,
         event: &VerifiedEvent<'_>,
@@ -254,7 +264,7 @@ impl<'a> FileView<'a> {
     }
 
     /// The root of the kept checkpoint of a size, when there is one.
-    pub fn kept_root(&mut self, size: u64) -> Result<Option<Digest>, VerifyError> {
+    pub(super) fn kept_root(&mut self, size: u64) -> Result<Option<Digest>, VerifyError> {
         if let Some(root) = self.roots.get(&size) {
             return Ok(Some(*root));
         }
@@ -278,15 +288,17 @@ impl<'a> FileView<'a> {
     }
 
     /// Judges checkpoint and snapshots of the size that the walk has reached.
-    pub fn at_size(&mut self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
+    pub(super) fn at_size(&mut self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
         while let Some(stored) = self.next_checkpoint.take_if(|stored| stored.size <= size) {
             self.checkpoint(judge, &stored);
-            self.next_checkpoint = self.reader.next_checkpoint(stored.size)?;
+            let next = self.reader.next_checkpoint(stored.size)?;
+            // A damaged table may give the same row again; the walk must come to an end.
+            self.next_checkpoint = next.filter(|next| next.size > stored.size);
         }
         if self.tree_only {
             return Ok(());
         }
-        for (name, snapshot) in self.snapshots.remove(&size).unwrap_or_default() {
+        for (name, snapshot) in self.snapshots.remove(&size).into_iter().flatten() {
             let expected = judge
                 .state
                 .snapshots()
@@ -364,7 +376,7 @@ impl<'a> FileView<'a> {
     }
 
     /// Judges what is left when the entries are walked.
-    pub fn finish(&mut self, judge: &mut Judge<'_>) -> Result<(), VerifyError> {
+    pub(super) fn finish(&mut self, judge: &mut Judge<'_>) -> Result<(), VerifyError> {
         self.check_notes(judge);
         let size = judge.position();
         if let Some(stored) = &self.next_checkpoint {
@@ -433,7 +445,7 @@ impl<'a> FileView<'a> {
     }
 
     /// Takes note of an envelope's key.
-    pub fn meet(&mut self, key: KeyId) {
+    pub(super) fn meet(&mut self, key: KeyId) {
         self.met.insert(key);
     }
 
@@ -442,7 +454,7 @@ impl<'a> FileView<'a> {
             Err(error) => {
                 judge
                     .findings
-                    .add(size, "authors", "a readable table", error.to_string())
+                    .add(size, "authors", "a readable table", error.to_string());
             }
             Ok(authors) => {
                 let listed: BTreeSet<_> = authors.iter().copied().collect();
@@ -477,7 +489,7 @@ impl<'a> FileView<'a> {
     }
 
     /// Begins to compare the digest index with what the entries gave.
-    pub fn index_walk(&self) -> Result<IndexWalk<'a>, VerifyError> {
+    pub(super) fn index_walk(&self) -> Result<IndexWalk<'a>, VerifyError> {
         let through = self.reader.index_through()?;
         Ok(IndexWalk {
             reader: self.reader,
@@ -513,8 +525,10 @@ impl IndexWalk<'_> {
         self.peeked = self.page.next();
         if self.peeked.is_none() && !self.done {
             let page = self.reader.index_page(self.last, INDEX_PAGE)?;
-            self.done = page.len() < INDEX_PAGE;
-            self.last = page.last().map(|(digest, _)| *digest).or(self.last);
+            let last = page.last().map(|(digest, _)| *digest);
+            // A damaged table may give the same rows again; the walk must come to an end.
+            self.done = page.len() < INDEX_PAGE || last <= self.last;
+            self.last = last.or(self.last);
             self.page = page.into_iter();
             self.peeked = self.page.next();
         }
@@ -532,7 +546,11 @@ impl IndexWalk<'_> {
     }
 
     /// Compares the index with one group of facts.
-    pub fn step(&mut self, group: &[Record], findings: &mut Findings) -> Result<(), VerifyError> {
+    pub(super) fn step(
+        &mut self,
+        group: &[Record],
+        findings: &mut Findings,
+    ) -> Result<(), VerifyError> {
         let digest = group[0].digest;
         let giver = |record: &&Record| matches!(record.op, Op::Id | Op::Gives | Op::GivesOnce);
         let expected = group
@@ -562,7 +580,7 @@ impl IndexWalk<'_> {
     }
 
     /// What the index holds beyond every fact.
-    pub fn finish(mut self, findings: &mut Findings) -> Result<(), VerifyError> {
+    pub(super) fn finish(mut self, findings: &mut Findings) -> Result<(), VerifyError> {
         while let Some((digest, seq)) = self.peek()? {
             self.stray(findings, digest, seq);
         }

@@ -49,6 +49,10 @@ use crate::ledger::verify::work::Signature;
 const UNFIT: [&str; 3] = ["key", "role", "signature"];
 
 /// Walks entries in order.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of one thing whether the walk has met it"
+)]
 pub(super) struct Judge<'a> {
     options: &'a VerifyOptions,
     pub(super) findings: Findings,
@@ -77,7 +81,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(
+    pub(super) fn new(
         options: &'a VerifyOptions,
         rulebook: &'static Rulebook,
         ambient: &Arc<Ambient>,
@@ -119,12 +123,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Entries walked so far.
-    pub fn position(&self) -> u64 {
+    pub(super) fn position(&self) -> u64 {
         self.position
     }
 
     /// Names the checkpoint that came with the lines.
-    pub fn expect_head(&mut self, head: Option<SignedCheckpoint>) {
+    pub(super) fn expect_head(&mut self, head: Option<SignedCheckpoint>) {
         if let Some(head) = &head {
             let at = self.outside.entry(head.checkpoint().size).or_default();
             at.push(("the checkpoint".to_owned(), head.clone()));
@@ -135,7 +139,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Takes the next entry.
-    pub fn take(&mut self, entry: Digested) -> Result<(), VerifyError> {
+    pub(super) fn take(&mut self, entry: Digested) -> Result<(), VerifyError> {
         let seq = self.position;
         let leaf = entry.leaf;
         if !self.options.tree_only {
@@ -171,7 +175,7 @@ impl<'a> Judge<'a> {
             );
             self.sorter.push(record)?;
         }
-        for (name, outside) in self.outside.remove(&size).unwrap_or_default() {
+        for (name, outside) in self.outside.remove(&size).into_iter().flatten() {
             self.hold(&name, &outside);
         }
         Ok(())
@@ -268,18 +272,7 @@ impl<'a> Judge<'a> {
         let decoded = match body.unwrap_or_else(|| Err("not read".to_owned())) {
             Ok(decoded) => decoded,
             Err(why) => {
-                if let Some(breach) =
-                    rules::time_order(self.state.keyring.recorded_at, envelope.recorded_at)
-                {
-                    self.findings.breach(seq, breach);
-                }
-                self.findings.add(
-                    seq,
-                    "body_format",
-                    "the canonical form of a closed body",
-                    why,
-                );
-                self.state.keyring.recorded_at = Some(envelope.recorded_at);
+                self.unreadable_body(seq, envelope.recorded_at, why);
                 return Ok(());
             }
         };
@@ -295,11 +288,7 @@ impl<'a> Judge<'a> {
             self.findings
                 .add(seq, "column", expected, column.to_string());
         }
-        let since = self
-            .options
-            .since
-            .as_ref()
-            .map_or(0, |since| since.checkpoint().size);
+        let since = self.options.since_size();
         let mut breaches = Vec::new();
         let claim = Claim {
             seq,
@@ -312,7 +301,26 @@ impl<'a> Judge<'a> {
             self.judge_signature(&claim, signature, &mut breaches);
             self.judge_seen(&claim, &mut breaches)?;
         }
-        self.judge_event(seq, seq >= since, envelope, decoded, blobs, facts, breaches)
+        self.judge_event(
+            seq,
+            seq >= since,
+            envelope,
+            decoded,
+            &blobs,
+            facts,
+            breaches,
+        )
+    }
+
+    /// A body that is none still has a place in time.
+    fn unreadable_body(&mut self, seq: u64, recorded_at: Timestamp, why: String) {
+        let last = self.state.keyring.recorded_at;
+        if let Some(breach) = rules::time_order(last, recorded_at) {
+            self.findings.breach(seq, breach);
+        }
+        let expected = "the canonical form of a closed body";
+        self.findings.add(seq, "body_format", expected, why);
+        self.state.keyring.recorded_at = Some(recorded_at);
     }
 
     fn judge_signature(&self, claim: &Claim<'_>, signature: Signature, breaches: &mut Vec<Breach>) {
@@ -411,7 +419,7 @@ impl<'a> Judge<'a> {
         judged: bool,
         envelope: Envelope,
         decoded: Decoded,
-        blobs: Vec<(Digest, u64)>,
+        blobs: &[(Digest, u64)],
         mut facts: Vec<Fact>,
         mut breaches: Vec<Breach>,
     ) -> Result<(), VerifyError> {
@@ -447,7 +455,7 @@ impl<'a> Judge<'a> {
             let on_origin = |fact: &Fact| matches!(fact, Fact::Needs { rule: "seal", .. });
             facts.retain(|fact| !on_origin(fact));
         }
-        self.name_blobs(seq, &blobs)?;
+        self.name_blobs(seq, blobs)?;
         let fit = breaches.iter().all(|breach| !UNFIT.contains(&breach.rule))
             || rules_genesis(seq, &event);
         self.report(seq, breaches);
@@ -565,7 +573,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Names a blob that the file holds.
-    pub fn hold_blob(&mut self, digest: &Digest, bytes: u64) -> Result<(), VerifyError> {
+    pub(super) fn hold_blob(&mut self, digest: &Digest, bytes: u64) -> Result<(), VerifyError> {
         Ok(self.sorter.push(Record::new(
             blob_digest(digest, bytes),
             0,
@@ -576,7 +584,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges what is due at the end and writes the report.
-    pub fn finish(mut self) -> Result<Report, VerifyError> {
+    pub(super) fn finish(mut self) -> Result<Report, VerifyError> {
         let events = self.position;
         for (size, outside) in std::mem::take(&mut self.outside) {
             for (name, outside) in outside {

@@ -56,6 +56,15 @@ pub struct VerifyOptions {
     pub tree_only: bool,
 }
 
+impl VerifyOptions {
+    /// Entries taken as verified before.
+    fn since_size(&self) -> u64 {
+        self.since
+            .as_ref()
+            .map_or(0, |since| since.checkpoint().size)
+    }
+}
+
 /// Reads a blob by its BLAKE3 digest; `None` when it is not there.
 pub type BlobSource<'a> = &'a dyn Fn(&Digest) -> Result<Option<Vec<u8>>, AmbientError>;
 

@@ -153,7 +153,7 @@ fn place(rule: &str) -> usize {
 }
 
 impl Findings {
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         seq: u64,
         rule: &'static str,
@@ -178,13 +178,12 @@ impl Findings {
         }
     }
 
-    pub fn breach(&mut self, seq: u64, breach: Breach) {
+    pub(super) fn breach(&mut self, seq: u64, breach: Breach) {
         self.add(seq, breach.rule, breach.expected, breach.found);
     }
 
-    pub fn finish(mut self) -> (Vec<Finding>, u64, Option<First>) {
-        self.kept
-            .sort_by(|a, b| (a.seq, place(a.rule)).cmp(&(b.seq, place(b.rule))));
+    pub(super) fn finish(mut self) -> (Vec<Finding>, u64, Option<First>) {
+        self.kept.sort_by_key(|a| (a.seq, place(a.rule)));
         (
             self.kept,
             self.total,

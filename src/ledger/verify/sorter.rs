@@ -45,7 +45,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub fn new(digest: Digest, seq: u64, op: Op, rule: &'static str, before: u64) -> Self {
+    pub(super) fn new(digest: Digest, seq: u64, op: Op, rule: &'static str, before: u64) -> Self {
         let rule = rules::RULES
             .iter()
             .position(|name| *name == rule)
@@ -59,7 +59,7 @@ impl Record {
         }
     }
 
-    pub fn rule(&self) -> &'static str {
+    pub(super) fn rule(&self) -> &'static str {
         rules::RULES
             .get(usize::from(self.rule))
             .copied()
@@ -116,7 +116,7 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    pub fn new(ambient: Arc<Ambient>) -> Self {
+    pub(super) fn new(ambient: Arc<Ambient>) -> Self {
         Self {
             ambient,
             memory: Vec::new(),
@@ -126,7 +126,7 @@ impl Sorter {
         }
     }
 
-    pub fn push(&mut self, record: Record) -> Result<(), AmbientError> {
+    pub(super) fn push(&mut self, record: Record) -> Result<(), AmbientError> {
         self.memory.push(record);
         if self.memory.len() >= RUN_LEN {
             self.spill()
@@ -145,7 +145,9 @@ impl Sorter {
         let mut bytes = Vec::with_capacity(1 << 20);
         for part in self.memory.chunks((1 << 20) / RECORD_LEN) {
             bytes.clear();
-            part.iter().for_each(|record| record.encode(&mut bytes));
+            for record in part {
+                record.encode(&mut bytes);
+            }
             scratch.append(&bytes)?;
             self.written += bytes.len() as u64;
         }
@@ -155,7 +157,7 @@ impl Sorter {
     }
 
     /// Hands every group of records with one digest to `take`, in digest order.
-    pub fn finish<E: From<AmbientError>>(
+    pub(super) fn finish<E: From<AmbientError>>(
         mut self,
         mut take: impl FnMut(&[Record]) -> Result<(), E>,
     ) -> Result<(), E> {

@@ -251,10 +251,7 @@ fn digest_chunk(
     rulebook: &'static Rulebook,
     directory: &Directory,
 ) -> Vec<Digested> {
-    let since = options
-        .since
-        .as_ref()
-        .map_or(0, |since| since.checkpoint().size);
+    let since = options.since_size();
     let mut pending = Vec::new();
     let mut chunk: Vec<Digested> = (first..)
         .zip(raw)
@@ -280,11 +277,10 @@ fn digest_chunk(
     chunk
 }
 
-fn check_signatures(
-    chunk: &mut [Digested],
-    pending: &[(usize, Vec<u8>, [u8; 64], Arc<PublicKey>)],
-    how: Signatures,
-) {
+/// A signature to check: its place in the chunk, the signed message, itself, and the key.
+type Pending = (usize, Vec<u8>, [u8; 64], Arc<PublicKey>);
+
+fn check_signatures(chunk: &mut [Digested], pending: &[Pending], how: Signatures) {
     if how == Signatures::Fast {
         let items: Vec<_> = pending
             .iter()
@@ -311,6 +307,7 @@ fn check_signatures(
     }
 }
 
+/// Body and signature of an entry.
 type Parts = Option<(Vec<u8>, [u8; 64])>;
 
 fn digest(
@@ -328,10 +325,52 @@ fn digest(
         blobs: Vec::new(),
         facts: Vec::new(),
     };
-    let (body, signature) = match raw {
+    let Some((body, signature)) = take_apart(raw, tree_only, &mut digested) else {
+        return (digested, None);
+    };
+    let decoded = header::decode(&body).map_err(|error| error.to_string());
+    digested.body = Some(match (decoded, &digested.envelope) {
+        (
+            Ok(Decoded {
+                id,
+                header,
+                v,
+                payload: Ok(payload),
+            }),
+            Ok(envelope),
+        ) => {
+            directory.learn(&payload);
+            let event = Event {
+                id,
+                header,
+                payload,
+                v,
+            };
+            let candidate = Candidate {
+                seq: position,
+                recorded_at: envelope.recorded_at,
+                event: &event,
+            };
+            open::all_facts(rulebook, &candidate, &mut digested.facts);
+            digested.blobs = rules::blobs(&body);
+            Ok(Decoded {
+                id,
+                header: event.header,
+                v,
+                payload: Ok(event.payload),
+            })
+        }
+        (decoded, _) => decoded,
+    });
+    (digested, Some((body, signature)))
+}
+
+/// Fills in leaf and envelope; body and signature where they are to be looked at.
+fn take_apart(raw: Raw, tree_only: bool, digested: &mut Digested) -> Parts {
+    let parts = match raw {
         Raw::Unreadable(why) => {
             digested.envelope = Err(why);
-            return (digested, None);
+            return None;
         }
         Raw::Stored(stored) => {
             let mut line = Vec::new();
@@ -370,12 +409,12 @@ fn digest(
         Raw::Line(line) => {
             digested.leaf = merkle::leaf_hash(&line);
             if tree_only {
-                return (digested, None);
+                return None;
             }
             match Entry::parse(&line) {
                 Err(error) => {
                     digested.envelope = Err(error.to_string());
-                    return (digested, None);
+                    return None;
                 }
                 Ok(entry) => {
                     let Entry {
@@ -394,42 +433,5 @@ fn digest(
             }
         }
     };
-    if tree_only || digested.envelope.is_err() {
-        return (digested, None);
-    }
-    let decoded = header::decode(&body).map_err(|error| error.to_string());
-    digested.body = Some(match (decoded, &digested.envelope) {
-        (
-            Ok(Decoded {
-                id,
-                header,
-                v,
-                payload: Ok(payload),
-            }),
-            Ok(envelope),
-        ) => {
-            directory.learn(&payload);
-            let event = Event {
-                id,
-                header,
-                payload,
-                v,
-            };
-            let candidate = Candidate {
-                seq: position,
-                recorded_at: envelope.recorded_at,
-                event: &event,
-            };
-            open::all_facts(rulebook, &candidate, &mut digested.facts);
-            digested.blobs = rules::blobs(&body);
-            Ok(Decoded {
-                id,
-                header: event.header,
-                v,
-                payload: Ok(event.payload),
-            })
-        }
-        (decoded, _) => decoded,
-    });
-    (digested, Some((body, signature)))
+    (!tree_only && digested.envelope.is_ok()).then_some(parts)
 }

@@ -1,4 +1,4 @@
-//! Retries: signed bodies by (author, author_seq) and bytes, unsigned commands by natural key and data.
+//! Retries: signed bodies by author and number and bytes, unsigned commands by natural key and data.
 
 use clover::event::Payload;
 use clover::ledger::Command;

@@ -954,7 +954,11 @@ fn genesis_of_a_forged_ledger() {
     use clover::ledger::verify::First;
     let first = |forge: &Forge| forge.verify().first.unwrap();
     // Nothing at all, and no ledger.created.
-    let found = crate::support::forge::verify_jsonl(b"", None, &Default::default());
+    let found = crate::support::forge::verify_jsonl(
+        b"",
+        None,
+        &clover::ledger::verify::VerifyOptions::default(),
+    );
     assert_eq!(
         found.first,
         Some(First {
@@ -1073,7 +1077,7 @@ fn blob() {
         };
         let report = clover::ledger::verify::verify_lines(
             lines,
-            &Default::default(),
+            &clover::ledger::verify::VerifyOptions::default(),
             &clover::projection::RULEBOOK,
             &crate::support::ambient(world_now()),
             &mut |_, _| {},

@@ -93,10 +93,7 @@ pub fn parse_ack(line: &str) -> Option<(u64, EventId)> {
 }
 
 /// The stored event at `seq`, signed, to be submitted again.
-pub fn signed_again(
-    ledger: &Ledger,
-    seq: u64,
-) -> clover::ground::sign::Signed<clover::ground::sign::Unverified> {
+pub fn signed_again(ledger: &Ledger, seq: u64) -> Signed<clover::ground::sign::Unverified> {
     let stored = ledger.entry(seq).unwrap().unwrap().stored;
     debug_assert!(PAYLOAD_TYPE.starts_with("application/"));
     Signed::new(stored.body, stored.author, stored.signature)

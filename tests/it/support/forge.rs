@@ -79,10 +79,6 @@ impl Line {
 }
 
 /// A body as its author would write it.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the fields of a header, in their order"
-)]
 pub fn body(
     at: Timestamp,
     author: KeyId,

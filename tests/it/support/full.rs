@@ -1,7 +1,6 @@
 //! A ledger that holds at least one event of every kind.
 
 use clover::event::Kind;
-use clover::event::Payload;
 use clover::event::id::Base64Bytes;
 use clover::event::id::Base64Text;
 use clover::event::id::Root;
@@ -294,9 +293,4 @@ pub fn every_kind(test: &mut TestLedger) {
             .unwrap();
         assert!(seen, "no {kind}");
     }
-}
-
-/// A payload's data, for tests that compare.
-pub fn data_of(payload: &Payload) -> serde_json::Value {
-    serde_json::to_value(payload).unwrap()
 }

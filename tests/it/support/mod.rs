@@ -19,8 +19,6 @@ use clover::event::id::ExperimentId;
 use clover::event::payload::Role;
 use clover::event::payload::Roles;
 use clover::event::payload::Verdict;
-use clover::event::payload::budget::BudgetOpened;
-use clover::event::payload::budget::Period;
 use clover::event::payload::custody::KeyAdded;
 use clover::event::payload::custody::Separation;
 use clover::event::payload::experiment::ExperimentRegistered;
@@ -183,10 +181,6 @@ impl TestLedger {
         self.folder.path().join("ledger.db")
     }
 
-    pub fn pins(&self) -> PathBuf {
-        self.folder.path().join("pins")
-    }
-
     pub fn append(&mut self, commands: &[Command]) -> Result<Vec<Appended>, LedgerError> {
         self.ledger.append(commands, &self.owner)
     }
@@ -211,19 +205,6 @@ impl TestLedger {
     ) -> Result<Vec<Appended>, LedgerError> {
         let payload = key_added(signer, holder, roles);
         self.append(&[Command::new(payload, None)])
-    }
-
-    /// Opens an account of `amount` that Ada's roles may charge.
-    pub fn open_budget(&mut self, account: &str, amount: u64, period: Period) {
-        let payload = BudgetOpened {
-            account: account.parse().unwrap(),
-            amount: Count::new(amount).unwrap(),
-            period,
-            purpose: text("peeks"),
-            spenders: Roles::new([Role::Custodian]).unwrap(),
-            unit: "peek".parse().unwrap(),
-        };
-        self.append(&[Command::new(payload, None)]).unwrap();
     }
 
     /// Closes and opens the ledger again.
@@ -302,6 +283,7 @@ pub fn text(text: &str) -> clover::event::id::Text {
     clover::event::id::Text::new(text).unwrap()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as a command takes it")]
 pub fn experiment() -> Option<ExperimentId> {
     Some(EXPERIMENT.parse().unwrap())
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::forger;
 use super::forger::Sealed;
 use super::forger::World;
-use super::samples;
+
 use super::samples::*;
 use super::signer;
 use super::verifiers::Case;
@@ -39,7 +39,7 @@ const ORDER: [u8; 32] = [
 
 /// Every sample.
 pub fn all() -> Vec<Sample> {
-    let good = samples::good();
+    let good = good();
     let mut table = Table {
         good: &good,
         rows: Vec::new(),
@@ -718,7 +718,7 @@ impl Table<'_> {
 
 /// A ledger of format 1.
 fn format_1() -> World {
-    let mut world = World::of(&samples::good().lines[..1]);
+    let mut world = World::of(&good().lines[..1]);
     world.items[0].body["data"]["format"] = 1.into();
     let mut key = key_added(RUNNER, "runner", &["scorer"], RUNNER);
     key.as_object_mut().unwrap().remove("proof");

@@ -176,3 +176,28 @@ fn every_byte_of_an_export_and_its_checkpoint() {
         }
     }
 }
+
+#[test]
+fn a_walk_over_a_damaged_table_comes_to_an_end() {
+    // Inner pages of a b-tree whose keys are out of order: the next checkpoint after 25 is 25 again.
+    let test = small();
+    let files = checkpointed(&test);
+    let scene = Scene::of(&test);
+    let inner: Vec<_> = (0..files.db.len() / 512)
+        .filter(|page| files.db[page * 512 + if *page == 0 { 100 } else { 0 }] == 5)
+        .collect();
+    assert!(!inner.is_empty());
+    let changes: Vec<_> = inner
+        .iter()
+        .flat_map(|page| page * 512 + 400..page * 512 + 512)
+        .filter(|at| files.db[*at] != 0)
+        .map(|at| (at, 0x01))
+        .collect();
+    let change = |stage: &Stage, (at, flip): &(usize, u8)| {
+        let mut changed = files.clone();
+        changed.db[*at] ^= flip;
+        stage.put(&changed);
+    };
+    let name = |(at, _): &(usize, u8)| format!("byte {at}");
+    judge_all(&scene, &files, &changes, change, name).finish("inner pages");
+}

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
 use clover::event::entry;
 use clover::event::payload::Verdict;
+use clover::ground::ambient::Ambient;
 use clover::ground::note::SignedCheckpoint;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerOptions;
 use clover::ledger::verify;
 use clover::ledger::verify::VerifyOptions;
 use clover::projection::RULEBOOK;
+use clover::store::Store;
 
 use crate::support::TestLedger;
 use crate::support::ambient;
@@ -136,7 +139,9 @@ impl Stage {
     fn look(&self) -> Result<Seen, Outcome> {
         let ambient = ambient(start().plus_seconds(3600));
         let opened = Ledger::open(&self.path(), ambient.clone(), &RULEBOOK, self.options());
-        let mut ledger = opened.map_err(|_| Outcome::Open)?;
+        let Ok(mut ledger) = opened else {
+            return Err(self.look_without_opening(&ambient));
+        };
         let verify = |ledger: &Ledger, against: Option<SignedCheckpoint>| {
             let against = against.map(|pin| ("the pin".to_owned(), pin));
             let options = VerifyOptions {
@@ -198,6 +203,29 @@ impl Stage {
         })
     }
 
+    /// A file that does not open as a ledger is still verified: it comes to an end, and does not pass.
+    fn look_without_opening(&self, ambient: &Arc<Ambient>) -> Outcome {
+        let Ok(store) = Store::open(&self.path(), self.options().store) else {
+            return Outcome::Open;
+        };
+        let pin = std::fs::read(&self.pin_name).ok();
+        let pin = pin.and_then(|note| SignedCheckpoint::parse(&note).ok());
+        let damaged = pin.is_none();
+        let options = VerifyOptions {
+            against: pin
+                .map(|pin| ("the pin".to_owned(), pin))
+                .into_iter()
+                .collect(),
+            ..VerifyOptions::default()
+        };
+        match verify::verify_store(&store, &options, &RULEBOOK, ambient, &mut |_, _| {}) {
+            Ok(report) if report.verdict == Verdict::Pass && !damaged => {
+                Outcome::Bug("refused at open, and verified".to_owned())
+            }
+            _ => Outcome::Open,
+        }
+    }
+
     /// What can be seen of untouched files.
     pub fn honest(&self, files: &Files) -> Seen {
         self.put(files);
@@ -234,17 +262,40 @@ pub fn judge_all<T: Sync>(
 ) -> Counts {
     let honest = Stage::new(scene).honest(files);
     let next = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
     let work = || {
         let stage = Stage::new(scene);
         let mut counts = Counts::default();
         while let Some(it) = changes.get(next.fetch_add(1, Ordering::Relaxed)) {
             change(&stage, it);
             counts.add(|| name(it), stage.judge(&honest));
+            done.fetch_add(1, Ordering::Relaxed);
         }
         counts
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    // What never comes to an end is a bug too: it is named, and the run stops.
+    let watch = || {
+        let mut quiet = 0;
+        let mut last = 0;
+        while done.load(Ordering::Relaxed) < changes.len() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let now = done.load(Ordering::Relaxed);
+            quiet = if now == last { quiet + 1 } else { 0 };
+            last = now;
+            if quiet > 9_000 {
+                let at = next.load(Ordering::Relaxed).min(changes.len());
+                let near = changes[at.saturating_sub(cores)..at].iter().map(&name);
+                eprintln!(
+                    "no end after 3 minutes, one of {:?}",
+                    near.collect::<Vec<_>>()
+                );
+                std::process::abort();
+            }
+        }
+    };
     std::thread::scope(|scope| {
+        scope.spawn(watch);
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         threads
             .into_iter()

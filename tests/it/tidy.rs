@@ -1,0 +1,391 @@
+//! Floors, lengths, words, and what a lint cannot say.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::path::PathBuf;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Files under a folder with this ending, sorted.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            let path = entry.path();
+            if entry.file_type().unwrap().is_dir() {
+                if !path.ends_with("target") {
+                    folders.push(path);
+                }
+            } else if path.to_string_lossy().ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A path under the root, as text.
+fn name(path: &Path) -> String {
+    let short = path.strip_prefix(root()).unwrap();
+    short.to_str().unwrap().to_owned()
+}
+
+/// A source file with its text.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    files(&root().join(folder), ".rs")
+        .into_iter()
+        .map(|path| (name(&path), std::fs::read_to_string(&path).unwrap()))
+        .collect()
+}
+
+/// The lines before the tests at a file's foot.
+fn untested(text: &str) -> Vec<&str> {
+    let lines: Vec<_> = text.lines().collect();
+    let tests = |at: &usize| {
+        lines[*at].starts_with("#[cfg(test)]")
+            && lines
+                .get(at + 1)
+                .is_some_and(|next| next.starts_with("mod tests"))
+    };
+    let end = (0..lines.len()).find(tests).unwrap_or(lines.len());
+    lines[..end].to_vec()
+}
+
+/// The code of a line, without a comment at its end.
+fn code(line: &str) -> &str {
+    line.split("//").next().unwrap()
+}
+
+/// What each module may name besides itself: `architecture.md` 3.2. A projection encodes its snapshots, so it
+/// names `ground` too.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("num", &[]),
+    ("ground", &["num"]),
+    ("stats", &["num"]),
+    ("rubric", &["ground", "num"]),
+    ("attack", &["ground", "num"]),
+    ("event", &["ground", "num"]),
+    ("store", &["event", "ground"]),
+    ("ledger", &["event", "ground", "num", "store"]),
+    ("projection", &["event", "ground", "ledger", "num"]),
+    (
+        "workflow",
+        &[
+            "attack",
+            "event",
+            "ground",
+            "ledger",
+            "num",
+            "projection",
+            "rubric",
+            "stats",
+        ],
+    ),
+    ("report", SHOW),
+    ("export", SHOW),
+    (
+        "model",
+        &["event", "ground", "ledger", "num", "projection", "workflow"],
+    ),
+    ("cli", ALL),
+    ("server", ALL),
+];
+const SHOW: &[&str] = &["event", "ground", "ledger", "num", "projection"];
+const ALL: &[&str] = &[
+    "attack",
+    "event",
+    "export",
+    "ground",
+    "ledger",
+    "model",
+    "num",
+    "projection",
+    "report",
+    "rubric",
+    "stats",
+    "store",
+    "workflow",
+];
+
+/// Modules that a line names through `crate::`.
+fn named(line: &str) -> impl Iterator<Item = &str> {
+    line.match_indices("crate::").filter_map(|(at, path)| {
+        let whole = !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let rest = &line[at + path.len()..];
+        let end = rest
+            .find(|c: char| !c.is_ascii_lowercase() && c != '_')
+            .unwrap_or(rest.len());
+        (whole && end > 0).then_some(&rest[..end])
+    })
+}
+
+#[test]
+fn modules_name_only_floors_below() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources("src") {
+        let module = file["src/".len()..].split(['/', '.']).next().unwrap();
+        if ["lib", "main"].contains(&module) {
+            continue;
+        }
+        let Some((_, below)) = FLOORS.iter().find(|(name, _)| *name == module) else {
+            wrong.push(format!("{file}: {module} is on no floor"));
+            continue;
+        };
+        for (at, line) in text.lines().enumerate() {
+            for other in named(code(line)) {
+                // The command line starts the server.
+                let starts = (module, other) == ("cli", "server");
+                if other != module && !below.contains(&other) && !starts {
+                    wrong.push(format!("{file}:{}: {module} names {other}", at + 1));
+                }
+            }
+            if line.contains("use super::super::super") {
+                wrong.push(format!("{file}:{}: a path that climbs", at + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Long because they are flat.
+const TABLES: &[&str] = &["src/event/registry.rs"];
+/// Lines of a file, tests at its foot not counted.
+const LINES_MAX: usize = 600;
+/// Files that are longer than they should be. The list only gets shorter.
+const TOO_LONG: &[&str] = &[
+    "src/ground/ambient.rs",
+    "src/ledger/open.rs",
+    "src/ledger/verify/judge.rs",
+    "src/ledger/verify/file.rs",
+];
+
+#[test]
+fn files_stay_short() {
+    let mut long = Vec::new();
+    for (file, text) in sources("src") {
+        let lines = untested(&text).len();
+        let listed = TOO_LONG.contains(&file.as_str());
+        if lines > LINES_MAX && !TABLES.contains(&file.as_str()) && !listed {
+            long.push(format!("{file}: {lines} lines"));
+        }
+    }
+    assert!(
+        long.is_empty(),
+        "over {LINES_MAX} lines without tests: {long:#?}"
+    );
+}
+
+#[test]
+fn every_test_file_is_in_the_binary() {
+    let mut orphans = Vec::new();
+    for path in files(&root().join("tests/it"), ".rs") {
+        if path.ends_with("tests/it/main.rs") {
+            continue;
+        }
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let folder = path.parent().unwrap();
+        let (module, home) = if stem == "mod" {
+            (
+                folder.file_name().unwrap().to_str().unwrap(),
+                folder.parent().unwrap(),
+            )
+        } else {
+            (stem, folder)
+        };
+        let candidates = [
+            home.join("main.rs"),
+            home.join("mod.rs"),
+            home.with_extension("rs"),
+        ];
+        let known = candidates.iter().any(|parent| {
+            std::fs::read_to_string(parent).is_ok_and(|text| {
+                text.lines()
+                    .any(|line| line.trim_start_matches("pub ") == format!("mod {module};"))
+            })
+        });
+        if !known {
+            orphans.push(name(&path));
+        }
+    }
+    assert!(orphans.is_empty(), "no `mod` names {orphans:?}");
+}
+
+/// Words that may stand only in these places: (word, where it may, why not elsewhere).
+const KEPT: &[(&str, &[&str], &str)] = &[
+    ("rusqlite", &["src/store/"], "only the store names SQLite"),
+    (
+        "tokio",
+        &["src/server/", "src/model/"],
+        "nothing below is async",
+    ),
+    (
+        "async fn",
+        &["src/server/", "src/model/"],
+        "nothing below is async",
+    ),
+    ("HashMap", &[], "its order leaks into bytes"),
+    ("HashSet", &[], "its order leaks into bytes"),
+    (
+        "#[ignore",
+        &[],
+        "slow tests run with RUN_SLOW_TESTS=1 instead",
+    ),
+];
+
+#[test]
+fn words_stay_where_they_belong() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources("src") {
+        for (at, line) in text.lines().enumerate() {
+            for (word, homes, why) in KEPT {
+                if code(line).contains(word) && !homes.iter().any(|home| file.starts_with(home)) {
+                    wrong.push(format!("{file}:{}: {word}: {why}", at + 1));
+                }
+            }
+        }
+        if file.starts_with("src/store/") || file.starts_with("src/ledger/") {
+            for (at, line) in untested(&text).into_iter().enumerate() {
+                if code(line).contains("unwrap_or_default()") {
+                    let why = "a failed read must not pass for an empty one";
+                    wrong.push(format!("{file}:{}: unwrap_or_default: {why}", at + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Put together here so that this file does not hold them.
+    let words =
+        ["TO-DO", "FIX-ME", "XX-X", "to-do!", "unimple-mented!"].map(|word| word.replace('-', ""));
+    let mut wrong = Vec::new();
+    for folder in ["src", "tests", "benches"] {
+        for (file, text) in sources(folder) {
+            for (at, line) in text.lines().enumerate() {
+                for word in &words {
+                    let found = line.match_indices(word.as_str()).any(|(from, _)| {
+                        let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+                        edge(line[..from].chars().next_back())
+                            && edge(line[from + word.len()..].chars().next())
+                    });
+                    if found {
+                        wrong.push(format!("{file}:{}: {word}", at + 1));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn modules_have_no_vague_names() {
+    let vague = [
+        "util", "utils", "helper", "helpers", "manager", "common", "misc", "data",
+    ];
+    for (file, _) in sources("src") {
+        for part in file.split(['/', '.']) {
+            assert!(!vague.contains(&part), "{file}: say what is in it");
+        }
+    }
+}
+
+#[test]
+fn reference_numbers_name_their_source() {
+    let mut wrong = Vec::new();
+    for folder in ["src", "tests"] {
+        for (file, text) in sources(folder) {
+            let lines: Vec<_> = text.lines().collect();
+            for (at, line) in lines.iter().enumerate() {
+                let table = line.contains("[f64;") || line.contains("&[f64]");
+                let literal = line.contains('=') && line.contains('[');
+                if !table
+                    || !literal
+                    || line.trim_start().starts_with("//")
+                    || file.ends_with("tidy.rs")
+                {
+                    continue;
+                }
+                let above = &lines[at.saturating_sub(4)..=at];
+                if !above.iter().any(|line| line.contains("source:")) {
+                    wrong.push(format!("{file}:{}", at + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "tables without `source:`: {wrong:#?}");
+}
+
+/// The top level is a map: what is new goes into one of these.
+const TOP: &[&str] = &[
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "audits",
+    "benches",
+    "fixtures",
+    "migrations",
+    "schema",
+    "src",
+    "tests",
+];
+
+#[test]
+fn the_top_level_is_fixed() {
+    // What version control does not hold (a build folder, an editor's file) is nobody's.
+    let listed = std::process::Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root())
+        .output();
+    let found: BTreeSet<String> = match listed {
+        Ok(listed) if listed.status.success() => String::from_utf8(listed.stdout)
+            .unwrap()
+            .split('\0')
+            .filter(|path| !path.is_empty())
+            .map(|path| path.split('/').next().unwrap().to_owned())
+            .collect(),
+        _ => {
+            eprintln!("skipped: not a git checkout");
+            return;
+        }
+    };
+    let visible: Vec<_> = found.iter().filter(|name| !name.starts_with('.')).collect();
+    let extra: Vec<_> = visible
+        .iter()
+        .filter(|name| !TOP.contains(&name.as_str()))
+        .collect();
+    assert!(extra.is_empty(), "{extra:?} has no place at the top level");
+}
+
+#[test]
+fn migrations_are_numbered_and_every_one_is_applied() {
+    let found: Vec<_> = files(&root().join("migrations"), ".sql")
+        .iter()
+        .map(|path| name(path))
+        .collect();
+    let store: String = sources("src/store")
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
+    for file in &found {
+        assert!(
+            store.contains(&format!("../../{file}")),
+            "{file} is not applied"
+        );
+        let digits = file["migrations/".len()..].trim_start_matches("vault_");
+        assert!(
+            digits[..4].bytes().all(|byte| byte.is_ascii_digit()),
+            "{file}"
+        );
+    }
+    // `released_migrations_never_change` in the store pins their digests.
+    assert!(store.contains("fn released_migrations_never_change"));
+}
