@@ -12,14 +12,17 @@
 )]
 
 mod audits;
+mod bytes;
 mod crash;
 mod decide;
 mod differential;
 mod fixtures;
+mod fork;
 mod oracle_age;
 mod oracle_tlog;
 mod power;
 mod reference;
+mod replay;
 mod smoke;
 mod support;
 mod tamper;
