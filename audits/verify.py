@@ -5,7 +5,8 @@
                       [--log-key VKEY] [--blobs DIR] [--json]
 
 This program shares no code with Clover: it was written from the byte-format pages in `schema/`, so that a
-ledger need not be believed because the program that wrote it says so. It hashes every line into the RFC 6962
+ledger need not be believed because the program that wrote it says so (the project's tests hold the two to each
+other, over the samples beside this file and over random ledgers). It hashes every line into the RFC 6962
 tree, checks every signature strictly, replays keys, roles, budgets, seals and references, and compares the
 tree with the signed checkpoints it is given.
 
@@ -779,7 +780,7 @@ class State:
         self.ed25519, self.blobs, self.tree = Ed25519(), blobs, Tree()
         self.origin = self.format = None          # unknown until a readable ledger.created stands at seq 0
         self.strict = False
-        self.keys, self.accounts, self.experiments, self.seals, self.charges = {}, {}, {}, {}, {}
+        self.keys, self.accounts, self.experiments, self.seals, self.charges, self.accepted = {}, {}, {}, {}, {}, set()
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -867,6 +868,9 @@ class State:
         if self.experiments.get(entry.experiment, 0) is None:
             self.experiments[entry.experiment] = entry.position
 
+    def seal_accepted(self, entry, data):
+        self.accepted.add((entry.experiment, data["design"], data["row"]))
+
     def label_sealed(self, entry, data):
         self.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 
@@ -884,7 +888,7 @@ FOLDS = {
     "budget.opened": State.budget_opened, "budget.charged": State.budget_charged,
     "log_key.rotated": State.log_key_rotated, "experiment.registered": State.experiment_registered,
     "experiment.closed": State.experiment_closed, "label.sealed": State.label_sealed,
-    "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
+    "seal.accepted": State.seal_accepted, "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
 }
 
 
@@ -998,8 +1002,8 @@ def rule_possession(state, e):
     if key_id != key_id_of(public):
         return "key_id %s (of public_key)" % key_id_of(public), key_id
     proof = decode_base64(e.data["proof"]) if "proof" in e.data else None
-    message = possession_message(state.origin or "", key_id)
-    if proof and not state.ed25519.verify(public, message, proof):
+    if proof and state.origin is not None and not state.ed25519.verify(
+            public, possession_message(state.origin, key_id), proof):
         return "a proof of possession signed by the new key", "one that does not verify"
     return None if is_usable(public) else ("a usable public key", public)
 
@@ -1056,7 +1060,7 @@ def seals_of(state, e):
 def matching_seals(state, e):
     if state.origin is None:
         return []
-    opened = label_commitment(state.origin, e.data["design"], e.data["row"], decode_base64(e.data["salt"]),
+    opened = label_commitment(e.ledger, e.data["design"], e.data["row"], decode_base64(e.data["salt"]),
                               e.data["value_micro"])
     return [seal for seal in seals_of(state, e) if seal.commitment == opened]
 
@@ -1067,6 +1071,8 @@ def rule_seal(state, e):
     seals = seals_of(state, e)
     if not seals:
         return "an earlier label.sealed of this row", "none"
+    if e.kind == "label.revealed" and (e.experiment, e.data["design"], e.data["row"]) not in state.accepted:
+        return "an earlier seal.accepted of this row", "none"
     if e.kind == "label.revealed" and not matching_seals(state, e):
         return "the value and salt committed to at seq %d" % seals[0].seq, "another commitment"
     if e.kind == "seal.accepted" and e.data["envelope_sha256"] not in [seal.envelope for seal in seals]:
@@ -1333,10 +1339,10 @@ def log_key_problem(state, checkpoint):
     for _, key in keys:
         if checkpoint.signed_by(state, key) is False:
             return "a signature by log key %s" % key[1].hex(), "one that does not verify"
-    if checkpoint.size > state.tree.size:
-        return None
     if not keys:
         return "a log key named in ledger.created", "no readable ledger.created"
+    if checkpoint.size > state.tree.size:
+        return None
     needed = [keys[-1]]
     if len(keys) > 1 and keys[-1][0] == checkpoint.size - 1:
         needed.insert(0, keys[-2])

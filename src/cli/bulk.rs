@@ -276,7 +276,7 @@ fn parse(lines: &Lines, source: &str, bytes: u64) -> Result<Batch, Unread> {
         match command {
             Ok(command) => commands.push(command),
             Err((line, fault)) => {
-                let error = fault.into_error(source, line, "clover schema KIND");
+                let error = fault.into_error(source, line, "clover schema");
                 return Err(Unread { error });
             }
         }

@@ -9,6 +9,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::prove;
+use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::verify;
 use crate::ground::digest::Digest;
@@ -250,6 +251,5 @@ fn consistency(ctx: &mut Ctx<'_>, args: &ConsistencyArgs) -> Result<Answer, CliE
     }
     let hashes = between(&ledger, args.first, args.second)?;
     let lines: Vec<_> = hashes.iter().map(Digest::to_base64).collect();
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    Ok(Answer::new(text, json!({"hashes": lines})))
+    Ok(Answer::new(ui::lines(&lines), json!({"hashes": lines})))
 }

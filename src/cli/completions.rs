@@ -24,12 +24,11 @@ pub(super) struct ManArgs {
     pub out: Option<PathBuf>,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "every verb answers or fails")]
-pub(super) fn shell(args: &CompletionArgs) -> Result<Answer, CliError> {
+pub(super) fn shell(args: &CompletionArgs) -> Answer {
     let mut bytes = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command_shown(), "clover", &mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Answer::new(text.clone(), json!({"script": text})))
+    Answer::new(text.clone(), json!({"script": text}))
 }
 
 pub(super) fn man(ctx: &mut Ctx<'_>, args: &ManArgs) -> Result<Answer, CliError> {

@@ -46,9 +46,9 @@ impl<'w> Ctx<'w> {
         self.world.variables.get(name).map(String::as_str)
     }
 
-    /// A path as typed, from the current folder.
+    /// A path as typed, from the current folder; single dots fall away.
     pub(super) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
-        self.world.folder.join(path)
+        self.world.folder.join(path).components().collect()
     }
 
     /// The current folder.

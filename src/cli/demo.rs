@@ -30,6 +30,9 @@ pub(super) struct Args {
     pub dir: Option<PathBuf>,
 }
 
+/// The member of a score's body that is forged.
+const FIELD: &[u8] = b"\"score_micro\":";
+
 /// Which key signs which kinds of the fixture.
 const SIGNERS: [(&str, &str); 6] = [
     ("experiment.registered", "owner"),
@@ -93,48 +96,51 @@ impl Demo<'_, '_> {
         self.ctx.flush()
     }
 
-    /// Runs one command and shows it with its last lines.
-    fn step(&mut self, words: &[&str], lines: usize) -> Result<Answer, CliError> {
-        let shown = words
-            .iter()
-            .map(|word| self.relative(word))
-            .collect::<Vec<_>>();
+    /// Runs one command and shows it with the first and the last lines of its answer.
+    fn step(&mut self, words: &[&str], first: usize, last: usize) -> Result<Answer, CliError> {
+        let shown = words.iter().map(|word| self.relative(word));
+        let shown = shown.collect::<Vec<_>>().join(" ");
         let seconds = self.watch.seconds();
-        self.say(&format!("{seconds:5.1}s  $ clover {}\n", shown.join(" ")))?;
+        self.line(&format!("{seconds:5.1}s  $ clover {shown}"))?;
         let answer = self.sandbox.run(words)?;
-        let last: Vec<_> = answer.text.lines().rev().take(lines).collect();
-        for line in last.iter().rev() {
-            let line = ui::cut(line, usize::from(ui::COLUMNS) - 8);
-            self.say(&format!("        {line}\n"))?;
+        let lines: Vec<_> = answer.text.lines().collect();
+        let head = first.min(lines.len());
+        let tail = lines.len() - last.min(lines.len() - head);
+        for line in lines[..head].iter().chain(&lines[tail..]) {
+            let line = self.relative(line);
+            self.line(&format!("        {line}"))?;
         }
         Ok(answer)
     }
 
-    /// A word with the demo's folder left out, in quotes where a shell would need them.
-    fn relative(&self, word: &str) -> String {
-        let root = format!("{}/", self.sandbox.path("").display());
-        let root = root.replace("//", "/");
-        let word = word.replace(&root, "");
-        if word.contains([' ', '{']) {
-            format!("'{word}'")
-        } else {
-            word
-        }
+    /// A line cut to the width of a terminal.
+    fn line(&mut self, text: &str) -> Result<(), CliError> {
+        let text = ui::cut(text, usize::from(ui::COLUMNS));
+        self.say(&format!("{text}\n"))
+    }
+
+    /// Text with the demo's folder left out.
+    fn relative(&self, text: &str) -> String {
+        let root = self.sandbox.path("x").display().to_string();
+        text.replace(root.trim_end_matches('x'), "")
     }
 
     fn found(&mut self) -> Result<(), CliError> {
         self.step(
             &["init", "--holder", "Ada", "--roles", "owner,registrar"],
+            0,
             5,
         )?;
         self.step(
             &["key", "new", "scorer", "--role", "scorer", "--machine"],
+            0,
             0,
         )?;
         self.step(
             &[
                 "key", "new", "labeler", "--role", "labeler", "--holder", "Lin",
             ],
+            0,
             0,
         )?;
         self.step(
@@ -148,8 +154,9 @@ impl Demo<'_, '_> {
                 "Cem",
             ],
             0,
+            0,
         )?;
-        self.step(&["key", "list"], 5).map(drop)
+        self.step(&["key", "list"], 0, 5).map(drop)
     }
 
     /// Appends the fixture in the runs of equal signers in which it stands.
@@ -170,7 +177,7 @@ impl Demo<'_, '_> {
             let file = self.sandbox.path(&format!("{number}-{signer}.jsonl"));
             ambient::replace(&file, run.as_bytes(), false)?;
             let file = file.display().to_string();
-            let answer = self.step(&["append", "--bulk", &file, "--key", signer], 1)?;
+            let answer = self.step(&["append", "--bulk", &file, "--key", signer], 0, 1)?;
             total += answer.data["appended"].as_u64().unwrap_or(0);
         }
         let seconds = watch.seconds();
@@ -183,8 +190,8 @@ impl Demo<'_, '_> {
     }
 
     fn verify(&mut self) -> Result<(), CliError> {
-        let answer = self.step(&["verify"], 1)?;
-        self.demand(answer.exit == Exit::Done, "the ledger verifies")
+        let answer = self.step(&["verify"], 0, 1)?;
+        Self::demand(answer.exit == Exit::Done, "the ledger verifies")
     }
 
     fn prove(&mut self) -> Result<(), CliError> {
@@ -194,7 +201,7 @@ impl Demo<'_, '_> {
             self.sandbox.path("4711.line"),
         );
         let (proof, line_path) = (proof.display().to_string(), line.display().to_string());
-        self.step(&["prove", &chosen, "-o", &proof], 1)?;
+        self.step(&["prove", &chosen, "-o", &proof], 0, 1)?;
         let shown = self.sandbox.run(&["show", &chosen, "--line"])?;
         ambient::replace(&line, shown.text.as_bytes(), false)?;
         let key = self.sandbox.run(&["key", "export", "--log"])?;
@@ -208,15 +215,15 @@ impl Demo<'_, '_> {
             "--log-key",
             &key,
         ];
-        let answer = self.step(&words, 1)?;
-        self.demand(answer.exit == Exit::Done, "the proof holds")
+        let answer = self.step(&words, 0, 1)?;
+        Self::demand(answer.exit == Exit::Done, "the proof holds")
     }
 
     /// Changes one digit of one score in a copy, on disk, and has it found.
     fn forge(&mut self) -> Result<u64, CliError> {
         let copy = self.sandbox.path("copy");
         let copy_path = copy.display().to_string();
-        self.step(&["backup", &copy_path], 1)?;
+        self.step(&["backup", &copy_path], 0, 1)?;
         let database = copy.join("ledger.db");
         let (offset, before, after) = change_a_score(&database, CHOSEN)?;
         let seconds = self.watch.seconds();
@@ -224,17 +231,16 @@ impl Demo<'_, '_> {
             "{seconds:5.1}s  one byte of copy/ledger.db changed: offset {offset}, '{before}' to '{after}', the score of entry {CHOSEN}\n"
         ))?;
         let database = database.display().to_string();
-        let answer = self.step(&["verify", &database], 6)?;
+        let answer = self.step(&["verify", &database], 3, 1)?;
         let first = answer.data["report"]["first"]["seq"].as_u64();
-        self.demand(
+        Self::demand(
             answer.exit == Exit::Integrity && first == Some(CHOSEN),
             "the forgery is caught at its entry",
         )?;
         Ok(CHOSEN)
     }
 
-    #[expect(clippy::unused_self, reason = "a step of this demonstration")]
-    fn demand(&mut self, holds: bool, what: &str) -> Result<(), CliError> {
+    fn demand(holds: bool, what: &str) -> Result<(), CliError> {
         if holds {
             return Ok(());
         }
@@ -261,7 +267,7 @@ fn signer_of(line: &str) -> Result<&'static str, CliError> {
     })
 }
 
-/// Changes the last digit of a score in a ledger file behind `SQLite`'s back. Gives offset, old and new digit.
+/// Changes the last digit of a score in a ledger file behind the database's back. Gives offset, old and new digit.
 pub(super) fn change_a_score(database: &Path, seq: u64) -> Result<(u64, char, char), CliError> {
     let lost = || {
         let message = format!("entry {seq} is no score that stands in one piece in the file");
@@ -277,17 +283,14 @@ pub(super) fn change_a_score(database: &Path, seq: u64) -> Result<(u64, char, ch
     let field = find(&body, FIELD).ok_or_else(lost)?;
     let rest = &body[field + FIELD.len()..];
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let last = field + FIELD.len() + digits.checked_sub(1).ok_or_else(lost)?;
+    let digit = field + FIELD.len() + digits.checked_sub(1).ok_or_else(lost)?;
     let file = ambient::read(database)?;
-    let at = find(&file, &body).ok_or_else(lost)? + last;
+    let at = find(&file, &body).ok_or_else(lost)? + digit;
     let before = file[at];
     let after = if before == b'9' { b'8' } else { before + 1 };
     ambient::overwrite(database, at as u64, &[after])?;
     Ok((at as u64, char::from(before), char::from(after)))
 }
-
-/// Where the text of a score's number begins.
-const FIELD: &[u8] = b"\"score_micro\":";
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)

@@ -99,6 +99,11 @@ fn environment(ctx: &Ctx<'_>) -> Vec<Check> {
     checks
 }
 
+/// Whether nobody but the owner may do anything.
+fn is_private(mode: u32) -> bool {
+    mode.trailing_zeros() >= 6
+}
+
 fn secret(
     checks: &mut Vec<Check>,
     what: &'static str,
@@ -113,12 +118,11 @@ fn secret(
         return Ok(());
     }
     let mode = ambient::mode(path)?;
-    #[expect(
-        clippy::verbose_bit_mask,
-        reason = "permission bits are read as a mask"
-    )]
-    let closed = mode & 0o077 == 0;
-    let found = if closed { Found::Good } else { Found::Bad };
+    let found = if is_private(mode) {
+        Found::Good
+    } else {
+        Found::Bad
+    };
     checks.push((what, found, format!("{} mode {mode:03o}", path.display())));
     Ok(())
 }
@@ -154,16 +158,13 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), 
     clock(ctx, &ledger, checks);
     log_key(home, &ledger, checks);
     pin(&ledger, checks);
-    if ledger.store().integrity()?.is_empty() {
-        checks.push((
-            "file",
-            Found::Good,
-            "integrity_check and schema agree".to_owned(),
-        ));
+    let (found, seen) = if ledger.store().integrity()?.is_empty() {
+        (Found::Good, "integrity_check and schema agree")
     } else {
         let seen = "SQLite's own checks or the schema complain; clover verify says what";
-        checks.push(("file", Found::Bad, seen.to_owned()));
-    }
+        (Found::Bad, seen)
+    };
+    checks.push(("file", found, seen.to_owned()));
     Ok(())
 }
 

@@ -84,9 +84,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     } else {
         "gone before"
     };
-    answer
-        .text
-        .push_str(&format!("key of subject {subject}: {fate}\n"));
+    answer.line(format!("key of subject {subject}: {fate}"));
     answer.data["destroyed"] = json!(destroyed);
     Ok(answer)
 }

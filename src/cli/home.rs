@@ -199,6 +199,7 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
     let home = find(ctx)?;
     // Told apart before anything is opened: a file that is no ledger has no log key to miss.
     drop(Store::open(home.database(), store_options(ctx, true))?);
+    ambient::check_writable(home.database())?;
     let log_key = read_log_key(&home.log_key())?;
     let first = options(ctx, Some(log_key), false);
     let opened = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, first);

@@ -11,6 +11,7 @@ use crate::cli::bulk::Tally;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Entry;
 use crate::event::entry;
@@ -73,8 +74,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         }
     }
     if args.dry_run {
-        let text: String = bodies.iter().map(|body| format!("{body}\n")).collect();
-        let mut answer = Answer::new(text, json!({"bodies": bodies}));
+        let mut answer = Answer::new(ui::lines(&bodies), json!({"bodies": bodies}));
         answer.verdict = "dry_run";
         return Ok(answer);
     }

@@ -27,16 +27,6 @@ use crate::ledger::Ledger;
 use crate::projection::RULEBOOK;
 use crate::store::CreateOptions;
 
-/// How strictly roles are kept apart.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-pub(super) enum SeparationArg {
-    /// One person may hold every role; claims are graded self-governed
-    #[default]
-    Solo,
-    /// Conflicting roles are refused, per holder
-    Strict,
-}
-
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Folder of the new ledger
@@ -46,14 +36,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     pub origin: Option<String>,
     /// How strictly roles are kept apart
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "HOW",
-        hide_possible_values = true
-    )]
-    pub separation: SeparationArg,
+    #[arg(long, default_value = "solo", value_parser = ["solo", "strict"], value_name = "HOW")]
+    pub separation: String,
     /// Who holds the owner key
     #[arg(long, value_name = "NAME", default_value = "owner")]
     pub holder: String,
@@ -89,11 +73,7 @@ pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
     })
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "every verb takes its arguments"
-)]
-pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let folder = ctx.path(&args.dir);
     let home = Home::new(folder.join(home::FOLDER));
     if ambient::exists(home.database())? {
@@ -119,9 +99,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
         holder,
         human: !args.machine,
         roles,
-        separation: match args.separation {
-            SeparationArg::Solo => Separation::Solo,
-            SeparationArg::Strict => Separation::Strict,
+        separation: match args.separation.as_str() {
+            "strict" => Separation::Strict,
+            _ => Separation::Solo,
         },
         owner: &owner,
         layout: CreateOptions::default(),

@@ -130,7 +130,7 @@ fn decode(kind: Kind, data: &str) -> Result<Payload, String> {
     }
 }
 
-/// Splits `serde_json`'s ` at line L column C` off a message.
+/// Splits the parser's ` at line L column C` off a message.
 fn place(message: &str) -> (&str, usize, usize) {
     let parts = || {
         let (text, place) = message.rsplit_once(" at line ")?;

@@ -279,7 +279,7 @@ fn parse_failure(world: &mut World, error: &clap::Error) -> Exit {
 
 fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
     match verb {
-        Verb::Init(args) => init::run(ctx, args),
+        Verb::Init(args) => init::run(ctx, &args),
         Verb::Demo(args) => demo::run(ctx, &args),
         Verb::Key(verb) => key::run(ctx, verb),
         Verb::Record(args) => record::run(ctx, &args),
@@ -301,7 +301,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Status => status::run(ctx),
         Verb::Schema(args) => schema::run(&args),
         Verb::Doctor(args) => doctor::run(ctx, &args),
-        Verb::Completions(args) => completions::shell(&args),
+        Verb::Completions(args) => Ok(completions::shell(&args)),
         Verb::Man(args) => completions::man(ctx, &args),
     }
 }
@@ -366,7 +366,9 @@ mod tests {
         command.build();
         assert!(TOP.lines().count() <= 24);
         walk(&command, "clover", &mut |path, verb| {
-            let help = verb.clone().render_long_help().to_string();
+            let words = path.split(' ').chain(["--help"]);
+            let help = super::command().try_get_matches_from(words).unwrap_err();
+            let help = help.render().to_string();
             assert!(help.lines().count() <= 24, "{path} --help:\n{help}");
             assert!(
                 help.lines().all(|line| line.chars().count() <= 100),

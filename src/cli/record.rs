@@ -157,20 +157,15 @@ fn append_kept(
         );
     }
     let number = submit::next_author_seq(&ledger, &signer);
-    let signed = submit::draft(&ledger, command, &signer, number)
+    let kept = submit::draft(&ledger, command, &signer, number)
         .sign(&signer)
         .map_err(|error| CliError::input(error.to_string(), "clover blob put FILE"))?;
     let mut envelope = Vec::new();
-    entry::write_envelope(
-        &mut envelope,
-        signed.body(),
-        &signed.signer(),
-        signed.signature(),
-    );
+    entry::write_envelope(&mut envelope, kept.body(), &kept.signer(), kept.signature());
     envelope.push(b'\n');
     let path = ctx.path(out);
     ambient::write_new(&path, &envelope, 0o644)?;
-    let event = Signed::new(signed.body().to_vec(), signed.signer(), *signed.signature());
+    let event = Signed::new(kept.body().to_vec(), kept.signer(), *kept.signature());
     match ledger.submit(vec![event]) {
         Ok(appended) => {
             let commands = std::slice::from_ref(command);

@@ -34,6 +34,7 @@ use crate::num::Micro;
 pub(super) enum Verb {
     /// Commit to a label and encrypt it to a custodian
     #[command(
+        override_usage = "clover seal label --experiment ID --design ID --row ID --value VALUE --to KEY --reveal-by TIME",
         after_help = "Example:\n  clover seal label --experiment arena --design confirm --row 7 --value @v --to cust \\\n    --reveal-by 2027-01-31T00:00:00.000000Z"
     )]
     Label(LabelArgs),
@@ -111,17 +112,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
 }
 
 /// The parsed names of a label.
-#[expect(
-    clippy::struct_field_names,
-    reason = "a row of a design is named by its row id"
-)]
-struct Row {
+struct Place {
     experiment: ExperimentId,
     design: DesignId,
     row: RowId,
 }
 
-impl Row {
+impl Place {
     fn new(args: &RowArgs) -> Result<Self, CliError> {
         let wrong = |what: &str, text: &str, error: crate::event::id::IdError| {
             CliError::usage(
@@ -169,7 +166,7 @@ fn age(error: &seal::AgeError) -> CliError {
 }
 
 fn label(ctx: &mut Ctx<'_>, args: &LabelArgs) -> Result<Answer, CliError> {
-    let row = Row::new(&args.row)?;
+    let row = Place::new(&args.row)?;
     let value = value(ctx, &args.value)?;
     let reveal_by = record::time(&args.reveal_by)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -204,7 +201,7 @@ fn label(ctx: &mut Ctx<'_>, args: &LabelArgs) -> Result<Answer, CliError> {
 }
 
 /// The recorded seal of a row.
-fn sealed(ledger: &Ledger, row: &Row) -> Result<LabelSealed, CliError> {
+fn sealed(ledger: &Ledger, row: &Place) -> Result<LabelSealed, CliError> {
     // The natural key of label.sealed depends on its experiment, design and row alone.
     let like = LabelSealed {
         commitment: Digest([0; 32]),
@@ -226,21 +223,20 @@ fn sealed(ledger: &Ledger, row: &Row) -> Result<LabelSealed, CliError> {
         None => None,
     };
     if let Some(Payload::LabelSealed(sealed)) = read.map(|read| read.event.payload) {
-        Ok(sealed)
-    } else {
-        let message = format!(
-            "no sealed label of row {} in design {} of {}",
-            row.row, row.design, row.experiment
-        );
-        Err(CliError::not_found(
-            message,
-            "clover log --kind label.sealed",
-        ))
+        return Ok(sealed);
     }
+    let message = format!(
+        "no sealed label of row {} in design {} of {}",
+        row.row, row.design, row.experiment
+    );
+    Err(CliError::not_found(
+        message,
+        "clover log --kind label.sealed",
+    ))
 }
 
 fn accept(ctx: &mut Ctx<'_>, args: &AcceptArgs) -> Result<Answer, CliError> {
-    let row = Row::new(&args.row)?;
+    let row = Place::new(&args.row)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let signer = wallet::signer(ctx, ledger.state(), Kind::SealAccepted)?;
     let sealed = sealed(&ledger, &row)?;
@@ -277,7 +273,7 @@ fn check_charge(ledger: &Ledger, charge: EventId) -> Result<(), CliError> {
 }
 
 fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
-    let row = Row::new(&args.row)?;
+    let row = Place::new(&args.row)?;
     let charge = record::event_id(&args.charge)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let signer = wallet::signer(ctx, ledger.state(), Kind::LabelRevealed)?;
@@ -321,7 +317,7 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     };
     let command = Command::new(payload, Some(row.experiment));
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
-    answer.text.push_str(&format!("value {}\n", decimal(value)));
+    answer.line(format!("value {}", decimal(value)));
     answer.data["value_micro"] = json!(value.value());
     Ok(answer)
 }

@@ -9,6 +9,7 @@ use crate::cli::doctor::Found;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::sandbox::Sandbox;
+use crate::cli::ui;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 
@@ -77,13 +78,13 @@ fn append(sandbox: &mut Sandbox) -> Result<String, CliError> {
     ])?;
     let budget = r#"{"account":"peeks","amount":2,"period":"once","purpose":"OQ","spenders":["custodian"],"unit":"peek"}"#;
     sandbox.run(&["record", "budget.opened", "--data", budget])?;
-    let lines: String = (0..600)
-        .map(|item| {
-            format!(
-                "{{\"kind\":\"score.recorded\",\"experiment\":\"oq\",\"data\":{{\"draw\":0,\"item\":\"i{item}\",\"judge\":\"j\",\"policy\":\"p\",\"score_micro\":{item}}}}}\n"
-            )
-        })
-        .collect();
+    let line = |item: u64| {
+        format!(
+            "{{\"kind\":\"score.recorded\",\"experiment\":\"oq\",\"data\":{{\"draw\":0,\"item\":\"i{item}\",\"judge\":\"j\",\"policy\":\"p\",\"score_micro\":{item}}}}}"
+        )
+    };
+    let lines: Vec<_> = (0..600).map(line).collect();
+    let lines = ui::lines(&lines);
     let file = sandbox.path("scores.jsonl");
     ambient::replace(&file, lines.as_bytes(), false)?;
     let file = file.display().to_string();

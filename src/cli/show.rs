@@ -94,7 +94,7 @@ fn readable(ledger: &Ledger, read: &Read, line: &[u8]) -> String {
         )
     });
     let experiment = header.experiment.as_ref().map(ToString::to_string);
-    let mut text = ui::pairs(&[
+    let mut pairs = vec![
         ("seq", read.stored.seq.to_string()),
         ("kind", format!("{} v{}", read.event.kind(), read.event.v)),
         ("id", read.event.id.to_string()),
@@ -111,10 +111,9 @@ fn readable(ledger: &Ledger, read: &Read, line: &[u8]) -> String {
         ),
         ("seen", seen),
         ("leaf", merkle::leaf_hash(line).to_hex()),
-    ]);
-    for id in &header.refs {
-        text.push_str(&format!("{:12}{id}\n", "ref"));
-    }
+    ];
+    pairs.extend(header.refs.iter().map(|id| ("ref", id.to_string())));
+    let mut text = ui::pairs(&pairs);
     let body: serde_json::Value = serde_json::from_slice(&read.stored.body).unwrap_or_default();
     let data = serde_json::to_string_pretty(&body["data"]).unwrap_or_default();
     text.push_str(&ui::escape_lines(&data));

@@ -53,6 +53,13 @@ impl Answer {
         }
     }
 
+    /// Adds a line for people.
+    #[expect(clippy::needless_pass_by_value, reason = "a line is made for this")]
+    pub(super) fn line(&mut self, line: String) {
+        self.text.push_str(&line);
+        self.text.push('\n');
+    }
+
     pub(super) fn with_next(mut self, next: impl Into<String>) -> Self {
         self.next.push(next.into());
         self
@@ -194,6 +201,15 @@ pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
     pairs.iter().fold(String::new(), |mut out, (label, value)| {
         let value = escape(value);
         writeln!(out, "{label:width$}{value}").expect("BUG: a String takes every write");
+        out
+    })
+}
+
+/// One item a line.
+pub(super) fn lines(items: &[String]) -> String {
+    items.iter().fold(String::new(), |mut out, item| {
+        out.push_str(item);
+        out.push('\n');
         out
     })
 }

@@ -36,7 +36,10 @@ const SHOWN_MAX: usize = 20;
 const HEAD_LEN: usize = 4_096;
 
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(super) struct Args {
     /// An export's ledger.jsonl or its folder, or a ledger file; default the ledger itself
     pub file: Option<PathBuf>,
@@ -133,10 +136,11 @@ fn since(
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut options = options(ctx, args)?;
-    let report = match &args.file {
+    let (report, look) = match &args.file {
         None => {
             let home = home::find(ctx)?;
-            of_store(ctx, args, home.database(), &mut options)?
+            let report = of_store(ctx, args, home.database(), &mut options)?;
+            (report, Look::Ledger(None))
         }
         Some(path) => {
             let path = ctx.path(path);
@@ -146,13 +150,39 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
                 path
             };
             if is_database(&path)? {
-                of_store(ctx, args, &path, &mut options)?
+                let report = of_store(ctx, args, &path, &mut options)?;
+                (report, Look::Ledger(Some(path)))
             } else {
-                of_lines(ctx, args, &path, &mut options)?
+                let report = of_lines(ctx, args, &path, &mut options)?;
+                (report, Look::Lines(path))
             }
         }
     };
-    Ok(answer(ctx, &report))
+    Ok(answer(ctx, &report, &look))
+}
+
+/// Where to look at what was found.
+enum Look {
+    /// A ledger file; `None` is the ledger at hand.
+    Ledger(Option<PathBuf>),
+    /// An export.
+    Lines(PathBuf),
+}
+
+impl Look {
+    /// The command that shows the first finding.
+    fn next(&self, report: &Report) -> String {
+        let Some(first) = report.first.filter(|first| first.seq < report.events) else {
+            return "clover checkpoint show".to_owned();
+        };
+        match self {
+            Self::Ledger(None) => format!("clover show {}", first.seq),
+            Self::Ledger(Some(path)) => {
+                format!("clover show {} --ledger {}", first.seq, path.display())
+            }
+            Self::Lines(path) => format!("sed -n {}p {}", first.seq + 1, path.display()),
+        }
+    }
 }
 
 fn is_database(path: &Path) -> Result<bool, CliError> {
@@ -286,7 +316,7 @@ fn open_lines(path: &Path) -> Result<Box<dyn BufRead + Send>, CliError> {
     Ok(Box::new(std::io::Cursor::new(head).chain(reader)))
 }
 
-fn answer(ctx: &Ctx<'_>, report: &Report) -> Answer {
+fn answer(ctx: &Ctx<'_>, report: &Report, look: &Look) -> Answer {
     let mut text = String::new();
     let put = "BUG: a String takes every write";
     for finding in report.findings.iter().take(SHOWN_MAX) {
@@ -327,8 +357,7 @@ fn answer(ctx: &Ctx<'_>, report: &Report) -> Answer {
     } else {
         answer.verdict = report.divergence.map_or("tampered", |word| word.as_str());
         answer.exit = Exit::Integrity;
-        let first = report.first.map_or(0, |first| first.seq);
-        answer = answer.with_next(format!("clover show {first}"));
+        answer = answer.with_next(look.next(report));
     }
     answer
 }

@@ -249,9 +249,9 @@ fn signer_for(
             ))
         }
         [(_, first), ..] => {
-            let names = fit.iter().map(|(_, file)| file.name.as_str());
-            let names = names.collect::<Vec<_>>().join(", ");
-            let message = format!("several of your keys may sign {what}: {names}");
+            let several = fit.iter().map(|(_, file)| file.name.as_str());
+            let several = several.collect::<Vec<_>>().join(", ");
+            let message = format!("several of your keys may sign {what}: {several}");
             let next = format!("the same command with --key {}", first.name);
             Err(CliError::usage(message, next))
         }

@@ -297,8 +297,11 @@ pub fn current_dir() -> Result<PathBuf, AmbientError> {
 /// # Errors
 /// [`AmbientError::Io`] when that cannot be told.
 pub fn exists(path: &Path) -> Result<bool, AmbientError> {
-    path.try_exists()
-        .map_err(|source| AmbientError::io("look for", path, source))
+    match path.try_exists() {
+        // Nothing stands below a file.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
+        other => other.map_err(|source| AmbientError::io("look for", path, source)),
+    }
 }
 
 /// The whole file.
@@ -392,6 +395,17 @@ pub fn mode(path: &Path) -> Result<u32, AmbientError> {
 pub fn set_mode(path: &Path, mode: u32) -> Result<(), AmbientError> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
         .map_err(|source| AmbientError::io("change the mode of", path, source))
+}
+
+/// Whether the file could be written, found by opening it without writing.
+///
+/// # Errors
+/// [`AmbientError::NotFound`], [`AmbientError::Io`] with the system's reason.
+pub fn check_writable(path: &Path) -> Result<(), AmbientError> {
+    let opened = fs::OpenOptions::new().append(true).open(path);
+    opened
+        .map(drop)
+        .map_err(|source| AmbientError::io("write", path, source))
 }
 
 /// Whether a folder stands at `path`.

@@ -16,6 +16,7 @@ use crate::event::id::Vkey;
 use crate::event::payload::Role;
 use crate::event::payload::Roles;
 use crate::event::payload::custody::Separation;
+use crate::ground::keyfile;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 
@@ -160,7 +161,8 @@ impl Keyring {
                     seal_recipient: None,
                     seen_size: 0,
                 };
-                self.keys.insert(event.header.author, record);
+                let id = KeyId(keyfile::key_id(&owner.public_key.0));
+                self.keys.insert(id, record);
             }
             Payload::KeyAdded(added) => {
                 let record = KeyRecord {

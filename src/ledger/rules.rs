@@ -422,7 +422,8 @@ fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Bre
             ));
         }
         Ok(public) => {
-            if v == 1 {
+            // Without an origin nobody knows what was to be signed.
+            if v == 1 || keyring.origin.is_empty() {
                 return;
             }
             let message = possession_message(&keyring.origin, added.key_id);

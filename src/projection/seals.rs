@@ -1,4 +1,4 @@
-//! Seals and charges: a reveal opens what was sealed, after it was paid for. Exact over the whole history,
+//! Seals and charges: a reveal opens what was sealed and accepted, after it was paid for. Exact over the whole history,
 //! by digests, so that no state grows with the number of labels.
 
 use crate::event::Payload;
@@ -36,6 +36,11 @@ fn envelope(
     keyed("clover/envelope/v1", &(experiment, design, row, sha256))
 }
 
+/// Digest under which a custodian's acceptance of a row's seal is known.
+fn acceptance(experiment: Option<&ExperimentId>, design: &DesignId, row: &RowId) -> Digest {
+    keyed("clover/accepted/v1", &(experiment, design, row))
+}
+
 /// Digest under which a charge is known.
 fn charge(id: &Digest) -> Digest {
     keyed("clover/charge/v1", &(id,))
@@ -48,29 +53,32 @@ fn keyed<T: serde::Serialize>(label: &str, parts: &T) -> Digest {
     )
 }
 
+fn gives(digest: Digest) -> Fact {
+    Fact::Gives { digest, once: None }
+}
+
+fn needs(digest: Digest, before: u64, rule: &'static str) -> Fact {
+    Fact::Needs {
+        digest,
+        before,
+        rule,
+    }
+}
+
 impl Rule for Seals {
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         let header = &event.event.header;
         let experiment = header.experiment.as_ref();
         match &event.event.payload {
             Payload::BudgetCharged(_) => {
-                facts.push(Fact::Gives {
-                    digest: charge(&event.event.id.0),
-                    once: None,
-                });
+                facts.push(gives(charge(&event.event.id.0)));
             }
             Payload::LabelSealed(label) => {
                 let commitment = sealed(experiment, &label.design, &label.row, &label.commitment);
                 let sha256 = Digest::sha256(&label.envelope.0);
                 let file = envelope(experiment, &label.design, &label.row, &sha256);
-                facts.push(Fact::Gives {
-                    digest: commitment,
-                    once: None,
-                });
-                facts.push(Fact::Gives {
-                    digest: file,
-                    once: None,
-                });
+                facts.push(gives(commitment));
+                facts.push(gives(file));
             }
             Payload::SealAccepted(accepted) => {
                 let digest = envelope(
@@ -79,11 +87,9 @@ impl Rule for Seals {
                     &accepted.row,
                     &accepted.envelope_sha256,
                 );
-                facts.push(Fact::Needs {
-                    digest,
-                    before: event.seq,
-                    rule: "seal",
-                });
+                facts.push(needs(digest, event.seq, "seal"));
+                let digest = acceptance(experiment, &accepted.design, &accepted.row);
+                facts.push(gives(digest));
             }
             Payload::LabelRevealed(revealed) => {
                 let (design, row, value) = (
@@ -99,23 +105,13 @@ impl Rule for Seals {
                     value,
                 );
                 let digest = sealed(experiment, design, row, &opened);
-                facts.push(Fact::Needs {
-                    digest: revealed.charge.0,
-                    before: event.seq,
-                    rule: "refs",
-                });
-                facts.push(Fact::Needs {
-                    digest,
-                    before: event.seq,
-                    rule: "seal",
-                });
+                facts.push(needs(revealed.charge.0, event.seq, "refs"));
+                facts.push(needs(digest, event.seq, "seal"));
+                let digest = acceptance(experiment, design, row);
+                facts.push(needs(digest, event.seq, "seal"));
                 let seen = header.seen.map_or(0, |seen| seen.size.value());
                 let digest = charge(&revealed.charge.0);
-                facts.push(Fact::Needs {
-                    digest,
-                    before: seen.min(event.seq),
-                    rule: "charge",
-                });
+                facts.push(needs(digest, seen.min(event.seq), "charge"));
             }
             _ => {}
         }

@@ -69,6 +69,12 @@ impl From<rusqlite::Error> for StoreError {
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Busy,
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::Corrupt(text),
                 ErrorCode::DiskFull => Self::Full,
+                // The index of the WAL cannot grow: SQLite says so in its own way when no space is left.
+                ErrorCode::SystemIoFailure
+                    if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE =>
+                {
+                    Self::Full
+                }
                 ErrorCode::ReadOnly => Self::ReadOnly,
                 ErrorCode::SystemIoFailure
                     if failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ =>

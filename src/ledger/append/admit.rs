@@ -327,7 +327,7 @@ pub(in crate::ledger) fn need_breach(
         "refs" => format!("event {digest} at a seq below {before}"),
         "seal" => {
             format!(
-                "an earlier label.sealed of that row with commitment or envelope to match ({digest})"
+                "an earlier label.sealed of that row to match, and before its reveal a seal.accepted ({digest})"
             )
         }
         "charge" => {

@@ -336,6 +336,7 @@ impl<'a> FileView<'a> {
             );
         }
         if root != judge.tiler.root() {
+            judge.own_root_broken = true;
             let expected = format!("root {} of the checkpoint", root.to_base64());
             judge
                 .findings

@@ -49,6 +49,10 @@ use crate::ledger::verify::work::Signature;
 const UNFIT: [&str; 3] = ["key", "role", "signature"];
 
 /// Walks entries in order.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a remark of the report"
+)]
 pub(super) struct Judge<'a> {
     options: &'a VerifyOptions,
     pub(super) findings: Findings,
@@ -71,6 +75,8 @@ pub(super) struct Judge<'a> {
     notes: Vec<String>,
     unproven_keys: u64,
     divergence: Option<Divergent>,
+    /// The entries do not even match the log's own checkpoints: changed in place, not another history.
+    pub(super) own_root_broken: bool,
     identity: bool,
 }
 
@@ -111,6 +117,7 @@ impl<'a> Judge<'a> {
             notes: Vec::new(),
             unproven_keys: 0,
             divergence: None,
+            own_root_broken: false,
             identity: false,
         })
     }
@@ -188,7 +195,9 @@ impl<'a> Judge<'a> {
             let expected = format!("root {} of {name}", expected.to_base64());
             self.findings
                 .add(size.saturating_sub(1), "root", expected, root.to_base64());
-            if self.head.as_ref() != Some(outside) {
+            if self.head.as_ref() == Some(outside) {
+                self.own_root_broken = true;
+            } else {
                 self.divergence.get_or_insert(Divergent::Forked);
             }
         }
@@ -197,7 +206,8 @@ impl<'a> Judge<'a> {
     /// Judges the signatures of an outside checkpoint: those of the log keys in force at its size. Past the
     /// last entry a rotation may be missing, so there only a bad signature is a finding.
     fn judge_outside(&mut self, name: &str, outside: &SignedCheckpoint, seq: u64) {
-        if self.options.tree_only && self.file.is_none() {
+        // Without the events nobody knows the log's keys; the root is compared all the same.
+        if self.options.tree_only {
             return;
         }
         let size = outside.checkpoint().size;
@@ -224,7 +234,9 @@ impl<'a> Judge<'a> {
                 let known = self.options.log_key.as_ref();
                 let by_known =
                     known.is_some_and(|key| outside.verify(std::slice::from_ref(key)).is_ok());
-                self.identity |= by_known || !is_head && is_own;
+                // The export's own checkpoint may be the very one that was kept outside.
+                let kept = self.options.against.iter().any(|(_, kept)| kept == outside);
+                self.identity |= by_known || kept || !is_head && is_own;
             }
             Err(found) => {
                 let expected = format!("{name} signed by the log key of {}", keyring.origin);
@@ -711,7 +723,9 @@ impl<'a> Judge<'a> {
             findings,
             findings_total,
             first,
-            divergence: self.divergence,
+            divergence: self
+                .divergence
+                .filter(|word| *word != Divergent::Forked || !self.own_root_broken),
             not_checked: self.not_checked,
             signatures: match (self.options.tree_only, self.options.signatures) {
                 (true, _) => "not checked",

@@ -824,6 +824,15 @@ fn seal() {
         let other = accepted("row-1", b"another envelope");
         world.refuse_saying("seal", &["label.sealed"], &owner(), other, EXP);
     });
+    // Paid for, and never accepted by the custodian.
+    tell(SOLO, |world| {
+        register(world, "exp-1");
+        world.say(&owner(), opened("peeks", 2, Period::Once), None);
+        world.say(&owner(), sealed("row-1", 500_000), EXP);
+        let charge = world.say(&owner(), charged("peeks", 1), None);
+        let reveal = revealed("row-1", charge, 500_000);
+        world.refuse_saying("seal", &["seal.accepted"], &owner(), reveal, EXP);
+    });
     // The honest reveal stands, once.
     tell(SOLO, |world| {
         let charge = charged_seal(world);

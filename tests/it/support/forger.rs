@@ -92,6 +92,10 @@ impl World {
     }
 
     /// Writes one more event a minute after the last, which its author has seen.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "values are written where they are said"
+    )]
     pub fn say(&mut self, who: u8, kind: &str, v: u64, experiment: Value, data: Value) -> usize {
         let recorded_at = self.items.last().unwrap().recorded_at.plus_seconds(60);
         self.made_up += 1;

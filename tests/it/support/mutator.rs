@@ -24,7 +24,7 @@ use super::tampered;
 use super::tampered::Sample;
 use super::verifiers::Case;
 
-/// `SplitMix64`.
+/// The `SplitMix64` generator.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -265,15 +265,13 @@ fn mutate(dice: &mut Dice, value: &mut Value) {
         Value::Object(fields) if !fields.is_empty() && deeper => {
             let at = dice.below(fields.len());
             let name = fields.keys().nth(at).unwrap().clone();
-            if dice.once_in(8) {
-                fields.remove(&name);
-            } else if dice.once_in(8) {
-                fields.insert(
-                    (*dice.pick(&["a", "blob", "proof", "zz"])).to_owned(),
-                    odd(dice),
-                );
-            } else {
-                mutate(dice, &mut fields[&name]);
+            match dice.below(8) {
+                0 => drop(fields.remove(&name)),
+                1 => {
+                    let new = *dice.pick(&["a", "blob", "proof", "zz"]);
+                    fields.insert(new.to_owned(), odd(dice));
+                }
+                _ => mutate(dice, &mut fields[&name]),
             }
         }
         Value::Array(items) if !items.is_empty() && deeper => {
@@ -576,7 +574,8 @@ fn checkpoint(dice: &mut Dice, sealed: &Sealed) -> Option<Vec<u8>> {
 
 fn pin(dice: &mut Dice, sealed: &Sealed, good: &Story) -> Option<Vec<u8>> {
     let at = dice.below(sealed.roots.len());
-    let keys: &[u8] = *dice.pick(&[&[LOG][..], &[NEXT_LOG], &[LOG, NEXT_LOG], &[STRANGER]]);
+    let choices: [&[u8]; 4] = [&[LOG], &[NEXT_LOG], &[LOG, NEXT_LOG], &[STRANGER]];
+    let keys = *dice.pick(&choices);
     match dice.below(4) {
         0 => None,
         1 => Some(forger::checkpoint(at as u64, sealed.roots[at], keys)),

@@ -76,7 +76,7 @@ impl Table<'_> {
         World::of(&self.good.lines)
     }
 
-    fn case(&self, lines: &[Vec<u8>], checkpoint: Vec<u8>) -> Case {
+    fn case(lines: &[Vec<u8>], checkpoint: Vec<u8>) -> Case {
         Case {
             ledger: forger::file(lines),
             checkpoint: Some(checkpoint),
@@ -104,7 +104,7 @@ impl Table<'_> {
     ) {
         let mut lines = self.good.lines.clone();
         edit(&mut lines);
-        let case = self.case(&lines, self.good.head());
+        let case = Self::case(&lines, self.good.head());
         self.push(name, done, case, first);
     }
 
@@ -112,7 +112,7 @@ impl Table<'_> {
     fn forged(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
         let sealed = world.seal();
         let checkpoint = sealed.checkpoint(&[NEXT_LOG]);
-        let case = self.case(&sealed.lines, checkpoint);
+        let case = Self::case(&sealed.lines, checkpoint);
         self.push(name, done, case, first);
     }
 
@@ -152,7 +152,7 @@ impl Table<'_> {
 
 impl Table<'_> {
     fn good_ones(&mut self) {
-        let mut case = self.case(&self.good.lines, self.good.head());
+        let mut case = Self::case(&self.good.lines, self.good.head());
         case.blobs = Some(self.good.blobs.clone());
         self.push(
             "good",
@@ -161,7 +161,7 @@ impl Table<'_> {
             case,
             None,
         );
-        let mut case = self.case(&self.good.lines, self.good.head());
+        let mut case = Self::case(&self.good.lines, self.good.head());
         let size = self.at("accepted-1") as u64;
         case.pin = Some(self.good.checkpoints[&size].clone());
         self.push(
@@ -172,7 +172,7 @@ impl Table<'_> {
         );
         let world = format_1();
         let sealed = world.seal();
-        let mut case = self.case(&sealed.lines, sealed.checkpoint(&[LOG]));
+        let mut case = Self::case(&sealed.lines, sealed.checkpoint(&[LOG]));
         case.log_key = Some(log_vkey(LOG).to_string());
         self.push(
             "good-format-1",
@@ -232,7 +232,7 @@ impl Table<'_> {
             Some((label + 1, "seq")),
         );
         let kept = self.at("charge-1");
-        let mut case = self.case(
+        let mut case = Self::case(
             &self.good.lines[..kept],
             self.good.checkpoints[&(kept as u64)].clone(),
         );
@@ -244,7 +244,7 @@ impl Table<'_> {
             case,
             Some((kept, "size")),
         );
-        let case = self.case(&self.good.lines[..kept], self.good.head());
+        let case = Self::case(&self.good.lines[..kept], self.good.head());
         self.push(
             "truncated-under-its-checkpoint",
             "The newest events were cut off under a checkpoint that covers them.",
@@ -252,7 +252,7 @@ impl Table<'_> {
             Some((kept, "size")),
         );
         let rotated = self.at("rotated");
-        let mut case = self.case(
+        let mut case = Self::case(
             &self.good.lines[..rotated],
             self.good.checkpoints[&(rotated as u64)].clone(),
         );
@@ -300,7 +300,7 @@ impl Table<'_> {
             ),
             ("missing-blob", "A blob is not there.", missing),
         ] {
-            let mut case = self.case(&good.lines, good.head());
+            let mut case = Self::case(&good.lines, good.head());
             case.blobs = Some(blobs);
             self.push(title, done, case, Some((rubric, "blob")));
         }
@@ -312,7 +312,7 @@ impl Table<'_> {
         let (from, to) = (self.at("label-0"), self.at("label-1"));
         world.remove(from);
         let sealed = world.seal();
-        let mut case = self.case(&sealed.lines, sealed.checkpoint(&[NEXT_LOG]));
+        let mut case = Self::case(&sealed.lines, sealed.checkpoint(&[NEXT_LOG]));
         case.pin = Some(good.head());
         self.push(
             "rewritten-history",
@@ -324,7 +324,7 @@ impl Table<'_> {
         let mut world = self.world();
         world.items[from].body["data"]["value_micro"] = 1.into();
         let sealed = world.seal();
-        let mut case = self.case(&sealed.lines, sealed.checkpoint(&[NEXT_LOG]));
+        let mut case = Self::case(&sealed.lines, sealed.checkpoint(&[NEXT_LOG]));
         case.pin = Some(good.head());
         self.push(
             "forked-history",
@@ -668,12 +668,12 @@ impl Table<'_> {
             ),
         ];
         for (name, done, checkpoint, rule) in rows {
-            let case = self.case(&good.lines, checkpoint);
+            let case = Self::case(&good.lines, checkpoint);
             self.push(name, done, case, Some((last, rule)));
         }
         let rotated = self.at("rotated");
         let covered = Sealed::over(good.lines[..=rotated].to_vec());
-        let mut case = self.case(&covered.lines, covered.checkpoint(&[NEXT_LOG]));
+        let mut case = Self::case(&covered.lines, covered.checkpoint(&[NEXT_LOG]));
         case.log_key = None;
         self.push(
             "rotation-signed-by-one",
@@ -681,7 +681,7 @@ impl Table<'_> {
             case,
             Some((rotated, "checkpoint")),
         );
-        let mut case = self.case(&good.lines, good.head());
+        let mut case = Self::case(&good.lines, good.head());
         let at = self.at("spent");
         case.pin = Some(forger::checkpoint(at as u64, other, &[LOG]));
         self.push(
@@ -690,7 +690,7 @@ impl Table<'_> {
             case,
             Some((at - 1, "root")),
         );
-        let mut case = self.case(&good.lines, good.head());
+        let mut case = Self::case(&good.lines, good.head());
         let at = self.at("last");
         case.pin = Some(forger::checkpoint(at as u64, lines.roots[at], &[LOG]));
         self.push(
@@ -699,7 +699,7 @@ impl Table<'_> {
             case,
             Some((at - 1, "checkpoint")),
         );
-        let mut case = self.case(&good.lines, good.head());
+        let mut case = Self::case(&good.lines, good.head());
         case.log_key = Some(log_vkey(STRANGER).to_string());
         self.push(
             "other-log-key",

@@ -176,15 +176,13 @@ fn outcome(report: &Value) -> Outcome {
 /// status with which it gave up.
 pub fn theirs_of_many(cases: &[Case]) -> Vec<Result<Outcome, i64>> {
     let folder = tempfile::tempdir().unwrap();
-    let list: String = cases
-        .iter()
-        .enumerate()
-        .map(|(at, case)| {
-            let folder = folder.path().join(at.to_string());
-            case.write(&folder);
-            format!("{}\n", json!(case.arguments(&folder)))
-        })
-        .collect();
+    let mut list = String::new();
+    for (at, case) in cases.iter().enumerate() {
+        let folder = folder.path().join(at.to_string());
+        case.write(&folder);
+        list += &json!(case.arguments(&folder)).to_string();
+        list.push('\n');
+    }
     let list_path = folder.path().join("list");
     fs::write(&list_path, list).unwrap();
     let output = Command::new("python3")

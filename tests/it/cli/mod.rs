@@ -1,0 +1,236 @@
+//! The command line in process: a fixed clock and seed, an environment of its own, buffers for streams.
+
+mod bad_input;
+mod divergence;
+mod verbs;
+
+use std::ffi::OsString;
+use std::io::Cursor;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use clover::cli;
+use clover::cli::World;
+use clover::ground::ambient::Ambient;
+use clover::ground::ambient::Clock;
+use clover::ground::ambient::FixedClock;
+use clover::ground::ambient::SeededEntropy;
+use clover::ground::time::Timestamp;
+use serde_json::Value;
+
+use crate::support;
+
+/// A stream whose bytes can be read after the run.
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+struct SharedClock(Arc<FixedClock>);
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// What a run did. Paths of the desk are written `$T`.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap()
+    }
+}
+
+/// A person at a terminal: a folder with keys, pins and a ledger.
+pub(crate) struct Desk {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) clock: Arc<FixedClock>,
+    ambient: Arc<Ambient>,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) on_terminal: bool,
+    /// Name of the folder that holds keys; another name is another person.
+    pub(crate) config: &'static str,
+    /// Name of the folder that holds pins; another name is another machine.
+    pub(crate) state: &'static str,
+    /// The folder that verbs run in.
+    pub(crate) at: PathBuf,
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(FixedClock::new(support::start(), 0));
+        let entropy = SeededEntropy::new([7; 32]);
+        let shared = SharedClock(clock.clone());
+        let at = folder.path().join("work");
+        std::fs::create_dir_all(&at).unwrap();
+        Self {
+            folder,
+            clock,
+            ambient: Arc::new(Ambient::new(Box::new(shared), Box::new(entropy))),
+            stdin: Vec::new(),
+            on_terminal: false,
+            config: "config",
+            state: "state",
+            at,
+        }
+    }
+
+    /// A desk whose ledger has an owner (who is registrar too), a scorer, a custodian and an experiment.
+    pub(crate) fn with_ledger() -> Self {
+        let mut desk = Self::new();
+        desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar");
+        desk.ok("key new scorer --role scorer --machine");
+        desk.ok("key new cem --role custodian");
+        desk.ok("experiment register exp-1 --title One --purpose testing");
+        desk
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file into the working folder and gives its name.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.at.join(name), text).unwrap();
+        name.to_owned()
+    }
+
+    /// The ledger file.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.at.join(".clover/ledger.db")
+    }
+
+    pub(crate) fn key_file(&self, name: &str) -> PathBuf {
+        self.path(self.config)
+            .join(format!("clover/keys/{name}.pem"))
+    }
+
+    /// Runs a command line of words without spaces.
+    pub(crate) fn run(&mut self, line: &str) -> Ran {
+        let words: Vec<_> = line.split_whitespace().collect();
+        self.words(&words)
+    }
+
+    pub(crate) fn words(&mut self, words: &[&str]) -> Ran {
+        let (out, err) = (Buffer::default(), Buffer::default());
+        let variable =
+            |name: &str, folder: &str| (name.to_owned(), self.path(folder).display().to_string());
+        let mut world = World {
+            ambient: self.ambient.clone(),
+            variables: [
+                variable("XDG_CONFIG_HOME", self.config),
+                variable("XDG_STATE_HOME", self.state),
+            ]
+            .into(),
+            folder: self.at.clone(),
+            stdin: Some(Box::new(Cursor::new(std::mem::take(&mut self.stdin)))),
+            stdout: Box::new(out.clone()),
+            stderr: Box::new(err.clone()),
+            terminals: [self.on_terminal, false, false],
+            ask_passphrase: Box::new(|_| None),
+        };
+        let args = std::iter::once("clover").chain(words.iter().copied());
+        let exit = cli::execute(args.map(OsString::from), &mut world);
+        let folder = self.folder.path().display().to_string();
+        let tidy = |buffer: &Buffer| buffer.text().replace(&folder, "$T");
+        Ran {
+            code: exit.code(),
+            out: tidy(&out),
+            err: tidy(&err),
+        }
+    }
+
+    /// As [`Desk::run`], which must succeed.
+    pub(crate) fn ok(&mut self, line: &str) -> Ran {
+        let ran = self.run(line);
+        assert_eq!(ran.code, 0, "{line}\n{}{}", ran.out, ran.err);
+        ran
+    }
+
+    /// As [`Desk::words`], which must succeed.
+    pub(crate) fn ok_words(&mut self, words: &[&str]) -> Ran {
+        let ran = self.words(words);
+        assert_eq!(ran.code, 0, "{words:?}\n{}{}", ran.out, ran.err);
+        ran
+    }
+
+    /// Size and root of the ledger, which must verify.
+    pub(crate) fn head(&mut self) -> Value {
+        let verified = self.ok("verify --json").json();
+        assert_eq!(verified["verdict"], "verified");
+        verified["checkpoint"].clone()
+    }
+
+    /// Runs something that must fail with `code`, say every one of `parts` on standard error, end in a next
+    /// command, and leave the ledger as it was.
+    pub(crate) fn refused(&mut self, words: &[&str], code: u8, parts: &[&str]) -> Ran {
+        let before = self.head();
+        let ran = self.words(words);
+        assert_eq!(ran.code, code, "{words:?}\n{}{}", ran.out, ran.err);
+        says(&ran, parts);
+        assert_eq!(self.head(), before);
+        ran
+    }
+}
+
+/// The failure names what it must and ends in a command to type next.
+pub(crate) fn says(ran: &Ran, parts: &[&str]) {
+    for part in parts {
+        assert!(ran.err.contains(part), "{part:?} is not in:\n{}", ran.err);
+    }
+    let last = ran.err.lines().last().unwrap();
+    assert!(last.starts_with("next: ") && last.len() > 8, "{}", ran.err);
+}
+
+/// Compares text with what it must be, and prints it whole when it differs.
+#[track_caller]
+pub(crate) fn same(found: &str, expected: &str) {
+    let expected = expected.trim_start_matches('\n');
+    assert!(found == expected, "found:\n{found}\nexpected:\n{expected}");
+}
+
+/// Copies a folder.
+pub(crate) fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}
+
+/// A bulk line with the score of an item.
+pub(crate) fn score_line(item: &str) -> String {
+    format!(
+        "{{\"kind\":\"score.recorded\",\"experiment\":\"exp-1\",\"data\":{{\"draw\":0,\"item\":\"{item}\",\"judge\":\"j\",\"policy\":\"p\",\"score_micro\":5}}}}\n"
+    )
+}
