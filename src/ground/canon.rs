@@ -209,30 +209,47 @@ fn write_integer(out: &mut Vec<u8>, negative: bool, magnitude: u64) -> Result<()
     Ok(())
 }
 
-/// ECMAScript `Number::toString` (ECMA-262, 6.1.6.1.20), from the shortest round-trip digits.
+/// Refuses what would not be read back: a double from 2^53 to below 1e21 has the form of an integer that
+/// is out of range.
 fn write_float(out: &mut Vec<u8>, value: f64) -> Result<(), CanonError> {
     if !value.is_finite() {
         return Err(CanonError::NotFinite);
     }
-    if value == 0.0 {
-        out.push(b'0');
-        return Ok(());
+    let text = float_text(value);
+    let integer = text
+        .bytes()
+        .all(|byte| byte == b'-' || byte.is_ascii_digit());
+    if integer && value.abs() > INTEGER_MAX as f64 {
+        return Err(CanonError::IntegerRange(text));
     }
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific
-        .split_once('e')
-        .expect("BUG: {:e} writes an exponent");
-    let exponent: i32 = exponent
-        .parse()
-        .expect("BUG: {:e} writes a decimal exponent");
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+/// ECMAScript `Number::toString` (ECMA-262, 6.1.6.1.20), from the shortest round-trip digits, of a finite
+/// value.
+fn float_text(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    // Of two shortest forms equally near, ECMAScript takes the even one, and so does serde_json; the
+    // standard library's formatting does not.
+    let shortest = serde_json::to_string(&value).expect("BUG: a finite double has a JSON form");
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let exponent: i32 = exponent.parse().expect("BUG: an exponent is an integer");
     let (sign, mantissa) = mantissa
         .strip_prefix('-')
         .map_or(("", mantissa), |rest| ("-", rest));
-    let digits = mantissa.replace('.', "");
-    let k = i32::try_from(digits.len()).expect("BUG: a double has at most 17 digits");
-    let n = exponent + 1;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let length = |text: &str| i32::try_from(text.len()).expect("BUG: a double has few digits");
+    let significant = digits.trim_start_matches('0');
+    // The value is 0.d1d2d3… x 10^n with k digits.
+    let n = length(whole) + exponent - (length(&digits) - length(significant));
+    let digits = significant.trim_end_matches('0');
+    let k = length(digits);
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
-    let text = if k <= n && n <= 21 {
+    if k <= n && n <= 21 {
         format!("{sign}{digits}{}", zeros(n - k))
     } else if 0 < n && n <= 21 {
         let (whole, part) = digits.split_at(usize::try_from(n).unwrap_or(0));
@@ -244,9 +261,7 @@ fn write_float(out: &mut Vec<u8>, value: f64) -> Result<(), CanonError> {
         let (first, rest) = digits.split_at(1);
         let point = if rest.is_empty() { "" } else { "." };
         format!("{sign}{first}{point}{rest}e{plus}{}", n - 1)
-    };
-    out.extend_from_slice(text.as_bytes());
-    Ok(())
+    }
 }
 
 fn write_string(out: &mut Vec<u8>, text: &str) {
@@ -608,12 +623,16 @@ mod tests {
             (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
             (0x41b3_de43_5555_5553, "333333333.3333332"),
             (0x8000_0000_0000_0000, "0"),
+            // Two are equally near, …12 and …13: the even one stands (ECMA-262, 6.1.6.1.20, note 2).
+            (0xc2e7_40fd_1792_6aa4, "-204543132210005.12"),
+            (0xc069_5bed_4000_0000, "-202.87271118164062"),
         ] {
-            assert_eq!(
-                to_bytes(&f64::from_bits(bits)).unwrap(),
-                text.as_bytes(),
-                "{bits:x}"
-            );
+            let value = f64::from_bits(bits);
+            assert_eq!(float_text(value), text, "{bits:x}");
+            // What is written is read back: digits alone beyond 2^53 - 1 are not.
+            let readable = check(text.as_bytes()).is_ok();
+            assert_eq!(to_bytes(&value).is_ok(), readable, "{bits:x}");
+            assert_eq!(readable, text == "0" || text.contains(['.', 'e']), "{text}");
         }
         assert_eq!(to_bytes(&f64::NAN), Err(CanonError::NotFinite));
         assert_eq!(

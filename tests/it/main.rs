@@ -9,16 +9,19 @@
 )]
 
 mod audits;
+mod bytes;
 mod cli;
 mod crash;
 mod decide;
 mod differential;
 mod fixtures;
+mod fork;
 mod newcomer;
 mod oracle_age;
 mod oracle_tlog;
 mod power;
 mod reference;
+mod replay;
 mod smoke;
 mod support;
 mod tamper;

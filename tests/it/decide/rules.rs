@@ -1117,3 +1117,75 @@ fn tainted_events_are_listed_and_are_no_finding() {
     );
     assert!(report.verdict_line().contains("1 tainted keys"));
 }
+
+#[test]
+fn a_root_that_was_never_a_checkpoint_is_not_seen() {
+    use clover::ledger::Command;
+    use clover::ledger::verify::First;
+    use clover::store::NewEntry;
+    use clover::store::StoredCheckpoint;
+    let mut test = crate::support::TestLedger::new();
+    let notes: Vec<_> = (0..3).map(|_| Command::new(note(), None)).collect();
+    test.append(&notes).unwrap();
+    // Size 2 lies inside the batch: its root is this tree's, and nobody ever signed it.
+    let mut mirror = crate::support::forge::Forge::empty();
+    test.ledger
+        .entries(0, 4, |read| {
+            let it = read.stored;
+            let mut line = Vec::new();
+            clover::event::entry::write_line(
+                &mut line,
+                it.seq,
+                it.recorded_at,
+                &it.body,
+                &it.author,
+                &it.signature,
+            );
+            mirror.tiles.push(clover::ground::merkle::leaf_hash(&line));
+            mirror.roots.push(mirror.tiles.root());
+            Ok::<_, clover::ledger::LedgerError>(())
+        })
+        .unwrap();
+    assert_eq!(mirror.tiles.root(), test.ledger.root());
+    mirror.counters.insert(owner().id(), 4);
+    mirror.now = test.ledger.state().keyring.recorded_at.unwrap();
+    let mut line = mirror.line(&owner(), &note(), None);
+    // The author has named size 1 before, so 2 is no step back.
+    line.body["seen"] = json!({"root": mirror.roots[1].to_base64(), "size": 2});
+    let signed = line.signed(&owner());
+    let refused = test.ledger.submit(vec![signed.clone()]).unwrap_err();
+    assert!(
+        refused.to_string().contains("a kept checkpoint of size 2"),
+        "{refused}"
+    );
+    // From lines alone the root is good: any size is a checkpoint there. In the file it is a finding.
+    mirror.push(&owner(), &line);
+    let store = test.ledger.store();
+    let txn = store.begin().unwrap();
+    let entry = NewEntry {
+        seq: 4,
+        author: signed.signer(),
+        author_seq: 4,
+        recorded_at: line.recorded_at,
+        body: signed.body(),
+        signature: signed.signature(),
+    };
+    txn.append_entries([entry]).unwrap();
+    let checkpoint = StoredCheckpoint {
+        size: 5,
+        note: mirror.checkpoint().encode(),
+    };
+    txn.put_checkpoint(&checkpoint).unwrap();
+    txn.commit().unwrap();
+    let report = test.verify(&clover::ledger::verify::VerifyOptions::default());
+    assert_eq!(
+        report.first,
+        Some(First {
+            seq: 4,
+            rule: "seen"
+        }),
+        "{:#?}",
+        report.findings
+    );
+    assert_eq!(report.findings_total, 1);
+}

@@ -1,0 +1,166 @@
+//! What every parser of foreign bytes owes: it ends, it never panics, and what it accepts is exactly what it
+//! would write. `tests/it/bytes.rs` runs the same functions on stable.
+
+use std::io::BufReader;
+use std::sync::Arc;
+
+use clover::event::Draft;
+use clover::event::Entry;
+use clover::event::header;
+use clover::ground::ambient::Ambient;
+use clover::ground::canon;
+use clover::ground::digest::Digest;
+use clover::ground::keyfile;
+use clover::ground::merkle;
+use clover::ground::note::Note;
+use clover::ground::note::ProofFile;
+use clover::ground::note::SignedCheckpoint;
+use clover::ground::note::VerifierKey;
+use clover::ground::seal;
+use clover::ground::seal::Identity;
+use clover::ground::seal::Recipient;
+use clover::ground::time::Timestamp;
+use clover::ledger::verify;
+use clover::ledger::verify::Lines;
+use clover::ledger::verify::Signatures;
+use clover::ledger::verify::VerifyOptions;
+use clover::num::Micro;
+use clover::projection::RULEBOOK;
+
+/// A key that anybody may know.
+fn known() -> VerifierKey {
+    let text = "ledger.example/exp1+4fdfa565+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4";
+    text.parse().expect("a worked example")
+}
+
+pub fn entry_line(bytes: &[u8]) {
+    if let Ok(entry) = Entry::parse(bytes) {
+        assert_eq!(entry.to_line(), bytes);
+        assert_eq!(entry.leaf(), merkle::leaf_hash(bytes));
+        event_body(entry.signed.body());
+    }
+}
+
+pub fn event_body(bytes: &[u8]) {
+    let Ok(decoded) = header::decode(bytes) else {
+        return;
+    };
+    canon::check(bytes).expect("what decodes is canonical");
+    assert_eq!(decoded.id.0, Digest::sha256(bytes));
+    let Ok(payload) = decoded.payload else {
+        return;
+    };
+    // A retired version is upcast: it is read, and never written again.
+    if payload.kind().version() == decoded.v {
+        let header = decoded.header;
+        let again = Draft { header, payload }.to_body();
+        assert_eq!(again.as_deref(), Ok(bytes));
+    }
+}
+
+pub fn canonical(bytes: &[u8]) {
+    let Ok(value) = canon::parse(bytes) else {
+        return;
+    };
+    let Ok(written) = canon::to_bytes(&value) else {
+        assert!(canon::check(bytes).is_err());
+        return;
+    };
+    canon::check(&written).expect("what is written is canonical");
+    assert_eq!(canon::check(bytes).is_ok(), written == bytes);
+}
+
+pub fn note(bytes: &[u8]) {
+    if let Ok(note) = Note::parse(bytes) {
+        assert_eq!(note.encode(), bytes);
+        note.verify(&[known()]).ok();
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(key) = text.parse::<VerifierKey>()
+    {
+        assert_eq!(key.to_string(), text);
+    }
+}
+
+pub fn checkpoint(bytes: &[u8]) {
+    if let Ok(signed) = SignedCheckpoint::parse(bytes) {
+        assert_eq!(signed.encode(), bytes);
+        assert_eq!(signed.checkpoint().to_text(), signed.note().text());
+        signed.verify(&[known()]).ok();
+    }
+}
+
+pub fn proof(bytes: &[u8]) {
+    if let Ok(proof) = ProofFile::parse(bytes) {
+        assert_eq!(proof.encode(), bytes);
+        proof.verify(&Digest([7; 32]), &[known()]).ok();
+    }
+}
+
+pub fn age_envelope(bytes: &[u8]) {
+    let identity = [Identity::from_bytes(&[5; 32])];
+    let opened = seal::decrypt(bytes, &identity);
+    if opened.is_ok() {
+        seal::check_header(bytes, &identity).expect("what opens has a good header");
+    } else {
+        seal::check_header(bytes, &identity).ok();
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(recipient) = text.parse::<Recipient>()
+    {
+        assert_eq!(recipient.to_string(), text);
+    }
+}
+
+pub fn key_file(bytes: &[u8]) {
+    keyfile::is_encrypted(bytes).ok();
+    // Without a passphrase: deriving a key from one costs what the file says.
+    keyfile::read_private(bytes, None).ok();
+    if let Ok(key) = keyfile::read_public(bytes) {
+        let again = keyfile::read_public(keyfile::write_public(&key).as_bytes());
+        assert_eq!(again.expect("what is written is read"), key);
+    }
+}
+
+pub fn numbers(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok((micro, rounded)) = Micro::parse(text) {
+        let (again, twice) = Micro::parse(&micro.to_string()).expect("what is shown is a number");
+        assert_eq!((again, twice), (micro, false));
+        assert!(rounded || text.len() >= micro.to_string().len().min(2) - 1);
+    }
+    if let Some(time) = Timestamp::parse(text) {
+        assert_eq!(time.to_string(), text);
+        assert_eq!(Timestamp::from_micros(time.micros()), Some(time));
+    }
+    if let Some(digest) = Digest::from_hex(text) {
+        assert_eq!(digest.to_hex(), text);
+    }
+    if let Some(digest) = Digest::from_base64(text) {
+        assert_eq!(digest.to_base64(), text);
+    }
+}
+
+pub fn ledger_lines(bytes: &[u8]) {
+    let verify = |signatures| {
+        let lines = Lines {
+            lines: Box::new(BufReader::new(bytes)),
+            checkpoint: None,
+            blobs: None,
+        };
+        let options = VerifyOptions {
+            signatures,
+            ..VerifyOptions::default()
+        };
+        let ambient = Arc::new(Ambient::system());
+        verify::verify_lines(lines, &options, &RULEBOOK, &ambient, &mut |_, _| {})
+            .expect("bytes can be read")
+    };
+    let report = verify(Signatures::Strict);
+    let count = bytes.split_inclusive(|byte| *byte == b'\n').count();
+    assert_eq!(report.events, count as u64);
+    assert_eq!(report.findings_total == 0, report.first.is_none());
+    report.verdict_line();
+}

@@ -1,0 +1,660 @@
+//! Bytes and what they mean: one encoding for every value, and no parser that foreign bytes can break.
+//!
+//! The functions of `tests/fuzz/targets.rs` are the fuzz targets; here they run on stable, over arbitrary
+//! bytes and over changed good ones.
+
+#[path = "../fuzz/targets.rs"]
+mod targets;
+
+use std::sync::LazyLock;
+
+use clover::event::Draft;
+use clover::event::Entry;
+use clover::event::Header;
+use clover::event::Kind;
+use clover::event::Payload;
+use clover::event::Seen;
+use clover::event::header;
+use clover::event::id::EventId;
+use clover::event::id::Root;
+use clover::event::registry;
+use clover::ground::canon;
+use clover::ground::digest::Digest;
+use clover::ground::sign::KeyId;
+use clover::ground::time::Timestamp;
+use clover::num::Count;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::Config;
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::support::TestLedger;
+use crate::support::full;
+
+fn config(cases: u32) -> Config {
+    let many = if std::env::var_os("RUN_SLOW_TESTS").is_some() {
+        50
+    } else {
+        1
+    };
+    Config {
+        cases: cases * many,
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+const INTEGER_MAX: i64 = (1 << 53) - 1;
+
+/// Any JSON value with integers that every reader holds exactly.
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-INTEGER_MAX..=INTEGER_MAX).prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("finite", |value| value.is_finite())
+            .prop_map(Value::from),
+        any::<f32>()
+            .prop_filter("finite", |value| value.is_finite())
+            .prop_map(|value| Value::from(f64::from(value))),
+        any::<String>().prop_map(Value::from),
+        "\\PC{0,20}".prop_map(Value::from),
+        "[\u{0}-\u{20}\"\\\\/\u{7f}\u{80}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}]{0,12}"
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 64, 8, |inner| {
+        let key = prop_oneof![
+            "\\PC{0,6}",
+            any::<String>(),
+            "[a-c\u{e9}\u{ff61}\u{10000}\u{fffd}]{0,3}",
+        ];
+        prop_oneof![
+            vec(inner.clone(), 0..8).prop_map(Value::from),
+            vec((key, inner), 0..8)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn reference(value: &Value) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).unwrap()
+}
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    #[test]
+    fn the_encoder_is_the_reference_canonicalizer(value in json_value()) {
+        let expected = reference(&value);
+        // Whole doubles from 2^53 to 1e21 are written as digits, which are no integer that is read.
+        let Ok(bytes) = canon::to_bytes(&value) else {
+            prop_assert!(canon::check(&expected).is_err());
+            return Ok(());
+        };
+        prop_assert_eq!(text(&bytes), text(&expected));
+        canon::check(&bytes).unwrap();
+        // Read strictly and written again, from canonical and from pretty text.
+        let pretty = serde_json::to_vec_pretty(&value).unwrap();
+        for text in [&bytes, &pretty] {
+            prop_assert_eq!(&canon::to_bytes(&canon::parse(text).unwrap()).unwrap(), &bytes);
+        }
+        let pretty_is_canonical = pretty == bytes;
+        prop_assert_eq!(canon::check(&pretty).is_ok(), pretty_is_canonical);
+    }
+
+    #[test]
+    fn integers_beyond_what_all_readers_hold_are_refused(value in (1_u64 << 53)..=u64::MAX) {
+        prop_assert!(canon::to_bytes(&value).is_err());
+        prop_assert!(canon::check(value.to_string().as_bytes()).is_err());
+        if let Ok(negative) = i64::try_from(value) {
+            prop_assert!(canon::to_bytes(&-negative).is_err());
+        }
+    }
+}
+
+fn id() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        "[ -~]{1,40}",
+        "[a-z0-9_.:/-]{1,200}",
+        "[\u{e9}\u{fc}\u{4e2d}\u{1f600}\"\\\\a-c]{1,30}",
+    ]
+    .prop_map(Value::from)
+}
+
+fn free_text() -> impl Strategy<Value = Value> {
+    prop_oneof!["[\n\t -~]{0,60}", "[\n\u{e9}\u{4e2d}\u{1f600}\"\\\\]{0,40}"].prop_map(Value::from)
+}
+
+fn hex() -> impl Strategy<Value = Value> {
+    any::<[u8; 32]>().prop_map(|bytes| Value::from(Digest(bytes).to_hex()))
+}
+
+fn base64(len: usize) -> impl Strategy<Value = Value> {
+    use base64ct::Encoding as _;
+    vec(any::<u8>(), len).prop_map(|bytes| Value::from(base64ct::Base64::encode_string(&bytes)))
+}
+
+fn count(least: i64) -> impl Strategy<Value = Value> {
+    prop_oneof![least..5_000, Just(INTEGER_MAX), least..=INTEGER_MAX].prop_map(Value::from)
+}
+
+fn micro() -> impl Strategy<Value = Value> {
+    const MAX: i64 = 1_000_000_000_000;
+    prop_oneof![-5_i64..2_000_000, -MAX..=MAX, Just(MAX), Just(-MAX)].prop_map(Value::from)
+}
+
+fn time() -> impl Strategy<Value = Value> {
+    (0..253_402_300_800_000_000_i64)
+        .prop_map(|micros| Value::from(Timestamp::from_micros(micros).unwrap().to_string()))
+}
+
+fn word(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    select(words).prop_map(Value::from)
+}
+
+fn roles() -> impl Strategy<Value = Value> {
+    use clover::event::payload::Role;
+    proptest::sample::subsequence(Role::ALL.to_vec(), 1..=Role::ALL.len())
+        .prop_map(|roles| serde_json::to_value(roles).unwrap())
+}
+
+fn blob() -> impl Strategy<Value = Value> {
+    (hex(), count(0)).prop_map(
+        |(blake3, bytes)| json!({"blake3": blake3, "bytes": bytes, "media": "text/plain"}),
+    )
+}
+
+fn private() -> impl Strategy<Value = Value> {
+    (blob(), hex(), hex()).prop_map(|(blob, commitment, subject)| {
+        json!({"blob": blob, "commitment": commitment, "subject": subject})
+    })
+}
+
+fn vkey() -> impl Strategy<Value = Value> {
+    use clover::ground::note::Origin;
+    use clover::ground::note::VerifierKey;
+    any::<u8>().prop_map(|byte| {
+        let origin: Origin = "ledger.example/any".parse().unwrap();
+        let public = crate::support::signer(byte).public_bytes();
+        Value::from(VerifierKey::ed25519(origin, public).unwrap().to_string())
+    })
+}
+
+fn recipient() -> impl Strategy<Value = Value> {
+    any::<[u8; 32]>().prop_map(|seed| {
+        let identity = clover::ground::seal::Identity::from_bytes(&seed);
+        Value::from(identity.recipient().to_string())
+    })
+}
+
+/// Fields that are there, and fields that may be.
+type Fields = Vec<(&'static str, BoxedStrategy<Value>, bool)>;
+
+fn fields(kind: Kind) -> Fields {
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    match kind {
+        Kind::LedgerCreated => vec![
+            must("format", count(0).boxed()),
+            must("log_vkey", vkey().boxed()),
+            must("origin", Just(Value::from("ledger.example/any")).boxed()),
+            must(
+                "owner",
+                (id(), any::<bool>(), base64(32), roles())
+                    .prop_map(|(holder, human, public_key, roles)| {
+                        json!({"holder": holder, "human": human, "public_key": public_key, "roles": roles})
+                    })
+                    .boxed(),
+            ),
+            must(
+                "policy",
+                word(&["solo", "strict"])
+                    .prop_map(|word| json!({"separation": word}))
+                    .boxed(),
+            ),
+        ],
+        Kind::KeyAdded => vec![
+            must("holder", id().boxed()),
+            must("human", any::<bool>().prop_map(Value::from).boxed()),
+            must("key_id", hex().boxed()),
+            must("proof", base64(64).boxed()),
+            must("public_key", base64(32).boxed()),
+            must("roles", roles().boxed()),
+            may("seal_recipient", recipient().boxed()),
+        ],
+        Kind::KeyRetired => vec![
+            must("key_id", hex().boxed()),
+            must("reason", free_text().boxed()),
+        ],
+        Kind::KeyCompromised => vec![
+            must("key_id", hex().boxed()),
+            must("reason", free_text().boxed()),
+            must("since_seq", count(0).boxed()),
+        ],
+        Kind::PolicyAdopted => vec![
+            must("reason", free_text().boxed()),
+            must("separation", word(&["solo", "strict"]).boxed()),
+        ],
+        Kind::LogKeyRotated => vec![
+            must("reason", free_text().boxed()),
+            must("vkey", vkey().boxed()),
+        ],
+        Kind::RetentionSet => vec![
+            must("basis", free_text().boxed()),
+            must("class", id().boxed()),
+            must("days", count(1).boxed()),
+        ],
+        Kind::SubjectErased => vec![
+            must("basis", free_text().boxed()),
+            must("subject", hex().boxed()),
+        ],
+        Kind::BudgetOpened => vec![
+            must("account", id().boxed()),
+            must("amount", count(1).boxed()),
+            must("period", word(&["once", "quarter"]).boxed()),
+            must("purpose", free_text().boxed()),
+            must("spenders", roles().boxed()),
+            must("unit", id().boxed()),
+        ],
+        Kind::BudgetCharged => vec![
+            must("account", id().boxed()),
+            must("amount", count(1).boxed()),
+            must("for", free_text().boxed()),
+        ],
+        Kind::ExperimentRegistered => vec![
+            may("judges", vec(id(), 0..4).prop_map(Value::from).boxed()),
+            may("policies", vec(id(), 0..4).prop_map(Value::from).boxed()),
+            must("purpose", free_text().boxed()),
+            must("title", free_text().boxed()),
+        ],
+        Kind::ExperimentClosed => vec![
+            must("outcome", word(&["completed", "aborted"]).boxed()),
+            must("reason", free_text().boxed()),
+        ],
+        _ => data_fields(kind),
+    }
+}
+
+fn data_fields(kind: Kind) -> Fields {
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    match kind {
+        Kind::ScoreRecorded => vec![
+            must("draw", count(0).boxed()),
+            must("item", id().boxed()),
+            must("judge", id().boxed()),
+            must("policy", id().boxed()),
+            may("prompt", private().boxed()),
+            may("response", private().boxed()),
+            must("score_micro", micro().boxed()),
+        ],
+        Kind::LabelRecorded => vec![
+            must("design", id().boxed()),
+            must("draw", count(0).boxed()),
+            must("item", id().boxed()),
+            must("policy", id().boxed()),
+            must("purpose", word(&["calibrate", "audit"]).boxed()),
+            must("rater", id().boxed()),
+            must("value_micro", micro().boxed()),
+        ],
+        Kind::LabelSealed => vec![
+            must("commitment", hex().boxed()),
+            must("design", id().boxed()),
+            must("envelope", base64(300).boxed()),
+            must("recipient", recipient().boxed()),
+            must("reveal_by", time().boxed()),
+            must("row", id().boxed()),
+        ],
+        Kind::SealAccepted => vec![
+            must("design", id().boxed()),
+            must("envelope_sha256", hex().boxed()),
+            must("row", id().boxed()),
+        ],
+        Kind::LabelRevealed => vec![
+            must("charge", hex().boxed()),
+            must("design", id().boxed()),
+            must("row", id().boxed()),
+            must("salt", base64(32).boxed()),
+            must("value_micro", micro().boxed()),
+        ],
+        Kind::DataRead => vec![
+            must("class", id().boxed()),
+            must("outcome", word(&["allowed", "denied"]).boxed()),
+            must("purpose", free_text().boxed()),
+            must("reader", hex().boxed()),
+            may("rows_root", base64(32).boxed()),
+        ],
+        Kind::ReviewRecorded => vec![
+            must("findings", free_text().boxed()),
+            must("from_seq", count(0).boxed()),
+            must("outcome", word(&["accepted", "disputed", "noted"]).boxed()),
+            must("through_seq", count(0).boxed()),
+        ],
+        Kind::AuditAttested => vec![
+            must("root", base64(32).boxed()),
+            must("size", count(0).boxed()),
+            must("statement", free_text().boxed()),
+            must(
+                "verdict",
+                word(&["pass", "fail", "inconclusive", "not_checked"]).boxed(),
+            ),
+        ],
+        Kind::NoteRecorded => vec![
+            may("blob", blob().boxed()),
+            must("text", free_text().boxed()),
+        ],
+        other => panic!("{other} has no fields here: give it a line"),
+    }
+}
+
+/// The data of a kind, as its author may write it.
+fn data(kind: Kind) -> BoxedStrategy<Value> {
+    let mut all = Just(Map::new()).boxed();
+    for (name, strategy, must) in fields(kind) {
+        let value = if must {
+            strategy.prop_map(Some).boxed()
+        } else {
+            option::of(strategy).boxed()
+        };
+        all = (all, value)
+            .prop_map(move |(mut map, value)| {
+                map.extend(value.map(|value| (name.to_owned(), value)));
+                map
+            })
+            .boxed();
+    }
+    all.prop_map(Value::Object).boxed()
+}
+
+fn payload() -> impl Strategy<Value = (Kind, Value, Payload)> {
+    select(Kind::ALL).prop_flat_map(|kind| {
+        data(kind).prop_map(move |data| {
+            let text = serde_json::to_string(&data).unwrap();
+            let decoded = registry::decode(kind.as_str(), kind.version(), &text);
+            let (payload, _) = decoded.unwrap_or_else(|error| panic!("{error}: {text}"));
+            (kind, data, payload)
+        })
+    })
+}
+
+fn draft() -> impl Strategy<Value = (Kind, Value, Draft)> {
+    let seen = (any::<[u8; 32]>(), 0..=INTEGER_MAX.unsigned_abs()).prop_map(|(root, size)| Seen {
+        root: Root(Digest(root)),
+        size: Count::new(size).unwrap(),
+    });
+    let experiment = option::of("[ -~\u{e9}]{1,40}");
+    let refs = vec(any::<[u8; 32]>(), 0..4);
+    let at = 0..253_402_300_800_000_000_i64;
+    let origin = "[a-z0-9./\u{e9}\"]{1,40}";
+    (
+        payload(),
+        (any::<[u8; 32]>(), 0..=INTEGER_MAX.unsigned_abs()),
+        option::of(seen),
+        experiment,
+        refs,
+        at,
+        origin,
+    )
+        .prop_map(
+            |((kind, data, payload), (author, author_seq), seen, experiment, refs, at, origin)| {
+                let header = Header {
+                    at: Timestamp::from_micros(at).unwrap(),
+                    author: KeyId(Digest(author)),
+                    author_seq,
+                    experiment: experiment.map(|id| id.parse().unwrap()),
+                    ledger: origin,
+                    refs: refs.into_iter().map(|id| EventId(Digest(id))).collect(),
+                    seen,
+                };
+                (kind, data, Draft { header, payload })
+            },
+        )
+}
+
+/// The body as a plain JSON value: what any other program would build.
+fn plain(kind: Kind, data: &Value, header: &Header) -> Value {
+    json!({
+        "at": header.at.to_string(),
+        "author": header.author.to_string(),
+        "author_seq": header.author_seq,
+        "data": data,
+        "experiment": header.experiment.as_ref().map(clover::event::id::ExperimentId::as_str),
+        "kind": kind.as_str(),
+        "ledger": header.ledger,
+        "refs": header.refs.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "seen": header.seen.map(|seen| {
+            json!({"root": seen.root.0.to_base64(), "size": seen.size.value()})
+        }),
+        "v": kind.version(),
+    })
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn a_typed_body_is_the_canonical_form_of_its_plain_value((kind, data, draft) in draft()) {
+        let body = draft.to_body().unwrap();
+        let plain = plain(kind, &data, &draft.header);
+        prop_assert_eq!(text(&body), text(&reference(&plain)));
+        let decoded = header::decode(&body).unwrap();
+        prop_assert_eq!(&decoded.header, &draft.header);
+        prop_assert_eq!(decoded.v, kind.version());
+        let payload = decoded.payload.unwrap();
+        prop_assert_eq!(&payload, &draft.payload);
+        let again = Draft { header: decoded.header, payload };
+        prop_assert_eq!(again.to_body().unwrap(), body);
+    }
+
+    #[test]
+    fn no_changed_byte_of_a_body_is_the_same_event(
+        (_, _, draft) in draft(),
+        changes in vec((any::<proptest::sample::Index>(), any::<u8>(), 0..3_u8), 24),
+    ) {
+        let body = draft.to_body().unwrap();
+        let id = EventId(Digest::sha256(&body));
+        for (at, byte, how) in changes {
+            let changed = changed(&body, at.index(body.len()), byte, how);
+            if changed == body {
+                continue;
+            }
+            if let Ok(decoded) = header::decode(&changed) {
+                prop_assert_ne!(decoded.id, id);
+                let same = decoded.header == draft.header
+                    && decoded.payload.as_ref() == Ok(&draft.payload)
+                    && decoded.v == draft.payload.kind().version();
+                prop_assert!(!same, "{} says the same", String::from_utf8_lossy(&changed));
+            }
+            targets::event_body(&changed);
+        }
+    }
+}
+
+/// One byte flipped, removed or put in.
+fn changed(bytes: &[u8], at: usize, byte: u8, how: u8) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    match how {
+        0 => out[at] ^= byte,
+        1 => drop(out.remove(at)),
+        _ => out.insert(at, byte),
+    }
+    out
+}
+
+/// Good bytes of every parser, to be changed.
+struct Good {
+    lines: Vec<Vec<u8>>,
+    bodies: Vec<Vec<u8>>,
+    jsonl: Vec<u8>,
+    note: Vec<u8>,
+    proof: Vec<u8>,
+    envelope: Vec<u8>,
+    keys: Vec<Vec<u8>>,
+}
+
+static GOOD: LazyLock<Good> = LazyLock::new(|| {
+    let mut test = TestLedger::new();
+    full::every_kind(&mut test);
+    let mut good = Good {
+        lines: Vec::new(),
+        bodies: Vec::new(),
+        jsonl: Vec::new(),
+        note: test.ledger.head_checkpoint().unwrap().encode(),
+        proof: Vec::new(),
+        envelope: Vec::new(),
+        keys: Vec::new(),
+    };
+    test.ledger
+        .entries(0, test.ledger.size(), |read| {
+            let it = read.stored;
+            let mut line = Vec::new();
+            clover::event::entry::write_line(
+                &mut line,
+                it.seq,
+                it.recorded_at,
+                &it.body,
+                &it.author,
+                &it.signature,
+            );
+            good.jsonl.extend_from_slice(&line);
+            good.jsonl.push(b'\n');
+            good.lines.push(line);
+            good.bodies.push(it.body);
+            Ok::<_, clover::ledger::LedgerError>(())
+        })
+        .unwrap();
+    let head = test.ledger.head_checkpoint().unwrap();
+    good.proof = test.ledger.prove(5, head).unwrap().encode();
+    let identity = clover::ground::seal::Identity::from_bytes(&[5; 32]);
+    let mut entropy = clover::ground::ambient::SeededEntropy::new([3; 32]);
+    let sealed = clover::ground::seal::encrypt(&[7; 40], &[identity.recipient()], &mut entropy);
+    good.envelope = sealed.unwrap();
+    let key = crate::support::signer(9);
+    for passphrase in [None, Some("pass")] {
+        let file = clover::ground::keyfile::write_private(key.key(), passphrase, &mut entropy);
+        good.keys.push(file.unwrap().as_bytes().to_vec());
+    }
+    let public = clover::ground::keyfile::write_public(&key.public_bytes());
+    good.keys.push(public.into_bytes());
+    good
+});
+
+/// Runs every parser over the same bytes.
+fn every_parser(bytes: &[u8]) {
+    targets::entry_line(bytes);
+    targets::event_body(bytes);
+    targets::canonical(bytes);
+    targets::note(bytes);
+    targets::checkpoint(bytes);
+    targets::proof(bytes);
+    targets::age_envelope(bytes);
+    targets::key_file(bytes);
+    targets::numbers(bytes);
+}
+
+/// Changes good bytes in several places: flips, cuts, repeats, and parts of others.
+fn mutated(good: &[u8], edits: &[(proptest::sample::Index, u8, u8)]) -> Vec<u8> {
+    let mut out = good.to_vec();
+    for (at, byte, how) in edits {
+        if out.is_empty() {
+            return out;
+        }
+        let at = at.index(out.len());
+        match how % 6 {
+            0..=2 => out = changed(&out, at, *byte, how % 3),
+            3 => out.truncate(at),
+            4 => {
+                let end = (at + usize::from(*byte)).min(out.len());
+                let part = out[at..end].to_vec();
+                out.splice(at..at, part);
+            }
+            _ => {
+                let end = (at + usize::from(*byte)).min(out.len());
+                out.drain(at..end);
+            }
+        }
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn arbitrary_bytes_break_no_parser(bytes in vec(any::<u8>(), 0..600)) {
+        every_parser(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_text_breaks_no_parser(text in "\\PC{0,200}", number in "-?[0-9.eE+-]{0,30}") {
+        every_parser(text.as_bytes());
+        every_parser(number.as_bytes());
+    }
+
+    #[test]
+    fn changed_good_bytes_break_no_parser(
+        which in any::<proptest::sample::Index>(),
+        edits in vec((any::<proptest::sample::Index>(), any::<u8>(), any::<u8>()), 1..5),
+    ) {
+        let good = &*GOOD;
+        let pick = |from: &[Vec<u8>]| from[which.index(from.len())].clone();
+        targets::entry_line(&mutated(&pick(&good.lines), &edits));
+        targets::event_body(&mutated(&pick(&good.bodies), &edits));
+        targets::canonical(&mutated(&pick(&good.bodies), &edits));
+        targets::note(&mutated(&good.note, &edits));
+        targets::checkpoint(&mutated(&good.note, &edits));
+        targets::proof(&mutated(&good.proof, &edits));
+        targets::age_envelope(&mutated(&good.envelope, &edits));
+        targets::key_file(&mutated(&pick(&good.keys), &edits));
+        targets::numbers(&mutated(b"-123456.7890125e-3", &edits));
+        targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
+    }
+
+    #[test]
+    fn no_changed_byte_of_a_line_is_the_same_entry(
+        which in any::<proptest::sample::Index>(),
+        changes in vec((any::<proptest::sample::Index>(), any::<u8>(), 0..3_u8), 40),
+    ) {
+        let line = &GOOD.lines[which.index(GOOD.lines.len())];
+        let entry = Entry::parse(line).unwrap();
+        for (at, byte, how) in changes {
+            let changed = changed(line, at.index(line.len()), byte, how);
+            if changed == *line {
+                continue;
+            }
+            if let Ok(other) = Entry::parse(&changed) {
+                prop_assert_ne!(&other, &entry);
+                prop_assert_ne!(other.leaf(), entry.leaf());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(40))]
+
+    #[test]
+    fn changed_ledgers_are_walked_to_the_end(
+        edits in vec((any::<proptest::sample::Index>(), any::<u8>(), any::<u8>()), 1..6),
+        noise in vec(any::<u8>(), 0..300),
+    ) {
+        targets::ledger_lines(&mutated(&GOOD.jsonl, &edits));
+        targets::ledger_lines(&noise);
+    }
+}
+
+#[test]
+fn every_kind_is_drawn_above() {
+    for kind in Kind::ALL {
+        assert!(!fields(*kind).is_empty(), "{kind}");
+    }
+}
