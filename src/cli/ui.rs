@@ -54,8 +54,8 @@ impl Answer {
     }
 
     /// Adds a line for people.
-    pub(super) fn line(&mut self, line: String) {
-        self.text.push_str(&line);
+    pub(super) fn line(&mut self, line: &str) {
+        self.text.push_str(line);
         self.text.push('\n');
     }
 
