@@ -164,6 +164,7 @@ fn bulk(path: &Path, events: u64) -> Ledger {
         at += batch.len() as u64;
         ledger.append(&batch, &owner).unwrap();
     }
+    ledger.settle().unwrap();
     ledger
 }
 

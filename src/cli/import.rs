@@ -79,6 +79,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         answer.verdict = "dry_run";
         return Ok(answer);
     }
+    ledger.settle()?;
     submit::warn_of_pin(ctx, &ledger);
     Ok(tally.answer(&ledger))
 }

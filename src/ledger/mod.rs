@@ -56,6 +56,7 @@ pub mod state;
 pub mod verify;
 
 mod open;
+mod tail;
 
 pub use append::Appended;
 pub use append::Command;

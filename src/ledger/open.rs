@@ -1,6 +1,5 @@
 //! Creating and opening a ledger: state from snapshots, tree from tiles, and the pin that must agree.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,6 +41,7 @@ use crate::ledger::read::StoreTiles;
 use crate::ledger::rules;
 use crate::ledger::state::CUSTODY;
 use crate::ledger::state::State;
+use crate::ledger::tail::Tail;
 use crate::num::Count;
 use crate::store::CreateOptions;
 use crate::store::Durability;
@@ -104,7 +104,7 @@ pub(super) struct Head {
     pub state: State,
     pub tiler: Tiler,
     /// Digests that entries past the index cursor gave, with the first giver.
-    pub tail: BTreeMap<Digest, u64>,
+    pub tail: Tail,
     pub indexed: u64,
     /// Entries whose digests are in the index or in `tail`.
     pub known: u64,
@@ -118,7 +118,7 @@ impl Head {
         Self {
             state,
             tiler,
-            tail: BTreeMap::new(),
+            tail: Tail::default(),
             indexed: 0,
             known: 0,
             snapshot: 0,
@@ -522,7 +522,7 @@ pub(super) fn catch_up(head: &mut Head, reader: Reader<'_>) -> Result<(), Ledger
         return Err(divergence.into());
     }
     head.indexed = reader.index_through()?;
-    head.tail.retain(|_, seq| *seq >= head.indexed);
+    head.tail.forget_below(head.indexed);
     head.known = head.known.max(head.indexed);
     fold_to(head, reader, target.checkpoint().size)?;
     let (size, root) = (target.checkpoint().size, target.checkpoint().root);
@@ -583,7 +583,7 @@ fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), Ledge
         })
         .collect();
     chunk.clear();
-    let mut facts = Vec::new();
+    let (mut facts, mut given) = (Vec::new(), Vec::new());
     for item in decoded {
         let (seq, recorded_at, leaf, event) = item?;
         let candidate = Candidate {
@@ -594,7 +594,7 @@ fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), Ledge
         if seq >= head.known {
             facts.clear();
             all_facts(head.state.rulebook(), &candidate, &mut facts);
-            remember(&mut head.tail, seq, &facts);
+            given.extend(given_by(seq, &facts));
             head.known = seq + 1;
         }
         if seq < head.size() {
@@ -609,6 +609,7 @@ fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), Ledge
         head.tiler.push(leaf);
         head.state.apply(&VerifiedEvent::new(candidate));
     }
+    head.tail.add(given);
     Ok(())
 }
 
@@ -620,11 +621,10 @@ pub(super) fn all_facts(rulebook: &Rulebook, candidate: &Candidate<'_>, facts: &
     }
 }
 
-/// Keeps the digests that an entry gave, each with its first giver.
-pub(super) fn remember(tail: &mut BTreeMap<Digest, u64>, seq: u64, facts: &[Fact]) {
-    for fact in facts {
-        if let Fact::Id { digest } | Fact::Gives { digest, .. } = fact {
-            tail.entry(*digest).or_insert(seq);
-        }
-    }
+/// The digests that an entry gives.
+pub(super) fn given_by(seq: u64, facts: &[Fact]) -> impl Iterator<Item = (Digest, u64)> {
+    facts.iter().filter_map(move |fact| match fact {
+        Fact::Id { digest } | Fact::Gives { digest, .. } => Some((*digest, seq)),
+        Fact::Needs { .. } => None,
+    })
 }

@@ -112,7 +112,7 @@ impl Ledger {
     /// [`LedgerError`].
     pub fn find(&self, id: EventId) -> Result<Option<u64>, LedgerError> {
         if let Some(seq) = self.head.tail.get(&id.0) {
-            return Ok(Some(*seq));
+            return Ok(Some(seq));
         }
         let found = self.store.reader().find_digests([&id.0])?;
         let Some(seq) = found.into_iter().next().flatten() else {
@@ -131,7 +131,7 @@ impl Ledger {
     /// [`LedgerError`].
     pub fn giver(&self, digest: &Digest) -> Result<Option<u64>, LedgerError> {
         if let Some(seq) = self.head.tail.get(digest) {
-            return Ok(Some(*seq));
+            return Ok(Some(seq));
         }
         let found = self.store.reader().find_digests([digest])?;
         Ok(found.into_iter().next().flatten())

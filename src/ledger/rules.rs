@@ -525,7 +525,7 @@ pub fn blobs(body: &[u8]) -> Vec<(Digest, u64)> {
     const OPEN: &[u8] = b"{\"blake3\":\"";
     const MIDDLE: &[u8] = b"\",\"bytes\":";
     let mut found = Vec::new();
-    for (at, _) in body.iter().enumerate().filter(|(_, byte)| **byte == b'{') {
+    for at in memchr::memmem::find_iter(body, OPEN) {
         let Some((hex, rest)) = body[at..]
             .strip_prefix(OPEN)
             .and_then(|rest| rest.split_at_checked(64))

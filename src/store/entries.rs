@@ -197,6 +197,42 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The first of `entries` that does not stand in the file byte for byte.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn first_difference<'e>(
+        self,
+        entries: impl Iterator<Item = NewEntry<'e>>,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut entries = entries.peekable();
+        let Some(first) = entries.peek().map(|entry| entry.seq) else {
+            return Ok(None);
+        };
+        let authors = self.authors()?;
+        let mut statement = self.conn.prepare_cached(SELECT_LONG)?;
+        let mut rows = statement.query([sql_int(first), i64::MAX])?;
+        for entry in entries {
+            let Some(row) = rows.next()? else {
+                return Ok(Some(entry.seq));
+            };
+            let author: i64 = row.get(1)?;
+            let author = usize::try_from(author)
+                .ok()
+                .and_then(|id| authors.get(id.checked_sub(1)?));
+            let integers = [sql_int(entry.author_seq), entry.recorded_at.micros()];
+            let same = row.get::<_, i64>(0)? == sql_int(entry.seq)
+                && author == Some(&entry.author)
+                && [row.get::<_, i64>(2)?, row.get::<_, i64>(3)?] == integers
+                && row.get_ref(4)?.as_blob() == Ok(entry.body)
+                && row.get_ref(5)?.as_blob() == Ok(&entry.signature[..]);
+            if !same {
+                return Ok(Some(entry.seq));
+            }
+        }
+        Ok(None)
+    }
+
     /// The position of an author's numbered event.
     ///
     /// # Errors

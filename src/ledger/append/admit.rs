@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
 use crate::event::Seen;
 use crate::event::entry;
 use crate::event::header::Decoded;
@@ -17,6 +15,7 @@ use crate::ledger::append::Appended;
 use crate::ledger::append::Batch;
 use crate::ledger::append::Prepared;
 use crate::ledger::append::plan::find;
+use crate::ledger::append::spread;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
@@ -49,6 +48,7 @@ pub(super) fn admit(
             signed,
             decoded,
             blobs,
+            is_own,
         },
     ) in (first..).zip(prepared)
     {
@@ -83,7 +83,14 @@ pub(super) fn admit(
         head.state.apply(&verified);
         let mut facts = Vec::new();
         open::all_facts(rulebook, &candidate, &mut facts);
-        batch.needs_index |= facts.iter().any(|fact| matches!(fact, Fact::Needs { .. }));
+        if is_own {
+            // Its natural key was looked up in this transaction already, and given once in this batch.
+            for fact in &mut facts {
+                if let Fact::Gives { once, .. } = fact {
+                    *once = None;
+                }
+            }
+        }
         wanted.push((index, seq, facts));
         events.push(Appended {
             seq,
@@ -120,7 +127,7 @@ fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Prepared]) -> Vec<Dige
         );
         merkle::leaf_hash(&line)
     };
-    numbered.into_par_iter().map(leaf).collect()
+    spread(numbered, leaf)
 }
 
 /// Judges that every blob an event names is stored in its length.
@@ -236,12 +243,16 @@ fn judge_facts(
             Fact::Id { .. } | Fact::Gives { .. } => None,
         });
     let found = find(head, reader, asked)?;
-    for (index, seq, facts) in wanted {
+    // What the batch itself gives matters only where something in it is to be looked up.
+    let mut fresh = BTreeMap::new();
+    let looks_up = |fact: &Fact| !matches!(fact, Fact::Id { .. } | Fact::Gives { once: None, .. });
+    let remembers = wanted.iter().flat_map(|(_, _, facts)| facts).any(looks_up);
+    for (index, seq, facts) in wanted.iter().filter(|_| remembers) {
+        let giver = |digest: &Digest| found.get(digest).or_else(|| fresh.get(digest)).copied();
         for fact in facts {
-            let giver = |digest| found.get(digest).or_else(|| head.tail.get(digest));
             if let Fact::Needs { digest, rule, .. } = fact
                 && *rule == "refs"
-                && let Some(&giver) = giver(digest)
+                && let Some(giver) = giver(digest)
                 && !is_event(reader, wanted, giver, digest)?
             {
                 return Err(LedgerError::Refused {
@@ -250,17 +261,21 @@ fn judge_facts(
                     in_the_way: None,
                 });
             }
-            judge_fact(&found, &head.tail, *seq, fact).map_err(|(breach, in_the_way)| {
-                LedgerError::Refused {
-                    index: *index,
-                    breach,
-                    in_the_way,
-                }
+            judge_fact(giver, *seq, fact).map_err(|(breach, in_the_way)| LedgerError::Refused {
+                index: *index,
+                breach,
+                in_the_way,
             })?;
         }
-        open::remember(&mut head.tail, *seq, facts);
-        head.known = seq + 1;
+        for (digest, seq) in open::given_by(*seq, facts) {
+            fresh.entry(digest).or_insert(seq);
+        }
     }
+    let given = wanted
+        .iter()
+        .flat_map(|(_, seq, facts)| open::given_by(*seq, facts));
+    head.tail.add(given.collect());
+    head.known = head.size();
     Ok(())
 }
 
@@ -283,12 +298,10 @@ fn is_event(
 }
 
 fn judge_fact(
-    found: &BTreeMap<Digest, u64>,
-    tail: &BTreeMap<Digest, u64>,
+    giver: impl Fn(&Digest) -> Option<u64>,
     seq: u64,
     fact: &Fact,
 ) -> Result<(), (Breach, Option<u64>)> {
-    let giver = |digest: &Digest| found.get(digest).or_else(|| tail.get(digest)).copied();
     match fact {
         Fact::Gives {
             digest,

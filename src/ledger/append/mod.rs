@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::event::Draft;
 use crate::event::PAYLOAD_TYPE;
 use crate::event::Payload;
 use crate::event::header;
@@ -79,12 +80,17 @@ pub struct Appended {
     pub already: bool,
 }
 
+/// Items from which on work is spread over all cores.
+const SPREAD_MIN: usize = 32;
+
 /// A signed event with everything derived from its bytes alone.
 pub(super) struct Prepared {
     index: usize,
     signed: Signed<Verified>,
     decoded: Decoded,
     blobs: Vec<(Digest, u64)>,
+    /// Made by this call, which has found its natural key to be new.
+    is_own: bool,
 }
 
 impl Prepared {
@@ -97,7 +103,17 @@ impl Prepared {
             signed,
             decoded,
             blobs,
+            is_own: false,
         })
+    }
+}
+
+/// Applies `f` to every item, on all cores where there are enough to be worth waking another for.
+fn spread<T: Send, U: Send>(items: Vec<T>, f: impl Fn(T) -> U + Send + Sync) -> Vec<U> {
+    if items.len() < SPREAD_MIN {
+        items.into_iter().map(f).collect()
+    } else {
+        items.into_par_iter().map(f).collect()
     }
 }
 
@@ -149,29 +165,28 @@ impl Ledger {
                 .map(|(at, _)| at)
                 .collect();
             let drafts = plan::number(head, commands, &fresh, signer, recorded_at);
-            let prepared: Result<Vec<_>, LedgerError> = drafts
-                .into_par_iter()
-                .map(|(index, draft)| {
-                    let body = draft
-                        .to_body()
-                        .map_err(|source| LedgerError::Body { index, source })?;
-                    let id = EventId(Digest::sha256(&body));
-                    let blobs = rules::blobs(&body);
-                    let v = draft.payload.kind().version();
-                    let decoded = Decoded {
-                        id,
-                        header: draft.header,
-                        v,
-                        payload: Ok(draft.payload),
-                    };
-                    Ok(Prepared {
-                        index,
-                        signed: Signed::sign(PAYLOAD_TYPE, body, signer),
-                        decoded,
-                        blobs,
-                    })
+            let prepared = spread(drafts, |(index, draft): (usize, Draft)| {
+                let body = draft
+                    .to_body()
+                    .map_err(|source| LedgerError::Body { index, source })?;
+                let id = EventId(Digest::sha256(&body));
+                let blobs = rules::blobs(&body);
+                let v = draft.payload.kind().version();
+                let decoded = Decoded {
+                    id,
+                    header: draft.header,
+                    v,
+                    payload: Ok(draft.payload),
+                };
+                Ok(Prepared {
+                    index,
+                    signed: Signed::sign(PAYLOAD_TYPE, body, signer),
+                    decoded,
+                    blobs,
+                    is_own: true,
                 })
-                .collect();
+            });
+            let prepared: Result<Vec<_>, LedgerError> = prepared.into_iter().collect();
             Ok((slots, prepared?))
         })
     }
@@ -209,10 +224,9 @@ impl Ledger {
                 }
             }
             let keys = plan::batch_keys(head, &fresh);
-            let prepared: Result<Vec<_>, _> = fresh
-                .into_par_iter()
-                .map(|(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded))
-                .collect();
+            let verify =
+                |(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded);
+            let prepared: Result<Vec<_>, _> = spread(fresh, verify).into_iter().collect();
             Ok((slots, prepared?))
         })
     }
@@ -229,6 +243,24 @@ impl Ledger {
     pub fn put_blobs(&mut self, blobs: &[Vec<u8>]) -> Result<(), LedgerError> {
         self.in_transaction(blobs, |_, _, _| Ok((Vec::new(), Vec::new())))
             .map(drop)
+    }
+
+    /// Lets the index take in what large batches left in memory, so that the next to open need not read it
+    /// again. Worth calling after the last of them.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn settle(&mut self) -> Result<(), LedgerError> {
+        if self.head.tail.len() == 0 {
+            return Ok(());
+        }
+        let txn = self.store.begin()?;
+        open::catch_up(&mut self.head, txn.reader())?;
+        let settled = write::index(&txn, &mut self.head).and_then(|()| Ok(txn.commit()?));
+        if settled.is_err() {
+            self.reload()?;
+        }
+        settled
     }
 
     /// Gives the key that the log rotates to; needed to append `log_key.rotated`.
@@ -345,7 +377,6 @@ struct Batch {
     appended: Vec<Appended>,
     rows: Vec<RowChange>,
     tiles: Vec<Tile>,
-    needs_index: bool,
 }
 
 fn recorded_at(now: Timestamp, last: Option<Timestamp>) -> Result<Timestamp, LedgerError> {

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::event::Draft;
 use crate::event::Header;
 use crate::event::Kind;
@@ -24,6 +22,7 @@ use crate::ledger::append::Command;
 use crate::ledger::append::Prepared;
 use crate::ledger::append::SignedEvent;
 use crate::ledger::append::Slot;
+use crate::ledger::append::spread;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::open::Head;
@@ -37,10 +36,8 @@ pub(super) fn known_commands(
     reader: Reader<'_>,
     commands: &[Command],
 ) -> Result<Vec<Slot>, LedgerError> {
-    let keys: Vec<Option<Digest>> = commands
-        .par_iter()
-        .map(|command| command.payload.natural_key(command.experiment.as_ref()))
-        .collect();
+    let key = |command: &Command| command.payload.natural_key(command.experiment.as_ref());
+    let keys: Vec<Option<Digest>> = spread(commands.iter().collect(), key);
     let found = find(head, reader, keys.iter().flatten())?;
     let mut first: BTreeMap<Digest, usize> = BTreeMap::new();
     let mut slots = Vec::with_capacity(commands.len());
@@ -86,7 +83,7 @@ pub(super) fn find<'d>(
     }
     for digest in sorted {
         if let Some(seq) = head.tail.get(digest) {
-            found.entry(*digest).or_insert(*seq);
+            found.entry(*digest).or_insert(seq);
         }
     }
     Ok(found)
@@ -295,5 +292,6 @@ pub(super) fn verify_foreign(
         signed,
         decoded,
         blobs,
+        is_own: false,
     })
 }

@@ -4,6 +4,7 @@ use crate::ground::note::KeyName;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::sign::Signer;
 use crate::ground::time::Timestamp;
+use crate::ledger::append::Admitted;
 use crate::ledger::append::Batch;
 use crate::ledger::checkpoint;
 use crate::ledger::error::LedgerError;
@@ -15,10 +16,11 @@ use crate::store::WriteTxn;
 
 /// Entries after which fold snapshots are written again.
 const SNAPSHOT_EVERY: u64 = 1024;
-/// Digests held in memory before the index takes them in.
-const TAIL_MAX: usize = 200_000;
-/// Digests that a batch may leave to the index inside its own transaction.
-const TAIL_SMALL: usize = 4_096;
+/// Digests held in memory before the index takes them in: the more, the fewer pages each batch of them
+/// touches.
+const TAIL_MAX: usize = 400_000;
+/// Events up to which a batch is indexed in its own transaction.
+const BATCH_SMALL: usize = 4_096;
 
 pub(super) fn sign_head(
     head: &Head,
@@ -59,15 +61,12 @@ pub(super) fn write(
     batch: &Batch,
     checkpoint: &SignedCheckpoint,
 ) -> Result<(), LedgerError> {
-    txn.append_entries(batch.admitted.iter().map(|admitted| NewEntry {
-        seq: admitted.seq,
-        author: admitted.signed.signer(),
-        author_seq: admitted.author_seq,
-        recorded_at,
-        body: admitted.signed.body(),
-        signature: admitted.signed.signature(),
-    }))?;
-    compare(txn, batch)?;
+    let entries = batch
+        .admitted
+        .iter()
+        .map(|admitted| new_entry(admitted, recorded_at));
+    txn.append_entries(entries)?;
+    compare(txn, recorded_at, batch)?;
     txn.insert_rows(&batch.rows)?;
     for tile in &batch.tiles {
         txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
@@ -77,14 +76,8 @@ pub(super) fn write(
         size: head.size(),
         note,
     })?;
-    let small = batch.admitted.len() <= TAIL_SMALL && head.tail.len() <= TAIL_SMALL;
-    if small || batch.needs_index || head.tail.len() >= TAIL_MAX {
-        txn.index_digests(
-            head.tail.iter().map(|(digest, seq)| (digest, *seq)),
-            head.size(),
-        )?;
-        head.indexed = head.size();
-        head.tail.clear();
+    if batch.admitted.len() <= BATCH_SMALL || head.tail.len() >= TAIL_MAX {
+        index(txn, head)?;
     }
     if head.snapshot == 0 || head.size() - head.snapshot >= SNAPSHOT_EVERY {
         write_snapshots(txn, head)?;
@@ -92,37 +85,38 @@ pub(super) fn write(
     Ok(())
 }
 
+/// Lets the index take in the tail.
+pub(super) fn index(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {
+    let digests = head.tail.take();
+    let size = head.size();
+    txn.index_digests(digests.iter().map(|(digest, seq)| (digest, *seq)), size)?;
+    head.indexed = size;
+    Ok(())
+}
+
 /// Reads back what was inserted: what is acknowledged is what was signed, byte for byte.
-fn compare(txn: &WriteTxn<'_>, batch: &Batch) -> Result<(), LedgerError> {
-    let Some(first) = batch.admitted.first().map(|admitted| admitted.seq) else {
-        return Ok(());
-    };
-    let mut admitted = batch.admitted.iter();
-    txn.reader()
-        .entries(first, first + batch.admitted.len() as u64, |stored| {
-            let same = admitted.next().is_some_and(|own| {
-                own.seq == stored.seq
-                    && own.author_seq == stored.author_seq
-                    && own.signed.signer() == stored.author
-                    && own.signed.body() == stored.body
-                    && *own.signed.signature() == stored.signature
-            });
-            let found = || "other bytes than were inserted".to_owned();
-            if same {
-                Ok(())
-            } else {
-                Err(LedgerError::Integrity {
-                    seq: stored.seq,
-                    found: found(),
-                })
-            }
-        })?;
-    match admitted.next() {
+fn compare(txn: &WriteTxn<'_>, recorded_at: Timestamp, batch: &Batch) -> Result<(), LedgerError> {
+    let entries = batch
+        .admitted
+        .iter()
+        .map(|admitted| new_entry(admitted, recorded_at));
+    match txn.reader().first_difference(entries)? {
         None => Ok(()),
-        Some(own) => Err(LedgerError::Integrity {
-            seq: own.seq,
-            found: "no entry where one was inserted".to_owned(),
+        Some(seq) => Err(LedgerError::Integrity {
+            seq,
+            found: "other bytes than were inserted".to_owned(),
         }),
+    }
+}
+
+fn new_entry(admitted: &Admitted, recorded_at: Timestamp) -> NewEntry<'_> {
+    NewEntry {
+        seq: admitted.seq,
+        author: admitted.signed.signer(),
+        author_seq: admitted.author_seq,
+        recorded_at,
+        body: admitted.signed.body(),
+        signature: admitted.signed.signature(),
     }
 }
 
