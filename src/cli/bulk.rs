@@ -150,6 +150,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         }
         Ok(())
     })?;
+    submit::warn_of_pin(ctx, &ledger);
     Ok(tally.answer(&ledger))
 }
 

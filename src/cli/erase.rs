@@ -84,7 +84,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     } else {
         "gone before"
     };
-    answer.line(format!("key of subject {subject}: {fate}"));
+    answer.line(&format!("key of subject {subject}: {fate}"));
     answer.data["destroyed"] = json!(destroyed);
     Ok(answer)
 }

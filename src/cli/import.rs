@@ -11,6 +11,7 @@ use crate::cli::bulk::Tally;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Entry;
@@ -78,6 +79,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         answer.verdict = "dry_run";
         return Ok(answer);
     }
+    submit::warn_of_pin(ctx, &ledger);
     Ok(tally.answer(&ledger))
 }
 

@@ -210,7 +210,7 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
             return Err(error);
         }
     };
-    answer.line(format!("key {} in {}", signer.id(), path.display()));
+    answer.line(&format!("key {} in {}", signer.id(), path.display()));
     answer.data["key_id"] = json!(signer.id().to_string());
     answer.data["file"] = json!(path.display().to_string());
     Ok(answer)
@@ -470,7 +470,7 @@ fn rotate_to(
     ambient::rename(&next_path, &home.log_key())?;
     let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
     let vkey = vkey.unwrap_or_default();
-    answer.line(format!("log key {vkey}"));
+    answer.line(&format!("log key {vkey}"));
     answer.data["log_key"] = json!(vkey);
     Ok(answer)
 }

@@ -169,6 +169,7 @@ fn append_kept(
     match ledger.submit(vec![event]) {
         Ok(appended) => {
             let commands = std::slice::from_ref(command);
+            submit::warn_of_pin(ctx, &ledger);
             let mut answer = submit::answer(&ledger, commands, &appended);
             answer.data["file"] = json!(path.display().to_string());
             Ok(answer)

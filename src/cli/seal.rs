@@ -34,7 +34,7 @@ use crate::num::Micro;
 pub(super) enum Verb {
     /// Commit to a label and encrypt it to a custodian
     #[command(
-        override_usage = "clover seal label --experiment ID --design ID --row ID --value VALUE --to KEY --reveal-by TIME",
+        override_usage = "clover seal label --experiment ID --design ID --row ID --value V --to KEY --reveal-by TIME",
         after_help = "Example:\n  clover seal label --experiment arena --design confirm --row 7 --value @v --to cust \\\n    --reveal-by 2027-01-31T00:00:00.000000Z"
     )]
     Label(LabelArgs),
@@ -317,7 +317,7 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     };
     let command = Command::new(payload, Some(row.experiment));
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
-    answer.line(format!("value {}", decimal(value)));
+    answer.line(&format!("value {}", decimal(value)));
     answer.data["value_micro"] = json!(value.value());
     Ok(answer)
 }

@@ -33,7 +33,17 @@ pub(super) fn append(
         return rehearse(ctx, ledger, commands, signer);
     }
     let appended = ledger.append(commands, signer)?;
+    warn_of_pin(ctx, ledger);
     Ok(answer(ledger, commands, &appended))
+}
+
+/// Says when the pin did not follow an append, which stands all the same.
+pub(super) fn warn_of_pin(ctx: &mut Ctx<'_>, ledger: &Ledger) {
+    if let Some(error) = ledger.pin_failure() {
+        ctx.warn(format!(
+            "recorded, and the pin lags behind: {error}; next: clover checkpoint pin"
+        ));
+    }
 }
 
 /// The answer after an append.

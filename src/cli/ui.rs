@@ -54,9 +54,8 @@ impl Answer {
     }
 
     /// Adds a line for people.
-    #[expect(clippy::needless_pass_by_value, reason = "a line is made for this")]
-    pub(super) fn line(&mut self, line: String) {
-        self.text.push_str(&line);
+    pub(super) fn line(&mut self, line: &str) {
+        self.text.push_str(line);
         self.text.push('\n');
     }
 

@@ -5,6 +5,7 @@ use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::RowId;
+use crate::event::payload::label::LabelRevealed;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::seal;
@@ -70,50 +71,62 @@ impl Rule for Seals {
         let header = &event.event.header;
         let experiment = header.experiment.as_ref();
         match &event.event.payload {
-            Payload::BudgetCharged(_) => {
-                facts.push(gives(charge(&event.event.id.0)));
-            }
+            Payload::BudgetCharged(_) => facts.push(gives(charge(&event.event.id.0))),
             Payload::LabelSealed(label) => {
-                let commitment = sealed(experiment, &label.design, &label.row, &label.commitment);
                 let sha256 = Digest::sha256(&label.envelope.0);
-                let file = envelope(experiment, &label.design, &label.row, &sha256);
-                facts.push(gives(commitment));
-                facts.push(gives(file));
+                facts.push(gives(sealed(
+                    experiment,
+                    &label.design,
+                    &label.row,
+                    &label.commitment,
+                )));
+                facts.push(gives(envelope(
+                    experiment,
+                    &label.design,
+                    &label.row,
+                    &sha256,
+                )));
             }
             Payload::SealAccepted(accepted) => {
-                let digest = envelope(
-                    experiment,
-                    &accepted.design,
-                    &accepted.row,
-                    &accepted.envelope_sha256,
-                );
-                facts.push(needs(digest, event.seq, "seal"));
-                let digest = acceptance(experiment, &accepted.design, &accepted.row);
-                facts.push(gives(digest));
+                let (design, row) = (&accepted.design, &accepted.row);
+                let file = envelope(experiment, design, row, &accepted.envelope_sha256);
+                facts.push(needs(file, event.seq, "seal"));
+                facts.push(gives(acceptance(experiment, design, row)));
             }
-            Payload::LabelRevealed(revealed) => {
-                let (design, row, value) = (
-                    &revealed.design,
-                    &revealed.row,
-                    revealed.value_micro.value(),
-                );
-                let opened = seal::commitment(
-                    &header.ledger,
-                    design.as_str(),
-                    row.as_str(),
-                    &revealed.salt.0,
-                    value,
-                );
-                let digest = sealed(experiment, design, row, &opened);
-                facts.push(needs(revealed.charge.0, event.seq, "refs"));
-                facts.push(needs(digest, event.seq, "seal"));
-                let digest = acceptance(experiment, design, row);
-                facts.push(needs(digest, event.seq, "seal"));
-                let seen = header.seen.map_or(0, |seen| seen.size.value());
-                let digest = charge(&revealed.charge.0);
-                facts.push(needs(digest, seen.min(event.seq), "charge"));
-            }
+            Payload::LabelRevealed(revealed) => reveal(event, revealed, facts),
             _ => {}
         }
     }
+}
+
+/// A reveal opens what was sealed and accepted before it, and was paid for under the checkpoint it saw.
+fn reveal(event: &Candidate<'_>, revealed: &LabelRevealed, facts: &mut Vec<Fact>) {
+    let header = &event.event.header;
+    let experiment = header.experiment.as_ref();
+    let (design, row, value) = (
+        &revealed.design,
+        &revealed.row,
+        revealed.value_micro.value(),
+    );
+    let (salt, seen) = (
+        &revealed.salt.0,
+        header.seen.map_or(0, |seen| seen.size.value()),
+    );
+    let opened = seal::commitment(&header.ledger, design.as_str(), row.as_str(), salt, value);
+    facts.push(needs(revealed.charge.0, event.seq, "refs"));
+    facts.push(needs(
+        sealed(experiment, design, row, &opened),
+        event.seq,
+        "seal",
+    ));
+    facts.push(needs(
+        acceptance(experiment, design, row),
+        event.seq,
+        "seal",
+    ));
+    facts.push(needs(
+        charge(&revealed.charge.0),
+        seen.min(event.seq),
+        "charge",
+    ));
 }

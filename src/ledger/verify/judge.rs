@@ -51,7 +51,7 @@ const UNFIT: [&str; 3] = ["key", "role", "signature"];
 /// Walks entries in order.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a remark of the report"
+    reason = "each says of one thing whether the walk has met it"
 )]
 pub(super) struct Judge<'a> {
     options: &'a VerifyOptions,

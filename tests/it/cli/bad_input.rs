@@ -427,15 +427,15 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk() {
     let mut desk = Desk::with_ledger();
-    let disk = match SmallDisk::mount(&desk.path("disk")) {
-        Ok(disk) => disk,
+    let small = match SmallDisk::mount(&desk.path("disk")) {
+        Ok(small) => small,
         Err(reason) => {
             println!("skipped: no small file system can be mounted: {reason}");
             return;
         }
     };
-    copy_tree(&desk.at, &disk.0);
-    desk.at = disk.0.clone();
+    copy_tree(&desk.at, &small.0);
+    desk.at = small.0.clone();
     let before = desk.head();
     let filler = desk.at.join("filler");
     let mut file = std::fs::File::create(&filler).unwrap();
