@@ -22,7 +22,7 @@ use crate::support::full;
 
 const FLIPS: [u8; 2] = [0x01, 0xff];
 /// Every how many bytes of a file the default run changes one.
-const STRIDE: usize = 211;
+const STRIDE: usize = 101;
 
 /// A small ledger with every kind and blobs, on pages of 512 bytes.
 fn small() -> TestLedger {
