@@ -20,6 +20,7 @@ use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
+use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::open;
 use crate::ledger::open::Head;
@@ -38,6 +39,7 @@ pub(super) fn admit(
 ) -> Result<(), LedgerError> {
     let rulebook = head.state.rulebook();
     let first = head.size();
+    let before = (first, head.state.keyring.recorded_at);
     let leaves = leaves(first, recorded_at, &prepared);
     let mut events = Vec::with_capacity(prepared.len());
     let mut wanted = Vec::new();
@@ -53,7 +55,7 @@ pub(super) fn admit(
     ) in (first..).zip(prepared)
     {
         let at = (seq, recorded_at, index);
-        judge_header(head, reader, at, &signed, &decoded, first)?;
+        judge_header(head, reader, at, &signed, &decoded, before)?;
         let event = decoded
             .into_event()
             .expect("BUG: a payload that does not decode was refused");
@@ -81,16 +83,7 @@ pub(super) fn admit(
         let verified = VerifiedEvent::new(candidate);
         head.state.rows(&verified, &mut batch.rows);
         head.state.apply(&verified);
-        let mut facts = Vec::new();
-        open::all_facts(rulebook, &candidate, &mut facts);
-        if is_own {
-            // Its natural key was looked up in this transaction already, and given once in this batch.
-            for fact in &mut facts {
-                if let Fact::Gives { once, .. } = fact {
-                    *once = None;
-                }
-            }
-        }
+        let facts = facts_of(rulebook, &candidate, is_own);
         wanted.push((index, seq, facts));
         events.push(Appended {
             seq,
@@ -109,6 +102,19 @@ pub(super) fn admit(
     }
     batch.appended = events;
     Ok(())
+}
+
+/// What an event gives and needs. The natural key of an own command was looked up in this transaction
+/// already, and given once in its batch.
+fn facts_of(rulebook: &Rulebook, candidate: &Candidate<'_>, is_own: bool) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    open::all_facts(rulebook, candidate, &mut facts);
+    for fact in facts.iter_mut().filter(|_| is_own) {
+        if let Fact::Gives { once, .. } = fact {
+            *once = None;
+        }
+    }
+    facts
 }
 
 /// Leaf hashes of the lines that these events become.
@@ -157,7 +163,7 @@ fn judge_header(
     (seq, recorded_at, index): (u64, Timestamp, usize),
     signed: &Signed<Verified>,
     decoded: &Decoded,
-    batch_size: u64,
+    (batch_size, batch_recorded_at): (u64, Option<Timestamp>),
 ) -> Result<(), LedgerError> {
     let mut breaches = Vec::new();
     let claim = Claim {
@@ -173,16 +179,14 @@ fn judge_header(
         if !own && breaches.iter().all(|breach| breach.rule != "seen") {
             judge_seen(reader, seen, &mut breaches)?;
         }
-        if size > 0 && size <= batch_size {
-            let entry = if size == batch_size && !own {
-                None
-            } else {
-                reader.entry(size - 1)?
-            };
-            if let Some(entry) = entry {
-                breaches.extend(rules::not_backdated(decoded.header.at, entry.recorded_at));
-            }
-        }
+        // What an own command has seen is the head before the batch, whose time is at hand.
+        let seen_at = match size {
+            0 => None,
+            _ if own => batch_recorded_at,
+            _ if size < batch_size => reader.entry(size - 1)?.map(|entry| entry.recorded_at),
+            _ => None,
+        };
+        breaches.extend(seen_at.and_then(|at| rules::not_backdated(decoded.header.at, at)));
     }
     match first_breach(breaches) {
         None => Ok(()),
