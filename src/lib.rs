@@ -6,12 +6,14 @@
 //!
 //! | floor | module | what it is |
 //! |---|---|---|
-//! | 0 | [`num`] | exact millionths, bounded counts |
+//! | 0 | [`num`] | exact millionths, bounded counts, finite doubles, the one door to `libm` |
 //! | 1 | [`ground`] | bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one door to the world |
+//! | 1 | [`stats`] | a pure island: calibrators, inference, audits; it names only [`num`] |
 //! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
 //! | 3 | [`store`] | the ledger file; the only place that names `SQLite` |
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
 //! | 5 | [`projection`] | folds, row models and rules over recorded facts |
+//! | 6 | [`workflow`] | governed steps over all of the above, without files or terminal |
 //! | 7 | [`export`] | what leaves the ledger |
 //! | 8 | [`cli`] | the command line: wording, hints, exit codes |
 //!
@@ -50,4 +52,6 @@ pub mod ground;
 pub mod ledger;
 pub mod num;
 pub mod projection;
+pub mod stats;
 pub mod store;
+pub mod workflow;

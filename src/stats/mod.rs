@@ -1,0 +1,10 @@
+//! The statistics: a pure island that names only [`num`](crate::num).
+//!
+//! Nothing here knows an event, a file, a clock or a log line; randomness enters as a seed and leaves as
+//! numbers. Inputs are checked once, as types of [`sample`] that cannot hold NaN, nothing, or misaligned
+//! columns. Data too thin for a statistic is a named outcome ([`Thin`](sample::Thin)), never a number.
+//! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
+//! ("centroid-1"), and what each function names.
+
+pub mod distribution;
+pub mod sample;

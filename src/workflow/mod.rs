@@ -1,0 +1,3 @@
+//! Governed steps: what is computed from recorded facts, by rule, without files, terminal or SQL.
+
+pub mod qualify;

@@ -1,0 +1,196 @@
+//! Qualification: reference vectors with known answers, run against the statistics of this build.
+//!
+//! A vector file is `{file, note, produced_by {package: version}, tolerance, n_cases, cases: [{name, input,
+//! expected}]}`. Each kind of file has one runner, one line in [`RUNNERS`]. A runner must compare every number
+//! that the file expects, or name it as informative: what nobody looked at fails the case. A file whose kind is
+//! not known is reported as not run, never as passed.
+
+pub mod check;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::workflow::qualify::check::Arena;
+use crate::workflow::qualify::check::Case;
+use crate::workflow::qualify::check::Check;
+use crate::workflow::qualify::check::Failure;
+use crate::workflow::qualify::check::Node;
+use crate::workflow::qualify::check::Stop;
+use crate::workflow::qualify::check::Tolerance;
+use crate::workflow::qualify::check::Worst;
+
+/// Computes one case and compares it.
+pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
+
+/// One line per kind of vector file.
+pub const RUNNERS: &[(&str, Runner)] = &[];
+
+/// Why a text is not a vector file.
+#[derive(Debug, thiserror::Error)]
+pub enum QualifyError {
+    /// Not JSON of the shape.
+    #[error("not a vector file: {0}")]
+    Shape(#[from] serde_json::Error),
+    /// The count at its head is not the count of its cases.
+    #[error("n_cases says {said}, the file holds {held}")]
+    Count {
+        /// What it says.
+        said: usize,
+        /// What it holds.
+        held: usize,
+    },
+    /// A tolerance that is not understood: passing under it would mean nothing.
+    #[error("tolerance {0}: expected abs, rel, statistic_abs, pvalue_rel, exact, integers or note")]
+    Tolerance(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "file")]
+    kind: String,
+    note: Value,
+    produced_by: BTreeMap<String, String>,
+    tolerance: BTreeMap<String, Value>,
+    n_cases: usize,
+    cases: Vec<RawCase>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCase {
+    name: String,
+    input: Value,
+    expected: Value,
+}
+
+/// What running one vector file came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The file's name.
+    pub file: String,
+    /// What it says of itself.
+    pub note: String,
+    /// The peers whose answers it holds, with their versions.
+    pub peers: BTreeMap<String, String>,
+    /// The tolerance, as the file words it.
+    pub tolerance: String,
+    /// Cases in the file.
+    pub cases: usize,
+    /// Cases whose every comparison held, refusals that were expected included.
+    pub passed: usize,
+    /// Expected refusals among them.
+    pub refused: usize,
+    /// Cases that were not run, with the reason.
+    pub not_run: Vec<(String, String)>,
+    /// All that failed.
+    pub failures: Vec<Failure>,
+    /// The comparison closest to its tolerance.
+    pub worst: Option<Worst>,
+}
+
+impl Report {
+    /// Whether nothing failed; cases that were not run do not count as passed.
+    pub fn is_clean(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+/// Runs a vector file. `name` is its file name, whose stem is the kind.
+///
+/// # Errors
+/// [`QualifyError`] if the text is not a vector file.
+pub fn run(name: &str, text: &str, arena: Option<&dyn Arena>) -> Result<Report, QualifyError> {
+    let file: File = serde_json::from_str(text)?;
+    if file.n_cases != file.cases.len() {
+        return Err(QualifyError::Count {
+            said: file.n_cases,
+            held: file.cases.len(),
+        });
+    }
+    let tolerance = tolerance(&file.tolerance)?;
+    let mut report = Report {
+        file: name.to_owned(),
+        note: file.note.as_str().unwrap_or("").to_owned(),
+        peers: file.produced_by,
+        tolerance: worded(&file.tolerance),
+        cases: file.cases.len(),
+        ..Report::default()
+    };
+    let kind = file.kind.trim_end_matches(".json");
+    let Some((_, runner)) = RUNNERS.iter().find(|(known, _)| *known == kind) else {
+        let reason = format!("no runner for vectors of kind {kind}");
+        for case in file.cases {
+            report.not_run.push((case.name, reason.clone()));
+        }
+        return Ok(report);
+    };
+    for raw in &file.cases {
+        let case = Case {
+            name: &raw.name,
+            input: Node::root("input", &raw.input),
+            expected: Node::root("expected", &raw.expected),
+            arena,
+        };
+        run_case(&case, *runner, tolerance, &mut report);
+    }
+    Ok(report)
+}
+
+fn run_case(case: &Case<'_>, runner: Runner, tolerance: Tolerance, report: &mut Report) {
+    let mut check = Check::new(case.name, tolerance);
+    let outcome = runner(case, &mut check);
+    let expects_refusal = case.expected.maybe("error").is_some();
+    let mut fail = |what: String| {
+        report.failures.push(Failure {
+            case: case.name.to_owned(),
+            at: "expected".to_owned(),
+            what,
+        });
+    };
+    match outcome {
+        Err(Stop::NotRun(why)) => report.not_run.push((case.name.to_owned(), why)),
+        Err(Stop::Refused(_)) if expects_refusal => {
+            report.passed += 1;
+            report.refused += 1;
+        }
+        Err(stop) => fail(stop.to_string()),
+        Ok(()) if expects_refusal => fail("a refusal was expected, a number came".to_owned()),
+        Ok(()) => {
+            let finished = check.finish(&case.expected);
+            if finished.failures.is_empty() {
+                report.passed += 1;
+            }
+            report.failures.extend(finished.failures);
+            let share = report.worst.as_ref().map_or(-1.0, |worst| worst.share);
+            if let Some(worst) = finished.worst.filter(|worst| worst.share > share) {
+                report.worst = Some(worst);
+            }
+        }
+    }
+}
+
+fn tolerance(fields: &BTreeMap<String, Value>) -> Result<Tolerance, QualifyError> {
+    let mut tolerance = Tolerance::default();
+    for (name, value) in fields {
+        let number = value.as_f64().filter(|number| *number > 0.0);
+        match (name.as_str(), number) {
+            ("abs" | "statistic_abs", Some(_)) => tolerance.abs = number,
+            ("rel", Some(_)) => tolerance.rel = number,
+            ("pvalue_rel", Some(_)) => tolerance.p_rel = number,
+            ("exact" | "integers" | "note", _) => {}
+            _ => return Err(QualifyError::Tolerance(name.clone())),
+        }
+    }
+    Ok(tolerance)
+}
+
+fn worded(fields: &BTreeMap<String, Value>) -> String {
+    let words = fields
+        .iter()
+        .filter(|(name, _)| *name != "note")
+        .map(|(name, value)| format!("{name} {value}"));
+    words.collect::<Vec<_>>().join(", ")
+}
