@@ -84,6 +84,17 @@ impl Thin {
     }
 }
 
+/// Why a statistic gives no number: its input is wrong, or there is too little of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The input is not a sample.
+    #[error(transparent)]
+    Invalid(#[from] SampleError),
+    /// Too little data.
+    #[error(transparent)]
+    Thin(#[from] Thin),
+}
+
 /// At least one value, all finite.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a>(&'a [f64]);
