@@ -6,5 +6,10 @@
 //! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
 //! ("centroid-1"), and what each function names.
 
+pub mod calibrator;
 pub mod distribution;
+pub mod folds;
+pub mod isotonic;
+mod ridge;
 pub mod sample;
+pub mod spline;

@@ -5,6 +5,7 @@
 //! that the file expects, or name it as informative: what nobody looked at fails the case. A file whose kind is
 //! not known is reported as not run, never as passed.
 
+pub mod calibration;
 pub mod check;
 
 use std::collections::BTreeMap;
@@ -25,7 +26,11 @@ use crate::workflow::qualify::check::Worst;
 pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
 
 /// One line per kind of vector file.
-pub const RUNNERS: &[(&str, Runner)] = &[];
+pub const RUNNERS: &[(&str, Runner)] = &[
+    ("calibrator", calibration::calibrator),
+    ("folds", calibration::folds),
+    ("isotonic", calibration::isotonic),
+];
 
 /// Why a text is not a vector file.
 #[derive(Debug, thiserror::Error)]
