@@ -6,10 +6,18 @@
 //! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
 //! ("centroid-1"), and what each function names.
 
+pub mod boundary;
 pub mod calibrator;
+mod crv1;
+pub mod direct;
 pub mod distribution;
 pub mod folds;
+pub mod inference;
 pub mod isotonic;
+pub mod multiplicity;
+mod quantile;
 mod ridge;
 pub mod sample;
 pub mod spline;
+pub mod student;
+pub mod transport;

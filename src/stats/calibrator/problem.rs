@@ -96,8 +96,6 @@ impl<'a> Problem<'a> {
                     expected: "auto or two_stage with covariates",
                 });
             }
-            // Too few rows for the covariates: the score alone, and reported as such.
-            _ if labelled.len() < INDEX_ROWS_MIN => Mode::Monotone,
             _ => Mode::TwoStage,
         };
         let mut by_score: Vec<u32> = (0..labelled.len())
@@ -220,8 +218,14 @@ impl<'a> Problem<'a> {
         let (without_fold, out_of_fold) =
             folds.unwrap_or_else(|| self.fit_folds(selected, weights));
         let full = self.fit_part(self.labelled.fold_count, selected, weights);
+        // Too few rows for covariates: the full model is isotonic on the score, and reported as such.
+        let dropped = self.frame.covariates() > 0 && matches!(full, Model::Monotone(_));
         Fit {
-            selected,
+            selected: if dropped {
+                Selected::Monotone
+            } else {
+                selected
+            },
             full,
             without_fold,
             out_of_fold,

@@ -231,25 +231,12 @@ fn compare_calibrator(
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::workflow::qualify::bundled;
 
     #[test]
     fn every_case_of_the_bundled_vectors_passes() {
-        for (name, text) in [
-            (
-                "folds.json",
-                include_str!("../../../fixtures/reference/stats/folds.json"),
-            ),
-            (
-                "isotonic.json",
-                include_str!("../../../fixtures/reference/stats/isotonic.json"),
-            ),
-            (
-                "calibrator.json",
-                include_str!("../../../fixtures/reference/stats/calibrator.json"),
-            ),
-        ] {
-            let report = run(name, text, None).unwrap();
+        for name in ["folds.json", "isotonic.json", "calibrator.json"] {
+            let report = bundled(name);
             assert!(report.is_clean(), "{:#?}", report.failures);
             assert_eq!(report.passed, report.cases, "{name}: {:?}", report.not_run);
         }

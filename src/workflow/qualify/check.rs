@@ -385,6 +385,12 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
+    /// That a list has `got` elements, exactly.
+    pub fn count_of(&mut self, expected: &Node<'_>, got: usize) {
+        let want = expected.elements().map_or(0, |elements| elements.len());
+        self.same(expected, &want, &got, "length");
+    }
+
     /// A part that is not compared, with the reason (wording, another representation of compared numbers, …).
     pub fn informative(&mut self, expected: &Node<'_>, reason: &'static str) {
         debug_assert!(!reason.is_empty(), "a reason is named");

@@ -5,8 +5,10 @@
 //! that the file expects, or name it as informative: what nobody looked at fails the case. A file whose kind is
 //! not known is reported as not run, never as passed.
 
+pub mod bundle;
 pub mod calibration;
 pub mod check;
+pub mod direct;
 
 use std::collections::BTreeMap;
 
@@ -27,9 +29,13 @@ pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
 
 /// One line per kind of vector file.
 pub const RUNNERS: &[(&str, Runner)] = &[
+    ("bootstrap", direct::bootstrap),
     ("calibrator", calibration::calibrator),
+    ("direct_arena", direct::direct_arena),
+    ("direct_synth", direct::direct_synth),
     ("folds", calibration::folds),
     ("isotonic", calibration::isotonic),
+    ("se_pieces", direct::se_pieces),
 ];
 
 /// Why a text is not a vector file.
@@ -142,6 +148,16 @@ pub fn run(name: &str, text: &str, arena: Option<&dyn Arena>) -> Result<Report, 
         run_case(&case, *runner, tolerance, &mut report);
     }
     Ok(report)
+}
+
+/// Runs one of the vector files that are compiled in.
+#[cfg(test)]
+fn bundled(name: &str) -> Report {
+    let (_, text) = bundle::VECTORS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .unwrap();
+    run(name, text, Some(&bundle::Bundled)).unwrap()
 }
 
 fn run_case(case: &Case<'_>, runner: Runner, tolerance: Tolerance, report: &mut Report) {

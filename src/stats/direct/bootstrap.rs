@@ -1,0 +1,165 @@
+//! The cluster bootstrap with exponential weights: every replicate refits the calibrator and re-estimates.
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+use rand_chacha::rand_core::SeedableRng;
+use rayon::prelude::*;
+
+use crate::num::math;
+use crate::stats::calibrator::Problem;
+use crate::stats::direct::Options;
+use crate::stats::direct::Table;
+use crate::stats::direct::point;
+use crate::stats::direct::point::Predictions;
+use crate::stats::inference;
+use crate::stats::inference::Interval;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Unfit;
+
+/// Weights of the clusters of each replicate.
+pub trait ClusterWeights: Sync {
+    /// Replicates.
+    fn replicates(&self) -> usize;
+    /// One weight above 0 per cluster.
+    fn weights(&self, replicate: usize, clusters: usize) -> Vec<f64>;
+}
+
+/// Independent standard exponential weights, -ln(1 - u) with u from 53 bits of `ChaCha20`, one stream a replicate.
+#[derive(Clone, Copy, Debug)]
+pub struct Exponential {
+    /// The seed, a leaf of the labelled seed tree.
+    pub seed: [u8; 32],
+    /// Replicates.
+    pub replicates: usize,
+}
+
+impl ClusterWeights for Exponential {
+    fn replicates(&self) -> usize {
+        self.replicates
+    }
+
+    fn weights(&self, replicate: usize, clusters: usize) -> Vec<f64> {
+        let mut rng = ChaCha20Rng::from_seed(self.seed);
+        rng.set_stream(replicate as u64);
+        (0..clusters)
+            .map(|_| {
+                let unit = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+                // Above 0, since a weight of 0 would drop a cluster.
+                (-math::ln_1p(-unit)).max(f64::MIN_POSITIVE)
+            })
+            .collect()
+    }
+}
+
+/// What the replicates came to, on the unit scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bootstrap {
+    /// Estimates by replicate, then policy.
+    pub replicates: Vec<Vec<f64>>,
+    /// Standard deviation of each policy's replicates (ddof 1).
+    pub se: Vec<f64>,
+    /// Percentile interval of each policy.
+    pub intervals: Vec<Interval>,
+}
+
+impl Bootstrap {
+    /// Difference of two policies: standard error, percentile interval, and
+    /// p = min(1, 2 min(1 + #{d <= 0}, 1 + #{d >= 0}) / (B + 1)).
+    ///
+    /// # Errors
+    /// [`Unfit::Thin`] below 100 replicates.
+    pub fn contrast(
+        &self,
+        first: usize,
+        second: usize,
+        alpha: f64,
+    ) -> Result<(f64, Interval, f64), Unfit> {
+        crate::stats::sample::Thin::unless("replicates", self.replicates.len(), 100)?;
+        let differences: Vec<f64> = self
+            .replicates
+            .iter()
+            .map(|estimates| estimates[first] - estimates[second])
+            .collect();
+        let below = 1 + differences.iter().filter(|d| **d <= 0.0).count();
+        let above = 1 + differences.iter().filter(|d| **d >= 0.0).count();
+        let p = 2.0 * below.min(above) as f64 / (differences.len() + 1) as f64;
+        let se = inference::standard_deviation(&differences).unwrap_or(f64::NAN);
+        let interval = Interval::percentile(&differences, alpha)?;
+        Ok((se, interval, p.min(1.0)))
+    }
+}
+
+/// Runs every replicate: clusters are weighted, the calibrator is refitted with the weights of its labelled rows'
+/// clusters (its mode chosen anew if it was automatic), and each policy is estimated with weighted means.
+///
+/// `label_clusters` is the cluster of each labelled row of the problem; numbers below the table's prompts are its
+/// prompts, those above are clusters of calibration rows that share no prompt with it, `clusters` in all. Replicates
+/// run on all cores and give the same bits on any number of them. Source: `cje.md` 2.11.
+///
+/// # Errors
+/// [`SampleError`] for cluster numbers of `clusters` or more or a misaligned column; [`Unfit::Thin`] below two
+/// replicates.
+pub fn bootstrap(
+    table: &Table,
+    problem: &Problem<'_>,
+    label_clusters: &[u32],
+    clusters: usize,
+    weights: &dyn ClusterWeights,
+    options: &Options,
+) -> Result<Bootstrap, Unfit> {
+    let inside = |&cluster: &u32| (cluster as usize) < clusters;
+    if label_clusters.len() != problem.labelled().len()
+        || clusters < table.prompts()
+        || !label_clusters.iter().all(inside)
+    {
+        return Err(Unfit::Invalid(SampleError::Parameter {
+            name: "label clusters",
+            expected: "one cluster number, below their count, for each labelled row",
+        }));
+    }
+    crate::stats::sample::Thin::unless("replicates", weights.replicates(), 2)?;
+    let replicates: Vec<Vec<f64>> = (0..weights.replicates())
+        .into_par_iter()
+        .map(|replicate| {
+            let drawn = weights.weights(replicate, clusters);
+            one(table, problem, label_clusters, &drawn, options)
+        })
+        .collect();
+    let mut se = Vec::with_capacity(table.policies());
+    let mut intervals = Vec::with_capacity(table.policies());
+    for policy in 0..table.policies() {
+        let values: Vec<f64> = replicates.iter().map(|row| row[policy]).collect();
+        se.push(inference::standard_deviation(&values).unwrap_or(f64::NAN));
+        intervals.push(Interval::percentile(&values, options.alpha)?);
+    }
+    Ok(Bootstrap {
+        replicates,
+        se,
+        intervals,
+    })
+}
+
+/// One replicate's estimates.
+fn one(
+    table: &Table,
+    problem: &Problem<'_>,
+    label_clusters: &[u32],
+    drawn: &[f64],
+    options: &Options,
+) -> Vec<f64> {
+    let of = |cluster: &u32| drawn[*cluster as usize];
+    let label_weights: Vec<f64> = label_clusters.iter().map(of).collect();
+    let row_weights: Vec<f64> = table.prompts.of_row().iter().map(of).collect();
+    let fit = problem.fit(Some(&label_weights));
+    let at_point = problem.at_points(&fit.full);
+    let predictions = Predictions {
+        at_point: &at_point,
+        out_of_fold: Some(&fit.out_of_fold),
+        raw: false,
+    };
+    (0..table.policies())
+        .map(|policy| {
+            point::estimate(table, policy, predictions, Some(&row_weights), options).estimate
+        })
+        .collect()
+}

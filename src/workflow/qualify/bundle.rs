@@ -1,0 +1,56 @@
+//! The vectors and the real sample that are compiled in, so that a user can qualify a build with nothing else.
+
+use crate::workflow::qualify::check::Arena;
+
+macro_rules! vector {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../../fixtures/reference/stats/", $name)),
+        )
+    };
+}
+
+macro_rules! sample {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../../fixtures/reference/arena/", $name)),
+        )
+    };
+}
+
+/// Vector files by name, in order.
+pub const VECTORS: &[(&str, &str)] = &[
+    vector!("bootstrap.json"),
+    vector!("calibrator.json"),
+    vector!("direct_arena.json"),
+    vector!("direct_synth.json"),
+    vector!("folds.json"),
+    vector!("isotonic.json"),
+    vector!("se_pieces.json"),
+];
+
+/// Files of the real sample, without its texts.
+const SAMPLE: &[(&str, &str)] = &[
+    sample!("fresh_draws/base_responses.jsonl"),
+    sample!("fresh_draws/clone_responses.jsonl"),
+    sample!("fresh_draws/parallel_universe_prompt_responses.jsonl"),
+    sample!("fresh_draws/unhelpful_responses.jsonl"),
+    sample!("logged_data.jsonl"),
+    sample!("probe_slice/clone_probe.jsonl"),
+    sample!("probe_slice/parallel_universe_prompt_probe.jsonl"),
+    sample!("probe_slice/unhelpful_probe.jsonl"),
+];
+
+/// The real sample that is compiled in: numbers only, response lengths in place of responses.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled;
+
+impl Arena for Bundled {
+    fn text(&self, name: &str) -> Result<String, String> {
+        let found = SAMPLE.iter().find(|(known, _)| *known == name);
+        let (_, text) = found.ok_or_else(|| format!("the bundled sample has no {name}"))?;
+        Ok((*text).to_owned())
+    }
+}
