@@ -22,7 +22,7 @@ const LN_MAX: f64 = 709.782_712_893_384;
 pub struct Gap {
     /// The difference in units of 1 / [`KsCounts::scale`], at least 0.
     pub count: i128,
-    /// The value where it is, the first such in a, else in b.
+    /// A value where it is: of several, the peer's choice (largest as a double, then first in a, then first in b).
     pub location: f64,
 }
 
@@ -92,24 +92,28 @@ pub fn ks_counts(a: Values<'_>, b: Values<'_>) -> KsCounts {
     let (a, b) = (sorted(a), sorted(b));
     let divisor = kolmogorov::gcd(a.len(), b.len());
     let (per_a, per_b) = ((b.len() / divisor) as i128, (a.len() / divisor) as i128);
-    let mut above = Gap {
+    let start = Gap {
         count: i128::MIN,
         location: a[0],
     };
-    let mut below = above;
-    let up_to = |column: &[f64], value: f64| column.partition_point(|x| *x <= value) as i128;
+    let (mut above, mut below) = ((start, 0.0), (start, 0.0));
+    let up_to = |column: &[f64], value: f64| column.partition_point(|x| *x <= value);
     for &location in a.iter().chain(&b) {
-        let count = up_to(&a, location) * per_a - up_to(&b, location) * per_b;
-        if count > above.count {
-            above = Gap { count, location };
-        }
-        if -count > below.count {
-            below = Gap {
-                count: -count,
-                location,
-            };
-        }
+        let (of_a, of_b) = (up_to(&a, location), up_to(&b, location));
+        let count = of_a as i128 * per_a - of_b as i128 * per_b;
+        // Equal counts may differ in their last bit as doubles, by which the peer chooses among them.
+        let double = of_a as f64 / a.len() as f64 - of_b as f64 / b.len() as f64;
+        let further = |(gap, last): (Gap, f64), count: i128, double: f64| {
+            if count > gap.count || count == gap.count && double > last {
+                (Gap { count, location }, double)
+            } else {
+                (gap, last)
+            }
+        };
+        above = further(above, count, double);
+        below = further(below, -count, -double);
     }
+    let (above, mut below) = (above.0, below.0);
     below.count = below.count.max(0);
     KsCounts {
         above,

@@ -6,11 +6,14 @@
 //! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
 //! ("centroid-1"), and what each function names.
 
+pub mod blocks;
 pub mod distance;
 pub mod distribution;
 pub mod kolmogorov;
 pub mod monitor;
 pub mod multiplicity;
+pub mod ppi;
+pub mod prevalence;
 pub mod rank;
 pub mod reliability;
 pub mod sample;

@@ -6,6 +6,11 @@
 //! not known is reported as not run, never as passed.
 
 pub mod check;
+pub mod distance;
+pub mod hypotheses;
+pub mod prevalence;
+pub mod rank;
+pub mod reliability;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +30,15 @@ use crate::workflow::qualify::check::Worst;
 pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
 
 /// One line per kind of vector file.
-pub const RUNNERS: &[(&str, Runner)] = &[];
+pub const RUNNERS: &[(&str, Runner)] = &[
+    ("distribution", distance::distribution),
+    ("ece", reliability::ece),
+    ("multipletests", hypotheses::multipletests),
+    ("ppi", prevalence::ppi),
+    ("rank", rank::rank),
+    ("rogan_gladen", prevalence::rogan_gladen),
+    ("ttest", hypotheses::ttest),
+];
 
 /// Why a text is not a vector file.
 #[derive(Debug, thiserror::Error)]
