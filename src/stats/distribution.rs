@@ -156,8 +156,13 @@ fn incomplete_beta_fraction(a: f64, b: f64, x: f64, y: f64) -> (f64, f64) {
     let lambda = (a + b) * y - b;
     let guard = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let beta = |n: f64| {
-        n + n * (b - n) * x / (a + 2.0 * n - 1.0)
-            + (a + n) / (a + 2.0 * n + 1.0) * (1.0 + lambda + n * (1.0 + y))
+        // The first term has none of these, also where a is 1 and the divisor 0.
+        let drift = if n > 0.0 {
+            n + n * (b - n) * x / (a + 2.0 * n - 1.0)
+        } else {
+            0.0
+        };
+        drift + (a + n) / (a + 2.0 * n + 1.0) * (1.0 + lambda + n * (1.0 + y))
     };
     let mut denominator = guard(beta(0.0));
     let mut c = denominator;
@@ -374,6 +379,14 @@ mod tests {
         close(t_quantile(0.975, 1.0), 12.706_204_736_174_705, 1e-14);
         close(t_quantile(0.975, 1e6), 1.959_966_356_814_107, 4e-15);
         close(t_sf(1.7, 479.0), 0.044_890_043_336_605_08, 1e-14);
+        // Two degrees of freedom: P(T > t) = 1/2 - t / (2 sqrt(2 + t^2)), at t = 5 and sqrt 2.
+        close(t_sf(5.0, 2.0), 0.5 - 2.5 / 27.0_f64.sqrt(), 1e-14);
+        close(t_sf(2.0_f64.sqrt(), 2.0), 0.5 - 0.125_f64.sqrt(), 1e-14);
+        close(
+            f_sf(3.0, 7.0, 2.0),
+            1.0 - beta_cdf(21.0 / 23.0, 3.5, 1.0),
+            1e-14,
+        );
         close(normal_quantile(0.975), 1.959_963_984_540_054, 4e-16);
         close(normal_quantile(1e-10), -6.361_340_902_404_056, 1e-15);
         close(normal_sf(10.0), 7.619_853_024_160_527e-24, 1e-13);

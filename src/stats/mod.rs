@@ -21,3 +21,13 @@ pub mod sample;
 pub mod spline;
 pub mod student;
 pub mod transport;
+pub mod blocks;
+pub mod distance;
+pub mod kolmogorov;
+pub mod monitor;
+pub mod ppi;
+pub mod prevalence;
+pub mod rank;
+pub mod reliability;
+
+mod draws;

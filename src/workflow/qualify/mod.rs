@@ -9,6 +9,11 @@ pub mod bundle;
 pub mod calibration;
 pub mod check;
 pub mod direct;
+pub mod distance;
+pub mod hypotheses;
+pub mod prevalence;
+pub mod rank;
+pub mod reliability;
 
 use std::collections::BTreeMap;
 
@@ -36,6 +41,13 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("folds", calibration::folds),
     ("isotonic", calibration::isotonic),
     ("se_pieces", direct::se_pieces),
+    ("distribution", distance::distribution),
+    ("ece", reliability::ece),
+    ("multipletests", hypotheses::multipletests),
+    ("ppi", prevalence::ppi),
+    ("rank", rank::rank),
+    ("rogan_gladen", prevalence::rogan_gladen),
+    ("ttest", hypotheses::ttest),
 ];
 
 /// Why a text is not a vector file.

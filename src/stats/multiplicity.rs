@@ -1,0 +1,226 @@
+//! Many tests at once: adjusted p-values and rejections.
+
+use crate::stats::sample::SampleError;
+use crate::stats::student::check_open;
+
+/// How a family of tests is corrected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correction {
+    /// False discovery rate under independence or positive dependence (Benjamini and Hochberg 1995).
+    BenjaminiHochberg,
+    /// False discovery rate under any dependence (Benjamini and Yekutieli 2001).
+    BenjaminiYekutieli,
+    /// Familywise error, stepping down (Holm 1979).
+    Holm,
+    /// Familywise error, one step.
+    Bonferroni,
+}
+
+/// p-values, each in [0, 1], at least one.
+#[derive(Clone, Copy, Debug)]
+pub struct PValues<'a>(&'a [f64]);
+
+impl<'a> PValues<'a> {
+    /// Checks a family of p-values.
+    ///
+    /// # Errors
+    /// [`SampleError::Empty`], or [`SampleError::OutOfRange`] for NaN and what lies outside [0, 1].
+    pub fn new(p: &'a [f64]) -> Result<Self, SampleError> {
+        if p.is_empty() {
+            return Err(SampleError::Empty { column: "p" });
+        }
+        match p.iter().position(|p| !(0.0..=1.0).contains(p)) {
+            Some(row) => Err(SampleError::OutOfRange {
+                column: "p",
+                row,
+                low: 0,
+                high: 1,
+            }),
+            None => Ok(Self(p)),
+        }
+    }
+
+    /// The p-values.
+    pub fn as_slice(self) -> &'a [f64] {
+        self.0
+    }
+}
+
+/// A corrected family, in the order of its p-values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Corrected {
+    /// Adjusted p-values, at most 1.
+    pub adjusted: Vec<f64>,
+    /// Which hypotheses are rejected at the level.
+    pub reject: Vec<bool>,
+}
+
+/// Corrects a family at `level` in (0, 1), as `statsmodels` 0.15 does.
+///
+/// With p sorted ascending, k = 1..m and c = 1 (for Benjamini-Yekutieli 1 + 1/2 + … + 1/m):
+/// false discovery rate `min over j >= k of p_j m c / j`, Holm `max over j <= k of (m - j + 1) p_j`, Bonferroni `m p`,
+/// each at most 1. Rejections compare p with the threshold of its rank (`k level / (m c)`, `level / (m - k + 1)`,
+/// `level / m`), a p on the threshold is rejected; equal p-values share their fate.
+///
+/// # Errors
+/// [`SampleError::Parameter`] for another level.
+pub fn correct(
+    p: PValues<'_>,
+    correction: Correction,
+    level: f64,
+) -> Result<Corrected, SampleError> {
+    check_open("level", level)?;
+    let p = p.as_slice();
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    let sorted: Vec<f64> = order.iter().map(|&row| p[row]).collect();
+    let (adjusted, rejected) = match correction {
+        Correction::BenjaminiHochberg => step_up(&sorted, 1.0, level),
+        Correction::BenjaminiYekutieli => {
+            let harmonic = (1..=p.len()).map(|k| 1.0 / k as f64).sum();
+            step_up(&sorted, harmonic, level)
+        }
+        Correction::Holm => step_down(&sorted, level),
+        Correction::Bonferroni => one_step(&sorted, level),
+    };
+    let mut corrected = Corrected {
+        adjusted: vec![1.0; p.len()],
+        reject: vec![false; p.len()],
+    };
+    for (rank, &row) in order.iter().enumerate() {
+        corrected.adjusted[row] = adjusted[rank].min(1.0);
+        corrected.reject[row] = rank < rejected;
+    }
+    Ok(corrected)
+}
+
+/// Adjusted p, and how many of the smallest are rejected: all up to the last on or below its threshold.
+fn step_up(sorted: &[f64], penalty: f64, level: f64) -> (Vec<f64>, usize) {
+    let share = |rank: usize| (rank + 1) as f64 / sorted.len() as f64 / penalty;
+    let mut adjusted = vec![0.0; sorted.len()];
+    let mut least = f64::INFINITY;
+    let mut rejected = 0;
+    for (rank, &p) in sorted.iter().enumerate().rev() {
+        least = least.min(p / share(rank));
+        adjusted[rank] = least;
+        if rejected == 0 && p <= share(rank) * level {
+            rejected = rank + 1;
+        }
+    }
+    (adjusted, rejected)
+}
+
+/// Adjusted p, and how many of the smallest are rejected: all before the first above its threshold.
+fn step_down(sorted: &[f64], level: f64) -> (Vec<f64>, usize) {
+    let left = |rank: usize| (sorted.len() - rank) as f64;
+    let mut most = 0.0_f64;
+    let adjusted = sorted
+        .iter()
+        .enumerate()
+        .map(|(rank, p)| {
+            most = most.max(p * left(rank));
+            most
+        })
+        .collect();
+    let above = |(rank, p): (usize, &f64)| *p > level / left(rank);
+    let rejected = sorted.iter().enumerate().position(above);
+    (adjusted, rejected.unwrap_or(sorted.len()))
+}
+
+fn one_step(sorted: &[f64], level: f64) -> (Vec<f64>, usize) {
+    let tests = sorted.len() as f64;
+    let adjusted = sorted.iter().map(|p| p * tests).collect();
+    let rejected = sorted.partition_point(|p| *p <= level / tests);
+    (adjusted, rejected)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ALL: [Correction; 4] = [
+        Correction::BenjaminiHochberg,
+        Correction::BenjaminiYekutieli,
+        Correction::Holm,
+        Correction::Bonferroni,
+    ];
+
+    #[test]
+    fn what_is_not_a_family_is_refused() {
+        assert!(PValues::new(&[]).is_err());
+        for bad in [f64::NAN, -0.1, 1.1, f64::INFINITY] {
+            let refused = PValues::new(&[0.2, bad]).unwrap_err();
+            assert_eq!(refused.to_string(), "p row 1: expected a value in [0, 1]");
+        }
+        let p = PValues::new(&[0.2]).unwrap();
+        assert!(correct(p, Correction::Holm, 0.0).is_err());
+        assert!(correct(p, Correction::Holm, f64::NAN).is_err());
+    }
+
+    #[test]
+    fn the_first_worked_example_rejects_four() {
+        // source: Benjamini and Hochberg (1995), section 3.2: 15 p-values, four rejected at q = 0.05.
+        let p: [f64; 15] = [
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+            0.5719, 0.6528, 0.7590, 1.0,
+        ];
+        let rejections = |correction| {
+            let family = PValues::new(&p).unwrap();
+            let corrected = correct(family, correction, 0.05).unwrap();
+            corrected.reject.iter().filter(|reject| **reject).count()
+        };
+        assert_eq!(rejections(Correction::BenjaminiHochberg), 4);
+        assert_eq!(rejections(Correction::Bonferroni), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn adjusted_p_are_monotone_bounded_and_agree_with_rejections(
+            p in prop::collection::vec(0.0..=1.0_f64, 1..30), level in 0.01..0.5_f64,
+        ) {
+            for correction in ALL {
+                let corrected = correct(PValues::new(&p).unwrap(), correction, level).unwrap();
+                for (i, &one) in p.iter().enumerate() {
+                    prop_assert!(corrected.adjusted[i] >= one * (1.0 - 1e-15));
+                    prop_assert!(corrected.adjusted[i] <= 1.0);
+                    let clear = (corrected.adjusted[i] - level).abs() > 1e-12;
+                    prop_assert!(!clear || corrected.reject[i] == (corrected.adjusted[i] < level));
+                    for (j, &other) in p.iter().enumerate() {
+                        prop_assert!(one > other || corrected.adjusted[i] <= corrected.adjusted[j]);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn order_changes_nothing(p in prop::collection::vec(0_u32..20, 1..20), turn in 0_usize..20) {
+            let p: Vec<f64> = p.iter().map(|p| f64::from(*p) / 19.0).collect();
+            let mut turned = p.clone();
+            turned.rotate_left(turn % p.len());
+            for correction in ALL {
+                let mut expected = correct(PValues::new(&p).unwrap(), correction, 0.1).unwrap();
+                let got = correct(PValues::new(&turned).unwrap(), correction, 0.1).unwrap();
+                expected.adjusted.rotate_left(turn % p.len());
+                expected.reject.rotate_left(turn % p.len());
+                prop_assert_eq!(got, expected);
+            }
+        }
+
+        #[test]
+        fn a_smaller_p_never_loses_a_rejection(p in prop::collection::vec(0.0..=1.0_f64, 2..20), at in 0_usize..20, by in 0.0..1.0_f64) {
+            let at = at % p.len();
+            let mut less = p.clone();
+            less[at] *= by;
+            for correction in ALL {
+                let before = correct(PValues::new(&p).unwrap(), correction, 0.1).unwrap();
+                let after = correct(PValues::new(&less).unwrap(), correction, 0.1).unwrap();
+                for (b, a) in before.adjusted.iter().zip(&after.adjusted) {
+                    prop_assert!(*a <= b * (1.0 + 1e-12));
+                }
+                prop_assert!(!before.reject[at] || after.reject[at]);
+            }
+        }
+    }
+}

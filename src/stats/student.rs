@@ -1,0 +1,382 @@
+//! Tests and intervals of a mean by Student's t: one sample, paired, cluster-robust.
+
+use std::cmp::Ordering;
+
+use crate::num::math;
+use crate::stats::distribution;
+use crate::stats::sample::Clusters;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Thin;
+use crate::stats::sample::Unfit;
+use crate::stats::sample::Values;
+use crate::stats::sample::Weights;
+use crate::stats::sample::align;
+
+/// What a test looks for, about a value and the null value (or about two samples).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alternative {
+    /// It differs.
+    TwoSided,
+    /// It is below.
+    Less,
+    /// It is above.
+    Greater,
+}
+
+/// A confidence interval; a bound of a one-sided one is infinite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower bound, minus infinity for an interval that is only bounded above.
+    pub low: f64,
+    /// Upper bound, infinity for an interval that is only bounded below.
+    pub high: f64,
+}
+
+/// What a test of a mean came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tested {
+    /// A t statistic and its p.
+    Statistic {
+        /// (mean - null) / standard error.
+        t: f64,
+        /// p-value in [0, 1].
+        p: f64,
+    },
+    /// The values do not vary: there is no statistic, only the side of the null on which they all lie.
+    NoVariance(Ordering),
+}
+
+impl Tested {
+    /// The p-value; `None` without variance.
+    pub fn p(self) -> Option<f64> {
+        match self {
+            Self::Statistic { p, .. } => Some(p),
+            Self::NoVariance(_) => None,
+        }
+    }
+}
+
+/// A mean with the variance of its estimate and the degrees of freedom of that variance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanEstimate {
+    /// The (weighted) mean, in the units of the values.
+    pub mean: f64,
+    /// Variance of the mean, in their square; exactly 0 where the values do not vary.
+    pub variance: f64,
+    /// Degrees of freedom, at least 1.
+    pub df: f64,
+    /// Independent units: rows, pairs, or clusters with some weight.
+    pub units: usize,
+}
+
+impl MeanEstimate {
+    /// Standard error, the square root of the variance.
+    pub fn se(&self) -> f64 {
+        self.variance.sqrt()
+    }
+
+    /// Tests that the mean is `null`: t = (mean - null) / se on [`MeanEstimate::df`] degrees of freedom.
+    ///
+    /// # Errors
+    /// [`SampleError::Parameter`] for a null that is not finite.
+    pub fn test(&self, null: f64, alternative: Alternative) -> Result<Tested, SampleError> {
+        if !null.is_finite() {
+            return Err(SampleError::Parameter {
+                name: "null",
+                expected: "a finite number",
+            });
+        }
+        if self.variance <= 0.0 {
+            let side = self.mean.partial_cmp(&null);
+            return Ok(Tested::NoVariance(side.expect("BUG: both are finite")));
+        }
+        let t = (self.mean - null) / self.se();
+        let p = match alternative {
+            Alternative::TwoSided => distribution::t_two_sided(t, self.df),
+            Alternative::Less => distribution::t_cdf(t, self.df),
+            Alternative::Greater => distribution::t_sf(t, self.df),
+        };
+        Ok(Tested::Statistic { t, p })
+    }
+
+    /// The interval of confidence `level` in (0, 1) that matches an alternative: mean ± t se with the quantile at
+    /// (1 + level) / 2, or one finite bound with the quantile at `level` (above for `Less`, below for `Greater`).
+    ///
+    /// # Errors
+    /// [`SampleError::Parameter`] for another level.
+    pub fn interval(&self, level: f64, alternative: Alternative) -> Result<Interval, SampleError> {
+        check_open("level", level)?;
+        let reach = |p: f64| distribution::t_quantile(p, self.df) * self.se();
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        match alternative {
+            Alternative::TwoSided => {
+                let half_width = reach(0.5 * (1.0 + level));
+                (low, high) = (self.mean - half_width, self.mean + half_width);
+            }
+            Alternative::Less => high = self.mean + reach(level),
+            Alternative::Greater => low = self.mean - reach(level),
+        }
+        Ok(Interval { low, high })
+    }
+}
+
+/// `Err` unless 0 < value < 1.
+pub(super) fn check_open(name: &'static str, value: f64) -> Result<(), SampleError> {
+    if value > 0.0 && value < 1.0 {
+        return Ok(());
+    }
+    Err(SampleError::Parameter {
+        name,
+        expected: "a number between 0 and 1, both excluded",
+    })
+}
+
+/// Standard deviation with n - 1 in the denominator, from two passes; 0 for values that are all equal.
+///
+/// # Errors
+/// [`Thin`] below two rows.
+pub fn standard_deviation(values: Values<'_>) -> Result<f64, Thin> {
+    let rows = values.len();
+    Thin::unless("rows", rows, 2)?;
+    let values = values.as_slice();
+    if constant(values) {
+        return Ok(0.0);
+    }
+    let mean = math::mean(values);
+    let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
+    Ok((math::sum(&squares) / (rows as f64 - 1.0)).sqrt())
+}
+
+fn constant(values: &[f64]) -> bool {
+    values.iter().all(|x| x.total_cmp(&values[0]).is_eq())
+}
+
+/// One-sample mean: variance s^2 / n with s^2 of n - 1, on n - 1 degrees of freedom (`scipy.stats.ttest_1samp`).
+///
+/// # Errors
+/// [`Thin`] below two rows.
+pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Thin> {
+    let sd = standard_deviation(values)?;
+    let rows = values.len() as f64;
+    let mean = if sd > 0.0 {
+        math::mean(values.as_slice())
+    } else {
+        values.as_slice()[0]
+    };
+    Ok(MeanEstimate {
+        mean,
+        variance: sd * sd / rows,
+        df: rows - 1.0,
+        units: values.len(),
+    })
+}
+
+/// Mean of the differences `after - before` of paired rows (`scipy.stats.ttest_rel`).
+///
+/// # Errors
+/// [`SampleError::Misaligned`], or [`SampleError::NotFinite`] where a difference overflows; [`Thin`] below two pairs.
+pub fn paired(after: Values<'_>, before: Values<'_>) -> Result<MeanEstimate, Unfit> {
+    align("before", before.len(), after.len())?;
+    let differences: Vec<f64> = after
+        .as_slice()
+        .iter()
+        .zip(before.as_slice())
+        .map(|(after, before)| after - before)
+        .collect();
+    Ok(one_sample(Values::new("differences", &differences)?)?)
+}
+
+/// Cluster-robust (CRV1) mean: scores `w (y - mean)` summed within clusters, those totals T centred across clusters,
+/// V = C / (C - 1) * sum T^2 / (sum w)^2, on C - 1 degrees of freedom (spec `cje.md` 2.9, `clover.md` 5.1).
+///
+/// Without weights every row weighs 1. C counts the clusters that have some weight. Totals that are all
+/// within the rounding of their rows are no variance.
+///
+/// # Errors
+/// [`SampleError::Misaligned`] for columns of different lengths; [`Thin`] below two such clusters.
+pub fn cluster_robust(
+    values: Values<'_>,
+    clusters: &Clusters,
+    weights: Option<Weights<'_>>,
+) -> Result<MeanEstimate, Unfit> {
+    let rows = values.len();
+    align("clusters", clusters.of_row().len(), rows)?;
+    let ones;
+    let weights = if let Some(weights) = weights {
+        align("weights", weights.as_slice().len(), rows)?;
+        weights.as_slice()
+    } else {
+        ones = vec![1.0; rows];
+        &ones
+    };
+    let values = values.as_slice();
+    let weight_totals = clusters.totals(weights);
+    let present: Vec<usize> = (0..clusters.count())
+        .filter(|&cluster| weight_totals[cluster] > 0.0)
+        .collect();
+    Thin::unless("clusters", present.len(), 2)?;
+    let units = present.len();
+    let total_weight = math::sum(weights);
+    let mean = if constant(values) {
+        values[0]
+    } else {
+        math::dot(weights, values) / total_weight
+    };
+    let row = |row: usize| weights[row] * (values[row] - mean);
+    let scores: Vec<f64> = (0..rows).map(row).collect();
+    let size = |row: usize| weights[row] * (values[row].abs() + mean.abs());
+    let sizes: Vec<f64> = (0..rows).map(size).collect();
+    let all_totals = clusters.totals(&scores);
+    let all_sizes = clusters.totals(&sizes);
+    let rounding = 4.0 * f64::EPSILON;
+    let varies = present
+        .iter()
+        .any(|&cluster| all_totals[cluster].abs() > rounding * all_sizes[cluster]);
+    let totals: Vec<f64> = present.iter().map(|&cluster| all_totals[cluster]).collect();
+    let centre = math::mean(&totals);
+    let squares: Vec<f64> = totals.iter().map(|t| (t - centre) * (t - centre)).collect();
+    let inflation = units as f64 / (units as f64 - 1.0);
+    let variance = inflation * math::sum(&squares) / (total_weight * total_weight);
+    Ok(MeanEstimate {
+        mean,
+        variance: if varies { variance } else { 0.0 },
+        df: units as f64 - 1.0,
+        units,
+    })
+}
+
+/// Welch-Satterthwaite degrees of freedom of a sum of two independent variance estimates, v on `df_v` and o on `df_o`:
+/// (v + o)^2 / (v^2 / `df_v` + o^2 / `df_o`), at least 1; `df_v` where o is 0 (spec `cje.md` 2.9).
+///
+/// `v`, `o` are at least 0 and the degrees of freedom positive.
+///
+/// # Errors
+/// [`SampleError::Parameter`] outside those ranges.
+pub fn welch(v: f64, df_v: f64, o: f64, df_o: f64) -> Result<f64, SampleError> {
+    let variance = |x: f64| x.is_finite() && x >= 0.0;
+    if !(variance(v) && variance(o)) {
+        return Err(SampleError::Parameter {
+            name: "variances",
+            expected: "finite numbers of at least 0",
+        });
+    }
+    if !(df_v > 0.0 && (df_o > 0.0 || o <= 0.0)) {
+        return Err(SampleError::Parameter {
+            name: "degrees of freedom",
+            expected: "numbers above 0",
+        });
+    }
+    if o <= 0.0 {
+        return Ok(df_v);
+    }
+    // Shares of the larger: neither squares nor the sum can overflow or vanish.
+    let larger = v.max(o);
+    let (v, o) = (v / larger, o / larger);
+    let df = (v + o) * (v + o) / (v * v / df_v + o * o / df_o);
+    Ok(df.max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values(x: &[f64]) -> Values<'_> {
+        Values::new("x", x).unwrap()
+    }
+
+    #[test]
+    fn one_row_is_thin_and_equal_rows_have_no_variance() {
+        assert!(one_sample(values(&[0.3])).is_err());
+        let equal = one_sample(values(&[0.1; 7])).unwrap();
+        assert!(equal.variance.abs() <= 0.0);
+        assert_eq!(
+            equal.test(0.1, Alternative::Less).unwrap(),
+            Tested::NoVariance(Ordering::Equal)
+        );
+        assert_eq!(
+            equal.test(0.0, Alternative::Less).unwrap(),
+            Tested::NoVariance(Ordering::Greater)
+        );
+        assert!(equal.test(f64::NAN, Alternative::Less).is_err());
+        let interval = equal.interval(0.95, Alternative::TwoSided).unwrap();
+        assert!((interval.low - 0.1).abs() + (interval.high - 0.1).abs() <= 0.0);
+        assert!(equal.interval(1.0, Alternative::TwoSided).is_err());
+    }
+
+    #[test]
+    fn clusters_that_agree_have_no_variance_and_one_cluster_is_thin() {
+        let y = [0.1, 0.7, 0.7, 0.1, 0.1, 0.7];
+        let alike = Clusters::of([0, 0, 1, 1, 2, 2]).unwrap();
+        let robust = cluster_robust(values(&y), &alike, None).unwrap();
+        assert!(robust.test(0.0, Alternative::Less).unwrap().p().is_none());
+        let one = Clusters::of([0; 6]).unwrap();
+        assert!(matches!(
+            cluster_robust(values(&y), &one, None),
+            Err(Unfit::Thin(Thin { found: 1, .. }))
+        ));
+        let weights = Weights::new("w", &[1.0, 2.0, 0.0, 0.0, 0.0, 0.0], 6).unwrap();
+        let pairs = Clusters::of([0, 0, 1, 1, 2, 2]).unwrap();
+        assert!(cluster_robust(values(&y), &pairs, Some(weights)).is_err());
+    }
+
+    #[test]
+    fn cluster_robust_matches_its_worked_example() {
+        // Two clusters of two and one of one, by hand: mean 3, T = (-3, 1, 2), V = 3/2 * 14 / 25.
+        let clusters = Clusters::of(["a", "a", "b", "b", "c"]).unwrap();
+        let robust = cluster_robust(values(&[1.0, 2.0, 3.0, 4.0, 5.0]), &clusters, None).unwrap();
+        assert!((robust.mean - 3.0).abs() < 1e-15);
+        assert!((robust.variance - 0.84).abs() < 1e-15);
+        assert!((robust.df - 2.0).abs() <= 0.0);
+        // A weight of 2 is the row twice.
+        let weights = Weights::new("w", &[1.0, 2.0, 1.0, 1.0, 1.0], 5).unwrap();
+        let weighted =
+            cluster_robust(values(&[1.0, 2.0, 3.0, 4.0, 5.0]), &clusters, Some(weights)).unwrap();
+        let twice = Clusters::of(["a", "a", "a", "b", "b", "c"]).unwrap();
+        let rows = values(&[1.0, 2.0, 2.0, 3.0, 4.0, 5.0]);
+        let doubled = cluster_robust(rows, &twice, None).unwrap();
+        assert!((weighted.variance - doubled.variance).abs() < 1e-15);
+    }
+
+    #[test]
+    fn welch_has_a_floor_and_needs_no_second_variance() {
+        assert!((welch(2.0, 9.0, 0.0, 0.0).unwrap() - 9.0).abs() <= 0.0);
+        assert!((welch(1.0, 4.0, 1.0, 4.0).unwrap() - 8.0).abs() < 1e-14);
+        assert!((welch(0.0, 4.0, 1.0, 0.5).unwrap() - 1.0).abs() <= 0.0);
+        assert!((welch(1e-200, 4.0, 1e-200, 4.0).unwrap() - 8.0).abs() < 1e-14);
+        assert!(welch(f64::NAN, 4.0, 1.0, 4.0).is_err());
+        assert!(welch(1.0, 4.0, 1.0, 0.0).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn singletons_are_the_one_sample_test(x in prop::collection::vec(-5.0..5.0_f64, 2..40)) {
+            let clusters = Clusters::singletons(x.len()).unwrap();
+            let robust = cluster_robust(values(&x), &clusters, None).unwrap();
+            let plain = one_sample(values(&x)).unwrap();
+            prop_assert!((robust.mean - plain.mean).abs() < 1e-14);
+            prop_assert!((robust.variance - plain.variance).abs() < 1e-13);
+        }
+
+        #[test]
+        fn one_sided_p_sum_to_one(x in prop::collection::vec(-5.0..5.0_f64, 2..40), null in -3.0..3.0_f64) {
+            let estimate = one_sample(values(&x)).unwrap();
+            prop_assume!(estimate.variance > 0.0);
+            let p = |side| estimate.test(null, side).unwrap().p().unwrap();
+            let (less, greater) = (p(Alternative::Less), p(Alternative::Greater));
+            prop_assert!((less + greater - 1.0).abs() < 1e-13);
+            prop_assert!((p(Alternative::TwoSided) - 2.0 * less.min(greater)).abs() < 1e-13);
+        }
+
+        #[test]
+        fn t_is_affine_invariant(x in prop::collection::vec(-5.0..5.0_f64, 3..30), scale in 0.1..9.0_f64, shift in -4.0..4.0_f64) {
+            let moved: Vec<f64> = x.iter().map(|x| scale * x + shift).collect();
+            let before = paired(values(&moved), values(&x)).unwrap();
+            let direct: Vec<f64> = moved.iter().zip(&x).map(|(a, b)| a - b).collect();
+            prop_assert_eq!(before, one_sample(values(&direct)).unwrap());
+            let (a, b) = (one_sample(values(&x)).unwrap(), one_sample(values(&moved)).unwrap());
+            prop_assert!((b.se() - scale * a.se()).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Vectors of tests of means and of families of tests.
+
+use std::cmp::Ordering;
+
+use crate::stats::multiplicity;
+use crate::stats::multiplicity::Correction;
+use crate::stats::multiplicity::PValues;
+use crate::stats::sample::Values;
+use crate::stats::student;
+use crate::stats::student::Alternative;
+use crate::stats::student::MeanEstimate;
+use crate::stats::student::Tested;
+use crate::workflow::qualify::check::Case;
+use crate::workflow::qualify::check::Check;
+use crate::workflow::qualify::check::Node;
+use crate::workflow::qualify::check::Stop;
+use crate::workflow::qualify::check::refused;
+
+/// The alternatives by the names of the files.
+pub(super) const ALTERNATIVES: [(&str, Alternative); 3] = [
+    ("two-sided", Alternative::TwoSided),
+    ("less", Alternative::Less),
+    ("greater", Alternative::Greater),
+];
+
+/// `ttest`: one-sample tests of a mean. One row has no deviation and no test; rows that do not vary have an infinite
+/// statistic with p 0 or 1, or none on the null itself.
+///
+/// # Errors
+/// [`Stop`].
+pub fn ttest(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
+    let x = case.input.at("x")?.numbers()?;
+    let null = case.input.at("popmean")?.number()?;
+    let values = Values::new("x", &x).map_err(refused)?;
+    let estimate = student::one_sample(values).ok();
+    let deviation = student::standard_deviation(values).ok();
+    let mean = estimate.map_or(x[0], |estimate| estimate.mean);
+    check.number(&case.expected.at("mean")?, mean)?;
+    check.maybe(&case.expected.at("sd_ddof1")?, deviation)?;
+    for (name, alternative) in ALTERNATIVES {
+        let expected = case.expected.at(name)?;
+        match estimate {
+            Some(estimate) => side(&expected, check, estimate, null, alternative)?,
+            None => thin(&expected, check)?,
+        }
+    }
+    Ok(())
+}
+
+fn side(
+    expected: &Node<'_>,
+    check: &mut Check<'_>,
+    estimate: MeanEstimate,
+    null: f64,
+    alternative: Alternative,
+) -> Result<(), Stop> {
+    let (statistic, p) = match estimate.test(null, alternative).map_err(refused)? {
+        Tested::Statistic { t, p } => (t, p),
+        Tested::NoVariance(Ordering::Equal) => (f64::NAN, f64::NAN),
+        Tested::NoVariance(side) => {
+            let against = matches!(
+                (alternative, side),
+                (Alternative::Less, Ordering::Greater) | (Alternative::Greater, Ordering::Less)
+            );
+            let statistic = if side == Ordering::Less {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            };
+            (statistic, if against { 1.0 } else { 0.0 })
+        }
+    };
+    let interval = estimate.interval(0.95, alternative).map_err(refused)?;
+    // Without variance the peer's open bound is infinity times 0.
+    let bound = |bound: f64| {
+        if estimate.variance <= 0.0 && bound.is_infinite() {
+            f64::NAN
+        } else {
+            bound
+        }
+    };
+    check.number(&expected.at("statistic")?, statistic)?;
+    check.p_value(&expected.at("pvalue")?, p)?;
+    check.number(&expected.at("df")?, estimate.df)?;
+    check.numbers(
+        &expected.at("ci95")?,
+        &[bound(interval.low), bound(interval.high)],
+    )
+}
+
+fn thin(expected: &Node<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
+    check.maybe(&expected.at("statistic")?, None)?;
+    check.maybe(&expected.at("pvalue")?, None)?;
+    check.number(&expected.at("df")?, 0.0)?;
+    check.numbers(&expected.at("ci95")?, &[f64::NAN, f64::NAN])
+}
+
+/// `multipletests`: adjusted p-values and rejections of four corrections.
+///
+/// # Errors
+/// [`Stop`].
+pub fn multipletests(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
+    let p = case.input.at("p")?.numbers()?;
+    let level = case.input.at("alpha")?.number()?;
+    let family = PValues::new(&p).map_err(refused)?;
+    let corrections = [
+        ("fdr_bh", Correction::BenjaminiHochberg),
+        ("fdr_by", Correction::BenjaminiYekutieli),
+        ("holm", Correction::Holm),
+        ("bonferroni", Correction::Bonferroni),
+    ];
+    for (name, correction) in corrections {
+        let expected = case.expected.at(name)?;
+        let corrected = multiplicity::correct(family, correction, level).map_err(refused)?;
+        check.flags(&expected.at("reject")?, &corrected.reject)?;
+        check.numbers(&expected.at("p_adjusted")?, &corrected.adjusted)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::workflow::qualify::run;
+
+    #[test]
+    fn ttest_vectors_pass() {
+        let text = include_str!("../../../fixtures/reference/stats/ttest.json");
+        let report = run("ttest.json", text, None).unwrap();
+        assert!(report.is_clean(), "{:#?}", report.failures);
+        assert_eq!((report.passed, report.cases), (5, 5));
+    }
+
+    #[test]
+    fn multipletests_vectors_pass() {
+        let text = include_str!("../../../fixtures/reference/stats/multipletests.json");
+        let report = run("multipletests.json", text, None).unwrap();
+        assert!(report.is_clean(), "{:#?}", report.failures);
+        assert_eq!((report.passed, report.cases), (5, 5));
+    }
+
+    #[test]
+    fn degenerate_tests_come_out_as_in_the_peer() {
+        // source: scipy 1.17.1, stats.ttest_1samp(x, 0.5) and its confidence_interval(0.95).
+        let text = r#"{"file": "ttest", "note": "", "produced_by": {"scipy": "1.17.1"}, "tolerance": {"abs": 1e-12}, "n_cases": 3, "cases": [
+{"name": "one_row", "input": {"x": [0.25], "popmean": 0.5},
+ "expected": {"mean": 0.25, "sd_ddof1": null,
+  "two-sided": {"statistic": null, "pvalue": null, "df": 0.0, "ci95": [null, null]},
+  "less": {"statistic": null, "pvalue": null, "df": 0.0, "ci95": [null, null]},
+  "greater": {"statistic": null, "pvalue": null, "df": 0.0, "ci95": [null, null]}}},
+{"name": "all_above", "input": {"x": [0.75, 0.75, 0.75], "popmean": 0.5},
+ "expected": {"mean": 0.75, "sd_ddof1": 0.0,
+  "two-sided": {"statistic": "inf", "pvalue": 0.0, "df": 2.0, "ci95": [0.75, 0.75]},
+  "less": {"statistic": "inf", "pvalue": 1.0, "df": 2.0, "ci95": [null, 0.75]},
+  "greater": {"statistic": "inf", "pvalue": 0.0, "df": 2.0, "ci95": [0.75, null]}}},
+{"name": "all_on_the_null", "input": {"x": [0.5, 0.5], "popmean": 0.5},
+ "expected": {"mean": 0.5, "sd_ddof1": 0.0,
+  "two-sided": {"statistic": null, "pvalue": null, "df": 1.0, "ci95": [0.5, 0.5]},
+  "less": {"statistic": null, "pvalue": null, "df": 1.0, "ci95": [null, 0.5]},
+  "greater": {"statistic": null, "pvalue": null, "df": 1.0, "ci95": [0.5, null]}}}]}"#;
+        let report = run("ttest.json", text, None).unwrap();
+        assert!(report.is_clean(), "{:#?}", report.failures);
+        assert_eq!((report.passed, report.cases), (3, 3));
+    }
+}
