@@ -6,5 +6,22 @@
 //! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
 //! ("centroid-1"), and what each function names.
 
+pub mod boundary;
+pub mod crossed;
 pub mod distribution;
+pub mod environment;
+pub mod oua;
+pub mod planner;
+pub mod pooling;
+pub mod predicate;
+pub mod prentice;
+pub mod residuals;
 pub mod sample;
+pub mod transport;
+
+mod adjust;
+mod crv1;
+mod quantile;
+mod spd;
+
+pub use adjust::Adjustment;
