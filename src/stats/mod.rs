@@ -6,28 +6,40 @@
 //! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
 //! ("centroid-1"), and what each function names.
 
+pub mod blocks;
 pub mod boundary;
 pub mod calibrator;
-mod crv1;
+pub mod crossed;
 pub mod direct;
+pub mod distance;
 pub mod distribution;
+pub mod environment;
 pub mod folds;
 pub mod inference;
 pub mod isotonic;
+pub mod kolmogorov;
+pub mod monitor;
 pub mod multiplicity;
-mod quantile;
-mod ridge;
+pub mod oua;
+pub mod planner;
+pub mod pooling;
+pub mod ppi;
+pub mod predicate;
+pub mod prentice;
+pub mod prevalence;
+pub mod rank;
+pub mod reliability;
+pub mod residuals;
 pub mod sample;
 pub mod spline;
 pub mod student;
 pub mod transport;
-pub mod blocks;
-pub mod distance;
-pub mod kolmogorov;
-pub mod monitor;
-pub mod ppi;
-pub mod prevalence;
-pub mod rank;
-pub mod reliability;
 
+mod adjust;
+mod crv1;
 mod draws;
+mod quantile;
+mod ridge;
+mod spd;
+
+pub use adjust::Adjustment;

@@ -38,15 +38,15 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("calibrator", calibration::calibrator),
     ("direct_arena", direct::direct_arena),
     ("direct_synth", direct::direct_synth),
-    ("folds", calibration::folds),
-    ("isotonic", calibration::isotonic),
-    ("se_pieces", direct::se_pieces),
     ("distribution", distance::distribution),
     ("ece", reliability::ece),
+    ("folds", calibration::folds),
+    ("isotonic", calibration::isotonic),
     ("multipletests", hypotheses::multipletests),
     ("ppi", prevalence::ppi),
     ("rank", rank::rank),
     ("rogan_gladen", prevalence::rogan_gladen),
+    ("se_pieces", direct::se_pieces),
     ("ttest", hypotheses::ttest),
 ];
 

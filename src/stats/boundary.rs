@@ -1,0 +1,350 @@
+//! Support of the calibrator: how much of a target lies where nobody labelled, and what may then be said.
+//!
+//! Sources: the CJE paper, appendix D.2 and D.7; peer cje-eval 0.9.3 `boundary_card`; cje.md 2.12 and 6 item 6.
+
+use crate::stats::quantile;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Values;
+
+/// Out-of-range mass from which a level is refused.
+pub const OUT_OF_RANGE_MAX: f64 = 0.05;
+/// Saturated mass from which the card cautions.
+pub const SATURATION_MAX: f64 = 0.20;
+/// Slope below which a calibrator is flat at an end.
+pub const FLAT_BELOW: f64 = 0.05;
+/// Share of the reward range next to an end that counts as saturated.
+const BAND: f64 = 0.05;
+/// Mass of the target in a tail from which the tail needs labels.
+const TAIL_MASS: f64 = 0.05;
+
+/// The peer's verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// No material extrapolation.
+    Ok,
+    /// Rewards concentrate at the ends of the labelled range.
+    Caution,
+    /// No level may be claimed.
+    RefuseLevel,
+}
+
+impl Status {
+    /// The peer's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Caution => "CAUTION",
+            Self::RefuseLevel => "REFUSE-LEVEL",
+        }
+    }
+}
+
+/// The peer's boundary card.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Card {
+    /// Its verdict.
+    pub status: Status,
+    /// Share of the target's scores below the labelled ones.
+    pub below: f64,
+    /// Share of the target's scores above the labelled ones.
+    pub above: f64,
+    /// Both.
+    pub out_of_range: f64,
+    /// Share of rewards within 5 % of the range from either end of it.
+    pub saturation: f64,
+    /// Width of the identified interval of the mean; `None` if nothing is out of range.
+    pub partial_id_width: Option<f64>,
+}
+
+/// Checks the support of a target: scores `target`, rewards `rewards`, labelled scores `labelled`, and the range
+/// of the calibrator's rewards on labelled rows (in the label's unit interval).
+///
+/// # Errors
+/// [`SampleError::Parameter`] unless `low <= high` are finite.
+pub fn card(
+    target: Values<'_>,
+    labelled: Values<'_>,
+    rewards: Values<'_>,
+    low: f64,
+    high: f64,
+) -> Result<Card, SampleError> {
+    range(low, high)?;
+    let (first, last) = ends(labelled);
+    let share = |values: Values<'_>, inside: &dyn Fn(f64) -> bool| {
+        let count = values.as_slice().iter().filter(|&&value| inside(value));
+        count.count() as f64 / values.len() as f64
+    };
+    let below = share(target, &|score| score < first);
+    let above = share(target, &|score| score > last);
+    let out_of_range = below + above;
+    let margin = BAND * (high - low);
+    let saturation = share(rewards, &|reward| {
+        reward <= low + margin || reward >= high - margin
+    });
+    let status = if out_of_range >= OUT_OF_RANGE_MAX {
+        Status::RefuseLevel
+    } else if saturation >= SATURATION_MAX {
+        Status::Caution
+    } else {
+        Status::Ok
+    };
+    Ok(Card {
+        status,
+        below,
+        above,
+        out_of_range,
+        saturation,
+        partial_id_width: (out_of_range > 0.0).then(|| below * low + above * (1.0 - high)),
+    })
+}
+
+fn range(low: f64, high: f64) -> Result<(), SampleError> {
+    if low.is_finite() && high.is_finite() && low <= high {
+        return Ok(());
+    }
+    Err(SampleError::Parameter {
+        name: "reward range",
+        expected: "two finite ends in order",
+    })
+}
+
+fn ends(values: Values<'_>) -> (f64, f64) {
+    let fold = |best: f64, pick: fn(f64, f64) -> f64| {
+        values.as_slice().iter().fold(best, |a, &b| pick(a, b))
+    };
+    (
+        fold(f64::INFINITY, f64::min),
+        fold(f64::NEG_INFINITY, f64::max),
+    )
+}
+
+/// Slope of a calibrator over the lowest and the highest decile of labelled scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slopes {
+    /// `(f(q.10) - f(min)) / (q.10 - min)`; `None` if the decile has no width.
+    pub low: Option<f64>,
+    /// `(f(max) - f(q.90)) / (max - q.90)`; `None` if the decile has no width.
+    pub high: Option<f64>,
+}
+
+impl Slopes {
+    /// Whether the calibrator is flat at the low and at the high end: |slope| below 0.05, or no width.
+    pub fn flat(&self) -> (bool, bool) {
+        let flat = |slope: Option<f64>| slope.is_none_or(|slope| slope.abs() < FLAT_BELOW);
+        (flat(self.low), flat(self.high))
+    }
+}
+
+/// Scores at which [`slopes`] needs the calibrator: minimum, q.10, q.90 and maximum of the labelled scores.
+pub fn slope_points(labelled: Values<'_>) -> [f64; 4] {
+    let sorted = quantile::ascending(labelled.as_slice());
+    [
+        sorted[0],
+        quantile::type_7(&sorted, 0.1),
+        quantile::type_7(&sorted, 0.9),
+        sorted[sorted.len() - 1],
+    ]
+}
+
+/// Slopes at the ends, from the calibrator's finite values at [`slope_points`].
+pub fn slopes(points: [f64; 4], values: [f64; 4]) -> Slopes {
+    let slope = |from: usize, to: usize| {
+        let width = points[to] - points[from];
+        let slope = (values[to] - values[from]) / width;
+        (width > 0.0 && slope.is_finite()).then_some(slope)
+    };
+    Slopes {
+        low: slope(0, 1),
+        high: slope(2, 3),
+    }
+}
+
+/// Labels and target mass in one tail of the labelled scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tail {
+    /// Where it begins: q.10 or q.90 of the labelled scores, type 7.
+    pub edge: f64,
+    /// Labelled scores strictly beyond the edge.
+    pub labels: usize,
+    /// Share of the target strictly beyond the edge.
+    pub mass: f64,
+    /// Whether the mass is at least 0.05 and `(labels + 1) / (m + 2) < mass / 3`.
+    pub starved: bool,
+}
+
+/// Whether a level may be claimed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Support {
+    /// Out-of-range mass of the target.
+    pub out_of_range: f64,
+    /// The tail below q.10.
+    pub low: Tail,
+    /// The tail above q.90.
+    pub high: Tail,
+    /// REFUSE-LEVEL: 5 % out of range, or a starved tail.
+    pub refuse_level: bool,
+}
+
+/// The rule for REFUSE-LEVEL: out-of-range mass of at least 5 %, or a tail where the target has mass and labels are
+/// scarce. One stray label at an extreme clears a range, not a count.
+pub fn support(target: Values<'_>, labelled: Values<'_>) -> Support {
+    let sorted = quantile::ascending(labelled.as_slice());
+    let m = labelled.len();
+    let tail = |edge: f64, beyond: fn(&f64, &f64) -> bool| {
+        let count = |values: Values<'_>| {
+            values
+                .as_slice()
+                .iter()
+                .filter(|score| beyond(score, &edge))
+                .count()
+        };
+        let labels = count(labelled);
+        let mass = count(target) as f64 / target.len() as f64;
+        let smoothed = (labels as f64 + 1.0) / (m as f64 + 2.0);
+        Tail {
+            edge,
+            labels,
+            mass,
+            starved: mass >= TAIL_MASS && smoothed < mass / 3.0,
+        }
+    };
+    let low = tail(quantile::type_7(&sorted, 0.1), |score, edge| score < edge);
+    let high = tail(quantile::type_7(&sorted, 0.9), |score, edge| score > edge);
+    let (first, last) = (sorted[0], sorted[m - 1]);
+    let out = target
+        .as_slice()
+        .iter()
+        .filter(|&&score| score < first || score > last)
+        .count();
+    let out_of_range = out as f64 / target.len() as f64;
+    Support {
+        out_of_range,
+        low,
+        high,
+        refuse_level: out_of_range >= OUT_OF_RANGE_MAX || low.starved || high.starved,
+    }
+}
+
+/// What monotonicity alone says of a mean whose target leaves the labelled range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Rewards below the range are 0, those above it the highest labelled one.
+    pub lower: f64,
+    /// Rewards below the range are the lowest labelled one, those above it 1.
+    pub upper: f64,
+}
+
+/// Partial-identification bounds of the mean reward: rows in range keep `rewards`; below it the reward lies in
+/// [0, `low`], above it in [`high`, 1], `low` and `high` being the ends of the labelled rewards.
+///
+/// # Errors
+/// [`SampleError::Misaligned`]; [`SampleError::Parameter`] unless 0 <= low <= high <= 1.
+pub fn bounds(
+    target: Values<'_>,
+    rewards: Values<'_>,
+    labelled: Values<'_>,
+    low: f64,
+    high: f64,
+) -> Result<Bounds, SampleError> {
+    crate::stats::sample::align("rewards", rewards.len(), target.len())?;
+    range(low, high)?;
+    if low < 0.0 || high > 1.0 {
+        return Err(SampleError::Parameter {
+            name: "reward range",
+            expected: "ends in [0, 1]",
+        });
+    }
+    let (first, last) = ends(labelled);
+    let (mut lower, mut upper) = (0.0, 0.0);
+    for (&score, &reward) in target.as_slice().iter().zip(rewards.as_slice()) {
+        let (least, most) = if score < first {
+            (0.0, low)
+        } else if score > last {
+            (high, 1.0)
+        } else {
+            (reward, reward)
+        };
+        lower += least;
+        upper += most;
+    }
+    let rows = target.len() as f64;
+    Ok(Bounds {
+        lower: lower / rows,
+        upper: upper / rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(values: &[f64]) -> Values<'_> {
+        Values::new("values", values).unwrap()
+    }
+
+    #[test]
+    fn one_stray_label_does_not_clear_a_tail() {
+        let mut labelled: Vec<f64> = (0..200).map(|i| 0.5 + f64::from(i) / 400.0).collect();
+        labelled[0] = 0.0;
+        // 30 % of the target lies far below all labels but one.
+        let target: Vec<f64> = (0..100).map(|i| if i < 30 { 0.1 } else { 0.7 }).collect();
+        let found = support(values(&target), values(&labelled));
+        assert!(found.out_of_range.abs() < 1e-15);
+        assert!((found.low.mass - 0.3).abs() < 1e-15);
+        // A tenth of the labels lies in the tail: 0.104 is not below 0.3 / 3.
+        assert!(!found.low.starved);
+        let target: Vec<f64> = (0..100).map(|i| if i < 40 { 0.1 } else { 0.7 }).collect();
+        assert!(support(values(&target), values(&labelled)).refuse_level);
+        let same = support(values(&labelled), values(&labelled));
+        assert!(!same.refuse_level);
+    }
+
+    #[test]
+    fn bounds_are_as_wide_as_the_card_says() {
+        let labelled = [0.3, 0.5, 0.8];
+        let target = [0.1, 0.2, 0.4, 0.9];
+        let rewards = [0.25, 0.25, 0.5, 0.7];
+        let card = card(
+            values(&target),
+            values(&labelled),
+            values(&rewards),
+            0.25,
+            0.7,
+        )
+        .unwrap();
+        let bounds = bounds(
+            values(&target),
+            values(&rewards),
+            values(&labelled),
+            0.25,
+            0.7,
+        )
+        .unwrap();
+        let width = card.partial_id_width.unwrap();
+        assert!((bounds.upper - bounds.lower - width).abs() < 1e-15);
+        assert_eq!(card.status, Status::RefuseLevel);
+        assert!(
+            super::card(
+                values(&target),
+                values(&labelled),
+                values(&rewards),
+                0.7,
+                0.2
+            )
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn slopes_need_width() {
+        let labelled: Vec<f64> = (0..=10).map(|i| f64::from(i) / 10.0).collect();
+        let points = slope_points(values(&labelled));
+        assert!((points[1] - 0.1).abs() < 1e-15 && (points[2] - 0.9).abs() < 1e-15);
+        let found = slopes(points, [0.0, 0.002, 0.5, 0.9]);
+        assert!((found.low.unwrap() - 0.02).abs() < 1e-15);
+        assert_eq!(found.flat(), (true, false));
+        let tied = slopes([0.5; 4], [0.1; 4]);
+        assert_eq!(tied.low, None);
+        assert_eq!(tied.flat(), (true, true));
+    }
+}

@@ -1,0 +1,262 @@
+//! Transport across environments (policy, time window, domain, cohort) and the regime that follows.
+//!
+//! For environment e: `t_e = mean eps_e / SE_e`, `SE_e^2 = CRV1 + Var_OUA`; two-sided p, Benjamini-Hochberg within
+//! the family. Source: CLOVER v1.1 section 7 (clover.md 8); the CJE paper, appendix D.6.
+
+use crate::stats::adjust;
+use crate::stats::adjust::Adjustment;
+use crate::stats::crv1;
+use crate::stats::distribution;
+use crate::stats::sample::Clusters;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Values;
+use crate::stats::sample::align;
+
+/// Rows below which an environment is inconclusive.
+pub const ROWS_MIN: usize = 40;
+/// Standard errors that a bias must exceed to be seen with probability 0.80 at 5 %.
+pub const DETECTABLE: f64 = 2.8;
+/// Detectable bias above which an environment is inconclusive.
+pub const DETECTABLE_MAX: f64 = 0.05;
+/// Labels that a local calibrator needs.
+pub const LOCAL_LABELS_MIN: usize = 200;
+/// Standardised mean difference at which failing environments share a hint.
+pub const HINT_SMD: f64 = 0.2;
+
+/// One environment's labelled rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Environment<'a> {
+    /// Residuals, label less calibrated reward.
+    pub residuals: Values<'a>,
+    /// Clusters of the same rows.
+    pub clusters: &'a Clusters,
+    /// Calibration variance of the mean reward on these rows, at least 0.
+    pub calibration_variance: f64,
+}
+
+/// What a test of an environment comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Rejected.
+    Fail,
+    /// Too few rows, or a bias of 0.05 could hide.
+    Inconclusive,
+    /// Neither.
+    Pass,
+}
+
+/// The test of one environment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finding {
+    /// Rows.
+    pub rows: usize,
+    /// Clusters.
+    pub clusters: usize,
+    /// Mean residual.
+    pub mean: f64,
+    /// Standard error with the calibration variance; `None` for one cluster.
+    pub standard_error: Option<f64>,
+    /// 95 % interval, t with clusters - 1 df.
+    pub interval: Option<[f64; 2]>,
+    /// Two-sided p; `None` for one cluster or without spread.
+    pub p: Option<f64>,
+    /// p adjusted within the family; what has no p counts as 1.
+    pub p_adjusted: f64,
+    /// 2.8 SE.
+    pub detectable_bias: Option<f64>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Tests every environment of one family at `level` (0.10) under an adjustment.
+///
+/// # Errors
+/// [`SampleError`] for no environments, misaligned clusters, a variance or level outside its range.
+pub fn test(
+    family: &[Environment<'_>],
+    adjustment: Adjustment,
+    level: f64,
+) -> Result<Vec<Finding>, SampleError> {
+    if family.is_empty() {
+        return Err(SampleError::Empty { column: "family" });
+    }
+    if !(level > 0.0 && level < 1.0) {
+        return Err(SampleError::Parameter {
+            name: "level",
+            expected: "a number in (0, 1)",
+        });
+    }
+    let mut findings = Vec::with_capacity(family.len());
+    for environment in family {
+        findings.push(raw(environment)?);
+    }
+    let p: Vec<f64> = findings
+        .iter()
+        .map(|found| found.p.unwrap_or(1.0))
+        .collect();
+    let adjusted = adjust::adjusted(&p, adjustment);
+    for (finding, p_adjusted) in findings.iter_mut().zip(adjusted) {
+        finding.p_adjusted = p_adjusted;
+        finding.verdict = verdict(finding, level);
+    }
+    Ok(findings)
+}
+
+fn raw(environment: &Environment<'_>) -> Result<Finding, SampleError> {
+    let rows = environment.residuals.len();
+    align("clusters", environment.clusters.of_row().len(), rows)?;
+    let extra = environment.calibration_variance;
+    if !extra.is_finite() || extra < 0.0 {
+        return Err(SampleError::Parameter {
+            name: "calibration variance",
+            expected: "a finite number of at least 0",
+        });
+    }
+    let found = crv1::mean(environment.residuals.as_slice(), environment.clusters, None);
+    let standard_error = found
+        .standard_error
+        .map(|error| (error * error + extra).sqrt());
+    let critical = distribution::t_quantile(0.975, found.df());
+    let moved = standard_error.filter(|error| *error > 0.0);
+    Ok(Finding {
+        rows,
+        clusters: found.clusters,
+        mean: found.mean,
+        standard_error,
+        interval: standard_error
+            .map(|error| [found.mean - critical * error, found.mean + critical * error]),
+        p: moved.map(|error| distribution::t_two_sided(found.mean / error, found.df())),
+        p_adjusted: 1.0,
+        detectable_bias: standard_error.map(|error| DETECTABLE * error),
+        verdict: Verdict::Inconclusive,
+    })
+}
+
+fn verdict(finding: &Finding, level: f64) -> Verdict {
+    if finding.p.is_some() && finding.p_adjusted <= level {
+        return Verdict::Fail;
+    }
+    let seen = finding
+        .detectable_bias
+        .is_some_and(|bias| bias <= DETECTABLE_MAX);
+    if finding.p.is_some() && finding.rows >= ROWS_MIN && seen {
+        return Verdict::Pass;
+    }
+    Verdict::Inconclusive
+}
+
+/// How rewards may be used in an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regime {
+    /// 3: one calibrator everywhere.
+    Global,
+    /// A patch of the rubric is tried first: the failing environments share a hint that a legal path addresses.
+    GlobalPatchAttempt,
+    /// 2: a calibrator fitted and read only inside the environment.
+    Local,
+    /// 1: no claim from rewards; labels directly.
+    None,
+}
+
+/// The regime of one environment.
+///
+/// `shared_hint` is the standardised mean difference of a hint that all failing environments share and a legal path
+/// addresses, if any; `patch_tried` whether such a patch was already tried and re-tested. An inconclusive
+/// environment keeps the global regime: only a failure selects another.
+pub fn regime(
+    verdict: Verdict,
+    shared_hint: Option<f64>,
+    patch_tried: bool,
+    labels: usize,
+) -> Regime {
+    if verdict != Verdict::Fail {
+        return Regime::Global;
+    }
+    if !patch_tried && shared_hint.is_some_and(|smd| smd.abs() >= HINT_SMD) {
+        return Regime::GlobalPatchAttempt;
+    }
+    if labels >= LOCAL_LABELS_MIN {
+        return Regime::Local;
+    }
+    Regime::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(rows: usize, mean: f64, sd: f64) -> Vec<f64> {
+        (0..rows)
+            .map(|row| mean + if row % 2 == 0 { sd } else { -sd })
+            .collect()
+    }
+
+    #[test]
+    fn a_pass_needs_rows_and_precision() {
+        let columns = [
+            spread(126, 0.0, 0.2),
+            spread(120, 0.0, 0.2),
+            spread(38, 0.0, 0.01),
+            spread(200, 0.1, 0.2),
+        ];
+        let clusters: Vec<Clusters> = columns
+            .iter()
+            .map(|column| Clusters::singletons(column.len()).unwrap())
+            .collect();
+        let family: Vec<Environment<'_>> = columns
+            .iter()
+            .zip(&clusters)
+            .map(|(column, clusters)| Environment {
+                residuals: Values::new("eps", column).unwrap(),
+                clusters,
+                calibration_variance: 0.0,
+            })
+            .collect();
+        let found = test(&family, Adjustment::BenjaminiHochberg, 0.10).unwrap();
+        let verdicts: Vec<Verdict> = found.iter().map(|finding| finding.verdict).collect();
+        // source: clover.md 8: a pass needs SE <= .0179, 126 rows at a residual deviation of .2.
+        let want = [
+            Verdict::Pass,
+            Verdict::Inconclusive,
+            Verdict::Inconclusive,
+            Verdict::Fail,
+        ];
+        assert_eq!(verdicts, want);
+        assert!(test(&[], Adjustment::Holm, 0.10).is_err());
+        assert!(test(&family, Adjustment::Holm, f64::NAN).is_err());
+    }
+
+    #[test]
+    fn what_has_no_error_does_not_pass() {
+        let flat = [0.0; 60];
+        let clusters = Clusters::singletons(60).unwrap();
+        let one = Clusters::of((0..60).map(|_| 0)).unwrap();
+        for clusters in [&clusters, &one] {
+            let family = [Environment {
+                residuals: Values::new("eps", &flat).unwrap(),
+                clusters,
+                calibration_variance: 0.0,
+            }];
+            let found = test(&family, Adjustment::Bonferroni, 0.10).unwrap();
+            assert_eq!(found[0].verdict, Verdict::Inconclusive);
+            assert_eq!(found[0].p, None);
+        }
+    }
+
+    #[test]
+    fn regimes_follow_failures_in_order() {
+        assert_eq!(regime(Verdict::Pass, Some(0.9), false, 500), Regime::Global);
+        assert_eq!(
+            regime(Verdict::Inconclusive, None, false, 0),
+            Regime::Global
+        );
+        let attempt = regime(Verdict::Fail, Some(-0.2), false, 500);
+        assert_eq!(attempt, Regime::GlobalPatchAttempt);
+        assert_eq!(regime(Verdict::Fail, Some(0.5), true, 200), Regime::Local);
+        assert_eq!(regime(Verdict::Fail, Some(0.1), false, 199), Regime::None);
+        assert_eq!(
+            regime(Verdict::Fail, Some(f64::NAN), false, 199),
+            Regime::None
+        );
+    }
+}

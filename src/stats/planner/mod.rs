@@ -1,0 +1,31 @@
+//! Sizes: how many scores and labels a question needs, and what a budget can answer.
+//!
+//! Sources: the CJE paper, appendix F; peer cje-eval 0.9.3 `planning` and `audit_planning` (cje.md 2.15); CLOVER v1.1
+//! (clover.md 2.4, 5.5).
+
+mod audit;
+mod law;
+mod sizing;
+
+pub use audit::AuditPlan;
+pub use audit::AuditReason;
+pub use audit::AuditScenario;
+pub use audit::AuditTerms;
+pub use audit::AuditsPlan;
+pub use audit::pass_probability;
+pub use audit::plan_transport_audits;
+pub use law::Costs;
+pub use law::Law;
+pub use law::Plan;
+pub use law::Power;
+pub use law::VarianceModel;
+pub use law::fit_variance;
+pub use law::mde;
+pub use law::plan_evaluation;
+pub use law::plan_for_mde;
+pub use law::square_root_law;
+pub use sizing::confirm_rows;
+pub use sizing::confirm_rows_beyond_eta;
+pub use sizing::green_rows;
+pub use sizing::mean_gain_needed;
+pub use sizing::value_sizes;

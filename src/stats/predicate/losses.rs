@@ -1,0 +1,188 @@
+//! Paired loss differences of a patch.
+
+use crate::num::math;
+use crate::stats::crv1;
+use crate::stats::sample::Clusters;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Values;
+use crate::stats::sample::align;
+
+/// Change of a reward from which a row counts as moved.
+pub const MOVED: f64 = 0.005;
+
+/// Labels with the rewards before and after a patch, all in [0, 1], on the same rows.
+#[derive(Clone, Debug)]
+pub struct Losses {
+    differences: Vec<f64>,
+    changes: Vec<f64>,
+    before: Vec<f64>,
+    after: Vec<f64>,
+    bound: f64,
+    clusters: Clusters,
+}
+
+/// A mean loss difference with its cluster-robust error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanLoss {
+    /// Rows.
+    pub rows: usize,
+    /// Clusters.
+    pub clusters: usize,
+    /// DMSE, negative when better.
+    pub mean: f64,
+    /// `SE^2 = C/(C-1) sum_c (sum_{i in c} (d_i - DMSE))^2 / N^2`; `None` for one cluster.
+    pub standard_error: Option<f64>,
+}
+
+impl MeanLoss {
+    /// Clusters less one.
+    pub fn df(&self) -> f64 {
+        self.clusters as f64 - 1.0
+    }
+
+    /// `(DMSE - null) / SE`; `None` for one cluster or without spread.
+    pub fn t(&self, null: f64) -> Option<f64> {
+        let error = self.standard_error.filter(|error| *error > 0.0)?;
+        Some((self.mean - null) / error)
+    }
+}
+
+impl Losses {
+    /// Pairs labels with both rewards.
+    ///
+    /// # Errors
+    /// [`SampleError::Misaligned`]; [`SampleError::OutOfRange`] for a number outside [0, 1], on which the bound of the
+    /// betting test rests.
+    pub fn new(
+        labels: Values<'_>,
+        baseline: Values<'_>,
+        patched: Values<'_>,
+        clusters: &Clusters,
+    ) -> Result<Self, SampleError> {
+        align("baseline", baseline.len(), labels.len())?;
+        align("patched", patched.len(), labels.len())?;
+        align("clusters", clusters.of_row().len(), labels.len())?;
+        for (column, values) in [
+            ("labels", labels),
+            ("baseline", baseline),
+            ("patched", patched),
+        ] {
+            let outside = |value: &f64| !(0.0..=1.0).contains(value);
+            if let Some(row) = values.as_slice().iter().position(outside) {
+                return Err(SampleError::OutOfRange {
+                    column,
+                    row,
+                    low: 0,
+                    high: 1,
+                });
+            }
+        }
+        let (y, r, s) = (labels.as_slice(), baseline.as_slice(), patched.as_slice());
+        let square =
+            |row: usize, rewards: &[f64]| (y[row] - rewards[row]) * (y[row] - rewards[row]);
+        let before: Vec<f64> = (0..y.len()).map(|row| square(row, r)).collect();
+        let after: Vec<f64> = (0..y.len()).map(|row| square(row, s)).collect();
+        // d is linear in Y, so its largest value lies at Y = 0 or Y = 1.
+        let bound = r.iter().zip(s).fold(0.0_f64, |bound, (r, s)| {
+            let at_zero = s * s - r * r;
+            let at_one = (1.0 - s) * (1.0 - s) - (1.0 - r) * (1.0 - r);
+            bound.max(at_zero).max(at_one)
+        });
+        Ok(Self {
+            differences: after.iter().zip(&before).map(|(a, b)| a - b).collect(),
+            changes: r.iter().zip(s).map(|(r, s)| s - r).collect(),
+            before,
+            after,
+            bound,
+            clusters: clusters.clone(),
+        })
+    }
+
+    /// `d_i` in row order.
+    pub fn differences(&self) -> &[f64] {
+        &self.differences
+    }
+
+    /// Clusters of the rows.
+    pub fn clusters(&self) -> &Clusters {
+        &self.clusters
+    }
+
+    /// MSE of the baseline.
+    pub fn baseline_mse(&self) -> f64 {
+        math::mean(&self.before)
+    }
+
+    /// MSE of the patch.
+    pub fn patched_mse(&self) -> f64 {
+        math::mean(&self.after)
+    }
+
+    /// `H = max_i max(R'^2 - R^2, (1-R')^2 - (1-R)^2)`, at least 0: no difference can exceed it, whatever the labels.
+    pub fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// DMSE over all rows.
+    pub fn mean(&self) -> MeanLoss {
+        let found = crv1::mean(&self.differences, &self.clusters, None);
+        MeanLoss {
+            rows: found.rows,
+            clusters: found.clusters,
+            mean: found.mean,
+            standard_error: found.standard_error,
+        }
+    }
+
+    /// Clusters with a row whose reward moved by at least 0.005.
+    pub fn moved_clusters(&self) -> usize {
+        let mut moved = vec![false; self.clusters.count()];
+        for (&cluster, change) in self.clusters.of_row().iter().zip(&self.changes) {
+            moved[cluster as usize] |= change.abs() >= MOVED;
+        }
+        moved.iter().filter(|&&moved| moved).count()
+    }
+
+    /// Mean difference of each cluster with a row, by cluster number.
+    pub fn cluster_means(&self) -> Vec<f64> {
+        let totals = self.clusters.totals(&self.differences);
+        let rows = self.clusters.totals(&vec![1.0; self.differences.len()]);
+        totals
+            .iter()
+            .zip(&rows)
+            .filter(|(_, rows)| **rows > 0.0)
+            .map(|(total, rows)| total / rows)
+            .collect()
+    }
+
+    /// The rows of one slice.
+    ///
+    /// # Errors
+    /// [`SampleError::Empty`] without rows; [`SampleError::Parameter`] for a row beyond the last.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, SampleError> {
+        if rows.iter().any(|&row| row >= self.differences.len()) {
+            return Err(SampleError::Parameter {
+                name: "rows",
+                expected: "numbers of rows",
+            });
+        }
+        let clusters = self.clusters.select(rows)?;
+        let pick = |values: &[f64]| -> Vec<f64> { rows.iter().map(|&row| values[row]).collect() };
+        Ok(Self {
+            differences: pick(&self.differences),
+            changes: pick(&self.changes),
+            before: pick(&self.before),
+            after: pick(&self.after),
+            bound: self.bound,
+            clusters,
+        })
+    }
+
+    /// Rows of the largest differences, worst first, ties by row: what harm confined to few rows looks like.
+    pub fn worst(&self, top: usize) -> Vec<(usize, f64)> {
+        let mut rows: Vec<(usize, f64)> = self.differences.iter().copied().enumerate().collect();
+        rows.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        rows.truncate(top);
+        rows
+    }
+}

@@ -1,0 +1,400 @@
+//! Transport audit: is the mean residual of a calibrator on held-out labels within a declared margin?
+//!
+//! `r = y - prediction`, `delta = sum w r / sum w` with its cluster-robust variance V; df = max(floor(effective
+//! clusters) - 1, 1); the interval is at level 1 - alpha / family size. The *narrow* width knows V alone (the
+//! peer's); the *wide* one adds the calibrator's jackknife variance and decides the state. Sources: peer cje-eval
+//! 0.9.3 `audit_transportability`; the CJE paper, appendix D.6; cje.md 2.13 and 6 item 5.
+
+use crate::num::math;
+use crate::stats::crv1;
+use crate::stats::distribution;
+use crate::stats::quantile;
+use crate::stats::sample::Clusters;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Values;
+use crate::stats::sample::Weights;
+use crate::stats::sample::align;
+
+/// Kish-effective clusters below which nothing passes.
+pub const EFFECTIVE_CLUSTERS_MIN: f64 = 20.0;
+/// Bins of the display.
+pub const BINS: usize = 10;
+
+/// Labelled rows that the calibrator did not see.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'a> {
+    predictions: Values<'a>,
+    labels: Values<'a>,
+    clusters: &'a Clusters,
+    weights: Option<Weights<'a>>,
+}
+
+impl<'a> Probe<'a> {
+    /// Predictions and labels of the same rows, their clusters and analysis weights (none: 1 each).
+    ///
+    /// # Errors
+    /// [`SampleError::Misaligned`]; [`SampleError::Parameter`] for a weight of 0.
+    pub fn new(
+        predictions: Values<'a>,
+        labels: Values<'a>,
+        clusters: &'a Clusters,
+        weights: Option<Weights<'a>>,
+    ) -> Result<Self, SampleError> {
+        align("labels", labels.len(), predictions.len())?;
+        align("clusters", clusters.of_row().len(), predictions.len())?;
+        if let Some(weights) = weights {
+            align("weights", weights.as_slice().len(), predictions.len())?;
+            if weights.as_slice().iter().any(|&weight| weight <= 0.0) {
+                return Err(SampleError::Parameter {
+                    name: "weights",
+                    expected: "weights above 0",
+                });
+            }
+        }
+        Ok(Self {
+            predictions,
+            labels,
+            clusters,
+            weights,
+        })
+    }
+
+    fn residuals(&self) -> Vec<f64> {
+        let pairs = self
+            .labels
+            .as_slice()
+            .iter()
+            .zip(self.predictions.as_slice());
+        pairs
+            .map(|(label, prediction)| label - prediction)
+            .collect()
+    }
+}
+
+/// A calibrator's jackknife variance of the mean prediction on the probe, and its degrees of freedom (folds - 1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jackknife {
+    /// Variance, at least 0.
+    pub variance: f64,
+    /// Degrees of freedom, at least 1.
+    pub df: f64,
+}
+
+/// How an audit is graded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// Largest acceptable absolute mean residual, in label units; `None` grades nothing.
+    pub margin: Option<f64>,
+    /// Error rate of the whole family, in (0, 0.5).
+    pub alpha: f64,
+    /// Audits that one decision rests on, at least 1.
+    pub family_size: usize,
+    /// Kish-effective clusters below which nothing passes, at least 2.
+    pub effective_clusters_min: f64,
+}
+
+impl Terms {
+    /// One audit at 5 % and the usual floor.
+    pub fn new(margin: Option<f64>) -> Self {
+        Self {
+            margin,
+            alpha: 0.05,
+            family_size: 1,
+            effective_clusters_min: EFFECTIVE_CLUSTERS_MIN,
+        }
+    }
+
+    fn check(&self) -> Result<(), SampleError> {
+        let refuse = |name, expected| Err(SampleError::Parameter { name, expected });
+        if !(self.alpha > 0.0 && self.alpha < 0.5) {
+            return refuse("alpha", "a number in (0, 0.5)");
+        }
+        if self.family_size == 0 {
+            return refuse("family size", "at least 1");
+        }
+        if self.margin.is_some_and(|m| !m.is_finite() || m <= 0.0) {
+            return refuse("margin", "a finite number above 0");
+        }
+        if !self.effective_clusters_min.is_finite() || self.effective_clusters_min < 2.0 {
+            return refuse("effective clusters", "a finite floor of at least 2");
+        }
+        Ok(())
+    }
+}
+
+/// The state of a transport claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The interval lies within the margin.
+    Pass,
+    /// The interval lies wholly beyond the margin.
+    Fail,
+    /// Neither.
+    Inconclusive(Doubt),
+    /// No margin was declared.
+    NotGraded,
+    /// No probe was drawn.
+    NotChecked,
+}
+
+/// Why an audit is inconclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Too few effective clusters.
+    FewClusters,
+    /// The interval crosses the margin.
+    CrossesMargin,
+}
+
+/// An interval for the mean residual and what follows from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Width {
+    /// Standard error; `None` for one cluster.
+    pub standard_error: Option<f64>,
+    /// Degrees of freedom of the critical value.
+    pub df: f64,
+    /// Half the interval; `None` for one cluster, like all that follows.
+    pub half_width: Option<f64>,
+    /// The interval at level 1 - alpha / family size.
+    pub interval: Option<[f64; 2]>,
+    /// Smallest margin under which it would pass.
+    pub min_margin_for_pass: Option<f64>,
+    /// Bias that the audit would detect with probability 0.80, `(t + z_.80) SE`.
+    pub detectable_bias: Option<f64>,
+    /// Two-sided p that the mean residual is 0, unadjusted; `None` without spread.
+    pub zero_null_p: Option<f64>,
+    /// The state that this width gives.
+    pub state: State,
+}
+
+/// Mean residual in a bin of the predictions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bin {
+    /// Rows.
+    pub rows: usize,
+    /// Unweighted mean residual; `None` without rows.
+    pub mean: Option<f64>,
+}
+
+/// A transport audit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Audit {
+    /// The state, decided by the wide width.
+    pub state: State,
+    /// Weighted mean residual.
+    pub mean: f64,
+    /// Rows.
+    pub rows: usize,
+    /// Clusters.
+    pub clusters: usize,
+    /// Kish-effective clusters.
+    pub effective_clusters: f64,
+    /// With the sampling variance of the residuals alone.
+    pub narrow: Width,
+    /// With the calibrator's variance too; equal to the narrow one if it was not given.
+    pub wide: Width,
+}
+
+/// Audits a probe.
+///
+/// The wide width uses the smaller of the narrow df and the Welch-Satterthwaite df of both variances, so it is never
+/// the narrower one.
+///
+/// # Errors
+/// [`SampleError::Parameter`] for terms or a jackknife variance outside their ranges.
+pub fn audit(
+    probe: &Probe<'_>,
+    terms: &Terms,
+    jackknife: Option<Jackknife>,
+) -> Result<Audit, SampleError> {
+    terms.check()?;
+    if jackknife.is_some_and(|j| !(j.variance >= 0.0 && j.variance.is_finite() && j.df >= 1.0)) {
+        return Err(SampleError::Parameter {
+            name: "jackknife",
+            expected: "a finite variance of at least 0 on at least 1 degree of freedom",
+        });
+    }
+    let residuals = probe.residuals();
+    let weights = probe.weights.map(Weights::as_slice);
+    let mean = crv1::mean(&residuals, probe.clusters, weights);
+    let df = (mean.effective_clusters.floor() - 1.0).max(1.0);
+    let narrow = width(&mean, mean.standard_error, df, terms);
+    let wide = match (jackknife, mean.standard_error) {
+        (Some(jackknife), Some(error)) => {
+            let variance = error * error;
+            let both = variance + jackknife.variance;
+            let welch = both * both
+                / (variance * variance / df
+                    + jackknife.variance * jackknife.variance / jackknife.df);
+            let df = if both > 0.0 {
+                df.min(welch).max(1.0)
+            } else {
+                df
+            };
+            width(&mean, Some(both.sqrt()), df, terms)
+        }
+        _ => narrow,
+    };
+    Ok(Audit {
+        state: wide.state,
+        mean: mean.mean,
+        rows: mean.rows,
+        clusters: mean.clusters,
+        effective_clusters: mean.effective_clusters,
+        narrow,
+        wide,
+    })
+}
+
+fn width(mean: &crv1::ClusteredMean, error: Option<f64>, df: f64, terms: &Terms) -> Width {
+    let level = terms.alpha / terms.family_size as f64;
+    let critical = distribution::t_quantile(1.0 - 0.5 * level, df);
+    let half_width = error.map(|error| critical * error);
+    let interval = half_width.map(|half| [mean.mean - half, mean.mean + half]);
+    let moved = error.filter(|error| *error > 0.0);
+    Width {
+        standard_error: error,
+        df,
+        half_width,
+        interval,
+        min_margin_for_pass: interval.map(|[low, high]| low.abs().max(high.abs())),
+        detectable_bias: error
+            .map(|error| (critical + distribution::normal_quantile(0.80)) * error),
+        zero_null_p: moved.map(|error| distribution::t_two_sided(mean.mean / error, df)),
+        state: state(interval, mean.effective_clusters, terms),
+    }
+}
+
+fn state(interval: Option<[f64; 2]>, effective_clusters: f64, terms: &Terms) -> State {
+    let Some(margin) = terms.margin else {
+        return State::NotGraded;
+    };
+    let Some([low, high]) = interval else {
+        return State::Inconclusive(Doubt::FewClusters);
+    };
+    // An interval wholly beyond the margin is evidence even from few clusters; few clusters only withhold a pass.
+    if low > margin || high < -margin {
+        return State::Fail;
+    }
+    if effective_clusters < terms.effective_clusters_min {
+        return State::Inconclusive(Doubt::FewClusters);
+    }
+    if low >= -margin && high <= margin {
+        return State::Pass;
+    }
+    State::Inconclusive(Doubt::CrossesMargin)
+}
+
+/// Mean residuals in quantile bins of `scores`, lowest first, for display; ties merge bins.
+///
+/// # Errors
+/// [`SampleError::Misaligned`].
+pub fn bins(probe: &Probe<'_>, scores: Values<'_>, bins: usize) -> Result<Vec<Bin>, SampleError> {
+    align("scores", scores.len(), probe.predictions.len())?;
+    if bins == 0 {
+        return Err(SampleError::Parameter {
+            name: "bins",
+            expected: "at least 1",
+        });
+    }
+    let edges = quantile::edges(scores.as_slice(), bins);
+    let mut members = vec![Vec::new(); edges.len().saturating_sub(1).max(1)];
+    for (score, residual) in scores.as_slice().iter().zip(probe.residuals()) {
+        members[quantile::bin(&edges, *score)].push(residual);
+    }
+    let found = members.iter().map(|residuals| Bin {
+        rows: residuals.len(),
+        mean: (!residuals.is_empty()).then(|| math::mean(residuals)),
+    });
+    Ok(found.collect())
+}
+
+/// Share of bins with at least three rows.
+pub fn occupancy(bins: &[Bin]) -> f64 {
+    let filled = bins.iter().filter(|bin| bin.rows >= 3).count();
+    filled as f64 / bins.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn audited(residuals: &[f64], terms: &Terms, jackknife: Option<Jackknife>) -> Audit {
+        let predictions = vec![0.0; residuals.len()];
+        let clusters = Clusters::singletons(residuals.len()).unwrap();
+        let probe = Probe::new(
+            Values::new("prediction", &predictions).unwrap(),
+            Values::new("y", residuals).unwrap(),
+            &clusters,
+            None,
+        );
+        audit(&probe.unwrap(), terms, jackknife).unwrap()
+    }
+
+    #[test]
+    fn one_cluster_never_passes() {
+        let found = audited(&[0.001], &Terms::new(Some(0.05)), None);
+        assert_eq!(found.state, State::Inconclusive(Doubt::FewClusters));
+        assert_eq!(found.wide.interval, None);
+        let ungraded = audited(&[0.001], &Terms::new(None), None);
+        assert_eq!(ungraded.state, State::NotGraded);
+    }
+
+    #[test]
+    fn few_clusters_can_fail_but_not_pass() {
+        let terms = Terms::new(Some(0.05));
+        let far: Vec<f64> = (0..10).map(|i| 0.5 + 0.001 * f64::from(i)).collect();
+        assert_eq!(audited(&far, &terms, None).state, State::Fail);
+        let near: Vec<f64> = (0..10).map(|i| 0.001 * f64::from(i)).collect();
+        let doubt = State::Inconclusive(Doubt::FewClusters);
+        assert_eq!(audited(&near, &terms, None).state, doubt);
+    }
+
+    #[test]
+    fn the_wide_width_decides() {
+        let terms = Terms::new(Some(0.05));
+        let residuals: Vec<f64> = (0..100).map(|i| 0.1 * f64::from(i % 5) - 0.2).collect();
+        let jackknife = Jackknife {
+            variance: 0.03 * 0.03,
+            df: 4.0,
+        };
+        let found = audited(&residuals, &terms, Some(jackknife));
+        assert_eq!(found.narrow.state, State::Pass);
+        assert_eq!(found.state, State::Inconclusive(Doubt::CrossesMargin));
+        assert!(found.wide.half_width > found.narrow.half_width);
+        for variance in [0.0, 1e-12, 1e-6, 1e-4, 1.0] {
+            let found = audited(&residuals, &terms, Some(Jackknife { variance, df: 4.0 }));
+            assert!(found.wide.half_width >= found.narrow.half_width);
+        }
+    }
+
+    #[test]
+    fn residuals_without_spread_have_no_p() {
+        let found = audited(&[0.1; 40], &Terms::new(Some(0.05)), None);
+        assert_eq!(found.narrow.zero_null_p, None);
+        assert_eq!(found.state, State::Fail);
+    }
+
+    #[test]
+    fn terms_outside_their_ranges_are_refused() {
+        let predictions = [0.0, 0.1];
+        let values = Values::new("y", &predictions).unwrap();
+        let clusters = Clusters::singletons(2).unwrap();
+        let probe = Probe::new(values, values, &clusters, None).unwrap();
+        let mut terms = Terms::new(Some(0.05));
+        terms.alpha = f64::NAN;
+        assert!(audit(&probe, &terms, None).is_err());
+        let terms = Terms::new(Some(-0.05));
+        assert!(audit(&probe, &terms, None).is_err());
+        let terms = Terms::new(Some(0.05));
+        let bad = Jackknife {
+            variance: f64::NAN,
+            df: 4.0,
+        };
+        assert!(audit(&probe, &terms, Some(bad)).is_err());
+        let weights = [0.0, 1.0];
+        let weights = Weights::new("w", &weights, 2).unwrap();
+        assert!(Probe::new(values, values, &clusters, Some(weights)).is_err());
+        assert!(bins(&probe, values, 0).is_err());
+    }
+}
