@@ -234,7 +234,7 @@ mod tests {
         Values::new("series", x).unwrap()
     }
 
-    /// x_i = rho x_(i-1) + noise, from a linear congruential generator that other languages can repeat.
+    /// `x[i] = rho x[i - 1] + noise`, from a linear congruential generator that other languages can repeat.
     fn autoregression(rho: f64, rows: usize) -> Vec<f64> {
         let (mut state, mut x) = (12_345_u64, 0.0);
         let mut series = Vec::new();
@@ -246,18 +246,19 @@ mod tests {
         series
     }
 
+    // source: an independent numpy computation by the paper's formulas, which repeats arch 8.0.0 where that
+    // package's m (the first negligible lag itself, one more than the paper's) is put in.
+    const LENGTHS: [(f64, usize, f64, f64); 6] = [
+        (0.3, 100, 1.732_913_372_995_385_2, 1.983_690_619_178_952),
+        (0.5, 300, 6.204_636_534_437_66, 7.102_535_810_837_535),
+        (0.8, 500, 16.250_326_991_045_654, 18.601_980_752_798_79),
+        (0.8, 4000, 36.829_478_848_932_816, 42.159_228_984_190_09),
+        (-0.6, 400, 13.895_201_093_695_796, 15.906_034_595_096_214),
+        (0.95, 1000, 39.264_848_434_115_386, 44.947_031_234_229_77),
+    ];
+
     #[test]
     fn block_lengths_match_the_paper() {
-        // source: an independent numpy computation by the paper's formulas, which repeats arch 8.0.0 where that
-        // package's m (the first negligible lag itself, one more than the paper's) is put in.
-        const LENGTHS: [(f64, usize, f64, f64); 6] = [
-            (0.3, 100, 1.732_913_372_995_385_2, 1.983_690_619_178_952),
-            (0.5, 300, 6.204_636_534_437_66, 7.102_535_810_837_535),
-            (0.8, 500, 16.250_326_991_045_654, 18.601_980_752_798_79),
-            (0.8, 4000, 36.829_478_848_932_816, 42.159_228_984_190_09),
-            (-0.6, 400, 13.895_201_093_695_796, 15.906_034_595_096_214),
-            (0.95, 1000, 39.264_848_434_115_386, 44.947_031_234_229_77),
-        ];
         for (rho, rows, stationary, circular) in LENGTHS {
             let found = dependence(values(&autoregression(rho, rows)))
                 .unwrap()

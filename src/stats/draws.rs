@@ -1,4 +1,4 @@
-//! Seeded draws: one ChaCha20 stream per replicate, so that results do not depend on the number of threads.
+//! Seeded draws: one `ChaCha20` stream per replicate, so that results do not depend on the number of threads.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng as _;

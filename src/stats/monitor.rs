@@ -228,25 +228,44 @@ mod tests {
         Values::new("series", x).unwrap()
     }
 
+    // source: Montgomery, table 9.2 (K = 0.5, H = 5), recomputed in exact fractions.
+    const UP: [(usize, f64); 7] = [
+        (0, 0.0),
+        (3, 1.16),
+        (4, 2.82),
+        (5, 2.50),
+        (22, 1.79),
+        (28, 5.28),
+        (29, 5.30),
+    ];
+
+    // source: as above.
+    const DOWN: [(usize, f64); 4] = [(0, 0.05), (1, 1.56), (2, 1.77), (6, 1.46)];
+
+    // source: Montgomery, example 9.2 (lambda = 0.1, L = 2.7), recomputed in exact fractions.
+    const AVERAGE: [(usize, f64); 6] = [
+        (0, 9.945),
+        (1, 9.7495),
+        (2, 9.703_55),
+        (3, 9.899_195),
+        (27, 10.573_137_171_751_513),
+        (28, 10.646_823_454_576_362),
+    ];
+
+    // source: as above; the limits 9.73 and 10.27 of the first row, 9.38 and 10.62 in the long run.
+    const HALF_WIDTH: [(usize, f64); 3] = [
+        (0, 0.27),
+        (1, 0.363_247_849_270_99),
+        (29, 0.618_865_676_902_578),
+    ];
+
     #[test]
     fn the_cumulative_sum_matches_the_textbook() {
         let state = InControl::new(10.0, 1.0).unwrap();
         let path = Cusum::new(state, 0.5, 5.0).unwrap().follow(series(&SERIES));
-        // source: Montgomery, table 9.2 (K = 0.5, H = 5), recomputed in exact fractions.
-        const UP: [(usize, f64); 7] = [
-            (0, 0.0),
-            (3, 1.16),
-            (4, 2.82),
-            (5, 2.50),
-            (22, 1.79),
-            (28, 5.28),
-            (29, 5.30),
-        ];
         for (row, want) in UP {
             assert!((path.up[row] - want).abs() < 1e-12, "{row}");
         }
-        // source: as above.
-        const DOWN: [(usize, f64); 4] = [(0, 0.05), (1, 1.56), (2, 1.77), (6, 1.46)];
         for (row, want) in DOWN {
             assert!((path.down[row] - want).abs() < 1e-12, "{row}");
         }
@@ -260,24 +279,9 @@ mod tests {
     fn the_moving_average_matches_the_textbook() {
         let state = InControl::new(10.0, 1.0).unwrap();
         let path = Ewma::new(state, 0.1, 2.7).unwrap().follow(series(&SERIES));
-        // source: Montgomery, example 9.2 (lambda = 0.1, L = 2.7), recomputed in exact fractions.
-        const AVERAGE: [(usize, f64); 6] = [
-            (0, 9.945),
-            (1, 9.7495),
-            (2, 9.703_55),
-            (3, 9.899_195),
-            (27, 10.573_137_171_751_513),
-            (28, 10.646_823_454_576_362),
-        ];
         for (row, want) in AVERAGE {
             assert!((path.average[row] - want).abs() < 1e-12, "{row}");
         }
-        // source: as above; the limits 9.73 and 10.27 of the first row, 9.38 and 10.62 in the long run.
-        const HALF_WIDTH: [(usize, f64); 3] = [
-            (0, 0.27),
-            (1, 0.363_247_849_270_99),
-            (29, 0.618_865_676_902_578),
-        ];
         for (row, want) in HALF_WIDTH {
             assert!((path.half_width[row] - want).abs() < 1e-12, "{row}");
         }

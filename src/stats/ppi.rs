@@ -40,7 +40,7 @@ impl PpiMean {
     pub fn interval(&self, level: f64) -> Result<Option<Interval>, SampleError> {
         check_open("level", level)?;
         let half_width = distribution::normal_quantile(0.5 * (1.0 + level)) * self.variance.sqrt();
-        Ok((self.variance > 0.0).then(|| Interval {
+        Ok((self.variance > 0.0).then_some(Interval {
             low: self.mean - half_width,
             high: self.mean + half_width,
         }))

@@ -88,7 +88,7 @@ impl RoganGladen {
         check_open("level", level)?;
         let variance = self.variance(rows)?;
         let half_width = distribution::normal_quantile(0.5 * (1.0 + level)) * variance.sqrt();
-        Ok((variance > 0.0).then(|| Interval {
+        Ok((variance > 0.0).then_some(Interval {
             low: self.theta - half_width,
             high: self.theta + half_width,
         }))

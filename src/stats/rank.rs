@@ -368,13 +368,7 @@ pub fn rank_drift(
             expected: "a count of at least 1",
         }));
     }
-    let mut sizes = vec![0_usize; groups.count()];
-    for &group in groups.of_row() {
-        sizes[group as usize] += 1;
-    }
-    for &size in &sizes {
-        Thin::unless("rows of a group", size, 2)?;
-    }
+    let sizes = group_sizes(groups)?;
     let means = |rows: &[f64]| -> Vec<f64> {
         let totals = groups.totals(rows).into_iter().zip(&sizes);
         totals.map(|(total, &size)| total / size as f64).collect()
@@ -429,6 +423,18 @@ pub fn rank_drift(
         p: (1.0 + count as f64) / (replicates as f64 + 1.0),
         replicates,
     }))
+}
+
+/// Rows of each group, at least two.
+fn group_sizes(groups: &Clusters) -> Result<Vec<usize>, Thin> {
+    let mut sizes = vec![0; groups.count()];
+    for &group in groups.of_row() {
+        sizes[group as usize] += 1;
+    }
+    for &size in &sizes {
+        Thin::unless("rows of a group", size, 2)?;
+    }
+    Ok(sizes)
 }
 
 #[cfg(test)]

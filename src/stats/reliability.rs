@@ -32,7 +32,9 @@ impl Edges {
         let quantile = |bin: usize| {
             let steps = (sorted.len() - 1) as u128 * bin as u128;
             let (at, part) = (steps / bins as u128, steps % bins as u128);
-            let at = usize::try_from(at).expect("BUG: a position is at most the number of rows");
+            let at = usize::try_from(at)
+                .unwrap_or(usize::MAX)
+                .min(sorted.len() - 1);
             let next = sorted[(at + 1).min(sorted.len() - 1)];
             interpolate(sorted[at], next, part as f64 / bins as f64)
         };
@@ -163,7 +165,7 @@ pub fn calibration_error(
 
 /// Calibration error on bins of equal width over [0, 1], with Murphy's (1973) split of the Brier score.
 ///
-/// With n_b / n = f, bin means p of predictions and y of labels, and the mean label m: reliability = sum f (p - y)^2,
+/// With f the share of rows in a bin, bin means p of predictions and y of labels, and the mean label m: reliability = sum f (p - y)^2,
 /// resolution = sum f (y - m)^2, uncertainty = m (1 - m). The Brier score is their sum, resolution subtracted, where
 /// labels are 0 or 1 and predictions constant within bins.
 #[derive(Clone, Debug, PartialEq)]
