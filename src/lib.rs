@@ -14,6 +14,7 @@
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
 //! | 5 | [`projection`] | folds, row models and rules over recorded facts |
 //! | 6 | [`workflow`] | governed steps over all of the above, without files or terminal |
+//! | 7 | [`report`] | renderings of what others computed |
 //! | 7 | [`export`] | what leaves the ledger |
 //! | 8 | [`cli`] | the command line: wording, hints, exit codes |
 //!
@@ -52,6 +53,7 @@ pub mod ground;
 pub mod ledger;
 pub mod num;
 pub mod projection;
+pub mod report;
 pub mod stats;
 pub mod store;
 pub mod workflow;

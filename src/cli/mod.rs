@@ -5,6 +5,8 @@
 //! [`World`] stands for everything outside, so that tests run verbs in process. Verbs hold no rule: they
 //! read arguments, call the ledger, and word what it says.
 
+mod analysis;
+mod analyze;
 mod at;
 mod backup;
 mod blob;
@@ -26,6 +28,7 @@ mod input;
 mod key;
 mod log;
 mod prove;
+mod qualify;
 mod record;
 mod sandbox;
 mod schema;
@@ -63,6 +66,7 @@ Usage: clover [OPTIONS] VERB …
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import events · blob · seal · experiment · budget · erase
   read     log · show · at · schema
+  estimate analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
   shell    completions · man                    (clover VERB --help shows one of them)
 
@@ -169,6 +173,14 @@ enum Verb {
     /// Run a reading verb as of an earlier entry
     #[command(after_help = "Example:\n  clover at 100 -- budget list")]
     At(at::Args),
+    /// Estimate policies from files of judge-scored responses: exploratory, no ledger
+    #[command(
+        after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
+    )]
+    Analyze(analyze::Args),
+    /// Run reference vectors with known answers on this machine
+    #[command(after_help = "Example:\n  clover qualify --json")]
+    Qualify(qualify::Args),
     /// Check everything and say what was not checked
     #[command(
         after_help = "Example:\n  clover verify export/ledger.jsonl --log-key \"$(cat log.vkey)\""
@@ -288,6 +300,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Log(args) => log::run(ctx, &args),
         Verb::Show(args) => show::run(ctx, &args),
         Verb::At(args) => at::run(ctx, args),
+        Verb::Analyze(args) => analyze::run(ctx, &args),
+        Verb::Qualify(args) => qualify::run(ctx, &args),
         Verb::Verify(args) => verify::run(ctx, &args),
         Verb::Prove(args) => prove::run(ctx, &args),
         Verb::Checkpoint(verb) => checkpoint::run(ctx, verb),

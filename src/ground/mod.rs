@@ -11,5 +11,6 @@ pub mod keyfile;
 pub mod merkle;
 pub mod note;
 pub mod seal;
+pub mod seed;
 pub mod sign;
 pub mod time;

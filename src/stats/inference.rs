@@ -79,7 +79,7 @@ pub fn cluster_variance(
     })
 }
 
-/// Delete-one-fold jackknife variance, (K - 1) / K x sum (psi_k - mean psi)^2: the sum form (`cje.md` 2.8).
+/// Delete-one-fold jackknife variance, `(K - 1) / K x sum (psi_k - mean psi)^2`: the sum form (`cje.md` 2.8).
 /// 0 below two folds.
 pub fn jackknife_variance(estimates: &[f64]) -> f64 {
     if estimates.len() < 2 {

@@ -21,6 +21,7 @@ pub mod kolmogorov;
 pub mod monitor;
 pub mod multiplicity;
 pub mod oua;
+pub mod peer_draws;
 pub mod planner;
 pub mod pooling;
 pub mod ppi;

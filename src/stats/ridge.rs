@@ -1,8 +1,8 @@
 //! Weighted ridge regression with an intercept, its penalty chosen by exact leave-one-out error.
 //!
 //! Penalties 10^-3 to 10^3 in 13 steps; the smallest with the least error wins (`cje.md` 2.5). With rows of weight
-//! w, centred columns a_i = sqrt(w_i)(x_i - mean x) and H = (A'A + penalty I)^-1, the left-out error of row i is
-//! sqrt(w_i)(y_i - fit_i) / (1 - w_i h_i - w_i / sum w), where h_i = (x_i - mean x)' H (x_i - mean x).
+//! w, centred columns `a_i = sqrt(w_i)(x_i - mean x)` and `H = (A'A + penalty I)^-1`, the left-out error of row i is
+//! `sqrt(w_i)(y_i - fit_i) / (1 - w_i h_i - w_i / sum w)`, where `h_i = (x_i - mean x)' H (x_i - mean x)`.
 
 use crate::num::math;
 

@@ -14,6 +14,7 @@ pub use frame::Frame;
 pub use frame::Labelled;
 pub use model::Ecdf;
 pub use model::Index;
+pub use model::IndexParts;
 pub use model::Model;
 pub use problem::Fit;
 pub use problem::Problem;

@@ -104,6 +104,19 @@ fn add(mut total: f64, local: Local, coefficients: &[f64]) -> f64 {
     total
 }
 
+/// What is kept of an [`Index`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexParts {
+    /// Knots of each spline, the score's first.
+    pub knots: Vec<Vec<f64>>,
+    /// One coefficient per spline column.
+    pub coefficients: Vec<f64>,
+    /// Intercept.
+    pub intercept: f64,
+    /// Ridge penalty.
+    pub penalty: f64,
+}
+
 /// A fitted calibration model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
@@ -150,7 +163,7 @@ impl Model {
     /// # Errors
     /// [`SampleError`] where lengths or orders do not fit together.
     pub fn from_parts(
-        index: Option<(Vec<Vec<f64>>, Vec<f64>, f64, f64)>,
+        index: Option<IndexParts>,
         ecdf: (Vec<f64>, Vec<f64>),
         curve: Curve,
     ) -> Result<Self, SampleError> {
@@ -160,7 +173,13 @@ impl Model {
         };
         let index = match index {
             None => None,
-            Some((knots, coefficients, intercept, penalty)) => {
+            Some(parts) => {
+                let IndexParts {
+                    knots,
+                    coefficients,
+                    intercept,
+                    penalty,
+                } = parts;
                 let blocks = knots.len().max(1);
                 let columns = coefficients.len() / blocks;
                 let splines: Option<Vec<Spline>> = knots

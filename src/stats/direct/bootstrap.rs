@@ -17,7 +17,7 @@ use crate::stats::sample::SampleError;
 use crate::stats::sample::Unfit;
 
 /// Weights of the clusters of each replicate.
-pub trait ClusterWeights: Sync {
+pub trait ClusterWeights: Send + Sync {
     /// Replicates.
     fn replicates(&self) -> usize;
     /// One weight above 0 per cluster.

@@ -157,7 +157,7 @@ fn paired(
 ) -> Option<Sampling> {
     let prompts = table.prompts();
     let mut difference = vec![0.0; prompts];
-    let mut present = vec![0_u8; prompts];
+    let mut present = vec![[false; 2]; prompts];
     let mut labelled = vec![false; prompts];
     let mut rule: Option<(f64, f64)> = None;
     for (side, (policy, estimate)) in sides.into_iter().enumerate() {
@@ -173,7 +173,7 @@ fn paired(
         {
             let prompt = prompt as usize;
             difference[prompt] += sign * value / rows;
-            present[prompt] |= 1 << side;
+            present[prompt][side] = true;
             labelled[prompt] |= fitted.is_some() && label.is_some();
         }
         if let (Some(fitted), Some(split)) = (fitted, estimate.split) {
@@ -184,7 +184,9 @@ fn paired(
             }));
         }
     }
-    let union: Vec<usize> = (0..prompts).filter(|&prompt| present[prompt] > 0).collect();
+    let union: Vec<usize> = (0..prompts)
+        .filter(|&prompt| present[prompt] != [false; 2])
+        .collect();
     if union.len() < 2 {
         return None;
     }
@@ -199,7 +201,7 @@ fn paired(
     };
     let (labelled_part, rest) = (part(true), part(false));
     let (inflation, df) = rule.unwrap_or((1.0, count - 1.0));
-    let shared = present.iter().filter(|&&present| present == 3).count();
+    let shared = present.iter().filter(|sides| **sides == [true; 2]).count();
     let basis = match shared {
         shared if shared == union.len() => Basis::Paired,
         0 => Basis::Disjoint,

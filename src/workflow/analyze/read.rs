@@ -347,12 +347,17 @@ pub fn calibration(file: &Responses, prompts: &mut Prompts) -> Policy {
     for id in ids {
         prompts.number(id);
     }
+    probe(&file.source_name, file, &labelled, prompts)
+}
+
+/// Some records of a file as the responses of one policy.
+pub fn probe(name: &str, file: &Responses, rows: &[usize], prompts: &mut Prompts) -> Policy {
     let mut policy = Policy {
-        name: file.source_name.clone(),
+        name: name.to_owned(),
         covariates: vec![Vec::new(); file.covariates.len()],
         ..Policy::default()
     };
-    for row in labelled {
+    for &row in rows {
         policy.prompts.push(prompts.number(&file.prompts[row]));
         policy.scores.push(file.scores[row]);
         policy.labels.push(file.labels[row]);

@@ -174,6 +174,8 @@ pub struct Difference {
     pub p_adjusted: f64,
     /// What it is paired on.
     pub basis: Basis,
+    /// The interval widened by what monotonicity leaves open, where a side's level is refused (paper, D.7).
+    pub conservative: Option<Interval>,
 }
 
 /// How much weight a policy's level can bear, in the peer's words.

@@ -181,6 +181,14 @@ struct Unit {
     labelled: Vec<(usize, f64, u32)>,
 }
 
+impl Unit {
+    /// Clusters that a replicate weights: prompts of the policies, and those of calibration rows alone.
+    fn clusters(&self) -> usize {
+        let labelled = self.labelled.iter().map(|row| row.2 as usize + 1).max();
+        labelled.unwrap_or(0).max(self.table.prompts())
+    }
+}
+
 /// Estimates every policy of a dataset.
 ///
 /// # Errors
@@ -227,7 +235,7 @@ pub fn analyze(
             &unit.table,
             &problem(replicates.fold_seed)?,
             &unit.labelled.iter().map(|row| row.2).collect::<Vec<_>>(),
-            prompts.ids().len(),
+            unit.clusters(),
             replicates.weights,
             &request.options,
         )?),
@@ -252,10 +260,14 @@ pub fn analyze(
         .map(|(policy, estimate)| {
             parts.policy(policy, estimate, resampled.as_ref(), audits[policy].clone())
         })
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<PolicyResult>, AnalyzeError>>()?;
+    let mut differences = parts.differences(&estimates, resampled.as_ref())?;
+    for difference in &mut differences {
+        difference.conservative = conservative(difference, &policies);
+    }
     Ok(Analysis {
         policies,
-        differences: parts.differences(&estimates, resampled.as_ref())?,
+        differences,
         calibration,
         judge_scale: scales.judge,
         label_scale: scales.label,
@@ -641,6 +653,7 @@ impl Parts<'_> {
                 p,
                 p_adjusted: p,
                 basis: contrast.basis,
+                conservative: None,
             });
         }
         let p: Vec<f64> = found.iter().map(|difference| difference.p).collect();
@@ -767,6 +780,26 @@ impl Parts<'_> {
         }
         Ok(())
     }
+}
+
+/// A difference's interval, widened on each side by how far the bounds of either policy lie from its plug-in.
+fn conservative(difference: &Difference, policies: &[PolicyResult]) -> Option<Interval> {
+    let slack = |policy: &PolicyResult| {
+        policy.bounds.map(|bounds| {
+            let below = (policy.plug_in - bounds.lower).max(0.0);
+            (below, (bounds.upper - policy.plug_in).max(0.0))
+        })
+    };
+    let first = slack(&policies[difference.first]);
+    let second = slack(&policies[difference.second]);
+    if first.is_none() && second.is_none() {
+        return None;
+    }
+    let (first, second) = (first.unwrap_or_default(), second.unwrap_or_default());
+    Some(Interval {
+        low: difference.interval.low - first.0 - second.1,
+        high: difference.interval.high + first.1 + second.0,
+    })
 }
 
 /// Benjamini-Hochberg adjusted p-values.

@@ -1,0 +1,610 @@
+//! How an analysis is shown: tables and a forest plot for a terminal, JSON, SVG, and a page.
+
+use std::path::Path;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::error::CliError;
+use crate::cli::ui;
+use crate::report::forest;
+use crate::report::forest::Forest;
+use crate::report::forest::ForestRow;
+use crate::stats::direct::Route;
+use crate::stats::direct::Unavailable;
+use crate::stats::inference::Interval;
+use crate::stats::transport::State;
+use crate::workflow::analyze::Analysis;
+use crate::workflow::analyze::Difference;
+use crate::workflow::analyze::PolicyResult;
+use crate::workflow::analyze::Status;
+
+/// What the command records.
+pub(super) const EXPLORATORY: &str = "exploratory: not on the record";
+/// Pairs of policies from which unadjusted p-values are not what to read.
+const ADJUST_ABOVE: usize = 5;
+
+/// A file to write, by its ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Svg,
+    Html,
+}
+
+impl Format {
+    pub(super) fn of(path: &Path) -> Result<Self, CliError> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => Ok(Self::Json),
+            Some("svg") => Ok(Self::Svg),
+            Some("html") => Ok(Self::Html),
+            _ => Err(CliError::usage(
+                format!(
+                    "{}: expected a name in .json, .svg or .html",
+                    path.display()
+                ),
+                "clover analyze --help",
+            )),
+        }
+    }
+}
+
+/// An analysis with what was asked.
+pub(super) struct View<'a> {
+    pub analysis: &'a Analysis,
+    pub source: String,
+    pub covariates: &'a [String],
+    pub replicates: Option<usize>,
+    pub seed: u64,
+    pub draws: &'a str,
+}
+
+/// The interval that is in force: of the bootstrap where one ran.
+fn interval(policy: &PolicyResult) -> Option<Interval> {
+    let resampled = policy.resampled.map(|resampled| resampled.interval);
+    resampled.or_else(|| policy.spread.ok().map(|spread| spread.interval))
+}
+
+fn se(policy: &PolicyResult) -> Option<f64> {
+    let resampled = policy.resampled.map(|resampled| resampled.se);
+    resampled.or_else(|| policy.spread.ok().map(|spread| spread.se))
+}
+
+fn refused(policy: &PolicyResult) -> bool {
+    policy.support.is_some_and(|support| support.refuse_level)
+}
+
+/// What may be said of a policy's level.
+fn level(policy: &PolicyResult) -> &'static str {
+    if policy.route == Route::Naive {
+        return "uncalibrated";
+    }
+    if refused(policy) {
+        return "REFUSED";
+    }
+    match policy.transport.as_ref().map(|result| result.audit.state) {
+        Some(State::Pass) => "PASS",
+        Some(State::Fail) => "FAIL",
+        Some(State::Inconclusive(_)) => "INCONCLUSIVE",
+        _ if policy.borrows() => "NOT CHECKED",
+        _ => "own labels",
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Pass => "PASS",
+        State::Fail => "FAIL",
+        State::Inconclusive(_) => "INCONCLUSIVE",
+        State::NotGraded => "NOT_GRADED",
+        State::NotChecked => "NOT_CHECKED",
+    }
+}
+
+impl View<'_> {
+    /// Digits after the point that suit the output scale.
+    fn digits(&self) -> usize {
+        let span = self.analysis.output_scale.span();
+        if span >= 50.0 {
+            2
+        } else if span > 1.0 {
+            3
+        } else {
+            4
+        }
+    }
+
+    fn number(&self, value: f64) -> String {
+        format!("{value:.*}", self.digits())
+    }
+
+    fn bracket(&self, interval: Interval) -> String {
+        format!(
+            "[{}, {}]",
+            self.number(interval.low),
+            self.number(interval.high)
+        )
+    }
+
+    /// Level of intervals in per cent.
+    fn percent(&self) -> String {
+        let level = 100.0 * (1.0 - self.analysis.alpha);
+        format!("{level:.4}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let found = self.analysis;
+        let mut out = format!("{EXPLORATORY} · {} · {}\n\n", self.source, self.method());
+        let head = [
+            "policy",
+            "value",
+            &format!("{} % interval", self.percent()),
+            "labels alone",
+            "labels",
+            "rows",
+            "level",
+        ];
+        let rows = found.policies.iter().map(|policy| {
+            vec![
+                policy.name.clone(),
+                self.number(policy.estimate),
+                interval(policy).map_or("none".to_owned(), |interval| self.bracket(interval)),
+                self.alone(policy),
+                ui::thousands(policy.labelled as u64),
+                ui::thousands(policy.rows as u64),
+                level(policy).to_owned(),
+            ]
+        });
+        out.push_str(&ui::table(&head, rows.collect()));
+        out.push('\n');
+        out.push_str(&self.values_plot().text());
+        if !found.differences.is_empty() {
+            out.push('\n');
+            out.push_str(&self.differences_text());
+        }
+        out.push('\n');
+        for remark in self.remarks() {
+            out.push_str(&remark);
+            out.push('\n');
+        }
+        out
+    }
+
+    fn method(&self) -> String {
+        match self.replicates {
+            Some(replicates) => format!(
+                "cluster bootstrap, {replicates} replicates, seed {}",
+                self.seed
+            ),
+            None => "cluster-robust + jackknife, t intervals".to_owned(),
+        }
+    }
+
+    fn alone(&self, policy: &PolicyResult) -> String {
+        match policy.labels_only {
+            Some(labels) => match labels.interval {
+                Some(interval) => self.bracket(interval),
+                None => self.number(labels.mean),
+            },
+            None => "no labels".to_owned(),
+        }
+    }
+
+    /// Policy values on the output scale.
+    fn values_plot(&self) -> Forest {
+        let found = self.analysis;
+        let rows = found.policies.iter().map(|policy| ForestRow {
+            label: policy.name.clone(),
+            estimate: policy.estimate,
+            interval: interval(policy).map(|interval| (interval.low, interval.high)),
+            hollow: refused(policy) || policy.route == Route::Naive,
+            note: format!("{} {}", self.number(policy.estimate), level(policy)),
+        });
+        Forest {
+            title: format!("Policy values with {} % intervals", self.percent()),
+            axis: "mean label, on the label scale".to_owned(),
+            range: found.output_scale.ends(),
+            reference: None,
+            rows: rows.collect(),
+        }
+    }
+
+    /// Differences around zero.
+    fn differences_plot(&self) -> Forest {
+        let rows: Vec<ForestRow> = self
+            .analysis
+            .differences
+            .iter()
+            .map(|pair| ForestRow {
+                label: self.pair(pair),
+                estimate: pair.difference,
+                interval: Some((pair.interval.low, pair.interval.high)),
+                hollow: pair.conservative.is_some(),
+                note: format!("{:+.*}", self.digits(), pair.difference),
+            })
+            .collect();
+        let (low, high) = Forest::spanning(&rows);
+        Forest {
+            title: format!("Differences with {} % intervals", self.percent()),
+            axis: "first less second".to_owned(),
+            range: (low.min(0.0), high.max(0.0)),
+            reference: Some(0.0),
+            rows,
+        }
+    }
+
+    fn pair(&self, pair: &Difference) -> String {
+        let name = |policy: usize| ui::cut(&self.analysis.policies[policy].name, 24);
+        format!("{} - {}", name(pair.first), name(pair.second))
+    }
+
+    fn differences_text(&self) -> String {
+        let found = self.analysis;
+        let many = found.differences.len() > 1;
+        let head = [
+            "difference",
+            "value",
+            &format!("{} % interval", self.percent()),
+            "p",
+            if many { "p (BH)" } else { "" },
+            "",
+        ];
+        let rows = found.differences.iter().map(|pair| {
+            let p = |p: f64| format!("{p:.3}");
+            vec![
+                self.pair(pair),
+                format!("{:+.*}", self.digits(), pair.difference),
+                self.bracket(pair.interval),
+                p(pair.p),
+                if many {
+                    p(pair.p_adjusted)
+                } else {
+                    String::new()
+                },
+                self.reading(pair).to_owned(),
+            ]
+        });
+        ui::table(&head, rows.collect())
+    }
+
+    /// A difference in words.
+    fn reading(&self, pair: &Difference) -> &'static str {
+        let p = if self.analysis.differences.len() > 1 {
+            pair.p_adjusted
+        } else {
+            pair.p
+        };
+        let crosses = pair
+            .conservative
+            .is_some_and(|interval| interval.contains(0.0));
+        if p >= self.analysis.alpha {
+            "not told apart"
+        } else if crosses {
+            "told apart, if calibration holds out of range"
+        } else {
+            "told apart"
+        }
+    }
+
+    /// What a reader must know beside the numbers.
+    fn remarks(&self) -> Vec<String> {
+        let found = self.analysis;
+        let mut remarks = Vec::new();
+        match &found.calibration {
+            Ok(calibration) => {
+                let fitted = &calibration.calibrator;
+                let (low, high) = calibration.score_range;
+                let (flat_low, flat_high) = calibration.slopes.flat();
+                let flat = match (flat_low, flat_high) {
+                    (true, true) => ", flat at both ends",
+                    (true, false) => ", flat at the low end",
+                    (false, true) => ", flat at the high end",
+                    (false, false) => "",
+                };
+                remarks.push(format!(
+                    "calibrator  {} {}, {} labels on {} prompts, {} folds; error out of fold {:.3}; scores {low} to \
+                     {high}{flat}",
+                    fitted.settings.algorithm.name(),
+                    fitted.selected.name(),
+                    calibration.labels,
+                    calibration.clusters,
+                    calibration.folds,
+                    fitted.quality.oof_rmse,
+                ));
+                if !self.covariates.is_empty() && !fitted.uses_covariates {
+                    remarks.push(
+                        "covariates  not used: fewer than 20 labels, so scores alone".to_owned(),
+                    );
+                }
+            }
+            Err(thin) => remarks.push(format!(
+                "calibrator  none ({thin}): these are means of raw judge scores, not of labels"
+            )),
+        }
+        for policy in &found.policies {
+            remarks.extend(self.policy_remarks(policy));
+        }
+        if found.differences.len() > 1 {
+            remarks.push(format!(
+                "differences  {} pairs: read p (BH), which holds the share of false findings",
+                found.differences.len()
+            ));
+        }
+        remarks
+    }
+
+    fn policy_remarks(&self, policy: &PolicyResult) -> Vec<String> {
+        let name = ui::escape(&policy.name);
+        let mut remarks = Vec::new();
+        if let Some(support) = policy.support.filter(|support| support.refuse_level) {
+            let bounds = policy.bounds.map_or(String::new(), |bounds| {
+                format!(
+                    "; monotonicity alone leaves {} to {}",
+                    self.number(bounds.lower),
+                    self.number(bounds.upper)
+                )
+            });
+            remarks.push(format!(
+                "{name}  REFUSE-LEVEL: {:.1} % of scores outside the labelled ones, {:.1} % in a tail with few \
+                 labels{bounds}",
+                100.0 * support.out_of_range,
+                100.0 * starved(&support),
+            ));
+        }
+        if let Some(transport) = &policy.transport {
+            let audit = &transport.audit;
+            let span = self.analysis.output_scale.span();
+            let width = |width: &crate::stats::transport::Width| match width.interval {
+                Some([low, high]) => format!("[{:+.3}, {:+.3}]", span * low, span * high),
+                None => "none".to_owned(),
+            };
+            remarks.push(format!(
+                "{name}  transport {}: mean residual {:+.3} {} on {} probes (residuals alone {})",
+                state(audit.state),
+                span * audit.mean,
+                width(&audit.wide),
+                audit.rows,
+                width(&audit.narrow),
+            ));
+        } else if policy.borrows() {
+            remarks.push(format!(
+                "{name}  borrows calibration from other labels; its interval does not cover the risk that it does not \
+                 transfer. Label 20 or more of its responses, or audit with --transport-probe {name}=FILE"
+            ));
+        }
+        if let Err(why) = policy.spread {
+            remarks.push(format!("{name}  no interval: {}", why.name()));
+        }
+        remarks
+    }
+
+    /// Findings that must not be missed.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let many = self.analysis.policies.len() > ADJUST_ABOVE;
+        if many {
+            warnings.push("more than five policies: unadjusted p-values mislead".to_owned());
+        }
+        for policy in &self.analysis.policies {
+            let name = &policy.name;
+            let failed = policy
+                .transport
+                .as_ref()
+                .is_some_and(|result| result.audit.state == State::Fail);
+            if failed {
+                warnings.push(format!(
+                    "{name}: calibration does not transfer; its value is not its value"
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// Everything, for programs.
+    pub(super) fn json(&self) -> Value {
+        let found = self.analysis;
+        let policies: Vec<Value> = found.policies.iter().map(|p| self.policy_json(p)).collect();
+        let differences: Vec<Value> = found
+            .differences
+            .iter()
+            .map(|pair| {
+                json!({
+                    "first": found.policies[pair.first].name,
+                    "second": found.policies[pair.second].name,
+                    "difference": pair.difference, "se": pair.se, "df": pair.df,
+                    "interval": ends(pair.interval), "p": pair.p, "p_adjusted": pair.p_adjusted,
+                    "basis": pair.basis.name(),
+                    "conservative_interval": pair.conservative.map(ends),
+                    "reading": self.reading(pair),
+                })
+            })
+            .collect();
+        json!({
+            "record": EXPLORATORY,
+            "source": self.source,
+            "alpha": found.alpha,
+            "interval": if self.replicates.is_some() { "percentile" } else { "t" },
+            "bootstrap": self.replicates.map(|replicates| json!({
+                "replicates": replicates, "seed": self.seed, "weights": "exponential", "draws": self.draws,
+            })),
+            "covariates": self.covariates,
+            "scales": {
+                "judge": found.judge_scale.map(scale), "label": found.label_scale.map(scale),
+                "output": scale(found.output_scale),
+            },
+            "prompts": found.prompts,
+            "calibration": self.calibration_json(),
+            "policies": policies,
+            "differences": differences,
+        })
+    }
+
+    fn calibration_json(&self) -> Value {
+        match &self.analysis.calibration {
+            Err(thin) => json!({"fitted": false, "reason": thin.to_string()}),
+            Ok(calibration) => {
+                let fitted = &calibration.calibrator;
+                let quality = &fitted.quality;
+                json!({
+                    "fitted": true,
+                    "algorithm": fitted.settings.algorithm.name(),
+                    "mode": fitted.selected.name(),
+                    "labels": calibration.labels, "prompts": calibration.clusters,
+                    "folds": calibration.folds,
+                    "uses_covariates": fitted.uses_covariates,
+                    "folds_without_covariates": fitted.folds_without_covariates,
+                    "rmse": quality.rmse, "oof_rmse": quality.oof_rmse,
+                    "within_tenth": quality.within_tenth, "oof_within_tenth": quality.oof_within_tenth,
+                    "score_range": [calibration.score_range.0, calibration.score_range.1],
+                    "slope_low": calibration.slopes.low, "slope_high": calibration.slopes.high,
+                })
+            }
+        }
+    }
+
+    fn policy_json(&self, policy: &PolicyResult) -> Value {
+        let (low, high) = self.analysis.output_scale.ends();
+        let clipped = interval(policy).map(|i| [i.low.clamp(low, high), i.high.clamp(low, high)]);
+        json!({
+            "policy": policy.name,
+            "estimate": policy.estimate,
+            "se": se(policy),
+            "interval": interval(policy).map(ends),
+            "interval_clipped": clipped,
+            "df": policy.spread.ok().map(|spread| spread.df),
+            "df_method": policy.spread.ok().map(|spread| spread.df_method.name()),
+            "no_interval": policy.spread.err().map(Unavailable::name),
+            "calibration_share": policy.spread.ok().map(|spread| spread.calibration_share),
+            "calibration_variance": policy.calibration_variance,
+            "route": policy.route.name(),
+            "plug_in": policy.plug_in, "correction": policy.correction,
+            "weight": policy.weight.map(|(weight, reason)| json!({"value": weight, "reason": reason.name()})),
+            "rows": policy.rows, "prompts": policy.clusters, "labels": policy.labelled,
+            "labelled_share": policy.labelled_share,
+            "labels_only": policy.labels_only.map(|labels| json!({
+                "mean": labels.mean, "interval": labels.interval.map(ends),
+            })),
+            "status": Status::of(policy).name(),
+            "level": level(policy),
+            "boundary": policy.card.map(|card| json!({
+                "status": card.status.name(), "out_of_range": card.out_of_range,
+                "saturation": card.saturation, "partial_id_width": card.partial_id_width,
+            })),
+            "support": policy.support.map(|support| json!({
+                "refuse_level": support.refuse_level, "out_of_range": support.out_of_range,
+                "low_tail": tail(&support.low), "high_tail": tail(&support.high),
+            })),
+            "bounds": policy.bounds.map(|bounds| [bounds.lower, bounds.upper]),
+            "transport": self.transport_json(policy),
+        })
+    }
+
+    fn transport_json(&self, policy: &PolicyResult) -> Value {
+        let Some(result) = &policy.transport else {
+            return json!({"state": if policy.borrows() { "NOT_CHECKED" } else { "NOT_NEEDED" }});
+        };
+        let span = self.analysis.output_scale.span();
+        let width = |width: &crate::stats::transport::Width| {
+            json!({
+                "state": state(width.state),
+                "se": width.standard_error.map(|se| span * se), "df": width.df,
+                "interval": width.interval.map(|[low, high]| [span * low, span * high]),
+                "min_margin_for_pass": width.min_margin_for_pass.map(|margin| span * margin),
+                "detectable_bias_80": width.detectable_bias.map(|bias| span * bias),
+                "zero_null_p": width.zero_null_p,
+            })
+        };
+        let audit = &result.audit;
+        json!({
+            "state": state(audit.state), "margin": result.margin,
+            "mean_residual": span * audit.mean, "rows": audit.rows, "prompts": audit.clusters,
+            "effective_clusters": audit.effective_clusters,
+            "wide": width(&audit.wide), "narrow": width(&audit.narrow),
+            "zero_null_p_adjusted": result.zero_null_p_adjusted,
+        })
+    }
+
+    /// The text of a file.
+    pub(super) fn rendered(&self, format: Format, data: &Value) -> String {
+        match format {
+            Format::Json => format!("{data:#}\n"),
+            Format::Svg => self.values_plot().svg(),
+            Format::Html => self.page(),
+        }
+    }
+
+    /// One page without scripts or outside references.
+    fn page(&self) -> String {
+        let mut out = String::from(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Policy values</title>\n\
+             <style>body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
+             color:#1d232b}table{border-collapse:collapse;margin:1rem 0}td,th{padding:.3rem .8rem .3rem 0;\
+             text-align:left;border-bottom:1px solid #e3e6ea;font-variant-numeric:tabular-nums}\
+             .banner{background:#fff4d6;padding:.6rem 1rem;border-radius:.4rem}svg{max-width:100%;height:auto}\
+             </style></head><body>\n",
+        );
+        let mut put = |line: String| {
+            out.push_str(&line);
+            out.push('\n');
+        };
+        put(format!(
+            "<h1>Policy values</h1><p class=\"banner\">{EXPLORATORY}. Source {}; {}.</p>",
+            forest::escaped(&self.source),
+            forest::escaped(&self.method()),
+        ));
+        put(self.values_plot().svg());
+        put(format!(
+            "<table><tr><th>policy</th><th>value</th><th>{} % interval</th><th>labels alone</th><th>labels</th>\
+             <th>rows</th><th>level</th></tr>",
+            self.percent()
+        ));
+        for policy in &self.analysis.policies {
+            put(format!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                forest::escaped(&policy.name),
+                self.number(policy.estimate),
+                interval(policy).map_or("none".to_owned(), |interval| self.bracket(interval)),
+                self.alone(policy),
+                policy.labelled,
+                policy.rows,
+                level(policy),
+            ));
+        }
+        put("</table>".to_owned());
+        if !self.analysis.differences.is_empty() {
+            put(self.differences_plot().svg());
+        }
+        put("<ul>".to_owned());
+        for remark in self.remarks() {
+            put(format!("<li>{}</li>", forest::escaped(&remark)));
+        }
+        put("</ul></body></html>".to_owned());
+        out
+    }
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.low, interval.high]
+}
+
+fn scale(scale: crate::stats::direct::Scale) -> [f64; 2] {
+    let (low, high) = scale.ends();
+    [low, high]
+}
+
+fn tail(tail: &crate::stats::boundary::Tail) -> Value {
+    json!({"edge": tail.edge, "labels": tail.labels, "mass": tail.mass, "starved": tail.starved})
+}
+
+/// Mass of the tails where labels are scarce.
+fn starved(support: &crate::stats::boundary::Support) -> f64 {
+    [support.low, support.high]
+        .iter()
+        .filter(|tail| tail.starved)
+        .map(|tail| tail.mass)
+        .sum()
+}

@@ -1,0 +1,331 @@
+//! `clover analyze PATH`: policy values with honest intervals from files of judge-scored responses; no ledger.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use crate::cli::analysis;
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::ui::Answer;
+use crate::cli::ui::Progress;
+use crate::ground::ambient;
+use crate::ground::seed::SeedTree;
+use crate::stats::direct::ClusterWeights;
+use crate::stats::direct::Exponential;
+use crate::stats::direct::LabelDesign;
+use crate::stats::direct::Scale;
+use crate::stats::peer_draws::PeerExponential;
+use crate::workflow::analyze;
+use crate::workflow::analyze::AnalyzeError;
+use crate::workflow::analyze::Labels;
+use crate::workflow::analyze::Probe;
+use crate::workflow::analyze::Replicates;
+use crate::workflow::analyze::Request;
+use crate::workflow::analyze::dataset::Dataset;
+use crate::workflow::analyze::dataset::Prompts;
+use crate::workflow::analyze::read;
+use crate::workflow::analyze::read::Fields;
+use crate::workflow::analyze::read::ReadError;
+use crate::workflow::analyze::read::Responses;
+
+/// What to type when the input is not right.
+const HELP: &str = "clover analyze --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where the responses are
+    #[arg(
+        help = "A folder of POLICY_responses.jsonl, or one file that names target_policy",
+        value_name = "DIR|FILE"
+    )]
+    pub path: PathBuf,
+    /// Covariates beside the score
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "Calibrate on response_length or another recorded number too"
+    )]
+    pub covariate: Vec<String>,
+    /// Percentile intervals of N refitting replicates, such as 2000
+    #[arg(long, value_name = "N")]
+    pub bootstrap: Option<usize>,
+    /// Seed of the replicates
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub seed: u64,
+    /// Whose: chacha, or numpy for cje-eval's own
+    #[arg(long, value_name = "WHOSE", default_value = "chacha", value_parser = ["chacha", "numpy"], hide_possible_values = true)]
+    pub draws: String,
+    /// Fit the calibrator on this file's labels instead
+    #[arg(long, value_name = "FILE")]
+    pub calibration_data: Option<PathBuf>,
+    /// Held-out labels of policy P: does calibration transfer?
+    #[arg(long, value_name = "P=FILE", value_parser = named)]
+    pub transport_probe: Vec<(String, String)>,
+    /// Largest acceptable mean residual of P, in label units
+    #[arg(long, value_name = "P=D", value_parser = named)]
+    pub transport_margin: Vec<(String, String)>,
+    /// representative, or targeted in an unknown way
+    #[arg(long, value_name = "HOW", default_value = "representative", value_parser = ["representative", "targeted"], hide_default_value = true, hide_possible_values = true)]
+    pub labels: String,
+    /// Ends of the judge's scale, as 0:100 [else 0:1 or observed]
+    #[arg(long, value_name = "LOW:HIGH", value_parser = scale)]
+    pub judge_scale: Option<Scale>,
+    /// Ends of the labels' scale
+    #[arg(long, value_name = "LOW:HIGH", value_parser = scale)]
+    pub label_scale: Option<Scale>,
+    /// One less the level of intervals
+    #[arg(long, value_name = "P", default_value_t = 0.05)]
+    pub alpha: f64,
+    /// Write FILE.svg, FILE.html, FILE.json; may be repeated
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Vec<PathBuf>,
+}
+
+/// `NAME=VALUE`.
+fn named(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected POLICY=VALUE".to_owned()),
+    }
+}
+
+/// `LOW:HIGH`.
+fn scale(text: &str) -> Result<Scale, String> {
+    let wrong = || "expected two numbers as 0:100, the second above the first".to_owned();
+    let (low, high) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |text: &str| text.parse::<f64>().map_err(|_| wrong());
+    Scale::new(number(low)?, number(high)?).map_err(|_| wrong())
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    if !(args.alpha > 0.0 && args.alpha < 0.5) {
+        return Err(CliError::usage(
+            "--alpha: expected a number in (0, 0.5)",
+            HELP,
+        ));
+    }
+    if args.bootstrap.is_some_and(|replicates| replicates < 2) {
+        return Err(CliError::usage("--bootstrap: expected at least 2", HELP));
+    }
+    let kinds = args
+        .out
+        .iter()
+        .map(|path| analysis::Format::of(path))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (dataset, mut prompts) = dataset(ctx, args)?;
+    let calibration = match &args.calibration_data {
+        Some(path) => {
+            let file = file(ctx, path, &fields(args))?;
+            Some(read::calibration(&file, &mut prompts))
+        }
+        None => None,
+    };
+    let clusters = prompts.ids().len();
+    let probes = probes(ctx, args, &mut prompts)?;
+    let mut request = Request {
+        judge_scale: args.judge_scale,
+        label_scale: args.label_scale,
+        probes: &probes,
+        labels: calibration.as_ref().map_or(Labels::Own, Labels::File),
+        ..Request::default()
+    };
+    request.options.alpha = args.alpha;
+    if args.labels == "targeted" {
+        request.options.design = LabelDesign::TargetedUnknown;
+    }
+    let shown = args.bootstrap.map(|replicates| Shown {
+        weights: drawn(args, replicates, clusters),
+        done: AtomicU64::new(0),
+        progress: Mutex::new(ctx.progress("replicates")),
+    });
+    request.replicates = shown.as_ref().map(|weights| Replicates {
+        weights,
+        // The peer's refits fold by the bootstrap's seed.
+        fold_seed: if args.draws == "numpy" {
+            args.seed
+        } else {
+            request.fold_seed
+        },
+    });
+    let found = analyze::analyze(&dataset, &prompts, &request).map_err(|error| refused(&error))?;
+    drop(shown);
+    let view = analysis::View {
+        analysis: &found,
+        source: args.path.display().to_string(),
+        covariates: &args.covariate,
+        replicates: args.bootstrap,
+        seed: args.seed,
+        draws: &args.draws,
+    };
+    let data = view.json();
+    for (path, format) in args.out.iter().zip(kinds) {
+        let text = view.rendered(format, &data);
+        ambient::replace(&ctx.path(path), text.as_bytes(), false)?;
+        ctx.note(&format!("wrote {}", path.display()));
+    }
+    for warning in view.warnings() {
+        ctx.warn(warning);
+    }
+    let mut answer = Answer::new(view.text(), data);
+    answer.verdict = "exploratory";
+    Ok(answer)
+}
+
+/// Random weights of replicates.
+fn drawn(args: &Args, replicates: usize, clusters: usize) -> Box<dyn ClusterWeights> {
+    if args.draws == "numpy" {
+        return Box::new(PeerExponential::new(args.seed, replicates, clusters));
+    }
+    let seed = SeedTree::of_number(args.seed).child("analyze/bootstrap");
+    Box::new(Exponential {
+        seed: seed.seed(),
+        replicates,
+    })
+}
+
+/// Random weights that show how far they have come.
+struct Shown<'w> {
+    weights: Box<dyn ClusterWeights>,
+    done: AtomicU64,
+    progress: Mutex<Progress<'w>>,
+}
+
+impl ClusterWeights for Shown<'_> {
+    fn replicates(&self) -> usize {
+        self.weights.replicates()
+    }
+
+    fn weights(&self, replicate: usize, clusters: usize) -> Vec<f64> {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        // A thread that cannot show progress at once goes on without.
+        if let Ok(mut progress) = self.progress.try_lock() {
+            progress.at(done, self.weights.replicates() as u64);
+        }
+        self.weights.weights(replicate, clusters)
+    }
+}
+
+fn fields(args: &Args) -> Fields {
+    Fields {
+        covariates: args.covariate.clone(),
+        ..Fields::default()
+    }
+}
+
+/// Reads one file.
+fn file(ctx: &Ctx<'_>, path: &Path, fields: &Fields) -> Result<Responses, CliError> {
+    let bytes = ambient::read(&ctx.path(path))?;
+    parsed(&path.display().to_string(), &bytes, fields)
+}
+
+fn parsed(name: &str, bytes: &[u8], fields: &Fields) -> Result<Responses, CliError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n');
+        let line = line.count() + 1;
+        CliError::input(format!("{name} line {line}: expected UTF-8"), HELP)
+    })?;
+    read::responses(name, text, fields).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &ReadError) -> CliError {
+    let mut wrong = CliError::input(error.to_string(), HELP);
+    wrong.data = serde_json::json!({
+        "file": error.source_name, "line": error.line, "field": error.field,
+    });
+    wrong
+}
+
+fn refused(error: &AnalyzeError) -> CliError {
+    CliError::input(error.to_string(), HELP)
+}
+
+/// Every policy's responses: from a folder, whose file names name policies, or from one file.
+fn dataset(ctx: &Ctx<'_>, args: &Args) -> Result<(Dataset, Prompts), CliError> {
+    let root = ctx.path(&args.path);
+    let fields = fields(args);
+    let files: Vec<(Option<String>, PathBuf)> = if ambient::is_dir(&root) {
+        policies(&root)?
+    } else {
+        vec![(None, root)]
+    };
+    let files = files
+        .into_par_iter()
+        .map(|(policy, path)| {
+            let bytes = ambient::read(&path)?;
+            let responses = parsed(&path.display().to_string(), &bytes, &fields)?;
+            Ok((policy, responses))
+        })
+        .collect::<Result<Vec<_>, CliError>>()?;
+    read::dataset(&files, &args.covariate).map_err(|error| unreadable(&error))
+}
+
+/// Files of a folder by policy: `POLICY_responses.jsonl`, else every `POLICY.jsonl`, else the same under `responses`.
+fn policies(root: &Path) -> Result<Vec<(Option<String>, PathBuf)>, CliError> {
+    for folder in [root.to_owned(), root.join("responses")] {
+        if !ambient::is_dir(&folder) {
+            continue;
+        }
+        let mut files = ambient::list(&folder)?;
+        files.sort();
+        for ending in ["_responses.jsonl", ".jsonl"] {
+            let named = files.iter().filter_map(|path| {
+                let name = path.file_name()?.to_str()?;
+                let policy = name.strip_suffix(ending)?;
+                (!policy.is_empty()).then(|| (Some(policy.to_owned()), path.clone()))
+            });
+            let named: Vec<_> = named.collect();
+            if !named.is_empty() {
+                return Ok(named);
+            }
+        }
+    }
+    Err(CliError::not_found(
+        format!("{}: no POLICY_responses.jsonl in it", root.display()),
+        HELP,
+    ))
+}
+
+/// Transport probes with their margins.
+fn probes(ctx: &Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<Probe>, CliError> {
+    let mut margins = args.transport_margin.clone();
+    let mut probes = Vec::new();
+    for (policy, path) in &args.transport_probe {
+        if probes
+            .iter()
+            .any(|probe: &Probe| probe.responses.name == *policy)
+        {
+            let message = format!("--transport-probe: {policy} is there twice");
+            return Err(CliError::usage(message, HELP));
+        }
+        let file = file(ctx, Path::new(path), &fields(args))?;
+        let margin = match margins.iter().position(|(name, _)| name == policy) {
+            Some(at) => {
+                let (_, text) = margins.remove(at);
+                let margin = text.parse::<f64>().ok();
+                let margin = margin.filter(|margin| margin.is_finite() && *margin > 0.0);
+                Some(margin.ok_or_else(|| {
+                    let message = format!("--transport-margin {policy}: expected a number above 0");
+                    CliError::usage(message, HELP)
+                })?)
+            }
+            None => None,
+        };
+        let rows: Vec<usize> = (0..file.scores.len()).collect();
+        probes.push(Probe {
+            responses: read::probe(policy, &file, &rows, prompts),
+            margin,
+        });
+    }
+    if let Some((policy, _)) = margins.first() {
+        let message = format!("--transport-margin: no --transport-probe for {policy}");
+        return Err(CliError::usage(message, HELP));
+    }
+    Ok(probes)
+}

@@ -1,0 +1,203 @@
+//! `clover qualify`: reference vectors with known answers, run on this machine.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::ground::ambient;
+use crate::workflow::qualify;
+use crate::workflow::qualify::Report;
+use crate::workflow::qualify::bundle;
+use crate::workflow::qualify::bundle::Bundled;
+use crate::workflow::qualify::check::Arena;
+
+/// Failures that an answer lists for people; `--json` has all.
+const FAILURES_SHOWN: usize = 20;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Also run the vector files of this folder; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub vectors: Vec<PathBuf>,
+    /// The real sample's folder, instead of the numbers that are compiled in
+    #[arg(long, value_name = "DIR")]
+    pub arena: Option<PathBuf>,
+}
+
+/// The real sample in a folder.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Arena for Folder {
+    fn text(&self, name: &str) -> Result<String, String> {
+        let bytes = ambient::read(&self.0.join(name)).map_err(|error| error.to_string())?;
+        String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8"))
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let folder = args.arena.as_ref().map(|path| Folder(ctx.path(path)));
+    let arena: &dyn Arena = match &folder {
+        Some(folder) => folder,
+        None => &Bundled,
+    };
+    let mut files: Vec<(String, String)> = bundle::VECTORS
+        .iter()
+        .map(|(name, text)| (format!("bundled/{name}"), (*text).to_owned()))
+        .collect();
+    for path in &args.vectors {
+        files.extend(vectors(ctx, path)?);
+    }
+    let mut reports = Vec::with_capacity(files.len());
+    let all = files.len() as u64;
+    let mut progress = ctx.progress("vector files");
+    for (done, (name, text)) in (0..).zip(&files) {
+        progress.at(done, all);
+        let report = qualify::run(name, text, Some(arena)).map_err(|error| {
+            CliError::input(format!("{name}: {error}"), "clover qualify --help")
+        })?;
+        reports.push(report);
+    }
+    drop(progress);
+    Ok(answer(&reports))
+}
+
+/// Vector files of a folder, in order of their names.
+fn vectors(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<(String, String)>, CliError> {
+    let folder = ctx.path(path);
+    let mut found = Vec::new();
+    let mut files = ambient::list(&folder)?;
+    files.sort();
+    for file in files {
+        if file.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let name = file.display().to_string();
+        let text = String::from_utf8(ambient::read(&file)?).map_err(|_| {
+            CliError::input(format!("{name}: expected UTF-8"), "clover qualify --help")
+        })?;
+        found.push((name, text));
+    }
+    if found.is_empty() {
+        return Err(CliError::not_found(
+            format!("{}: no vector files (*.json) in it", path.display()),
+            "clover qualify --help",
+        ));
+    }
+    Ok(found)
+}
+
+fn answer(reports: &[Report]) -> Answer {
+    let total = |count: fn(&Report) -> usize| -> usize { reports.iter().map(count).sum() };
+    let (cases, passed) = (total(|r| r.cases), total(|r| r.passed));
+    let not_run = total(|r| r.not_run.len());
+    let failed = cases - passed - not_run;
+    let rows = reports.iter().map(|report| {
+        let worst = report.worst.as_ref();
+        vec![
+            short(&report.file),
+            verdict(report).to_owned(),
+            format!("{}/{}", report.passed, report.cases),
+            report.not_run.len().to_string(),
+            worst.map_or("exact".to_owned(), |worst| {
+                format!("{:.1e}", worst.deviation)
+            }),
+            worst.map_or(String::new(), |worst| share(worst.share)),
+            report.tolerance.clone(),
+        ]
+    });
+    let head = [
+        "file",
+        "verdict",
+        "passed",
+        "not run",
+        "largest",
+        "of allowed",
+        "tolerance",
+    ];
+    let mut text = ui::table(&head, rows.collect());
+    for report in reports {
+        for failure in report.failures.iter().take(FAILURES_SHOWN) {
+            text.push_str(&format!(
+                "FAIL {} {} {}: {}\n",
+                short(&report.file),
+                ui::escape(&failure.case),
+                ui::escape(&failure.at),
+                ui::escape(&failure.what)
+            ));
+        }
+        for (case, why) in &report.not_run {
+            text.push_str(&format!(
+                "NOT RUN {} {}: {}\n",
+                short(&report.file),
+                ui::escape(case),
+                ui::escape(why)
+            ));
+        }
+    }
+    let word = if failed > 0 { "FAILED" } else { "QUALIFIED" };
+    text.push_str(&format!(
+        "{word}  {passed} of {cases} cases passed · {failed} failed · {not_run} not run\n"
+    ));
+    let mut answer = Answer::new(
+        text,
+        json!({
+            "cases": cases, "passed": passed, "failed": failed, "not_run": not_run,
+            "files": reports.iter().map(file_json).collect::<Vec<Value>>(),
+        }),
+    );
+    answer.verdict = if failed > 0 { "failed" } else { "qualified" };
+    if failed > 0 {
+        answer.exit = Exit::Integrity;
+    }
+    answer
+}
+
+fn verdict(report: &Report) -> &'static str {
+    if !report.is_clean() {
+        "FAIL"
+    } else if report.passed == 0 {
+        "NOT RUN"
+    } else {
+        "PASS"
+    }
+}
+
+/// A share of what is allowed.
+fn share(share: f64) -> String {
+    if share < 1e-4 {
+        "0.0 %".to_owned()
+    } else {
+        format!("{:.1} %", 100.0 * share)
+    }
+}
+
+/// The last two parts of a name.
+fn short(name: &str) -> String {
+    let parts: Vec<&str> = name.rsplitn(3, '/').take(2).collect();
+    let parts: Vec<&str> = parts.into_iter().rev().collect();
+    parts.join("/")
+}
+
+fn file_json(report: &Report) -> Value {
+    json!({
+        "file": report.file, "verdict": verdict(report), "note": report.note, "peers": report.peers,
+        "tolerance": report.tolerance, "cases": report.cases, "passed": report.passed,
+        "refused_as_expected": report.refused,
+        "not_run": report.not_run.iter()
+            .map(|(case, why)| json!({"case": case, "why": why})).collect::<Vec<_>>(),
+        "failures": report.failures.iter()
+            .map(|f| json!({"case": f.case, "at": f.at, "what": f.what})).collect::<Vec<_>>(),
+        "worst": report.worst.as_ref().map(|worst| json!({
+            "case": worst.case, "at": worst.at, "deviation": worst.deviation,
+            "share_of_allowed": worst.share,
+        })),
+    })
+}

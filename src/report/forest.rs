@@ -1,0 +1,317 @@
+//! Forest plots: one estimate and its interval a row, for a terminal, as SVG, and as a page.
+
+use std::fmt::Write as _;
+
+/// Columns of the terminal plot between its labels and its numbers.
+const PLOT: usize = 44;
+/// Longest label in a terminal.
+const LABEL: usize = 26;
+/// Ticks of an axis.
+const TICKS: usize = 5;
+
+/// A plot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forest {
+    /// What it shows.
+    pub title: String,
+    /// What the axis measures.
+    pub axis: String,
+    /// Ends of the axis.
+    pub range: (f64, f64),
+    /// Where a reference line stands, such as 0 for differences.
+    pub reference: Option<f64>,
+    /// Rows from top to bottom.
+    pub rows: Vec<ForestRow>,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForestRow {
+    /// What was estimated.
+    pub label: String,
+    /// The estimate.
+    pub estimate: f64,
+    /// Its interval.
+    pub interval: Option<(f64, f64)>,
+    /// Whether the estimate must not be read as a level: drawn hollow.
+    pub hollow: bool,
+    /// A word beside it.
+    pub note: String,
+}
+
+impl Forest {
+    /// An axis that holds every row, widened to round ends.
+    pub fn spanning(rows: &[ForestRow]) -> (f64, f64) {
+        let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
+        for row in rows {
+            let (low, high) = row.interval.unwrap_or((row.estimate, row.estimate));
+            ends = (
+                ends.0.min(low).min(row.estimate),
+                ends.1.max(high).max(row.estimate),
+            );
+        }
+        if !(ends.0.is_finite() && ends.1.is_finite()) {
+            return (0.0, 1.0);
+        }
+        let margin = (0.05 * (ends.1 - ends.0)).max(1e-9);
+        (ends.0 - margin, ends.1 + margin)
+    }
+
+    /// Where a value stands on the axis: 0 to 1 inside it.
+    fn place(&self, value: f64) -> f64 {
+        (value - self.range.0) / (self.range.1 - self.range.0)
+    }
+
+    /// A plot of at most 100 columns.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let width = self.rows.iter().map(|row| row.label.chars().count()).max();
+        let width = width.unwrap_or(0).min(LABEL);
+        let mut write = |line: &str| {
+            out.push_str(line.trim_end());
+            out.push('\n');
+        };
+        write(&self.title);
+        for row in &self.rows {
+            let label = shortened(&row.label, width);
+            let cells: String = self.cells(row).into_iter().collect();
+            write(&format!("{label:width$} {cells} {}", row.note));
+        }
+        write(&format!("{:width$} {}", "", self.ticks_text()));
+        out
+    }
+
+    /// The cells of one row: an interval between bars, arrows where it leaves the axis.
+    fn cells(&self, row: &ForestRow) -> Vec<char> {
+        let mut cells = vec![' '; PLOT];
+        let column = |share: f64| {
+            let place = (share * (PLOT - 1) as f64).round();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped to the plot"
+            )]
+            let column = place.clamp(0.0, (PLOT - 1) as f64) as usize;
+            column
+        };
+        if let Some(reference) = self.reference {
+            cells[column(self.place(reference))] = '┊';
+        }
+        if let Some((low, high)) = row.interval {
+            let (from, to) = (self.place(low), self.place(high));
+            let (first, last) = (column(from), column(to));
+            for cell in &mut cells[first..=last] {
+                *cell = '─';
+            }
+            cells[first] = if from < 0.0 { '◀' } else { '├' };
+            cells[last] = if to > 1.0 { '▶' } else { '┤' };
+        }
+        cells[column(self.place(row.estimate))] = if row.hollow { '○' } else { '●' };
+        cells
+    }
+
+    fn ticks_text(&self) -> String {
+        let mut cells = vec![' '; PLOT + 8];
+        for tick in 0..TICKS {
+            let share = tick as f64 / (TICKS - 1) as f64;
+            let value = self.range.0 + share * (self.range.1 - self.range.0);
+            let text = self.tick(value);
+            let middle = (tick * (PLOT - 1)) / (TICKS - 1);
+            let start = middle.saturating_sub(text.chars().count() / 2);
+            for (offset, c) in text.chars().enumerate() {
+                if let Some(cell) = cells.get_mut(start + offset) {
+                    *cell = c;
+                }
+            }
+        }
+        cells.into_iter().collect()
+    }
+
+    fn tick(&self, value: f64) -> String {
+        let span = self.range.1 - self.range.0;
+        let digits = if span >= 20.0 {
+            0
+        } else if span >= 2.0 {
+            1
+        } else {
+            2
+        };
+        format!("{value:.digits$}")
+    }
+
+    /// A drawing of its own: no script, no outside reference.
+    pub fn svg(&self) -> String {
+        let (left, plot, right, row_height, top) = (220.0, 420.0, 240.0, 28.0, 52.0);
+        let width = left + plot + right;
+        let bottom = top + row_height * self.rows.len() as f64;
+        let height = bottom + 56.0;
+        let x = |value: f64| left + plot * self.place(value).clamp(0.0, 1.0);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             font-family=\"system-ui, sans-serif\" font-size=\"13\" role=\"img\">\n\
+             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+             <text x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"600\">{0}</text>\n",
+            escaped(&self.title),
+        );
+        let mut put = |line: String| {
+            out.push_str(&line);
+            out.push('\n');
+        };
+        for tick in 0..TICKS {
+            let share = tick as f64 / (TICKS - 1) as f64;
+            let value = self.range.0 + share * (self.range.1 - self.range.0);
+            let at = x(value);
+            put(format!(
+                "<line x1=\"{at:.1}\" y1=\"{top}\" x2=\"{at:.1}\" y2=\"{bottom}\" stroke=\"#e3e6ea\"/>\
+                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>",
+                bottom + 18.0,
+                self.tick(value),
+            ));
+        }
+        put(format!(
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>",
+            left + plot / 2.0,
+            bottom + 40.0,
+            escaped(&self.axis),
+        ));
+        if let Some(reference) = self.reference {
+            let at = x(reference);
+            put(format!(
+                "<line x1=\"{at:.1}\" y1=\"{top}\" x2=\"{at:.1}\" y2=\"{bottom}\" stroke=\"#8a94a3\" \
+                 stroke-dasharray=\"4 3\"/>"
+            ));
+        }
+        for (at, row) in self.rows.iter().enumerate() {
+            let y = top + row_height * (at as f64 + 0.5);
+            put(row_svg(row, y, left, plot, self));
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+fn row_svg(row: &ForestRow, y: f64, left: f64, plot: f64, forest: &Forest) -> String {
+    let x = |value: f64| left + plot * forest.place(value).clamp(0.0, 1.0);
+    let mut out = format!(
+        "<text x=\"16\" y=\"{:.1}\">{}</text>",
+        y + 4.5,
+        escaped(&shortened(&row.label, 30)),
+    );
+    if let Some((low, high)) = row.interval {
+        let (from, to) = (x(low), x(high));
+        write!(
+            out,
+            "<line x1=\"{from:.1}\" y1=\"{y:.1}\" x2=\"{to:.1}\" y2=\"{y:.1}\" stroke=\"#1f5fa8\" \
+             stroke-width=\"2\"/>"
+        )
+        .expect("BUG: a String takes every write");
+        for (inside, at, back) in [
+            (forest.place(low) >= 0.0, from, 6.0),
+            (forest.place(high) <= 1.0, to, -6.0),
+        ] {
+            let path = if inside {
+                format!("M{at:.1} {:.1}v10", y - 5.0)
+            } else {
+                format!(
+                    "M{:.1} {:.1}l{:.1} 5l{back:.1} 5",
+                    at + back,
+                    y - 5.0,
+                    -back
+                )
+            };
+            write!(
+                out,
+                "<path d=\"{path}\" stroke=\"#1f5fa8\" stroke-width=\"2\" fill=\"none\"/>"
+            )
+            .expect("BUG: a String takes every write");
+        }
+    }
+    let fill = if row.hollow { "#ffffff" } else { "#1f5fa8" };
+    write!(
+        out,
+        "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"{fill}\" stroke=\"#1f5fa8\" \
+         stroke-width=\"2\"/><text x=\"{:.1}\" y=\"{:.1}\" fill=\"#303740\">{}</text>",
+        x(row.estimate),
+        left + plot + 16.0,
+        y + 4.5,
+        escaped(&row.note),
+    )
+    .expect("BUG: a String takes every write");
+    out
+}
+
+/// Text for markup: nothing in it is markup.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A label of at most `width` characters, without control characters.
+fn shortened(label: &str, width: usize) -> String {
+    let clean = label
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    if label.chars().count() <= width {
+        return clean.collect();
+    }
+    clean
+        .take(width.saturating_sub(1))
+        .chain(std::iter::once('…'))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forest() -> Forest {
+        let row = |label: &str, estimate: f64, interval, hollow| ForestRow {
+            label: label.to_owned(),
+            estimate,
+            interval,
+            hollow,
+            note: format!("{estimate:.3}"),
+        };
+        Forest {
+            title: "Policy values".to_owned(),
+            axis: "mean label".to_owned(),
+            range: (0.0, 1.0),
+            reference: None,
+            rows: vec![
+                row("base", 0.75, Some((0.7, 0.8)), false),
+                row("<script>alert(1)</script>", 0.5, Some((-0.2, 1.2)), true),
+                row("one prompt", 0.4, None, false),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_terminal_sees_intervals_arrows_and_hollow_marks() {
+        let text = forest().text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= 100));
+        assert!(lines[1].contains("├─●─┤"), "{text}");
+        assert!(lines[2].contains('◀') && lines[2].contains('▶') && lines[2].contains('○'));
+        assert!(!lines[3].contains('─'));
+        assert!(lines[4].contains("0.00") && lines[4].contains("1.00"));
+    }
+
+    #[test]
+    fn labels_are_never_markup() {
+        let svg = forest().svg();
+        assert!(!svg.contains("<script"));
+        assert!(svg.contains("&lt;script&gt;"));
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    }
+}

@@ -1,0 +1,3 @@
+//! View models and their renderings. Reports show numbers that others computed; they make none.
+
+pub mod forest;
