@@ -19,6 +19,8 @@ const PRIOR_DF: f64 = 4.0;
 const STEPS_MAX: usize = 500;
 /// Change of tau2 at which the fixed point has converged.
 const CONVERGED: f64 = 1e-12;
+/// Squared deviation, as a share of the largest squared value, that rounding alone can leave.
+const NO_SPREAD: f64 = 1e-26;
 /// Groups below which James-Stein does not shrink.
 const JAMES_STEIN_GROUPS: usize = 4;
 
@@ -40,7 +42,13 @@ impl Group {
             .map(|value| (value - mean) * (value - mean))
             .collect();
         let df = rows as f64 - 1.0;
-        let sd = if rows < 2 {
+        let largest = values
+            .as_slice()
+            .iter()
+            .fold(0.0_f64, |most, x| most.max(x * x));
+        // What is left of equal values after rounding is no spread.
+        let flat = squares.iter().all(|square| *square <= NO_SPREAD * largest);
+        let sd = if rows < 2 || flat {
             0.0
         } else {
             (math::sum(&squares) / df).sqrt()

@@ -11,6 +11,7 @@
 mod audits;
 mod bytes;
 mod cli;
+mod coverage;
 mod crash;
 mod decide;
 mod differential;

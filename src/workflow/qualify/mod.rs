@@ -5,7 +5,12 @@
 //! that the file expects, or name it as informative: what nobody looked at fails the case. A file whose kind is
 //! not known is reported as not run, never as passed.
 
+pub mod boundary;
 pub mod check;
+pub mod clover_gates;
+pub mod planner;
+pub mod shrinkage;
+pub mod transport;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +30,13 @@ use crate::workflow::qualify::check::Worst;
 pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
 
 /// One line per kind of vector file.
-pub const RUNNERS: &[(&str, Runner)] = &[];
+pub const RUNNERS: &[(&str, Runner)] = &[
+    ("boundary", boundary::boundary),
+    ("clover_gates", clover_gates::clover_gates),
+    ("planner", planner::planner),
+    ("shrinkage", shrinkage::shrinkage),
+    ("transport", transport::transport),
+];
 
 /// Why a text is not a vector file.
 #[derive(Debug, thiserror::Error)]
