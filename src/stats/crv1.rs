@@ -15,9 +15,9 @@ pub(super) struct ClusteredMean {
     pub(super) clusters: usize,
     /// sum w x / sum w.
     pub(super) mean: f64,
-    /// Square root of C/(C-1) sum_c (sum_{i in c} w (x - mean))^2 / (sum w)^2; `None` for one cluster.
+    /// `sqrt(C/(C-1) sum_c (sum_{i in c} w (x - mean))^2) / sum w`; `None` for one cluster.
     pub(super) standard_error: Option<f64>,
-    /// Kish: (sum w)^2 / sum_c W_c^2.
+    /// Kish: `(sum w)^2 / sum_c W_c^2`.
     pub(super) effective_clusters: f64,
 }
 

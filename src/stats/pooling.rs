@@ -4,7 +4,7 @@
 //! `theta_g ~ N(mu, tau2)`. With W = 1/(v + tau2), mu = sum W y / sum W and `B_g = v_g/(v_g + tau2)`, the shrunk
 //! mean is `B_g mu + (1 - B_g) y_g` and its variance `(1 - B_g) v_g + B_g^2 / sum W`. The intervals ignore what
 //! is not known of tau2, so the raw interval stands beside each. Source: CLOVER v1.1 section 3 (clover.md 3.3);
-//! DerSimonian and Laird 1986; Paule and Mandel 1982; James and Stein 1961, positive part.
+//! `DerSimonian` and Laird 1986; Paule and Mandel 1982; James and Stein 1961, positive part.
 
 use crate::num::math;
 use crate::stats::distribution;
@@ -208,8 +208,8 @@ pub fn spread(groups: &[Group], rule: VarianceRule) -> Result<Option<Spread>, Sa
     let df: Vec<f64> = groups.iter().map(|g| g.rows as f64 - 1.0).collect();
     let squares: Vec<f64> = groups.iter().map(|g| g.sd * g.sd).collect();
     let within = math::dot(&df, &squares) / math::sum(&df);
-    // Negated so that no degrees of freedom (NaN) is refused too.
-    if !(within > 0.0) {
+    // Without degrees of freedom it is NaN.
+    if within.is_nan() || within <= 0.0 {
         return Ok(None);
     }
     let variances: Vec<f64> = groups

@@ -2,7 +2,7 @@
 //!
 //! Ordinary least squares of eps on [1, R, R^2, terms]; heteroscedasticity-consistent HC3 covariance
 //! `(X'X)^-1 X' diag(e^2 / (1 - h)^2) X (X'X)^-1`; Wald F on all terms but the intercept and R. Sources: Prentice
-//! 1989; MacKinnon and White 1985; CLOVER v1.1 appendix A (clover.md 8).
+//! 1989; `MacKinnon` and White 1985; CLOVER v1.1 appendix A (clover.md 8).
 
 use crate::num::math;
 use crate::stats::distribution;
@@ -83,8 +83,8 @@ fn basis(design: &[Vec<f64>]) -> Basis {
             }
         }
         let left = math::dot(&rest, &rest).sqrt();
-        // Negated so that a column of zeros is left out too.
-        if !(left > COLLINEAR * norm) {
+        // At most, so that a column of zeros is left out too.
+        if left <= COLLINEAR * norm {
             continue;
         }
         for value in &mut rest {
@@ -253,7 +253,7 @@ struct Scaled {
 
 fn scaled_factor(block: &[f64], size: usize) -> Option<Scaled> {
     let scales: Vec<f64> = (0..size).map(|at| block[at * size + at].sqrt()).collect();
-    if scales.iter().any(|scale| !(*scale > 0.0)) {
+    if scales.iter().any(|scale| scale.is_nan() || *scale <= 0.0) {
         return None;
     }
     let unit: Vec<f64> = (0..size * size)

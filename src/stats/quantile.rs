@@ -4,6 +4,11 @@
 pub(super) fn type_7(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len() - 1;
     let place = q * last as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place lies between 0 and the last row"
+    )]
     let below = (place.floor().max(0.0) as usize).min(last);
     let above = (below + 1).min(last);
     let (low, high, share) = (sorted[below], sorted[above], place - below as f64);
