@@ -155,7 +155,7 @@ impl Losses {
             .collect()
     }
 
-    /// The rows of one slice.
+    /// The rows of one slice; the bound stays that of all rows, which holds for some of them too.
     ///
     /// # Errors
     /// [`SampleError::Empty`] without rows; [`SampleError::Parameter`] for a row beyond the last.
