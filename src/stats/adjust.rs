@@ -42,3 +42,28 @@ pub(super) fn adjusted(p: &[f64], adjustment: Adjustment) -> Vec<f64> {
     }
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_statsmodels() {
+        // source: statsmodels 0.15.0 multipletests, fdr_bh, holm, bonferroni.
+        const WANT: [(Adjustment, [f64; 5]); 3] = [
+            (
+                Adjustment::BenjaminiHochberg,
+                [0.025, 0.05, 0.05, 0.025, 0.7],
+            ),
+            (Adjustment::Holm, [0.04, 0.09, 0.09, 0.025, 0.7]),
+            (Adjustment::Bonferroni, [0.05, 0.2, 0.15, 0.025, 1.0]),
+        ];
+        let p = [0.01, 0.04, 0.03, 0.005, 0.7];
+        for (adjustment, want) in WANT {
+            for (got, want) in adjusted(&p, adjustment).iter().zip(want) {
+                assert!((got - want).abs() < 1e-15, "{got} is not {want}");
+            }
+        }
+        assert!(adjusted(&[], Adjustment::Holm).is_empty());
+    }
+}

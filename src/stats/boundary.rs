@@ -94,7 +94,7 @@ pub fn card(
         above,
         out_of_range,
         saturation,
-        partial_id_width: (out_of_range > 0.0).then(|| below * low + above * (1.0 - high)),
+        partial_id_width: (out_of_range > 0.0).then_some(below * low + above * (1.0 - high)),
     })
 }
 

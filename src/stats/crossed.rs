@@ -1,7 +1,7 @@
 //! Overlapping slice families fitted jointly: a crossed random-effects model by EM-REML.
 //!
 //! `y_i = mu + sum_j a_{j, g_j(i)} + e_i`, `a_j ~ N(0, T2_j I)`, `e ~ N(0, sigma2 I)`. Henderson's equations
-//! [X'X X'Z; Z'X Z'Z + D] with D = diag(sigma2 / T2_j) give the effects; EM-REML updates
+//! `[X'X X'Z; Z'X Z'Z + D]` with `D = diag(sigma2 / T2_j)` give the effects; EM-REML updates
 //! `T2_j <- (a_j' a_j + sigma2 tr(C^jj)) / G_j` and `sigma2 <- (y'y - b'X'y - a'Z'y) / (N - 1)`, C being the
 //! inverse of the coefficients. Source: CLOVER v1.1 section 3 (clover.md 3.3); Henderson 1973.
 

@@ -15,9 +15,9 @@ pub(super) struct ClusteredMean {
     pub(super) clusters: usize,
     /// sum w x / sum w.
     pub(super) mean: f64,
-    /// Square root of C/(C-1) sum_c (sum_{i in c} w (x - mean))^2 / (sum w)^2; `None` for one cluster.
+    /// `sqrt(C/(C-1) sum_c (sum_{i in c} w (x - mean))^2) / sum w`; `None` for one cluster.
     pub(super) standard_error: Option<f64>,
-    /// Kish: (sum w)^2 / sum_c W_c^2.
+    /// Kish: `(sum w)^2 / sum_c W_c^2`.
     pub(super) effective_clusters: f64,
 }
 
@@ -75,5 +75,44 @@ impl ClusteredMean {
     pub(super) fn t(&self, null: f64) -> Option<f64> {
         let error = self.standard_error.filter(|error| *error > 0.0)?;
         Some((self.mean - null) / error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn singletons_give_the_error_of_a_mean() {
+        let x = [0.3, -0.1, 0.4, 0.0, 0.9];
+        let found = mean(&x, &Clusters::singletons(5).unwrap(), None);
+        // source: numpy 2.4.6, x.std(ddof=1) / sqrt(5).
+        assert!((found.standard_error.unwrap() - 0.176_068_168_616_590_08).abs() < 1e-15);
+        assert!((found.effective_clusters - 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn clusters_without_rows_do_not_count() {
+        let x = [0.0, 1.0, 0.0, 1.0];
+        let clusters = Clusters::numbered(vec![0, 0, 2, 2], 4).unwrap();
+        let found = mean(&x, &clusters, None);
+        assert_eq!(found.clusters, 2);
+        // Both cluster totals are 0 about the mean.
+        assert_eq!(found.standard_error, Some(0.0));
+        assert_eq!(found.t(0.3), None);
+        let one = mean(&x, &Clusters::of([7; 4]).unwrap(), None);
+        assert_eq!(one.standard_error, None);
+    }
+
+    #[test]
+    fn weights_scale_out() {
+        let x = [0.3, -0.1, 0.4, 0.0, 0.9];
+        let clusters = Clusters::of([0, 1, 0, 2, 3]).unwrap();
+        let w = [1.0, 2.0, 0.5, 1.5, 3.0];
+        let tripled: Vec<f64> = w.iter().map(|w| 3.0 * w).collect();
+        let a = mean(&x, &clusters, Some(&w));
+        let b = mean(&x, &clusters, Some(&tripled));
+        assert!((a.standard_error.unwrap() - b.standard_error.unwrap()).abs() < 1e-15);
+        assert!((a.effective_clusters - b.effective_clusters).abs() < 1e-12);
     }
 }

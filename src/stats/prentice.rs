@@ -2,7 +2,7 @@
 //!
 //! Ordinary least squares of eps on [1, R, R^2, terms]; heteroscedasticity-consistent HC3 covariance
 //! `(X'X)^-1 X' diag(e^2 / (1 - h)^2) X (X'X)^-1`; Wald F on all terms but the intercept and R. Sources: Prentice
-//! 1989; MacKinnon and White 1985; CLOVER v1.1 appendix A (clover.md 8).
+//! 1989; `MacKinnon` and White 1985; CLOVER v1.1 appendix A (clover.md 8).
 
 use crate::num::math;
 use crate::stats::distribution;
@@ -15,6 +15,8 @@ use crate::stats::spd;
 pub const LEVEL: f64 = 0.05;
 /// A column whose part outside the columns before it is below this share of it adds nothing.
 const COLLINEAR: f64 = 1e-8;
+/// Error, as a share of the largest residual, that rounding alone can leave of an exact fit.
+const EXACT: f64 = 1e-12;
 /// Leverage from which a row is fitted exactly and HC3 has no value.
 const LEVERAGE_MAX: f64 = 1.0 - 1e-10;
 
@@ -81,8 +83,8 @@ fn basis(design: &[Vec<f64>]) -> Basis {
             }
         }
         let left = math::dot(&rest, &rest).sqrt();
-        // Negated so that a column of zeros is left out too.
-        if !(left > COLLINEAR * norm) {
+        // At most, so that a column of zeros is left out too.
+        if left <= COLLINEAR * norm {
             continue;
         }
         for value in &mut rest {
@@ -197,6 +199,8 @@ fn thin_spread() -> Thin {
 fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Vec<Vec<f64>>), Thin> {
     let y = residuals.as_slice();
     let kept = basis.columns.len();
+    let largest = y.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    let mut varies = false;
     let projected: Vec<f64> = basis
         .columns
         .iter()
@@ -214,11 +218,15 @@ fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Vec<Vec<f64>>)
             });
         }
         let error = (value - math::dot(&units, &projected)) / (1.0 - leverage);
+        varies |= error.abs() > EXACT * largest;
         for a in 0..kept {
             for b in 0..kept {
                 middle[a][b] += units[a] * units[b] * error * error;
             }
         }
+    }
+    if !varies {
+        return Err(thin_spread());
     }
     // R^-1 M R^-T: solve once from the left, then from the right.
     let transposed = |matrix: &[Vec<f64>]| -> Vec<Vec<f64>> {
@@ -245,7 +253,7 @@ struct Scaled {
 
 fn scaled_factor(block: &[f64], size: usize) -> Option<Scaled> {
     let scales: Vec<f64> = (0..size).map(|at| block[at * size + at].sqrt()).collect();
-    if scales.iter().any(|scale| !(*scale > 0.0)) {
+    if scales.iter().any(|scale| scale.is_nan() || *scale <= 0.0) {
         return None;
     }
     let unit: Vec<f64> = (0..size * size)

@@ -66,3 +66,27 @@ impl Factor {
         inverse
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_is_solved_and_inverted() {
+        // By hand: the inverse of [4 2; 2 3] is [3 -2; -2 4] / 8.
+        let factor = factor(&[4.0, 2.0, 2.0, 3.0], 2).unwrap();
+        let x = factor.solve(&[2.0, 1.0]);
+        assert!((x[0] - 0.5).abs() < 1e-15 && x[1].abs() < 1e-15);
+        let inverse = factor.inverse();
+        for (got, want) in inverse.iter().zip([0.375, -0.25, -0.25, 0.5]) {
+            assert!((got - want).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn what_is_singular_is_refused() {
+        assert!(factor(&[1.0, 1.0, 1.0, 1.0], 2).is_none());
+        assert!(factor(&[f64::NAN], 1).is_none());
+        assert!(factor(&[-1.0], 1).is_none());
+    }
+}

@@ -317,6 +317,8 @@ pub fn occupancy(bins: &[Bin]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn audited(residuals: &[f64], terms: &Terms, jackknife: Option<Jackknife>) -> Audit {
@@ -396,5 +398,35 @@ mod tests {
         let weights = Weights::new("w", &weights, 2).unwrap();
         assert!(Probe::new(values, values, &clusters, Some(weights)).is_err());
         assert!(bins(&probe, values, 0).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn order_and_a_common_shift_do_not_matter(
+            rows in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64, 0_u8..30, 0.1..3.0_f64), 2..80),
+            shift in -2.0..2.0_f64,
+        ) {
+            let run = |rows: &Vec<(f64, f64, u8, f64)>, shift: f64| {
+                let predictions: Vec<f64> = rows.iter().map(|row| row.0 + shift).collect();
+                let labels: Vec<f64> = rows.iter().map(|row| row.1 + shift).collect();
+                let weights: Vec<f64> = rows.iter().map(|row| row.3).collect();
+                let clusters = Clusters::of(rows.iter().map(|row| row.2)).unwrap();
+                let probe = Probe::new(
+                    Values::new("prediction", &predictions).unwrap(),
+                    Values::new("y", &labels).unwrap(),
+                    &clusters,
+                    Some(Weights::new("w", &weights, rows.len()).unwrap()),
+                );
+                audit(&probe.unwrap(), &Terms::new(Some(0.2)), None).unwrap()
+            };
+            let mut turned = rows.clone();
+            turned.reverse();
+            let (a, b) = (run(&rows, 0.0), run(&turned, shift));
+            prop_assert!((a.mean - b.mean).abs() < 1e-12);
+            prop_assert_eq!(a.clusters, b.clusters);
+            if let (Some(a), Some(b)) = (a.narrow.half_width, b.narrow.half_width) {
+                prop_assert!((a - b).abs() < 1e-9 * (1.0 + a));
+            }
+        }
     }
 }

@@ -159,8 +159,7 @@ pub fn pass_probability(
     let (bias, margin) = (scenario.bias / scale, scenario.margin / scale);
     let critical = distribution::t_quantile(1.0 - 0.5 * alpha, df);
     let (low, high) = ((-margin - bias).max(-TAIL), (margin - bias).min(TAIL));
-    // Negated so that an empty range gives 0.
-    if !(low < high) {
+    if low >= high {
         return Ok(0.0);
     }
     let density = |z: f64| {
@@ -216,7 +215,7 @@ fn quadrature(f: &dyn Fn(f64) -> f64, low: f64, high: f64, depth: u32) -> f64 {
     const GAUSS: [f64; 4] = [
         0.129_484_966_168_869_7,
         0.279_705_391_489_276_64,
-        0.381_830_050_505_118_93,
+        0.381_830_050_505_118_9,
         0.417_959_183_673_469_4,
     ];
     let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));

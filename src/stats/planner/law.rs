@@ -331,7 +331,8 @@ pub fn fit_variance(
         .collect();
     let spread: Vec<f64> = variances.iter().map(|y| y - mean).collect();
     let total = math::dot(&spread, &spread);
-    let explained = (total > 0.0).then(|| 1.0 - math::dot(&rest, &rest) / total);
+    let floor = 1e-26 * math::dot(&variances, &variances);
+    let explained = (total > floor).then(|| 1.0 - math::dot(&rest, &rest) / total);
     Ok((model, explained))
 }
 

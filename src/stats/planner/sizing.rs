@@ -118,7 +118,7 @@ pub fn green_rows(
 /// # Errors
 /// [`SampleError::Parameter`] for a number outside its range.
 pub fn mean_gain_needed(eta: f64, weight: f64) -> Result<f64, SampleError> {
-    if !above_zero(eta) || !(weight > 0.0 && weight <= 1.0) {
+    if !(above_zero(eta) && weight > 0.0 && weight <= 1.0) {
         return refuse("gain", "eta above 0, a weight in (0, 1]");
     }
     Ok((eta / weight).sqrt())

@@ -22,8 +22,6 @@ pub const CONFIRM_CLUSTERS_MIN: usize = 30;
 const REPLICATION_Z: f64 = 1.645;
 /// H1: share of the dev improvement below which a confirm result did not replicate it.
 const REPLICATION_SHRINK: f64 = 0.5;
-/// 2^-53: one unit of a uniform of 53 bits.
-const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
 
 /// The exact test by betting.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,8 +99,9 @@ pub fn bootstrap_p(losses: &Losses, replicates: usize, seed: [u8; 32]) -> Result
         stream.set_stream(replicate as u64);
         let (mut total, mut weight) = (0.0, 0.0);
         for _ in 0..units.len() {
-            let uniform = (stream.next_u64() >> 11) as f64 * UNIT;
-            let at = ((uniform * units.len() as f64) as usize).min(units.len() - 1);
+            // floor(u C) for the uniform u of 53 bits, in integers.
+            let place = (u128::from(stream.next_u64() >> 11) * units.len() as u128) >> 53;
+            let at = usize::try_from(place).unwrap_or(0);
             total += units[at].0;
             weight += units[at].1;
         }
@@ -358,7 +357,7 @@ mod tests {
             for d in found.differences() {
                 prop_assert!(*d <= found.bound() + 1e-15);
             }
-            let turned = |values: &[f64]| values.iter().rev().copied().collect::<Vec<_>>();
+            let turned = |values: &Vec<f64>| values.iter().rev().copied().collect::<Vec<_>>();
             let back = losses(&turned(&y), &turned(&r), &turned(&s), &clusters);
             let (a, b) = (betting(&found), betting(&back));
             prop_assert!((a.ln_wealth - b.ln_wealth).abs() < 1e-9);

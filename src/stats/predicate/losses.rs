@@ -155,7 +155,7 @@ impl Losses {
             .collect()
     }
 
-    /// The rows of one slice.
+    /// The rows of one slice; the bound stays that of all rows, which holds for some of them too.
     ///
     /// # Errors
     /// [`SampleError::Empty`] without rows; [`SampleError::Parameter`] for a row beyond the last.
@@ -167,7 +167,7 @@ impl Losses {
             });
         }
         let clusters = self.clusters.select(rows)?;
-        let pick = |values: &[f64]| -> Vec<f64> { rows.iter().map(|&row| values[row]).collect() };
+        let pick = |values: &Vec<f64>| rows.iter().map(|&row| values[row]).collect::<Vec<f64>>();
         Ok(Self {
             differences: pick(&self.differences),
             changes: pick(&self.changes),

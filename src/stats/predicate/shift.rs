@@ -179,7 +179,7 @@ mod tests {
         ) {
             let before: Vec<f64> = pairs.iter().map(|pair| f64::from(pair.0) / 12.0).collect();
             let after: Vec<f64> = pairs.iter().map(|pair| f64::from(pair.1) / 12.0).collect();
-            let below = |values: &[f64], r: f64| values.iter().filter(|&&x| x <= r).count();
+            let below = |values: &Vec<f64>, r: f64| values.iter().filter(|&&x| x <= r).count();
             let mut most = 0;
             for r in before.iter().chain(&after) {
                 most = most.max(below(&before, *r).abs_diff(below(&after, *r)));

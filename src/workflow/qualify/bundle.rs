@@ -23,12 +23,24 @@ macro_rules! sample {
 /// Vector files by name, in order.
 pub const VECTORS: &[(&str, &str)] = &[
     vector!("bootstrap.json"),
+    vector!("boundary.json"),
     vector!("calibrator.json"),
+    vector!("clover_gates.json"),
     vector!("direct_arena.json"),
     vector!("direct_synth.json"),
+    vector!("distribution.json"),
+    vector!("ece.json"),
     vector!("folds.json"),
     vector!("isotonic.json"),
+    vector!("multipletests.json"),
+    vector!("planner.json"),
+    vector!("ppi.json"),
+    vector!("rank.json"),
+    vector!("rogan_gladen.json"),
     vector!("se_pieces.json"),
+    vector!("shrinkage.json"),
+    vector!("transport.json"),
+    vector!("ttest.json"),
 ];
 
 /// Files of the real sample, without its texts.

@@ -5,15 +5,20 @@
 //! that the file expects, or name it as informative: what nobody looked at fails the case. A file whose kind is
 //! not known is reported as not run, never as passed.
 
+pub mod boundary;
 pub mod bundle;
 pub mod calibration;
 pub mod check;
+pub mod clover_gates;
 pub mod direct;
 pub mod distance;
 pub mod hypotheses;
+pub mod planner;
 pub mod prevalence;
 pub mod rank;
 pub mod reliability;
+pub mod shrinkage;
+pub mod transport;
 
 use std::collections::BTreeMap;
 
@@ -35,7 +40,9 @@ pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
 /// One line per kind of vector file.
 pub const RUNNERS: &[(&str, Runner)] = &[
     ("bootstrap", direct::bootstrap),
+    ("boundary", boundary::boundary),
     ("calibrator", calibration::calibrator),
+    ("clover_gates", clover_gates::clover_gates),
     ("direct_arena", direct::direct_arena),
     ("direct_synth", direct::direct_synth),
     ("distribution", distance::distribution),
@@ -43,10 +50,13 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("folds", calibration::folds),
     ("isotonic", calibration::isotonic),
     ("multipletests", hypotheses::multipletests),
+    ("planner", planner::planner),
     ("ppi", prevalence::ppi),
     ("rank", rank::rank),
     ("rogan_gladen", prevalence::rogan_gladen),
     ("se_pieces", direct::se_pieces),
+    ("shrinkage", shrinkage::shrinkage),
+    ("transport", transport::transport),
     ("ttest", hypotheses::ttest),
 ];
 

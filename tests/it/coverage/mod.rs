@@ -3,4 +3,5 @@
 //! Seconds by default; at least 2,000 worlds each with `RUN_SLOW_TESTS=1`. Bands are the claim, widened by three
 //! Monte Carlo errors.
 
+mod decisions;
 mod tests_and_distances;
