@@ -485,7 +485,8 @@ mod tests {
             .map(|i| f64::from(i) / 20.0 + f64::from(7 * i % 5) / 50.0)
             .collect();
         let y: Vec<f64> = (0..20)
-            .map(|i| f64::from(3 * i % 11) / 20.0 + x[i as usize] / 2.0)
+            .zip(&x)
+            .map(|(i, x)| f64::from(3 * i % 11) / 20.0 + x / 2.0)
             .collect();
         let clusters = Clusters::of((0..20).map(|i| i % 6)).unwrap();
         let line = calibration_line(values(&x), values(&y), &clusters).unwrap();
