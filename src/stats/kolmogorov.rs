@@ -36,7 +36,7 @@ pub fn smirnov_sf(d: f64, n: usize) -> f64 {
     (d * math::sum(&terms)).clamp(0.0, 1.0)
 }
 
-/// P(D >= d) of the two-sided statistic of `n` independent values, for d in \[0, 1\] and n >= 1.
+/// P(D >= d) of the two-sided statistic of `n` independent values, for d in \[0, 1\]; 1 for no values.
 ///
 /// The choices of Simard and L'Ecuyer (2011): the exact ends of Ruben and Gambino, twice the one-sided tail where the
 /// two tails hardly meet, the matrix of Marsaglia, Tsang and Wang (2003) elsewhere, and beyond its reach the series of
@@ -44,6 +44,12 @@ pub fn smirnov_sf(d: f64, n: usize) -> f64 {
 pub fn kolmogorov_sf(d: f64, n: usize) -> f64 {
     let rows = n as f64;
     let reach = rows * d;
+    if d.is_nan() {
+        return f64::NAN;
+    }
+    if n == 0 {
+        return 1.0;
+    }
     if d >= 1.0 {
         return 0.0;
     }
@@ -234,6 +240,7 @@ pub fn two_sample_sf(rows_a: usize, rows_b: usize, steps: i128, both: bool) -> f
     // The statistic in steps of 1/lcm after i values of a and j of b is i * per_a - j * per_b.
     let (per_a, per_b) = ((rows_b / divisor) as i128, (rows_a / divisor) as i128);
     let mut outside = vec![1.0; rows_b + 1];
+    let mut inside_from = 0;
     for i in 0..=rows_a {
         let ahead = i as i128 * per_a;
         // Inside: i per_a - j per_b < steps, and for both directions also > -steps.
@@ -247,9 +254,11 @@ pub fn two_sample_sf(rows_a: usize, rows_b: usize, steps: i128, both: bool) -> f
         } else {
             rows_b
         };
-        for cell in outside.iter_mut().take(first) {
+        // Cells that the band has left; those before it never change again.
+        for cell in outside.iter_mut().take(first).skip(inside_from) {
             *cell = 1.0;
         }
+        inside_from = first;
         for j in first..=last {
             if i + j == 0 {
                 outside[0] = 0.0;

@@ -10,6 +10,7 @@ use crate::stats::sample::Values;
 use crate::stats::sample::align;
 use crate::stats::student::Interval;
 use crate::stats::student::check_open;
+use crate::stats::student::finite;
 
 /// How far predictions are trusted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +55,7 @@ impl PpiMean {
 /// A tuned weight is 0 where predictions do not vary.
 ///
 /// # Errors
-/// [`SampleError::Misaligned`], [`SampleError::Parameter`] for a weight that is not finite; [`Thin`] below two labels
+/// [`SampleError::Misaligned`], [`SampleError::Parameter`] for a weight that is not finite or squares that overflow; [`Thin`] below two labels
 /// or two unlabelled rows.
 pub fn ppi_mean(
     labels: Values<'_>,
@@ -85,8 +86,8 @@ pub fn ppi_mean(
     let mean = lambda * math::mean(u) + math::mean(&residuals);
     let variance = lambda * lambda * squares(u) / (many * many) + squares(&residuals) / (n * n);
     Ok(PpiMean {
-        mean,
-        variance,
+        mean: finite(mean)?,
+        variance: finite(variance)?,
         lambda,
     })
 }

@@ -21,7 +21,7 @@ pub enum TauMethod {
     /// [`TauMethod::Exact`] without ties and with at most 33 rows, or one pair or less in (or out of) order; else
     /// [`TauMethod::Asymptotic`].
     Auto,
-    /// By the number of permutations of each number of inversions; only without ties.
+    /// By the number of permutations of each number of inversions, in time of rows times inversions; only without ties.
     Exact,
     /// Normal, with the variance corrected for ties (Kendall 1970).
     Asymptotic,
@@ -173,15 +173,15 @@ impl PairCounts {
     /// # Errors
     /// [`SampleError::Parameter`] for [`TauMethod::Exact`] with ties.
     pub fn p(&self, method: TauMethod) -> Result<Option<f64>, SampleError> {
+        if self.constant() {
+            return Ok(None);
+        }
         let tied = self.x.pairs > 0 || self.y.pairs > 0;
         if tied && method == TauMethod::Exact {
             return Err(SampleError::Parameter {
                 name: "method",
                 expected: "auto or asymptotic where values are tied",
             });
-        }
-        if self.constant() {
-            return Ok(None);
         }
         let fewest = self.discordant.min(self.pairs() - self.discordant);
         let few = self.rows <= EXACT_ROWS_MAX as i128 || fewest <= 1;
@@ -457,7 +457,9 @@ mod tests {
         let flat = counts(&[1.0, 1.0, 1.0], &[1.0, 2.0, 3.0]);
         assert_eq!((flat.tau_b(), flat.tau_c()), (None, None));
         assert_eq!(flat.p(TauMethod::Auto).unwrap(), None);
-        assert!(flat.p(TauMethod::Exact).is_err());
+        assert_eq!(flat.p(TauMethod::Exact).unwrap(), None);
+        let tied = counts(&[1.0, 1.0, 2.0], &[1.0, 2.0, 3.0]);
+        assert!(tied.p(TauMethod::Exact).is_err());
         assert_eq!(
             spearman(values(&[1.0, 1.0]), values(&[1.0, 2.0])).unwrap(),
             None

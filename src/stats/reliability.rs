@@ -13,6 +13,7 @@ use crate::stats::student::Interval;
 use crate::stats::student::MeanEstimate;
 use crate::stats::student::check_open;
 use crate::stats::student::cluster_robust;
+use crate::stats::student::finite;
 
 /// Edges of bins that hold about equally many baseline predictions, frozen so that other predictions meet the same
 /// bins (spec `cje.md` 2.16).
@@ -357,7 +358,8 @@ pub struct CalibrationLine {
 /// `None` where all predictions are equal.
 ///
 /// # Errors
-/// [`SampleError::Misaligned`]; [`Thin`] below three rows or two clusters.
+/// [`SampleError::Misaligned`], [`SampleError::Parameter`] where squares overflow; [`Thin`] below three rows or two
+/// clusters.
 pub fn calibration_line(
     predictions: Values<'_>,
     labels: Values<'_>,
@@ -386,16 +388,16 @@ pub fn calibration_line(
     let estimate = |value: f64, influence: &dyn Fn(usize) -> f64| {
         let influences: Vec<f64> = (0..rows).map(influence).collect();
         let totals = clusters.totals(&influences);
-        MeanEstimate {
-            mean: value,
-            variance: inflation * math::dot(&totals, &totals),
+        Ok::<_, SampleError>(MeanEstimate {
+            mean: finite(value)?,
+            variance: finite(inflation * math::dot(&totals, &totals))?,
             df: units as f64 - 1.0,
             units,
-        }
+        })
     };
     Ok(Some(CalibrationLine {
-        slope: estimate(slope, &of_slope),
-        intercept: estimate(mean_y - slope * mean_x, &of_intercept),
+        slope: estimate(slope, &of_slope)?,
+        intercept: estimate(mean_y - slope * mean_x, &of_intercept)?,
     }))
 }
 
@@ -485,7 +487,8 @@ mod tests {
             .map(|i| f64::from(i) / 20.0 + f64::from(7 * i % 5) / 50.0)
             .collect();
         let y: Vec<f64> = (0..20)
-            .map(|i| f64::from(3 * i % 11) / 20.0 + x[i as usize] / 2.0)
+            .zip(&x)
+            .map(|(i, x)| f64::from(3 * i % 11) / 20.0 + x / 2.0)
             .collect();
         let clusters = Clusters::of((0..20).map(|i| i % 6)).unwrap();
         let line = calibration_line(values(&x), values(&y), &clusters).unwrap();

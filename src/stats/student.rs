@@ -132,11 +132,22 @@ pub(super) fn check_open(name: &'static str, value: f64) -> Result<(), SampleErr
     })
 }
 
+/// A result, or the error for values so large that their sums or squares overflow.
+pub(super) fn finite(result: f64) -> Result<f64, SampleError> {
+    if result.is_finite() {
+        return Ok(result);
+    }
+    Err(SampleError::Parameter {
+        name: "values",
+        expected: "sums and squares within the range of a double",
+    })
+}
+
 /// Standard deviation with n - 1 in the denominator, from two passes; 0 for values that are all equal.
 ///
 /// # Errors
-/// [`Thin`] below two rows.
-pub fn standard_deviation(values: Values<'_>) -> Result<f64, Thin> {
+/// [`Thin`] below two rows; [`SampleError::Parameter`] where squares overflow.
+pub fn standard_deviation(values: Values<'_>) -> Result<f64, Unfit> {
     let rows = values.len();
     Thin::unless("rows", rows, 2)?;
     let values = values.as_slice();
@@ -145,7 +156,8 @@ pub fn standard_deviation(values: Values<'_>) -> Result<f64, Thin> {
     }
     let mean = math::mean(values);
     let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
-    Ok((math::sum(&squares) / (rows as f64 - 1.0)).sqrt())
+    let variance = math::sum(&squares) / (rows as f64 - 1.0);
+    Ok(finite(variance)?.sqrt())
 }
 
 fn constant(values: &[f64]) -> bool {
@@ -155,8 +167,8 @@ fn constant(values: &[f64]) -> bool {
 /// One-sample mean: variance s^2 / n with s^2 of n - 1, on n - 1 degrees of freedom (`scipy.stats.ttest_1samp`).
 ///
 /// # Errors
-/// [`Thin`] below two rows.
-pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Thin> {
+/// [`Thin`] below two rows; [`SampleError::Parameter`] where squares overflow.
+pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Unfit> {
     let sd = standard_deviation(values)?;
     let rows = values.len() as f64;
     let mean = if sd > 0.0 {
@@ -184,7 +196,7 @@ pub fn paired(after: Values<'_>, before: Values<'_>) -> Result<MeanEstimate, Unf
         .zip(before.as_slice())
         .map(|(after, before)| after - before)
         .collect();
-    Ok(one_sample(Values::new("differences", &differences)?)?)
+    one_sample(Values::new("differences", &differences)?)
 }
 
 /// Cluster-robust (CRV1) mean: scores `w (y - mean)` summed within clusters, those totals T centred across clusters,
@@ -194,7 +206,8 @@ pub fn paired(after: Values<'_>, before: Values<'_>) -> Result<MeanEstimate, Unf
 /// within the rounding of their rows are no variance.
 ///
 /// # Errors
-/// [`SampleError::Misaligned`] for columns of different lengths; [`Thin`] below two such clusters.
+/// [`SampleError::Misaligned`] for columns of different lengths, [`SampleError::Parameter`] where squares overflow;
+/// [`Thin`] below two such clusters.
 pub fn cluster_robust(
     values: Values<'_>,
     clusters: &Clusters,
@@ -237,7 +250,7 @@ pub fn cluster_robust(
     let centre = math::mean(&totals);
     let squares: Vec<f64> = totals.iter().map(|t| (t - centre) * (t - centre)).collect();
     let inflation = units as f64 / (units as f64 - 1.0);
-    let variance = inflation * math::sum(&squares) / (total_weight * total_weight);
+    let variance = finite(inflation * math::sum(&squares) / (total_weight * total_weight))?;
     Ok(MeanEstimate {
         mean,
         variance: if varies { variance } else { 0.0 },
@@ -289,7 +302,11 @@ mod tests {
 
     #[test]
     fn one_row_is_thin_and_equal_rows_have_no_variance() {
-        assert!(one_sample(values(&[0.3])).is_err());
+        assert!(matches!(one_sample(values(&[0.3])), Err(Unfit::Thin(_))));
+        let huge = [1e200, -1e200, 3e200];
+        assert!(matches!(one_sample(values(&huge)), Err(Unfit::Invalid(_))));
+        let each = Clusters::singletons(3).unwrap();
+        assert!(cluster_robust(values(&huge), &each, None).is_err());
         let equal = one_sample(values(&[0.1; 7])).unwrap();
         assert!(equal.variance.abs() <= 0.0);
         assert_eq!(

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use crate::stats::multiplicity;
 use crate::stats::multiplicity::Correction;
 use crate::stats::multiplicity::PValues;
+use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::stats::student;
 use crate::stats::student::Alternative;
@@ -32,8 +33,8 @@ pub fn ttest(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let x = case.input.at("x")?.numbers()?;
     let null = case.input.at("popmean")?.number()?;
     let values = Values::new("x", &x).map_err(refused)?;
-    let estimate = student::one_sample(values).ok();
-    let deviation = student::standard_deviation(values).ok();
+    let estimate = unless_thin(student::one_sample(values))?;
+    let deviation = unless_thin(student::standard_deviation(values))?;
     let mean = estimate.map_or(x[0], |estimate| estimate.mean);
     check.number(&case.expected.at("mean")?, mean)?;
     check.maybe(&case.expected.at("sd_ddof1")?, deviation)?;
@@ -45,6 +46,14 @@ pub fn ttest(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+fn unless_thin<T>(outcome: Result<T, Unfit>) -> Result<Option<T>, Stop> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(Unfit::Thin(_)) => Ok(None),
+        Err(Unfit::Invalid(error)) => Err(refused(error)),
+    }
 }
 
 fn side(
