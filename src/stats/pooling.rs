@@ -480,6 +480,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn shrinking_moves_with_the_units(
             raw in prop::collection::vec((2_usize..80, -1.0..1.0_f64, 0.05..0.5_f64), 2..9),

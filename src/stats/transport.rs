@@ -17,6 +17,8 @@ use crate::stats::sample::align;
 
 /// Kish-effective clusters below which nothing passes.
 pub const EFFECTIVE_CLUSTERS_MIN: f64 = 20.0;
+/// Effective clusters that rounding may have taken away: 80 equal weights of 0.1 are 80 clusters.
+const ROUNDING: f64 = 1e-9;
 /// Bins of the display.
 pub const BINS: usize = 10;
 
@@ -217,7 +219,7 @@ pub fn audit(
     let residuals = probe.residuals();
     let weights = probe.weights.map(Weights::as_slice);
     let mean = crv1::mean(&residuals, probe.clusters, weights);
-    let df = (mean.effective_clusters.floor() - 1.0).max(1.0);
+    let df = ((mean.effective_clusters + ROUNDING).floor() - 1.0).max(1.0);
     let narrow = width(&mean, mean.standard_error, df, terms);
     let wide = match (jackknife, mean.standard_error) {
         (Some(jackknife), Some(error)) => {
@@ -276,7 +278,7 @@ fn state(interval: Option<[f64; 2]>, effective_clusters: f64, terms: &Terms) -> 
     if low > margin || high < -margin {
         return State::Fail;
     }
-    if effective_clusters < terms.effective_clusters_min {
+    if effective_clusters + ROUNDING < terms.effective_clusters_min {
         return State::Inconclusive(Doubt::FewClusters);
     }
     if low >= -margin && high <= margin {
@@ -367,6 +369,23 @@ mod tests {
         for variance in [0.0, 1e-12, 1e-6, 1e-4, 1.0] {
             let found = audited(&residuals, &terms, Some(Jackknife { variance, df: 4.0 }));
             assert!(found.wide.half_width >= found.narrow.half_width);
+        }
+    }
+
+    #[test]
+    fn rounding_takes_no_cluster_away() {
+        let residuals: Vec<f64> = (0..80).map(|i| 0.1 * f64::from(i % 5) - 0.2).collect();
+        let clusters = Clusters::singletons(80).unwrap();
+        for weight in [0.1, 0.3, 0.7, 1e-3] {
+            let (predictions, weights) = (vec![0.0; 80], vec![weight; 80]);
+            let probe = Probe::new(
+                Values::new("prediction", &predictions).unwrap(),
+                Values::new("y", &residuals).unwrap(),
+                &clusters,
+                Some(Weights::new("w", &weights, 80).unwrap()),
+            );
+            let found = audit(&probe.unwrap(), &Terms::new(Some(0.05)), None).unwrap();
+            assert!((found.narrow.df - 79.0).abs() <= 0.0);
         }
     }
 
