@@ -6,6 +6,7 @@
 //! read arguments, call the ledger, and word what it says.
 
 mod analysis;
+mod analysis_json;
 mod analyze;
 mod at;
 mod backup;

@@ -4,6 +4,7 @@
 //! what supports the numbers. Nothing here reads a file or writes an event.
 
 pub mod dataset;
+mod parts;
 pub mod read;
 mod result;
 mod run;

@@ -19,6 +19,9 @@ use crate::workflow::qualify::check::Stop;
 use crate::workflow::qualify::check::refused;
 
 /// Fold rules and the count of folds.
+///
+/// # Errors
+/// [`Stop`].
 pub fn folds(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let rule = case.input.at("rule")?;
     if rule.text()? == "resolve_n_folds" {
@@ -56,6 +59,9 @@ fn maybe_numbers(input: &Node<'_>, name: &str) -> Result<Option<Vec<f64>>, Stop>
 }
 
 /// Isotonic regression.
+///
+/// # Errors
+/// [`Stop`].
 pub fn isotonic(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let (x, y) = (
         case.input.at("x")?.numbers()?,
@@ -94,6 +100,9 @@ pub fn isotonic(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 }
 
 /// Cross-fitted calibrators.
+///
+/// # Errors
+/// [`Stop`].
 pub fn calibrator(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let input = &case.input;
     let scores = input.at("S")?.numbers()?;
@@ -189,6 +198,15 @@ fn compare_calibrator(
         &expected.at("n_folds_without_covariates")?,
         fitted.folds_without_covariates,
     )?;
+    compare_full(expected, check, fitted)
+}
+
+/// The full model's own numbers.
+fn compare_full(
+    expected: &Node<'_>,
+    check: &mut Check<'_>,
+    fitted: &Calibrator,
+) -> Result<(), Stop> {
     match (
         &fitted.full,
         expected.maybe("full_two_stage"),

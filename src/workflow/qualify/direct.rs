@@ -36,6 +36,9 @@ use crate::workflow::qualify::check::refused;
 const ARENA: [&str; 4] = ["base", "clone", "parallel_universe_prompt", "unhelpful"];
 
 /// Pieces of standard errors, and tuned weights.
+///
+/// # Errors
+/// [`Stop`].
 pub fn se_pieces(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     if case.input.maybe("outcomes").is_some() {
         return tuned(case, check);
@@ -138,6 +141,9 @@ fn draws(node: &Node<'_>) -> Result<(Dataset, Prompts), Stop> {
 }
 
 /// Analyses of synthetic draws.
+///
+/// # Errors
+/// [`Stop`].
 pub fn direct_synth(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let (dataset, prompts) = draws(&case.input.at("fresh_draws")?)?;
     let options = case.input.at("options")?;
@@ -227,6 +233,9 @@ pub(crate) fn arena_file(
 }
 
 /// Analyses of the real sample.
+///
+/// # Errors
+/// [`Stop`].
 pub fn direct_arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let input = &case.input;
     let length = input.maybe("include_response_length");
@@ -237,14 +246,14 @@ pub fn direct_arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
     let files = arena_files(case.arena, &covariates)?;
     let (mut dataset, mut prompts) = read::dataset(&files, &covariates).map_err(refused)?;
     let mut request = Request::default();
-    if let Some(kept) = input.maybe("base_labels_kept_prompt_ids") {
-        if let Ok(kept) = kept.texts() {
-            let kept: std::collections::BTreeSet<u32> =
-                kept.iter().filter_map(|id| prompts.known(id)).collect();
-            let base = &mut dataset.policies[0];
-            for (label, prompt) in base.labels.iter_mut().zip(&base.prompts) {
-                *label = label.filter(|_| kept.contains(prompt));
-            }
+    let kept = input.maybe("base_labels_kept_prompt_ids");
+    // Without a list, all labels are kept.
+    if let Some(kept) = kept.and_then(|node| node.texts().ok()) {
+        let kept: std::collections::BTreeSet<u32> =
+            kept.iter().filter_map(|id| prompts.known(id)).collect();
+        let base = &mut dataset.policies[0];
+        for (label, prompt) in base.labels.iter_mut().zip(&base.prompts) {
+            *label = label.filter(|_| kept.contains(prompt));
         }
     }
     if let Some(used) = input.maybe("probe_prompt_ids_used") {
@@ -293,6 +302,9 @@ fn attach_probes(
 }
 
 /// Bootstrap replicates under the weights that the file writes out.
+///
+/// # Errors
+/// [`Stop`].
 pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     if case.input.maybe("fresh_draws").is_none() {
         return stream(case, check);
