@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde_json::Value;
-use serde_json::json;
 
 use crate::cli::error::CliError;
 use crate::cli::ui;
@@ -11,13 +10,11 @@ use crate::report::forest;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::direct::Route;
-use crate::stats::direct::Unavailable;
 use crate::stats::inference::Interval;
 use crate::stats::transport::State;
 use crate::workflow::analyze::Analysis;
 use crate::workflow::analyze::Difference;
 use crate::workflow::analyze::PolicyResult;
-use crate::workflow::analyze::Status;
 
 /// What the command records.
 pub(super) const EXPLORATORY: &str = "exploratory: not on the record";

@@ -1,6 +1,5 @@
 //! From a dataset to estimates: scales, calibrator, values, differences, support, transport.
 
-use crate::stats::boundary;
 use crate::stats::calibrator::Calibrator;
 use crate::stats::calibrator::Frame;
 use crate::stats::calibrator::Labelled;
@@ -10,35 +9,20 @@ use crate::stats::direct;
 use crate::stats::direct::Bootstrap;
 use crate::stats::direct::ClusterWeights;
 use crate::stats::direct::Options;
-use crate::stats::direct::PolicyEstimate;
 use crate::stats::direct::Row;
 use crate::stats::direct::Scale;
 use crate::stats::direct::Table;
 use crate::stats::folds;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::multiplicity;
-use crate::stats::multiplicity::Correction;
-use crate::stats::multiplicity::PValues;
-use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::transport;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Policy;
 use crate::workflow::analyze::dataset::Prompts;
 use crate::workflow::analyze::parts;
 use crate::workflow::analyze::parts::Parts;
 use crate::workflow::analyze::result::Analysis;
-use crate::workflow::analyze::result::Calibration;
-use crate::workflow::analyze::result::Difference;
-use crate::workflow::analyze::result::LabelsOnly;
 use crate::workflow::analyze::result::PolicyResult;
-use crate::workflow::analyze::result::Resampled;
-use crate::workflow::analyze::result::SpreadResult;
-use crate::workflow::analyze::result::TransportResult;
 
 /// Why there is no analysis.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
