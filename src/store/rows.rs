@@ -13,6 +13,7 @@ use crate::ground::digest::Digest;
 use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
+use crate::store::entries::Ascending;
 use crate::store::entries::count;
 use crate::store::entries::sql_int;
 
@@ -300,6 +301,7 @@ impl RowStatement<'_> {
     pub fn cursor(&mut self) -> Result<RowCursor<'_>, StoreError> {
         let mut cursor = RowCursor {
             rows: self.statement.query([])?,
+            order: Ascending::default(),
             seq: None,
         };
         cursor.advance()?;
@@ -310,6 +312,7 @@ impl RowStatement<'_> {
 /// Walks a read model by entry, one row at a time.
 pub struct RowCursor<'a> {
     rows: Rows<'a>,
+    order: Ascending<i64>,
     seq: Option<i64>,
 }
 
@@ -328,7 +331,10 @@ impl RowCursor<'_> {
             Some(row) => Some(row.get(0)?),
             None => None,
         };
-        Ok(())
+        match self.seq {
+            Some(seq) => self.order.next(seq, "rows of a read model"),
+            None => Ok(()),
+        }
     }
 
     /// Whether the row at hand is exactly `row`.

@@ -9,7 +9,7 @@ use crate::ledger::append::Batch;
 use crate::ledger::checkpoint;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open::Head;
-use crate::store::NewEntry;
+use crate::store::EntryRef;
 use crate::store::StoredCheckpoint;
 use crate::store::StoredSnapshot;
 use crate::store::WriteTxn;
@@ -109,8 +109,8 @@ fn compare(txn: &WriteTxn<'_>, recorded_at: Timestamp, batch: &Batch) -> Result<
     }
 }
 
-fn new_entry(admitted: &Admitted, recorded_at: Timestamp) -> NewEntry<'_> {
-    NewEntry {
+fn new_entry(admitted: &Admitted, recorded_at: Timestamp) -> EntryRef<'_> {
+    EntryRef {
         seq: admitted.seq,
         author: admitted.signed.signer(),
         author_seq: admitted.author_seq,

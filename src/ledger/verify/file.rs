@@ -27,6 +27,7 @@ use crate::ledger::verify::sorter::Op;
 use crate::ledger::verify::sorter::Record;
 use crate::ledger::verify::work;
 use crate::ledger::verify::work::Raw;
+use crate::store::EntryRef;
 use crate::store::Reader;
 use crate::store::RowChange;
 use crate::store::RowCursor;
@@ -69,7 +70,13 @@ pub(super) fn verify(
         let view = FileView::new(reader, rows, rulebook, options)?;
         let mut judge = Judge::new(options, rulebook, ambient, Some(view))?;
         let source = move |give: &mut dyn FnMut(Raw) -> bool| {
-            read_entries(&entries, size, give);
+            let mut give = |entry: Result<EntryRef<'_>, String>| {
+                give(match entry {
+                    Ok(entry) => Raw::Stored(entry.to_stored()),
+                    Err(why) => Raw::Unreadable(why),
+                })
+            };
+            read_entries(&entries, size, &mut give);
             Ok(())
         };
         work::run(source, options, rulebook, |digested| {
@@ -106,36 +113,38 @@ pub(super) fn verify(
 }
 
 /// Gives entries in order; a gap or a damaged row is given as what it is.
-fn read_entries(store: &Store, size: u64, give: &mut dyn FnMut(Raw) -> bool) {
+fn read_entries(
+    store: &Store,
+    size: u64,
+    give: &mut dyn FnMut(Result<EntryRef<'_>, String>) -> bool,
+) {
     let mut next = 0;
     let result = store.reader().try_entries(0, size, |entry| {
-        let raw = match entry {
-            Ok(stored) if stored.seq.saturating_sub(next) > GAP_MAX => {
-                give(Raw::Unreadable(format!(
-                    "no entry {next}; the next one is {}",
-                    stored.seq
-                )));
+        if let Ok(entry) = &entry {
+            if entry.seq.saturating_sub(next) > GAP_MAX {
+                let after = entry.seq;
+                give(Err(format!("no entry {next}; the next one is {after}")));
                 return Err(Stop::Done);
             }
-            Ok(stored) => {
-                while next < stored.seq {
-                    next += 1;
-                    if !give(Raw::Unreadable(format!("no entry {}", next - 1))) {
-                        return Err(Stop::Done);
-                    }
+            while next < entry.seq {
+                next += 1;
+                if !give(Err(format!("no entry {}", next - 1))) {
+                    return Err(Stop::Done);
                 }
-                Raw::Stored(stored)
             }
-            Err(error) => Raw::Unreadable(error.to_string()),
-        };
+        }
         next += 1;
-        if give(raw) { Ok(()) } else { Err(Stop::Done) }
+        if give(entry.map_err(|error| error.to_string())) {
+            Ok(())
+        } else {
+            Err(Stop::Done)
+        }
     });
     match result {
         Ok(()) | Err(Stop::Done) => {}
         Err(Stop::Store(error)) => {
             // SQLite cannot go on: that is a finding at the place where it stopped.
-            give(Raw::Unreadable(error.to_string()));
+            give(Err(error.to_string()));
         }
     }
 }

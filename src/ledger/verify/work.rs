@@ -175,12 +175,13 @@ where
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let directory = Directory::default();
     let (to_workers, chunks) = mpsc::sync_channel::<(u64, Vec<Raw>)>(QUEUE);
-    let chunks = Mutex::new(chunks);
+    // Held by the workers alone: when judging stops they stop, and then nobody is left for the reader.
+    let chunks = Arc::new(Mutex::new(chunks));
     let (to_judge, digested) = mpsc::sync_channel::<(u64, Vec<Digested>)>(QUEUE);
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || read(source, chunk_len, &to_workers));
         for _ in 0..workers {
-            let (to_judge, chunks, directory) = (to_judge.clone(), &chunks, &directory);
+            let (to_judge, chunks, directory) = (to_judge.clone(), Arc::clone(&chunks), &directory);
             scope.spawn(move || {
                 loop {
                     let next = chunks.lock().map(|chunks| chunks.recv());
@@ -199,7 +200,7 @@ where
                 }
             });
         }
-        drop(to_judge);
+        drop((to_judge, chunks));
         let mut waiting = BTreeMap::new();
         let mut next = 0_u64;
         for (at, chunk) in digested {
