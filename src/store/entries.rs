@@ -11,7 +11,7 @@ use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
 
-const INSERT: &str = "INSERT INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT: &str = "INSERT OR FAIL INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, signature FROM entries \
      WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
 const SELECT_RANGE: &str = "SELECT e.seq, a.key_id, e.author_seq, e.recorded_at, e.body, e.signature \
@@ -69,6 +69,20 @@ pub struct StoredEntry {
     pub body: Vec<u8>,
     /// The signature.
     pub signature: [u8; 64],
+}
+
+impl StoredEntry {
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> EntryRef<'_> {
+        EntryRef {
+            seq: self.seq,
+            author: self.author,
+            author_seq: self.author_seq,
+            recorded_at: self.recorded_at,
+            body: &self.body,
+            signature: &self.signature,
+        }
+    }
 }
 
 pub(super) fn sql_int(value: u64) -> i64 {
