@@ -99,12 +99,16 @@ CREATE TRIGGER authors_next BEFORE INSERT ON authors
 
 CREATE TRIGGER entries_keep BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+-- Here and in the read models FAIL, not ABORT: nothing of the row is written when this speaks, and a
+-- statement that never has to undo a part of itself needs no journal of its own.
 CREATE TRIGGER entries_next BEFORE INSERT ON entries
   WHEN NEW.seq IS NOT (SELECT coalesce(max(seq), -1) + 1 FROM entries) OR length(NEW.signature) <> 64
-  BEGIN SELECT RAISE(ABORT, 'out of order'); END;
-CREATE TRIGGER entries_once BEFORE INSERT ON entries
-  WHEN EXISTS (SELECT 1 FROM entries WHERE author = NEW.author AND author_seq = NEW.author_seq)
-  BEGIN SELECT RAISE(ABORT, 'author_seq exists'); END;
+    OR EXISTS (SELECT 1 FROM entries WHERE author = NEW.author AND author_seq = NEW.author_seq)
+  BEGIN
+    SELECT RAISE(FAIL, 'author_seq exists')
+      WHERE EXISTS (SELECT 1 FROM entries WHERE author = NEW.author AND author_seq = NEW.author_seq);
+    SELECT RAISE(FAIL, 'out of order');
+  END;
 
 CREATE TRIGGER checkpoints_keep BEFORE UPDATE ON checkpoints BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER checkpoints_stay BEFORE DELETE ON checkpoints BEGIN SELECT RAISE(ABORT, 'append-only'); END;
@@ -128,19 +132,19 @@ CREATE TRIGGER blobs_next BEFORE INSERT ON blobs
 CREATE TRIGGER scores_keep BEFORE UPDATE ON scores BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER scores_stay BEFORE DELETE ON scores BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER scores_next BEFORE INSERT ON scores
-  WHEN NEW.seq <= (SELECT max(seq) FROM scores) BEGIN SELECT RAISE(ABORT, 'out of order'); END;
+  WHEN NEW.seq <= (SELECT max(seq) FROM scores) BEGIN SELECT RAISE(FAIL, 'out of order'); END;
 
 CREATE TRIGGER labels_keep BEFORE UPDATE ON labels BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER labels_stay BEFORE DELETE ON labels BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER labels_next BEFORE INSERT ON labels
-  WHEN NEW.seq <= (SELECT max(seq) FROM labels) BEGIN SELECT RAISE(ABORT, 'out of order'); END;
+  WHEN NEW.seq <= (SELECT max(seq) FROM labels) BEGIN SELECT RAISE(FAIL, 'out of order'); END;
 
 CREATE TRIGGER seals_keep BEFORE UPDATE ON seals BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER seals_stay BEFORE DELETE ON seals BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER seals_next BEFORE INSERT ON seals
-  WHEN NEW.seq <= (SELECT max(seq) FROM seals) BEGIN SELECT RAISE(ABORT, 'out of order'); END;
+  WHEN NEW.seq <= (SELECT max(seq) FROM seals) BEGIN SELECT RAISE(FAIL, 'out of order'); END;
 
 CREATE TRIGGER reveals_keep BEFORE UPDATE ON reveals BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER reveals_stay BEFORE DELETE ON reveals BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER reveals_next BEFORE INSERT ON reveals
-  WHEN NEW.seq <= (SELECT max(seq) FROM reveals) BEGIN SELECT RAISE(ABORT, 'out of order'); END;
+  WHEN NEW.seq <= (SELECT max(seq) FROM reveals) BEGIN SELECT RAISE(FAIL, 'out of order'); END;

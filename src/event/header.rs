@@ -17,6 +17,7 @@ use crate::event::registry;
 use crate::event::registry::Kind;
 use crate::event::registry::Payload;
 use crate::event::registry::PayloadError;
+use crate::event::template;
 use crate::ground::canon;
 use crate::ground::canon::CanonError;
 use crate::ground::digest::Digest;
@@ -225,13 +226,30 @@ impl Decoded {
 /// [`BodyError`] when the body is not canonical or its header not the closed form; a payload that is unknown
 /// or broken is reported inside [`Decoded`], so that the header can still be judged.
 pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
+    if body.len() <= BODY_LEN_MAX
+        && let Some(wire) = template::read(body)
+        && let Ok((payload, typed)) = registry::decode(&wire.kind, wire.v, wire.data)
+        && typed == wire.data.as_bytes()
+    {
+        return Ok(Decoded {
+            id: EventId(Digest::sha256(body)),
+            header: wire.header,
+            v: wire.v,
+            payload: Ok(payload),
+        });
+    }
+    decode_any(body)
+}
+
+/// As [`decode`], whatever the form.
+fn decode_any(body: &[u8]) -> Result<Decoded, BodyError> {
     let Wire {
         header,
         kind,
         v,
         data,
     } = read_wire(body)?;
-    let text = data.get().as_bytes();
+    let text = data.as_bytes();
     let mut again = Vec::new();
     write_body(&mut again, &header, &kind, v, text)?;
     if again != body || !text.starts_with(b"{") {
@@ -240,7 +258,7 @@ pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
             "not the closed header in canonical form".to_owned(),
         ));
     }
-    let payload = match registry::decode(&kind, v, data.get()) {
+    let payload = match registry::decode(&kind, v, data) {
         Ok((payload, typed)) if typed == text => Ok(payload),
         other => {
             canon::check(body)?;
@@ -272,7 +290,7 @@ pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
         v,
         data,
     } = read_wire(body)?;
-    let payload = registry::decode_admitted(&kind, v, data.get());
+    let payload = registry::decode_admitted(&kind, v, data);
     Ok(Decoded {
         id: EventId(Digest::sha256(body)),
         header,
@@ -287,11 +305,11 @@ fn known_text(kind: &str) -> &'static str {
 }
 
 /// The header of a body, its payload still text.
-struct Wire<'a> {
-    header: Header,
-    kind: Cow<'a, str>,
-    v: u32,
-    data: &'a RawValue,
+pub(super) struct Wire<'a> {
+    pub(super) header: Header,
+    pub(super) kind: Cow<'a, str>,
+    pub(super) v: u32,
+    pub(super) data: &'a str,
 }
 
 fn read_wire(body: &[u8]) -> Result<Wire<'_>, BodyError> {
@@ -316,7 +334,7 @@ fn read_wire(body: &[u8]) -> Result<Wire<'_>, BodyError> {
         header,
         kind: fields.kind,
         v: fields.v,
-        data: fields.data,
+        data: fields.data.get(),
     })
 }
 
@@ -330,5 +348,78 @@ impl Event {
     /// that may repeat.
     pub fn natural_key(&self) -> Option<Digest> {
         self.payload.natural_key(self.header.experiment.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::record::NoteRecorded;
+
+    fn bodies() -> Vec<Vec<u8>> {
+        let digest = |n: u8| Digest::sha256(&[n]);
+        let header = |experiment: Option<&str>, refs: u8, seen| Header {
+            at: Timestamp::EPOCH,
+            author: KeyId(digest(0)),
+            author_seq: u64::from(refs) * 10,
+            experiment: experiment.map(|id| id.parse().unwrap()),
+            ledger: "ledger.example/test".to_owned(),
+            refs: (0..refs).map(|n| EventId(digest(n))).collect(),
+            seen,
+        };
+        let seen = Seen {
+            root: Root(digest(7)),
+            size: Count::new(12).unwrap(),
+        };
+        let headers = [
+            header(None, 0, None),
+            header(Some("exp-1"), 1, Some(seen)),
+            header(Some("Zürich"), 3, Some(seen)),
+            header(Some("a\"b\\c"), 2, Some(seen)),
+        ];
+        let texts = ["plain", "\",\"experiment\":null,\"kind\":\"", "{[}\n\\"];
+        let mut bodies = Vec::new();
+        for header in headers {
+            for text in texts {
+                let payload = Payload::from(NoteRecorded {
+                    blob: None,
+                    text: crate::event::id::Text::new(text).unwrap(),
+                });
+                let header = header.clone();
+                bodies.push(Draft { header, payload }.to_body().unwrap());
+            }
+        }
+        bodies
+    }
+
+    #[test]
+    fn the_template_reads_what_the_general_reader_reads() {
+        for body in bodies() {
+            let quoted = body.windows(4).any(|part| part == b"a\\\"b");
+            assert_eq!(template::read(&body).is_some(), !quoted);
+            assert_eq!(decode(&body), decode_any(&body));
+            assert!(decode(&body).unwrap().payload.is_ok());
+        }
+    }
+
+    #[test]
+    fn no_changed_body_is_read_otherwise_by_the_template() {
+        for body in bodies() {
+            for at in 0..body.len() {
+                for flip in [1, 2, 0x10, 0x20, 0x80] {
+                    let mut changed = body.clone();
+                    changed[at] ^= flip;
+                    assert_eq!(decode(&changed), decode_any(&changed), "byte {at}, {flip}");
+                }
+                for byte in [b' ', b'0', b'"', b'}', b','] {
+                    let mut changed = body.clone();
+                    changed.insert(at, byte);
+                    assert_eq!(decode(&changed), decode_any(&changed), "{byte} at {at}");
+                }
+                let mut changed = body.clone();
+                changed.remove(at);
+                assert_eq!(decode(&changed), decode_any(&changed), "without byte {at}");
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod payload;
 pub mod registry;
 #[cfg(test)]
 mod schema;
+mod template;
 
 pub use entry::Entry;
 pub use header::Draft;

@@ -266,12 +266,12 @@ fn float_text(value: f64) -> String {
 
 fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut done = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
+    let (bytes, mut done) = (text.as_bytes(), 0);
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    // Almost every text is as it is. Counting looks at many bytes at once, and never stops early.
+    let count = bytes.iter().filter(|byte| special(byte)).count();
+    let places = bytes.iter().enumerate().filter(|(_, byte)| special(byte));
+    for (at, byte) in places.take(count) {
         out.extend_from_slice(&bytes[done..at]);
         done = at + 1;
         match byte {

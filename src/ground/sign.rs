@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write as _;
 use std::marker::PhantomData;
 
 use curve25519_dalek::edwards::CompressedEdwardsY;
@@ -160,16 +161,16 @@ impl fmt::Debug for Signer {
 /// DSSE pre-authentication encoding: `"DSSEv1" SP len(type) SP type SP len(body) SP body`.
 pub fn pae(payload_type: &str, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(payload_type.len() + body.len() + 32);
-    out.extend_from_slice(
-        format!(
-            "DSSEv1 {} {payload_type} {} ",
-            payload_type.len(),
-            body.len()
-        )
-        .as_bytes(),
-    );
-    out.extend_from_slice(body);
+    write_pae(&mut out, payload_type, body);
     out
+}
+
+/// Appends the encoding of [`pae`] to `out`.
+pub fn write_pae(out: &mut Vec<u8>, payload_type: &str, body: &[u8]) {
+    let (type_len, body_len) = (payload_type.len(), body.len());
+    write!(out, "DSSEv1 {type_len} {payload_type} {body_len} ")
+        .expect("BUG: a Vec takes all bytes");
+    out.extend_from_slice(body);
 }
 
 /// The state of a [`Signed`] body whose signature nobody has checked.

@@ -131,8 +131,8 @@ pub struct FoldEntry {
 pub trait RowModel: Sync {
     /// Kinds it reads.
     fn reads(&self) -> &'static [Kind];
-    /// Appends the rows that `event` adds.
-    fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>);
+    /// Gives the rows that `event` adds.
+    fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>));
 }
 
 /// A precondition as a pure function of (state before, event): it refuses an append and re-judges history.
@@ -157,6 +157,18 @@ pub struct Rulebook {
     pub row_models: &'static [&'static dyn RowModel],
     /// Rules, in the order of their judgement.
     pub rules: &'static [&'static dyn Rule],
+}
+
+impl Rulebook {
+    /// Gives the rows that an event adds to the read models.
+    pub fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>)) {
+        let kind = event.event().kind();
+        for model in self.row_models {
+            if model.reads().contains(&kind) {
+                model.rows(event, take);
+            }
+        }
+    }
 }
 
 impl fmt::Debug for Rulebook {

@@ -46,6 +46,7 @@
 
 pub mod append;
 pub mod checkpoint;
+mod claim;
 pub mod error;
 pub mod fold;
 pub mod keyring;

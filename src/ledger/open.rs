@@ -593,7 +593,8 @@ fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), Ledge
         };
         if seq >= head.known {
             facts.clear();
-            all_facts(head.state.rulebook(), &candidate, &mut facts);
+            let natural_key = event.natural_key();
+            all_facts(head.state.rulebook(), &candidate, natural_key, &mut facts);
             given.extend(given_by(seq, &facts));
             head.known = seq + 1;
         }
@@ -614,8 +615,13 @@ fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), Ledge
 }
 
 /// Facts of custody and of the rulebook.
-pub(super) fn all_facts(rulebook: &Rulebook, candidate: &Candidate<'_>, facts: &mut Vec<Fact>) {
-    rules::facts(candidate, facts);
+pub(super) fn all_facts(
+    rulebook: &Rulebook,
+    candidate: &Candidate<'_>,
+    natural_key: Option<Digest>,
+    facts: &mut Vec<Fact>,
+) {
+    rules::facts(candidate, natural_key, facts);
     for rule in rulebook.rules {
         rule.facts(candidate, facts);
     }

@@ -6,12 +6,14 @@
 //! the rulebook's.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::event::Event;
 use crate::event::Header;
 use crate::event::Kind;
 use crate::event::Payload;
-use crate::event::header::Decoded;
 use crate::event::id::EventId;
 use crate::event::payload::Role;
 use crate::event::payload::custody::KeyAdded;
@@ -23,6 +25,7 @@ use crate::ground::keyfile;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::PublicKey;
 use crate::ground::time::Timestamp;
+use crate::ledger::claim::Claim;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
@@ -79,19 +82,6 @@ pub const FORMAT: u64 = 2;
 /// Domain label of a proof of possession.
 pub const POSSESSION_LABEL: &str = "clover/key/v1";
 
-/// What an entry claims about itself, before any of it is judged.
-#[derive(Clone, Copy, Debug)]
-pub struct Claim<'a> {
-    /// Position.
-    pub seq: u64,
-    /// When the ledger took it in.
-    pub recorded_at: Timestamp,
-    /// The envelope's key.
-    pub keyid: KeyId,
-    /// The body.
-    pub decoded: &'a Decoded,
-}
-
 /// Message that a new key signs to prove possession:
 /// `"clover/key/v1" 0x00 u16be(len origin) origin key_id`.
 pub fn possession_message(origin: &str, key: KeyId) -> Vec<u8> {
@@ -109,8 +99,8 @@ pub fn possession_message(origin: &str, key: KeyId) -> Vec<u8> {
 
 /// Judges header, key, counters and role of an entry against the state before it; not its signature and not
 /// the root in `seen`.
-pub fn header(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
-    let Header { author, ledger, .. } = &claim.decoded.header;
+pub(super) fn header(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
+    let Header { author, ledger, .. } = claim.header;
     let keyring = &state.keyring;
     let genesis = genesis_of(claim);
     breaches.extend(time_order(keyring.recorded_at, claim.recorded_at));
@@ -143,8 +133,8 @@ pub fn time_order(last: Option<Timestamp>, recorded_at: Timestamp) -> Option<Bre
 }
 
 /// The `ledger.created` that opens a log, when this is it.
-pub fn genesis_of<'a>(claim: &Claim<'a>) -> Option<&'a LedgerCreated> {
-    match &claim.decoded.payload {
+pub(super) fn genesis_of<'a>(claim: &Claim<'a>) -> Option<&'a LedgerCreated> {
+    match claim.payload {
         Ok(Payload::LedgerCreated(created)) if claim.seq == 0 => Some(created),
         _ => None,
     }
@@ -152,9 +142,9 @@ pub fn genesis_of<'a>(claim: &Claim<'a>) -> Option<&'a LedgerCreated> {
 
 fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
     use crate::event::registry::PayloadError;
-    match &claim.decoded.payload {
+    match claim.payload {
         Ok(payload) => {
-            let (newest, v) = (payload.kind().version(), claim.decoded.v);
+            let (newest, v) = (payload.kind().version(), claim.v);
             if v != newest && state.keyring.format >= FORMAT {
                 let kind = payload.kind();
                 breaches.push(Breach::new(
@@ -175,13 +165,13 @@ fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
             if state.keyring.format >= FORMAT
                 && kind
                     .parse()
-                    .is_ok_and(|kind: Kind| kind.version() != claim.decoded.v) =>
+                    .is_ok_and(|kind: Kind| kind.version() != claim.v) =>
         {
-            let found = format!("{kind} v{}, retired", claim.decoded.v);
+            let found = format!("{kind} v{}, retired", claim.v);
             breaches.push(Breach::new("kind", format!("the newest {kind}"), found));
         }
         Err(PayloadError::Schema { kind, error }) => {
-            let expected = format!("data of {kind} v{}", claim.decoded.v);
+            let expected = format!("data of {kind} v{}", claim.v);
             breaches.push(Breach::new("schema", expected, error.as_str()));
         }
     }
@@ -213,7 +203,7 @@ fn key(keyring: &Keyring, author: &KeyId, breaches: &mut Vec<Breach>) {
 
 /// Author numbers, `seen` (its root excepted) and the author's clock against the ledger's.
 fn counters(keyring: &Keyring, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
-    let header = &claim.decoded.header;
+    let header = claim.header;
     let record = keyring.keys.get(&header.author);
     let next = record.map_or(0, |record| record.next_author_seq);
     if header.author_seq != next {
@@ -325,8 +315,10 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
 /// Judges that `ledger.created` opens a log, and nothing else does.
 pub fn opening(seq: u64, kind: &str) -> Option<Breach> {
     let created = kind == Kind::LedgerCreated.as_str();
-    let found = format!("{kind} at seq {seq}");
-    (created != (seq == 0)).then(|| Breach::new("genesis", "ledger.created at seq 0 only", found))
+    (created != (seq == 0)).then(|| {
+        let found = format!("{kind} at seq {seq}");
+        Breach::new("genesis", "ledger.created at seq 0 only", found)
+    })
 }
 
 fn role(keyring: &Keyring, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
@@ -496,10 +488,10 @@ fn key_compromised(
     }
 }
 
-/// What every event gives to and needs from the digests of earlier entries.
-pub fn facts(event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+/// What every event gives to and needs from the digests of earlier entries; its natural key is at hand.
+pub fn facts(event: &Candidate<'_>, natural_key: Option<Digest>, facts: &mut Vec<Fact>) {
     header_facts(event.seq, event.event.id, &event.event.header, facts);
-    if let Some(digest) = event.event.natural_key() {
+    if let Some(digest) = natural_key {
         facts.push(Fact::Gives {
             digest,
             once: Some("natural_key"),
@@ -519,15 +511,17 @@ pub fn header_facts(seq: u64, id: EventId, header: &Header, facts: &mut Vec<Fact
     }
 }
 
+const BLOB_OPEN: &[u8] = b"{\"blake3\":\"";
+static BLOB_FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BLOB_OPEN));
+
 /// Blobs that a canonical body names, as (BLAKE3, length). A body is canonical and its payload closed, so
 /// the text `{"blake3":"` opens a blob reference and nothing else: inside a string its quotes are escaped.
 pub fn blobs(body: &[u8]) -> Vec<(Digest, u64)> {
-    const OPEN: &[u8] = b"{\"blake3\":\"";
     const MIDDLE: &[u8] = b"\",\"bytes\":";
     let mut found = Vec::new();
-    for at in memchr::memmem::find_iter(body, OPEN) {
+    for at in BLOB_FINDER.find_iter(body) {
         let Some((hex, rest)) = body[at..]
-            .strip_prefix(OPEN)
+            .strip_prefix(BLOB_OPEN)
             .and_then(|rest| rest.split_at_checked(64))
         else {
             continue;

@@ -12,7 +12,6 @@ use crate::ledger::fold::Fold;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::keyring::Keyring;
-use crate::store::RowChange;
 
 /// Name under which the custody fold is kept.
 pub const CUSTODY: &str = "custody";
@@ -111,16 +110,6 @@ impl State {
     ) {
         self.size = seq + 1;
         self.keyring.apply_header(seq, recorded_at, header);
-    }
-
-    /// The rows that an event adds to the read models.
-    pub fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>) {
-        let kind = event.event().kind();
-        for model in self.rulebook.row_models {
-            if model.reads().contains(&kind) {
-                model.rows(event, out);
-            }
-        }
     }
 
     /// Name and canonical state of every fold, custody first.

@@ -25,6 +25,27 @@ impl Tail {
         })
     }
 
+    /// The entries that first gave these digests, which are sorted: each run is walked once, in steps that
+    /// double until they pass what is sought.
+    pub(super) fn find(&self, sorted: &[Digest]) -> Vec<Option<u64>> {
+        let mut found = vec![None; sorted.len()];
+        for run in &self.runs {
+            let mut rest = &run[..];
+            for (digest, found) in sorted.iter().zip(&mut found) {
+                let mut step = 1;
+                while rest.get(step).is_some_and(|(given, _)| given < digest) {
+                    step *= 2;
+                }
+                let near = &rest[..rest.len().min(step + 1)];
+                rest = &rest[near.partition_point(|(given, _)| given < digest)..];
+                if let Some((_, seq)) = rest.first().filter(|(given, _)| given == digest) {
+                    found.get_or_insert(*seq);
+                }
+            }
+        }
+        found
+    }
+
     /// Adds what later entries gave.
     pub(super) fn add(&mut self, digests: Vec<(Digest, u64)>) {
         if digests.is_empty() {
@@ -86,6 +107,12 @@ mod tests {
             );
             let newest = batch * 50 + 49;
             assert_eq!(tail.get(&digest(newest)), Some(newest % 500));
+            let mut sought: Vec<_> = (0..600)
+                .map(|n| Digest::sha256(&u64::to_be_bytes(n)))
+                .collect();
+            sought.sort_unstable();
+            let one_by_one: Vec<_> = sought.iter().map(|digest| tail.get(digest)).collect();
+            assert_eq!(tail.find(&sought), one_by_one);
         }
         assert_eq!(tail.get(&Digest::sha256(b"other")), None);
         tail.forget_below(100);

@@ -24,13 +24,9 @@ pub struct SealRows;
 #[derive(Clone, Copy, Debug)]
 pub struct RevealRows;
 
-fn experiment(event: &VerifiedEvent<'_>) -> String {
-    event
-        .event()
-        .header
-        .experiment
-        .as_ref()
-        .map_or_else(String::new, |id: &ExperimentId| id.to_string())
+fn experiment<'e>(event: &VerifiedEvent<'e>) -> &'e str {
+    let id = event.event().header.experiment.as_ref();
+    id.map_or("", ExperimentId::as_str)
 }
 
 impl RowModel for ScoreRows {
@@ -38,14 +34,14 @@ impl RowModel for ScoreRows {
         &[Kind::ScoreRecorded]
     }
 
-    fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>) {
+    fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>)) {
         if let Payload::ScoreRecorded(score) = &event.event().payload {
-            out.push(RowChange::Score(ScoreRow {
+            take(RowChange::Score(ScoreRow {
                 seq: event.seq(),
                 experiment: experiment(event),
-                judge: score.judge.to_string(),
-                policy: score.policy.to_string(),
-                item: score.item.to_string(),
+                judge: score.judge.as_str(),
+                policy: score.policy.as_str(),
+                item: score.item.as_str(),
                 draw: score.draw.value(),
                 score_micro: score.score_micro.value(),
             }));
@@ -58,17 +54,17 @@ impl RowModel for LabelRows {
         &[Kind::LabelRecorded]
     }
 
-    fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>) {
+    fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>)) {
         if let Payload::LabelRecorded(label) = &event.event().payload {
-            out.push(RowChange::Label(LabelRow {
+            take(RowChange::Label(LabelRow {
                 seq: event.seq(),
                 experiment: experiment(event),
-                design: label.design.to_string(),
-                policy: label.policy.to_string(),
-                item: label.item.to_string(),
+                design: label.design.as_str(),
+                policy: label.policy.as_str(),
+                item: label.item.as_str(),
                 draw: label.draw.value(),
-                rater: label.rater.to_string(),
-                purpose: label.purpose.to_string(),
+                rater: label.rater.as_str(),
+                purpose: label.purpose.as_str(),
                 value_micro: label.value_micro.value(),
             }));
         }
@@ -80,14 +76,14 @@ impl RowModel for SealRows {
         &[Kind::LabelSealed]
     }
 
-    fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>) {
+    fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>)) {
         if let Payload::LabelSealed(label) = &event.event().payload {
-            out.push(RowChange::Seal(SealRow {
+            take(RowChange::Seal(SealRow {
                 seq: event.seq(),
                 experiment: experiment(event),
-                design: label.design.to_string(),
-                row: label.row.to_string(),
-                commitment: label.commitment,
+                design: label.design.as_str(),
+                row: label.row.as_str(),
+                commitment: &label.commitment,
                 reveal_by: label.reveal_by.micros(),
             }));
         }
@@ -99,14 +95,14 @@ impl RowModel for RevealRows {
         &[Kind::LabelRevealed]
     }
 
-    fn rows(&self, event: &VerifiedEvent<'_>, out: &mut Vec<RowChange>) {
+    fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>)) {
         if let Payload::LabelRevealed(label) = &event.event().payload {
-            out.push(RowChange::Reveal(RevealRow {
+            take(RowChange::Reveal(RevealRow {
                 seq: event.seq(),
                 experiment: experiment(event),
-                design: label.design.to_string(),
-                row: label.row.to_string(),
-                charge: label.charge.0,
+                design: label.design.as_str(),
+                row: label.row.as_str(),
+                charge: &label.charge.0,
                 value_micro: label.value_micro.value(),
             }));
         }

@@ -7,13 +7,14 @@ use crate::ground::digest::Digest;
 use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
+use crate::store::entries::Ascending;
 use crate::store::entries::digest;
 
 const SELECT: &str = "SELECT bytes FROM blobs WHERE digest = ?1";
 const LENGTH: &str = "SELECT length(bytes) FROM blobs WHERE digest = ?1";
-const ALL: &str = "SELECT digest, bytes FROM blobs ORDER BY id";
+const ALL: &str = "SELECT id, digest, bytes FROM blobs ORDER BY id";
 const COUNT: &str = "SELECT count(*) FROM blobs";
-const IDS: &str = "SELECT count(*), coalesce(min(id), 1), coalesce(max(id), 0) FROM blobs";
+const IDS: &str = "SELECT id FROM blobs ORDER BY id";
 const INSERT: &str = "INSERT INTO blobs (id, digest, bytes) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM blobs), ?1, ?2)";
 
 impl Reader<'_> {
@@ -62,11 +63,16 @@ impl Reader<'_> {
     /// # Errors
     /// [`StoreError`].
     pub fn blobs_are_numbered(self) -> Result<bool, StoreError> {
-        let (count, least, most): (i64, i64, i64) = self
-            .conn
-            .prepare_cached(IDS)?
-            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        Ok(least == 1 && most == count)
+        let mut statement = self.conn.prepare_cached(IDS)?;
+        let mut rows = statement.query([])?;
+        for expected in 1.. {
+            match rows.next()? {
+                None => break,
+                Some(row) if row.get::<_, i64>(0)? != expected => return Ok(false),
+                Some(_) => {}
+            }
+        }
+        Ok(true)
     }
 
     /// Streams every blob as (digest, bytes) in order of arrival.
@@ -79,14 +85,16 @@ impl Reader<'_> {
     ) -> Result<(), E> {
         let mut statement = self.conn.prepare_cached(ALL).map_err(StoreError::from)?;
         let mut rows = statement.query([]).map_err(StoreError::from)?;
+        let mut order = Ascending::default();
         while let Some(row) = rows.next().map_err(StoreError::from)? {
+            order.next(row.get::<_, i64>(0).map_err(StoreError::from)?, "blobs")?;
             let get = || -> Result<_, StoreError> {
                 let blob = |at| {
                     row.get_ref(at)?
                         .as_blob()
                         .map_err(|error| StoreError::Damaged(error.to_string()))
                 };
-                Ok((digest(blob(0)?, "blobs.digest")?, blob(1)?))
+                Ok((digest(blob(1)?, "blobs.digest")?, blob(2)?))
             };
             let (found, bytes) = get()?;
             take(found, bytes)?;

@@ -11,7 +11,7 @@ use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
 
-const INSERT: &str = "INSERT INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT: &str = "INSERT OR FAIL INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, signature FROM entries \
      WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
 const SELECT_RANGE: &str = "SELECT e.seq, a.key_id, e.author_seq, e.recorded_at, e.body, e.signature \
@@ -23,14 +23,14 @@ const AUTHOR_ID: &str = "SELECT id FROM authors WHERE key_id = ?1";
 const INSERT_AUTHOR: &str =
     "INSERT INTO authors (id, key_id) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM authors), ?1)";
 
-/// An entry to be appended.
+/// An entry, borrowed: to be appended, or as it stands in the file with nothing about it believed.
 #[derive(Clone, Copy, Debug)]
-pub struct NewEntry<'a> {
-    /// Position: the next one.
+pub struct EntryRef<'a> {
+    /// Position.
     pub seq: u64,
     /// The signing key.
     pub author: KeyId,
-    /// The author's counter.
+    /// The column that repeats the body's counter.
     pub author_seq: u64,
     /// When the ledger took it in.
     pub recorded_at: Timestamp,
@@ -38,6 +38,20 @@ pub struct NewEntry<'a> {
     pub body: &'a [u8],
     /// The signature.
     pub signature: &'a [u8; 64],
+}
+
+impl EntryRef<'_> {
+    /// The same, owned.
+    pub fn to_stored(self) -> StoredEntry {
+        StoredEntry {
+            seq: self.seq,
+            author: self.author,
+            author_seq: self.author_seq,
+            recorded_at: self.recorded_at,
+            body: self.body.to_vec(),
+            signature: *self.signature,
+        }
+    }
 }
 
 /// An entry as it stands in the file, with nothing about it believed.
@@ -57,6 +71,20 @@ pub struct StoredEntry {
     pub signature: [u8; 64],
 }
 
+impl StoredEntry {
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> EntryRef<'_> {
+        EntryRef {
+            seq: self.seq,
+            author: self.author,
+            author_seq: self.author_seq,
+            recorded_at: self.recorded_at,
+            body: &self.body,
+            signature: &self.signature,
+        }
+    }
+}
+
 pub(super) fn sql_int(value: u64) -> i64 {
     i64::try_from(value).expect("BUG: positions stay below 2^53")
 }
@@ -71,6 +99,27 @@ pub(super) fn digest(bytes: &[u8], what: &'static str) -> Result<Digest, StoreEr
         .try_into()
         .map(Digest)
         .map_err(|_| StoreError::Damaged(format!("{what} has {found} bytes, not 32")))
+}
+
+/// Holds rows of an untrusted table to the order of their keys. A damaged tree may hold the same page under
+/// many parents, and a walk over it would hardly ever end.
+pub(super) struct Ascending<T>(Option<T>);
+
+impl<T> Default for Ascending<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: PartialOrd> Ascending<T> {
+    /// Takes note of the next key.
+    pub(super) fn next(&mut self, key: T, table: &'static str) -> Result<(), StoreError> {
+        if self.0.as_ref().is_some_and(|last| *last >= key) {
+            return Err(StoreError::Damaged(format!("{table} are not in order")));
+        }
+        self.0 = Some(key);
+        Ok(())
+    }
 }
 
 /// From how many entries on the keys are read once instead of joined to each row.
@@ -102,22 +151,23 @@ impl Authors {
     }
 }
 
-fn stored(row: &Row<'_>, authors: &Authors) -> Result<StoredEntry, StoreError> {
-    let seq = count(row.get(0)?, "entries.seq")?;
+fn entry<'r>(row: &'r Row<'_>, seq: i64, authors: &Authors) -> Result<EntryRef<'r>, StoreError> {
+    let seq = count(seq, "entries.seq")?;
     let author = authors.of(row, seq)?;
     let micros: i64 = row.get(3)?;
     let recorded_at = Timestamp::from_micros(micros);
-    let signature = row
-        .get_ref(5)?
-        .as_blob()
-        .map_err(|error| StoreError::Damaged(error.to_string()))?;
-    Ok(StoredEntry {
+    let blob = |at| {
+        let column = row.get_ref(at)?.as_blob();
+        column.map_err(|error| StoreError::Damaged(error.to_string()))
+    };
+    let signature = blob(5)?;
+    Ok(EntryRef {
         seq,
         author,
         author_seq: count(row.get(2)?, "entries.author_seq")?,
         recorded_at: recorded_at
             .ok_or_else(|| StoreError::Damaged(format!("entry {seq} has recorded_at {micros}")))?,
-        body: row.get(4)?,
+        body: blob(4)?,
         signature: signature.try_into().map_err(|_| {
             StoreError::Damaged(format!(
                 "entry {seq} has a signature of {} bytes",
@@ -164,7 +214,7 @@ impl Reader<'_> {
         to: u64,
         mut take: impl FnMut(StoredEntry) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.try_entries(from, to, |entry| take(entry?))
+        self.try_entries(from, to, |entry| take(entry?.to_stored()))
     }
 
     /// As [`Reader::entries`], but hands over what cannot be read instead of stopping at it.
@@ -175,7 +225,7 @@ impl Reader<'_> {
         self,
         from: u64,
         to: u64,
-        mut take: impl FnMut(Result<StoredEntry, StoreError>) -> Result<(), E>,
+        mut take: impl FnMut(Result<EntryRef<'_>, StoreError>) -> Result<(), E>,
     ) -> Result<(), E> {
         // A damaged table of authors damages entries one by one, where they are joined to it.
         let listed = if to.saturating_sub(from) < LONG {
@@ -191,8 +241,11 @@ impl Reader<'_> {
         let mut rows = statement
             .query([sql_int(from), sql_int(to)])
             .map_err(StoreError::from)?;
+        let mut order = Ascending::default();
         while let Some(row) = rows.next().map_err(StoreError::from)? {
-            take(stored(row, &authors))?;
+            let seq = row.get(0).map_err(StoreError::from)?;
+            order.next(seq, "entries")?;
+            take(entry(row, seq, &authors))?;
         }
         Ok(())
     }
@@ -203,7 +256,7 @@ impl Reader<'_> {
     /// [`StoreError`].
     pub fn first_difference<'e>(
         self,
-        entries: impl Iterator<Item = NewEntry<'e>>,
+        entries: impl Iterator<Item = EntryRef<'e>>,
     ) -> Result<Option<u64>, StoreError> {
         let mut entries = entries.peekable();
         let Some(first) = entries.peek().map(|entry| entry.seq) else {
@@ -285,7 +338,7 @@ impl WriteTxn<'_> {
     /// [`StoreError`]; the file's own triggers refuse whatever is not next.
     pub fn append_entries<'e>(
         &self,
-        entries: impl IntoIterator<Item = NewEntry<'e>>,
+        entries: impl IntoIterator<Item = EntryRef<'e>>,
     ) -> Result<(), StoreError> {
         let mut insert = self.txn.prepare_cached(INSERT)?;
         let mut last: Option<(KeyId, i64)> = None;

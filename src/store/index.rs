@@ -10,6 +10,7 @@ use crate::ground::digest::Digest;
 use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
+use crate::store::entries::Ascending;
 use crate::store::entries::count;
 use crate::store::entries::digest;
 use crate::store::entries::sql_int;
@@ -19,7 +20,7 @@ const PAGE: &str =
     "SELECT digest, seq FROM digest_index WHERE digest > ?1 ORDER BY digest LIMIT ?2";
 const INSERT: &str = "INSERT OR IGNORE INTO digest_index (digest, seq) VALUES (?1, ?2)";
 const CURSOR: &str = "SELECT through FROM cursors WHERE name = 'digest_index'";
-const CURSORS: &str = "SELECT count(*) FROM cursors WHERE name <> 'digest_index'";
+const CURSORS: &str = "SELECT name FROM cursors ORDER BY name";
 const SET_CURSOR: &str = "INSERT INTO cursors (name, through) VALUES ('digest_index', ?1) \
      ON CONFLICT (name) DO UPDATE SET through = excluded.through";
 
@@ -43,8 +44,14 @@ impl Reader<'_> {
     /// [`StoreError`].
     pub fn stray_cursors(self) -> Result<u64, StoreError> {
         let mut statement = self.conn.prepare_cached(CURSORS)?;
-        let found = statement.query_row([], |row| row.get(0))?;
-        count(found, "count of cursors")
+        let mut rows = statement.query([])?;
+        let (mut order, mut strays) = (Ascending::default(), 0);
+        while let Some(row) = rows.next()? {
+            let name: String = row.get(0)?;
+            strays += u64::from(name != "digest_index");
+            order.next(name, "cursors")?;
+        }
+        Ok(strays)
     }
 
     /// The entry that first gave each digest, in the order asked. Ask in sorted order: neighbours share
@@ -80,16 +87,15 @@ impl Reader<'_> {
         let mut statement = self.conn.prepare_cached(PAGE)?;
         let after: &[u8] = after.as_ref().map_or(&[], |digest| &digest.0);
         let mut rows = statement.query(params![after, limit])?;
-        let mut page = Vec::new();
+        let (mut order, mut page) = (Ascending::default(), Vec::new());
         while let Some(row) = rows.next()? {
             let bytes = row
                 .get_ref(0)?
                 .as_blob()
                 .map_err(|error| StoreError::Damaged(error.to_string()))?;
-            page.push((
-                digest(bytes, "digest_index.digest")?,
-                count(row.get(1)?, "digest_index.seq")?,
-            ));
+            let digest = digest(bytes, "digest_index.digest")?;
+            order.next(digest, "digests of the index")?;
+            page.push((digest, count(row.get(1)?, "digest_index.seq")?));
         }
         Ok(page)
     }

@@ -22,7 +22,7 @@ pub use database::Reader;
 pub use database::Store;
 pub use database::WriteTxn;
 pub use database::sqlite_version;
-pub use entries::NewEntry;
+pub use entries::EntryRef;
 pub use entries::StoredEntry;
 pub use error::StoreError;
 pub use rows::LabelRow;

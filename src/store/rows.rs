@@ -13,72 +13,73 @@ use crate::ground::digest::Digest;
 use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
+use crate::store::entries::Ascending;
 use crate::store::entries::count;
 use crate::store::entries::sql_int;
 
 /// A row of `scores`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the columns are described in the migration")]
-pub struct ScoreRow {
+pub struct ScoreRow<'a> {
     pub seq: u64,
-    pub experiment: String,
-    pub judge: String,
-    pub policy: String,
-    pub item: String,
+    pub experiment: &'a str,
+    pub judge: &'a str,
+    pub policy: &'a str,
+    pub item: &'a str,
     pub draw: u64,
     pub score_micro: i64,
 }
 
 /// A row of `labels`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the columns are described in the migration")]
-pub struct LabelRow {
+pub struct LabelRow<'a> {
     pub seq: u64,
-    pub experiment: String,
-    pub design: String,
-    pub policy: String,
-    pub item: String,
+    pub experiment: &'a str,
+    pub design: &'a str,
+    pub policy: &'a str,
+    pub item: &'a str,
     pub draw: u64,
-    pub rater: String,
-    pub purpose: String,
+    pub rater: &'a str,
+    pub purpose: &'a str,
     pub value_micro: i64,
 }
 
 /// A row of `seals`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the columns are described in the migration")]
-pub struct SealRow {
+pub struct SealRow<'a> {
     pub seq: u64,
-    pub experiment: String,
-    pub design: String,
-    pub row: String,
-    pub commitment: Digest,
+    pub experiment: &'a str,
+    pub design: &'a str,
+    pub row: &'a str,
+    pub commitment: &'a Digest,
     pub reveal_by: i64,
 }
 
 /// A row of `reveals`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the columns are described in the migration")]
-pub struct RevealRow {
+pub struct RevealRow<'a> {
     pub seq: u64,
-    pub experiment: String,
-    pub design: String,
-    pub row: String,
-    pub charge: Digest,
+    pub experiment: &'a str,
+    pub design: &'a str,
+    pub row: &'a str,
+    pub charge: &'a Digest,
     pub value_micro: i64,
 }
 
 /// A row that an event adds to a read model. Closed: a new table is a new variant and a migration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowChange {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowChange<'a> {
     /// Into `labels`.
-    Label(LabelRow),
+    Label(LabelRow<'a>),
     /// Into `reveals`.
-    Reveal(RevealRow),
+    Reveal(RevealRow<'a>),
     /// Into `scores`.
-    Score(ScoreRow),
+    Score(ScoreRow<'a>),
     /// Into `seals`.
-    Seal(SealRow),
+    Seal(SealRow<'a>),
 }
 
 /// The read-model tables.
@@ -96,15 +97,15 @@ pub enum Table {
 
 const SELECT_SCORES: &str =
     "SELECT seq, experiment, judge, policy, item, draw, score_micro FROM scores ORDER BY seq";
-const INSERT_SCORE: &str = "INSERT INTO scores (seq, experiment, judge, policy, item, draw, score_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const INSERT_SCORE: &str = "INSERT OR FAIL INTO scores (seq, experiment, judge, policy, item, draw, score_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const SELECT_LABELS: &str = "SELECT seq, experiment, design, policy, item, draw, rater, purpose, value_micro FROM labels ORDER BY seq";
-const INSERT_LABEL: &str = "INSERT INTO labels (seq, experiment, design, policy, item, draw, rater, purpose, value_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+const INSERT_LABEL: &str = "INSERT OR FAIL INTO labels (seq, experiment, design, policy, item, draw, rater, purpose, value_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const SELECT_SEALS: &str =
     "SELECT seq, experiment, design, row, commitment, reveal_by FROM seals ORDER BY seq";
-const INSERT_SEAL: &str = "INSERT INTO seals (seq, experiment, design, row, commitment, reveal_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT_SEAL: &str = "INSERT OR FAIL INTO seals (seq, experiment, design, row, commitment, reveal_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const SELECT_REVEALS: &str =
     "SELECT seq, experiment, design, row, charge, value_micro FROM reveals ORDER BY seq";
-const INSERT_REVEAL: &str = "INSERT INTO reveals (seq, experiment, design, row, charge, value_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT_REVEAL: &str = "INSERT OR FAIL INTO reveals (seq, experiment, design, row, charge, value_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 impl Table {
     /// Every read-model table.
@@ -139,7 +140,7 @@ impl Table {
     }
 }
 
-impl RowChange {
+impl RowChange<'_> {
     /// The table it belongs to.
     pub fn table(&self) -> Table {
         match self {
@@ -159,37 +160,37 @@ impl RowChange {
         match self {
             Self::Score(r) => take(&[
                 position(r.seq),
-                Text(&r.experiment),
-                Text(&r.judge),
-                Text(&r.policy),
-                Text(&r.item),
+                Text(r.experiment),
+                Text(r.judge),
+                Text(r.policy),
+                Text(r.item),
                 position(r.draw),
                 Integer(r.score_micro),
             ]),
             Self::Label(r) => take(&[
                 position(r.seq),
-                Text(&r.experiment),
-                Text(&r.design),
-                Text(&r.policy),
-                Text(&r.item),
+                Text(r.experiment),
+                Text(r.design),
+                Text(r.policy),
+                Text(r.item),
                 position(r.draw),
-                Text(&r.rater),
-                Text(&r.purpose),
+                Text(r.rater),
+                Text(r.purpose),
                 Integer(r.value_micro),
             ]),
             Self::Seal(r) => take(&[
                 position(r.seq),
-                Text(&r.experiment),
-                Text(&r.design),
-                Text(&r.row),
+                Text(r.experiment),
+                Text(r.design),
+                Text(r.row),
                 Blob(&r.commitment.0),
                 Integer(r.reveal_by),
             ]),
             Self::Reveal(r) => take(&[
                 position(r.seq),
-                Text(&r.experiment),
-                Text(&r.design),
-                Text(&r.row),
+                Text(r.experiment),
+                Text(r.design),
+                Text(r.row),
                 Blob(&r.charge.0),
                 Integer(r.value_micro),
             ]),
@@ -248,7 +249,7 @@ impl WriteTxn<'_> {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn insert_rows(&self, rows: &[RowChange]) -> Result<(), StoreError> {
+    pub fn insert_rows(&self, rows: &[RowChange<'_>]) -> Result<(), StoreError> {
         for table in Table::ALL {
             let mut of_table = rows.iter().filter(|row| row.table() == table).peekable();
             if of_table.peek().is_none() {
@@ -300,6 +301,7 @@ impl RowStatement<'_> {
     pub fn cursor(&mut self) -> Result<RowCursor<'_>, StoreError> {
         let mut cursor = RowCursor {
             rows: self.statement.query([])?,
+            order: Ascending::default(),
             seq: None,
         };
         cursor.advance()?;
@@ -310,6 +312,7 @@ impl RowStatement<'_> {
 /// Walks a read model by entry, one row at a time.
 pub struct RowCursor<'a> {
     rows: Rows<'a>,
+    order: Ascending<i64>,
     seq: Option<i64>,
 }
 
@@ -328,11 +331,14 @@ impl RowCursor<'_> {
             Some(row) => Some(row.get(0)?),
             None => None,
         };
-        Ok(())
+        match self.seq {
+            Some(seq) => self.order.next(seq, "rows of a read model"),
+            None => Ok(()),
+        }
     }
 
     /// Whether the row at hand is exactly `row`.
-    pub fn matches(&self, row: &RowChange) -> bool {
+    pub fn matches(&self, row: &RowChange<'_>) -> bool {
         self.rows.get().is_some_and(|found| {
             row.with_columns(|columns| {
                 columns

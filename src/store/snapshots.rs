@@ -7,6 +7,7 @@ use crate::ground::digest::Digest;
 use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
+use crate::store::entries::Ascending;
 use crate::store::entries::count;
 use crate::store::entries::digest;
 use crate::store::entries::sql_int;
@@ -63,9 +64,13 @@ impl Reader<'_> {
     /// [`StoreError`].
     pub fn snapshot_names(self) -> Result<Vec<String>, StoreError> {
         let mut statement = self.conn.prepare_cached(NAMES)?;
-        let names = statement
-            .query_map([], |row| row.get(0))?
-            .collect::<Result<_, _>>()?;
+        let mut rows = statement.query([])?;
+        let (mut order, mut names) = (Ascending::default(), Vec::new());
+        while let Some(row) = rows.next()? {
+            let name: String = row.get(0)?;
+            order.next(name.clone(), "snapshots")?;
+            names.push(name);
+        }
         Ok(names)
     }
 }

@@ -7,6 +7,7 @@ use crate::ground::digest::Digest;
 use crate::store::Reader;
 use crate::store::StoreError;
 use crate::store::WriteTxn;
+use crate::store::entries::Ascending;
 use crate::store::entries::count;
 use crate::store::entries::digest;
 use crate::store::entries::sql_int;
@@ -15,7 +16,7 @@ const HEAD: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 
 const AT: &str = "SELECT size, note FROM checkpoints WHERE size = ?1";
 const FROM: &str = "SELECT size, note FROM checkpoints WHERE size >= ?1 ORDER BY size";
 const NEXT: &str = "SELECT size, note FROM checkpoints WHERE size > ?1 ORDER BY size LIMIT 1";
-const TILE_COUNT: &str = "SELECT count(*) FROM tiles";
+const TILE_IDS: &str = "SELECT id FROM tiles ORDER BY id";
 const INSERT: &str = "INSERT INTO checkpoints (size, note) VALUES (?1, ?2)";
 const INSERT_TILE: &str = "INSERT INTO tiles (id, root, hashes) VALUES (?1, ?2, ?3)";
 const TILE: &str = "SELECT hashes FROM tiles WHERE id = ?1";
@@ -88,12 +89,14 @@ impl Reader<'_> {
     /// # Errors
     /// [`StoreError`].
     pub fn tile_count(self) -> Result<u64, StoreError> {
-        count(
-            self.conn
-                .prepare_cached(TILE_COUNT)?
-                .query_row([], |row| row.get(0))?,
-            "count of tiles",
-        )
+        let mut statement = self.conn.prepare_cached(TILE_IDS)?;
+        let mut rows = statement.query([])?;
+        let (mut order, mut found) = (Ascending::default(), 0);
+        while let Some(row) = rows.next()? {
+            order.next(row.get::<_, i64>(0)?, "tiles")?;
+            found += 1;
+        }
+        Ok(found)
     }
 
     /// Streams checkpoints of `size >= from` in order.
@@ -107,8 +110,10 @@ impl Reader<'_> {
     ) -> Result<(), E> {
         let mut statement = self.conn.prepare_cached(FROM).map_err(StoreError::from)?;
         let mut rows = statement.query([sql_int(from)]).map_err(StoreError::from)?;
+        let mut order = Ascending::default();
         while let Some(row) = rows.next().map_err(StoreError::from)? {
             let size: i64 = row.get(0).map_err(StoreError::from)?;
+            order.next(size, "checkpoints")?;
             let note = row.get(1).map_err(StoreError::from)?;
             take(StoredCheckpoint {
                 size: count(size, "checkpoints.size")?,

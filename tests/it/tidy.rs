@@ -161,7 +161,6 @@ const TOO_LONG: &[&str] = &[
     "src/ground/ambient.rs",
     "src/ledger/open.rs",
     "src/ledger/verify/judge.rs",
-    "src/ledger/verify/file.rs",
 ];
 
 #[test]

@@ -28,12 +28,19 @@ pub enum LabelPurpose {
     Calibrate,
 }
 
-impl std::fmt::Display for LabelPurpose {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+impl LabelPurpose {
+    /// The text in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
             Self::Audit => "audit",
             Self::Calibrate => "calibrate",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for LabelPurpose {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

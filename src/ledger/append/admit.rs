@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::event::Seen;
 use crate::event::entry;
-use crate::event::header::Decoded;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
-use crate::ground::sign::Signed;
-use crate::ground::sign::Verified;
 use crate::ground::time::Timestamp;
-use crate::ledger::append::Admitted;
 use crate::ledger::append::Appended;
 use crate::ledger::append::Batch;
+use crate::ledger::append::Before;
 use crate::ledger::append::Prepared;
 use crate::ledger::append::plan::find;
 use crate::ledger::append::spread;
+use crate::ledger::claim::Claim;
+use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
@@ -25,7 +24,7 @@ use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::rules;
-use crate::ledger::rules::Claim;
+use crate::ledger::state::State;
 use crate::store::Reader;
 
 /// Judges prepared events in order and takes them into memory. On error `head` has moved and must be
@@ -33,82 +32,69 @@ use crate::store::Reader;
 pub(super) fn admit(
     head: &mut Head,
     reader: Reader<'_>,
-    recorded_at: Timestamp,
-    prepared: Vec<Prepared>,
+    prepared: &[Box<Prepared>],
     batch: &mut Batch,
 ) -> Result<(), LedgerError> {
     let rulebook = head.state.rulebook();
-    let first = head.size();
-    let before = (first, head.state.keyring.recorded_at);
-    let leaves = leaves(first, recorded_at, &prepared);
-    let mut events = Vec::with_capacity(prepared.len());
-    let mut wanted = Vec::new();
-    for (
-        seq,
-        Prepared {
-            index,
-            signed,
-            decoded,
-            blobs,
-            is_own,
-        },
-    ) in (first..).zip(prepared)
-    {
-        let at = (seq, recorded_at, index);
-        judge_header(head, reader, at, &signed, &decoded, before)?;
-        let event = decoded
-            .into_event()
-            .expect("BUG: a payload that does not decode was refused");
+    let (first, recorded_at) = (head.size(), batch.recorded_at);
+    let leaves = leaves(first, recorded_at, prepared);
+    let mut wanted = Vec::with_capacity(prepared.len());
+    for (seq, prepared) in (first..).zip(prepared) {
+        let index = prepared.index;
+        let claim = Claim::new(seq, recorded_at, prepared.signed.signer(), &prepared.said);
+        judge_header(&head.state, reader, &claim, index, &batch.before)?;
+        let Said::Event(event) = &prepared.said else {
+            unreachable!("BUG: a payload that does not decode was refused");
+        };
         let candidate = Candidate {
             seq,
             recorded_at,
-            event: &event,
-        };
-        let refuse = |breach: Breach| LedgerError::Refused {
-            index,
-            breach,
-            in_the_way: None,
+            event,
         };
         let mut breaches = Vec::new();
         rules::custody(&head.state, &candidate, &mut breaches);
         for rule in rulebook.rules {
             rule.judge(&head.state, &candidate, &mut breaches);
         }
-        if let Some(breach) = first_breach(breaches) {
-            return Err(refuse(breach));
+        let breach = match first_breach(breaches) {
+            None => missing_blob(reader, &prepared.blobs)?,
+            breach => breach,
+        };
+        if let Some(breach) = breach {
+            return Err(LedgerError::Refused {
+                index,
+                breach,
+                in_the_way: None,
+            });
         }
-        if let Some(breach) = missing_blob(reader, &blobs)? {
-            return Err(refuse(breach));
-        }
-        let verified = VerifiedEvent::new(candidate);
-        head.state.rows(&verified, &mut batch.rows);
-        head.state.apply(&verified);
-        let facts = facts_of(rulebook, &candidate, is_own);
+        head.state.apply(&VerifiedEvent::new(candidate));
+        let (natural_key, is_own) = (prepared.natural_key, prepared.is_own);
+        let facts = facts_of(rulebook, &candidate, natural_key, is_own);
         wanted.push((index, seq, facts));
-        events.push(Appended {
+        batch.appended.push(Appended {
             seq,
             id: event.id,
             already: false,
         });
-        batch.admitted.push(Admitted {
-            seq,
-            author_seq: event.header.author_seq,
-            signed,
-        });
     }
-    judge_facts(head, reader, &wanted)?;
+    judge_facts(head, reader, &wanted, &mut batch.given)?;
     for leaf in leaves {
         batch.tiles.extend(head.tiler.push(leaf));
     }
-    batch.appended = events;
+    head.known = head.size();
     Ok(())
 }
 
 /// What an event gives and needs. The natural key of an own command was looked up in this transaction
 /// already, and given once in its batch.
-fn facts_of(rulebook: &Rulebook, candidate: &Candidate<'_>, is_own: bool) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    open::all_facts(rulebook, candidate, &mut facts);
+fn facts_of(
+    rulebook: &Rulebook,
+    candidate: &Candidate<'_>,
+    natural_key: Option<Digest>,
+    is_own: bool,
+) -> Vec<Fact> {
+    let mut facts = Vec::with_capacity(2);
+    open::all_facts(rulebook, candidate, natural_key, &mut facts);
     for fact in facts.iter_mut().filter(|_| is_own) {
         if let Fact::Gives { once, .. } = fact {
             *once = None;
@@ -118,8 +104,8 @@ fn facts_of(rulebook: &Rulebook, candidate: &Candidate<'_>, is_own: bool) -> Vec
 }
 
 /// Leaf hashes of the lines that these events become.
-fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Prepared]) -> Vec<Digest> {
-    let numbered: Vec<_> = (first..).zip(prepared).collect();
+fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Box<Prepared>]) -> Vec<Digest> {
+    let numbered = (first..).zip(prepared.iter().map(Box::as_ref)).collect();
     let leaf = |(seq, event): (u64, &Prepared)| {
         let mut line = Vec::new();
         let signed = &event.signed;
@@ -158,35 +144,28 @@ fn first_breach(breaches: Vec<Breach>) -> Option<Breach> {
 }
 
 fn judge_header(
-    head: &Head,
+    state: &State,
     reader: Reader<'_>,
-    (seq, recorded_at, index): (u64, Timestamp, usize),
-    signed: &Signed<Verified>,
-    decoded: &Decoded,
-    (batch_size, batch_recorded_at): (u64, Option<Timestamp>),
+    claim: &Claim<'_>,
+    index: usize,
+    before: &Before,
 ) -> Result<(), LedgerError> {
     let mut breaches = Vec::new();
-    let claim = Claim {
-        seq,
-        recorded_at,
-        keyid: signed.signer(),
-        decoded,
-    };
-    rules::header(&head.state, &claim, &mut breaches);
-    if let Some(seen) = decoded.header.seen {
+    rules::header(state, claim, &mut breaches);
+    if let Some(seen) = claim.header.seen {
         let size = seen.size.value();
-        let own = size == batch_size && seen.root.0 == head.root();
+        let own = size == before.size && seen.root.0 == before.root;
         if !own && breaches.iter().all(|breach| breach.rule != "seen") {
             judge_seen(reader, seen, &mut breaches)?;
         }
         // What an own command has seen is the head before the batch, whose time is at hand.
         let seen_at = match size {
             0 => None,
-            _ if own => batch_recorded_at,
-            _ if size < batch_size => reader.entry(size - 1)?.map(|entry| entry.recorded_at),
+            _ if own => before.recorded_at,
+            _ if size < before.size => reader.entry(size - 1)?.map(|entry| entry.recorded_at),
             _ => None,
         };
-        breaches.extend(seen_at.and_then(|at| rules::not_backdated(decoded.header.at, at)));
+        breaches.extend(seen_at.and_then(|at| rules::not_backdated(claim.header.at, at)));
     }
     match first_breach(breaches) {
         None => Ok(()),
@@ -234,6 +213,26 @@ fn judge_facts(
     head: &mut Head,
     reader: Reader<'_>,
     wanted: &[(usize, u64, Vec<Fact>)],
+    given: &mut Vec<(Digest, u64)>,
+) -> Result<(), LedgerError> {
+    // What the batch itself gives matters only where something in it is to be looked up.
+    let looks_up = |fact: &Fact| !matches!(fact, Fact::Id { .. } | Fact::Gives { once: None, .. });
+    let mut facts = wanted.iter().flat_map(|(_, _, facts)| facts);
+    if facts.any(looks_up) {
+        head.tail.add(std::mem::take(given));
+        look_up(head, reader, wanted)?;
+    }
+    let gives = wanted
+        .iter()
+        .flat_map(|(_, seq, facts)| open::given_by(*seq, facts));
+    given.extend(gives);
+    Ok(())
+}
+
+fn look_up(
+    head: &Head,
+    reader: Reader<'_>,
+    wanted: &[(usize, u64, Vec<Fact>)],
 ) -> Result<(), LedgerError> {
     let asked = wanted
         .iter()
@@ -243,15 +242,19 @@ fn judge_facts(
                 digest,
                 once: Some(_),
             }
-            | Fact::Needs { digest, .. } => Some(digest),
+            | Fact::Needs { digest, .. } => Some(*digest),
             Fact::Id { .. } | Fact::Gives { .. } => None,
         });
-    let found = find(head, reader, asked)?;
-    // What the batch itself gives matters only where something in it is to be looked up.
+    let mut asked: Vec<Digest> = asked.collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let found = find(head, reader, &asked)?;
+    let found = asked.into_iter().zip(found);
+    let found: BTreeMap<_, _> = found
+        .filter_map(|(digest, seq)| Some((digest, seq?)))
+        .collect();
     let mut fresh = BTreeMap::new();
-    let looks_up = |fact: &Fact| !matches!(fact, Fact::Id { .. } | Fact::Gives { once: None, .. });
-    let remembers = wanted.iter().flat_map(|(_, _, facts)| facts).any(looks_up);
-    for (index, seq, facts) in wanted.iter().filter(|_| remembers) {
+    for (index, seq, facts) in wanted {
         let giver = |digest: &Digest| found.get(digest).or_else(|| fresh.get(digest)).copied();
         for fact in facts {
             if let Fact::Needs { digest, rule, .. } = fact
@@ -275,11 +278,6 @@ fn judge_facts(
             fresh.entry(digest).or_insert(seq);
         }
     }
-    let given = wanted
-        .iter()
-        .flat_map(|(_, seq, facts)| open::given_by(*seq, facts));
-    head.tail.add(given.collect());
-    head.known = head.size();
     Ok(())
 }
 

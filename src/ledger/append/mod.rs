@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::event::Draft;
+use crate::event::Event;
 use crate::event::PAYLOAD_TYPE;
 use crate::event::Payload;
 use crate::event::header;
@@ -31,6 +31,7 @@ use crate::ground::sign::Signer;
 use crate::ground::sign::Unverified;
 use crate::ground::sign::Verified;
 use crate::ground::time::Timestamp;
+use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open;
 use crate::ledger::open::Head;
@@ -39,7 +40,6 @@ use crate::ledger::pin::PinError;
 use crate::ledger::rules;
 use crate::store::Durability;
 use crate::store::Reader;
-use crate::store::RowChange;
 
 /// Something to be said, not signed yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,34 +82,50 @@ pub struct Appended {
 
 /// Items from which on work is spread over all cores.
 const SPREAD_MIN: usize = 32;
+/// Events of a batch that are prepared, judged and inserted together.
+const PART_LEN: usize = 1_024;
 
 /// A signed event with everything derived from its bytes alone.
 pub(super) struct Prepared {
     index: usize,
     signed: Signed<Verified>,
-    decoded: Decoded,
+    said: Said,
+    natural_key: Option<Digest>,
     blobs: Vec<(Digest, u64)>,
     /// Made by this call, which has found its natural key to be new.
     is_own: bool,
 }
 
 impl Prepared {
-    pub(super) fn from_signed(index: usize, signed: Signed<Verified>) -> Result<Self, LedgerError> {
+    pub(super) fn from_signed(
+        index: usize,
+        signed: Signed<Verified>,
+    ) -> Result<Box<Self>, LedgerError> {
         let decoded =
             header::decode(signed.body()).map_err(|source| LedgerError::Body { index, source })?;
-        let blobs = rules::blobs(signed.body());
-        Ok(Self {
+        Ok(Self::foreign(index, signed, decoded))
+    }
+
+    /// Of an event that was made elsewhere.
+    fn foreign(index: usize, signed: Signed<Verified>, decoded: Decoded) -> Box<Self> {
+        let experiment = decoded.header.experiment.as_ref();
+        let payload = decoded.payload.as_ref().ok();
+        Box::new(Self {
             index,
+            natural_key: payload.and_then(|payload| payload.natural_key(experiment)),
+            blobs: rules::blobs(signed.body()),
             signed,
-            decoded,
-            blobs,
+            said: decoded.into(),
             is_own: false,
         })
     }
 }
 
 /// Applies `f` to every item, on all cores where there are enough to be worth waking another for.
-fn spread<T: Send, U: Send>(items: Vec<T>, f: impl Fn(T) -> U + Send + Sync) -> Vec<U> {
+fn spread<T: Send, U: Send, C>(items: Vec<T>, f: impl Fn(T) -> U + Send + Sync) -> C
+where
+    C: FromIterator<U> + FromParallelIterator<U>,
+{
     if items.len() < SPREAD_MIN {
         items.into_iter().map(f).collect()
     } else {
@@ -117,11 +133,21 @@ fn spread<T: Send, U: Send>(items: Vec<T>, f: impl Fn(T) -> U + Send + Sync) -> 
     }
 }
 
-/// An event that passed the rules, ready to be inserted.
-struct Admitted {
-    seq: u64,
-    author_seq: u64,
-    signed: Signed<Verified>,
+/// Events of a batch, a part at a time.
+type Parts<'p> = Box<dyn Iterator<Item = Result<Part, LedgerError>> + 'p>;
+type Part = Vec<Box<Prepared>>;
+
+/// Prepares items part by part, when each part is asked for: of a large batch, no more than the processor's
+/// caches hold.
+fn in_parts<'p, T: Send + 'p>(
+    items: Vec<T>,
+    prepare: impl Fn(T) -> Result<Box<Prepared>, LedgerError> + Send + Sync + 'p,
+) -> Parts<'p> {
+    let mut items = items.into_iter();
+    Box::new(std::iter::from_fn(move || {
+        let part: Vec<T> = items.by_ref().take(PART_LEN).collect();
+        (!part.is_empty()).then(|| spread(part, &prepare))
+    }))
 }
 
 /// What an answer to a submission still waits for.
@@ -157,37 +183,35 @@ impl Ledger {
         blobs: &[Vec<u8>],
     ) -> Result<Vec<Appended>, LedgerError> {
         self.in_transaction(blobs, |head, reader, recorded_at| {
-            let slots = plan::known_commands(head, reader, commands)?;
+            let (slots, keys) = plan::known_commands(head, reader, commands)?;
             let fresh: Vec<_> = slots
                 .iter()
                 .enumerate()
                 .filter(|(_, slot)| matches!(slot, Slot::New))
                 .map(|(at, _)| at)
                 .collect();
-            let drafts = plan::number(head, commands, &fresh, signer, recorded_at);
-            let prepared = spread(drafts, |(index, draft): (usize, Draft)| {
+            let numbering = plan::Numbering::new(head, signer, recorded_at);
+            let numbered = (numbering.first..).zip(fresh).collect();
+            let prepare = move |(author_seq, index): (u64, usize)| {
+                let draft = numbering.draft(author_seq, &commands[index]);
                 let body = draft
                     .to_body()
                     .map_err(|source| LedgerError::Body { index, source })?;
-                let id = EventId(Digest::sha256(&body));
-                let blobs = rules::blobs(&body);
-                let v = draft.payload.kind().version();
-                let decoded = Decoded {
-                    id,
-                    header: draft.header,
-                    v,
-                    payload: Ok(draft.payload),
-                };
-                Ok(Prepared {
+                Ok(Box::new(Prepared {
                     index,
+                    said: Said::Event(Event {
+                        id: EventId(Digest::sha256(&body)),
+                        header: draft.header,
+                        v: draft.payload.kind().version(),
+                        payload: draft.payload,
+                    }),
+                    natural_key: keys[index],
+                    blobs: rules::blobs(&body),
                     signed: Signed::sign(PAYLOAD_TYPE, body, signer),
-                    decoded,
-                    blobs,
                     is_own: true,
-                })
-            });
-            let prepared: Result<Vec<_>, LedgerError> = prepared.into_iter().collect();
-            Ok((slots, prepared?))
+                }))
+            };
+            Ok((slots, in_parts(numbered, prepare)))
         })
     }
 
@@ -225,15 +249,17 @@ impl Ledger {
             }
             let keys = plan::batch_keys(head, &fresh);
             let verify =
-                |(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded);
-            let prepared: Result<Vec<_>, _> = spread(fresh, verify).into_iter().collect();
-            Ok((slots, prepared?))
+                move |(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded);
+            Ok((slots, in_parts(fresh, verify)))
         })
     }
 
-    pub(super) fn append_genesis(&mut self, genesis: Prepared) -> Result<(), LedgerError> {
-        self.in_transaction(&[], |_, _, _| Ok((vec![Slot::New], vec![genesis])))
-            .map(drop)
+    pub(super) fn append_genesis(&mut self, genesis: Box<Prepared>) -> Result<(), LedgerError> {
+        self.in_transaction(&[], |_, _, _| {
+            let part: Parts<'_> = Box::new(std::iter::once(Ok(vec![genesis])));
+            Ok((vec![Slot::New], part))
+        })
+        .map(drop)
     }
 
     /// Stores blobs alone, for events that will name them.
@@ -241,8 +267,10 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then no blob was stored.
     pub fn put_blobs(&mut self, blobs: &[Vec<u8>]) -> Result<(), LedgerError> {
-        self.in_transaction(blobs, |_, _, _| Ok((Vec::new(), Vec::new())))
-            .map(drop)
+        self.in_transaction(blobs, |_, _, _| {
+            Ok((Vec::new(), Box::new(std::iter::empty())))
+        })
+        .map(drop)
     }
 
     /// Lets the index take in what large batches left in memory, so that the next to open need not read it
@@ -269,14 +297,10 @@ impl Ledger {
     }
 
     /// Runs one append: `plan` decides what is new, everything else is the same for all.
-    fn in_transaction(
+    fn in_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
-        plan: impl FnOnce(
-            &Head,
-            Reader<'_>,
-            Timestamp,
-        ) -> Result<(Vec<Slot>, Vec<Prepared>), LedgerError>,
+        plan: impl FnOnce(&Head, Reader<'_>, Timestamp) -> Result<(Vec<Slot>, Parts<'p>), LedgerError>,
     ) -> Result<Vec<Appended>, LedgerError> {
         if self.log_key.is_none() {
             return Err(LedgerError::LogKey(
@@ -300,14 +324,10 @@ impl Ledger {
     }
 
     /// The flag of an error says whether memory moved past the file.
-    fn try_transaction(
+    fn try_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
-        plan: impl FnOnce(
-            &Head,
-            Reader<'_>,
-            Timestamp,
-        ) -> Result<(Vec<Slot>, Vec<Prepared>), LedgerError>,
+        plan: impl FnOnce(&Head, Reader<'_>, Timestamp) -> Result<(Vec<Slot>, Parts<'p>), LedgerError>,
     ) -> Result<(Vec<Appended>, Option<SignedCheckpoint>), (LedgerError, bool)> {
         let Self {
             store,
@@ -325,18 +345,24 @@ impl Ledger {
         for blob in blobs {
             txn.put_blob(blob).map_err(|error| clean(error.into()))?;
         }
-        let (slots, prepared) = plan(head, txn.reader(), recorded_at).map_err(clean)?;
-        if prepared.is_empty() {
+        let (slots, parts) = plan(head, txn.reader(), recorded_at).map_err(clean)?;
+        if !slots.iter().any(|slot| matches!(slot, Slot::New)) {
             txn.commit().map_err(|error| clean(error.into()))?;
             return Ok((answers(slots, Vec::new()), None));
         }
-        let before = head.size();
         let touched = |error: LedgerError| (error, true);
-        let mut batch = Batch::default();
-        admit::admit(head, txn.reader(), recorded_at, prepared, &mut batch).map_err(touched)?;
-        let checkpoint = write::sign_head(head, before, log_key.as_ref(), next_log_key.as_ref())
+        let mut batch = Batch::new(head, recorded_at);
+        for part in parts {
+            let part = part.map_err(touched)?;
+            let first = head.size();
+            admit::admit(head, txn.reader(), &part, &mut batch).map_err(touched)?;
+            write::write_part(&txn, head, recorded_at, first, &part).map_err(touched)?;
+        }
+        head.tail.add(std::mem::take(&mut batch.given));
+        let size = batch.before.size;
+        let checkpoint = write::sign_head(head, size, log_key.as_ref(), next_log_key.as_ref())
             .map_err(touched)?;
-        write::write(&txn, head, recorded_at, &batch, &checkpoint).map_err(touched)?;
+        write::write_head(&txn, head, &batch, &checkpoint).map_err(touched)?;
         txn.commit().map_err(|error| touched(error.into()))?;
         Ok((answers(slots, batch.appended), Some(checkpoint)))
     }
@@ -370,13 +396,37 @@ impl Ledger {
     }
 }
 
+/// The ledger as it was before a batch.
+struct Before {
+    size: u64,
+    root: Digest,
+    recorded_at: Option<Timestamp>,
+}
+
 /// What one transaction adds.
-#[derive(Default)]
 struct Batch {
-    admitted: Vec<Admitted>,
+    before: Before,
+    recorded_at: Timestamp,
     appended: Vec<Appended>,
-    rows: Vec<RowChange>,
     tiles: Vec<Tile>,
+    /// Digests that the tail does not hold yet.
+    given: Vec<(Digest, u64)>,
+}
+
+impl Batch {
+    fn new(head: &Head, recorded_at: Timestamp) -> Self {
+        Self {
+            before: Before {
+                size: head.size(),
+                root: head.root(),
+                recorded_at: head.state.keyring.recorded_at,
+            },
+            recorded_at,
+            appended: Vec::new(),
+            tiles: Vec::new(),
+            given: Vec::new(),
+        }
+    }
 }
 
 fn recorded_at(now: Timestamp, last: Option<Timestamp>) -> Result<Timestamp, LedgerError> {

@@ -26,64 +26,58 @@ use crate::ledger::append::spread;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::open::Head;
-use crate::ledger::rules;
 use crate::num::Count;
 use crate::store::Reader;
 
-/// Finds the commands whose natural key is recorded already, in the log or earlier in the batch.
+/// Finds the commands whose natural key is recorded already, in the log or earlier in the batch; gives the
+/// keys too.
 pub(super) fn known_commands(
     head: &Head,
     reader: Reader<'_>,
     commands: &[Command],
-) -> Result<Vec<Slot>, LedgerError> {
+) -> Result<(Vec<Slot>, Vec<Option<Digest>>), LedgerError> {
     let key = |command: &Command| command.payload.natural_key(command.experiment.as_ref());
     let keys: Vec<Option<Digest>> = spread(commands.iter().collect(), key);
-    let found = find(head, reader, keys.iter().flatten())?;
-    let mut first: BTreeMap<Digest, usize> = BTreeMap::new();
-    let mut slots = Vec::with_capacity(commands.len());
-    for (index, (command, key)) in commands.iter().zip(keys).enumerate() {
-        let Some(key) = key else {
-            slots.push(Slot::New);
-            continue;
-        };
-        if let Some(&seq) = found.get(&key) {
-            slots.push(Slot::Known(same_data(reader, index, command, seq)?));
-        } else if let Some(&earlier) = first.get(&key) {
-            if commands[earlier].payload != command.payload {
-                return Err(natural_key_conflict(index, command.payload.kind(), None));
+    let mut by_key: Vec<(Digest, usize)> = (keys.iter().enumerate())
+        .filter_map(|(index, key)| Some(((*key)?, index)))
+        .collect();
+    by_key.sort_unstable();
+    let sorted: Vec<Digest> = by_key.iter().map(|(key, _)| *key).collect();
+    let found = find(head, reader, &sorted)?;
+    // Of each command: the entry that has its key, and the first command that has it.
+    let mut known: Vec<(Option<u64>, usize)> = (0..commands.len()).map(|at| (None, at)).collect();
+    let mut first = None;
+    for ((key, index), seq) in by_key.into_iter().zip(found) {
+        match first {
+            Some((of, earlier)) if of == key => known[index] = (seq, earlier),
+            _ => {
+                first = Some((key, index));
+                known[index].0 = seq;
             }
-            slots.push(Slot::SameAs(earlier));
-        } else {
-            first.insert(key, index);
-            slots.push(Slot::New);
         }
     }
-    Ok(slots)
+    let mut slots = Vec::with_capacity(commands.len());
+    for (index, (command, (seq, earlier))) in commands.iter().zip(known).enumerate() {
+        slots.push(match seq {
+            Some(seq) => Slot::Known(same_data(reader, index, command, seq)?),
+            None if earlier == index => Slot::New,
+            None if commands[earlier].payload == command.payload => Slot::SameAs(earlier),
+            None => return Err(natural_key_conflict(index, command.payload.kind(), None)),
+        });
+    }
+    Ok((slots, keys))
 }
 
-/// The entries that first gave these digests, looked up in sorted order.
-pub(super) fn find<'d>(
+/// The entries that first gave these digests, which are sorted.
+pub(super) fn find(
     head: &Head,
     reader: Reader<'_>,
-    digests: impl Iterator<Item = &'d Digest>,
-) -> Result<BTreeMap<Digest, u64>, LedgerError> {
-    let mut sorted: Vec<&Digest> = digests.collect();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let mut found = BTreeMap::new();
+    sorted: &[Digest],
+) -> Result<Vec<Option<u64>>, LedgerError> {
+    let mut found = head.tail.find(sorted);
     if head.indexed > 0 {
-        for (digest, seq) in sorted
-            .iter()
-            .zip(reader.find_digests(sorted.iter().copied())?)
-        {
-            if let Some(seq) = seq {
-                found.insert(**digest, seq);
-            }
-        }
-    }
-    for digest in sorted {
-        if let Some(seq) = head.tail.get(digest) {
-            found.entry(*digest).or_insert(seq);
+        for (found, seq) in found.iter_mut().zip(reader.find_digests(sorted)?) {
+            *found = seq.or(*found);
         }
     }
     Ok(found)
@@ -134,43 +128,48 @@ fn natural_key_conflict(index: usize, kind: Kind, in_the_way: Option<u64>) -> Le
     }
 }
 
-/// Gives fresh commands their numbers and what they have seen.
-pub(super) fn number(
-    head: &Head,
-    commands: &[Command],
-    fresh: &[usize],
-    signer: &Signer,
+/// What the drafts of one batch have in common.
+pub(super) struct Numbering {
+    /// The author's next number.
+    pub(super) first: u64,
+    author: KeyId,
+    ledger: String,
     now: Timestamp,
-) -> Vec<(usize, Draft)> {
-    let keyring = &head.state.keyring;
-    let next = keyring
-        .keys
-        .get(&signer.id())
-        .map_or(0, |key| key.next_author_seq);
-    let seen = Seen {
-        root: Root(head.root()),
-        size: Count::new(head.size()).expect("BUG: a log is below 2^53"),
-    };
-    let draft = |(author_seq, &index): (u64, &usize)| {
-        let command = &commands[index];
-        let header = Header {
-            at: command.at.unwrap_or(now),
-            author: signer.id(),
-            author_seq,
-            experiment: command.experiment.clone(),
+    seen: Seen,
+}
+
+impl Numbering {
+    pub(super) fn new(head: &Head, signer: &Signer, now: Timestamp) -> Self {
+        let keyring = &head.state.keyring;
+        let author = signer.id();
+        let key = keyring.keys.get(&author);
+        Self {
+            first: key.map_or(0, |key| key.next_author_seq),
+            author,
             ledger: keyring.origin.clone(),
-            refs: command.refs.clone(),
-            seen: Some(seen),
-        };
-        (
-            index,
-            Draft {
-                header,
-                payload: command.payload.clone(),
+            now,
+            seen: Seen {
+                root: Root(head.root()),
+                size: Count::new(head.size()).expect("BUG: a log is below 2^53"),
             },
-        )
-    };
-    (next..).zip(fresh).map(draft).collect()
+        }
+    }
+
+    /// A command with its number and with what it has seen.
+    pub(super) fn draft(&self, author_seq: u64, command: &Command) -> Draft {
+        Draft {
+            header: Header {
+                at: command.at.unwrap_or(self.now),
+                author: self.author,
+                author_seq,
+                experiment: command.experiment.clone(),
+                ledger: self.ledger.clone(),
+                refs: command.refs.clone(),
+                seen: Some(self.seen),
+            },
+            payload: command.payload.clone(),
+        }
+    }
 }
 
 pub(super) fn author_seq_conflict(
@@ -258,7 +257,7 @@ pub(super) fn verify_foreign(
     index: usize,
     signed: SignedEvent,
     decoded: Decoded,
-) -> Result<Prepared, LedgerError> {
+) -> Result<Box<Prepared>, LedgerError> {
     let refuse = |breach| LedgerError::Refused {
         index,
         breach,
@@ -279,7 +278,6 @@ pub(super) fn verify_foreign(
             signed.signer().to_string(),
         )));
     }
-    let blobs = rules::blobs(signed.body());
     let signed = signed.verify(PAYLOAD_TYPE, key).map_err(|error| {
         refuse(Breach::new(
             "signature",
@@ -287,11 +285,5 @@ pub(super) fn verify_foreign(
             error.to_string(),
         ))
     })?;
-    Ok(Prepared {
-        index,
-        signed,
-        decoded,
-        blobs,
-        is_own: false,
-    })
+    Ok(Prepared::foreign(index, signed, decoded))
 }

@@ -1,15 +1,19 @@
 //! Writing a judged batch inside its transaction, under a signed checkpoint.
 
+use crate::event::Event;
 use crate::ground::note::KeyName;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::sign::Signer;
 use crate::ground::time::Timestamp;
-use crate::ledger::append::Admitted;
 use crate::ledger::append::Batch;
+use crate::ledger::append::Prepared;
 use crate::ledger::checkpoint;
+use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::open::Head;
-use crate::store::NewEntry;
+use crate::store::EntryRef;
 use crate::store::StoredCheckpoint;
 use crate::store::StoredSnapshot;
 use crate::store::WriteTxn;
@@ -53,21 +57,43 @@ pub(super) fn sign_head(
         .map_err(|error| LedgerError::LogKey(error.to_string()))
 }
 
-/// Writes a batch inside its transaction.
-pub(super) fn write(
+/// Writes a part of a batch, judged and from `first` on, inside its transaction.
+pub(super) fn write_part(
+    txn: &WriteTxn<'_>,
+    head: &Head,
+    recorded_at: Timestamp,
+    first: u64,
+    part: &[Box<Prepared>],
+) -> Result<(), LedgerError> {
+    let entries = || entries(first, part, recorded_at);
+    txn.append_entries(entries())?;
+    // Read back: what is acknowledged is what was signed, byte for byte.
+    if let Some(seq) = txn.reader().first_difference(entries())? {
+        let found = "other bytes than were inserted".to_owned();
+        return Err(LedgerError::Integrity { seq, found });
+    }
+    let mut rows = Vec::new();
+    for (seq, _, event) in events(first, part) {
+        let candidate = Candidate {
+            seq,
+            recorded_at,
+            event,
+        };
+        let event = VerifiedEvent::new(candidate);
+        head.state
+            .rulebook()
+            .rows(&event, &mut |row| rows.push(row));
+    }
+    Ok(txn.insert_rows(&rows)?)
+}
+
+/// Writes what a batch adds beside its entries.
+pub(super) fn write_head(
     txn: &WriteTxn<'_>,
     head: &mut Head,
-    recorded_at: Timestamp,
     batch: &Batch,
     checkpoint: &SignedCheckpoint,
 ) -> Result<(), LedgerError> {
-    let entries = batch
-        .admitted
-        .iter()
-        .map(|admitted| new_entry(admitted, recorded_at));
-    txn.append_entries(entries)?;
-    compare(txn, recorded_at, batch)?;
-    txn.insert_rows(&batch.rows)?;
     for tile in &batch.tiles {
         txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
     }
@@ -76,7 +102,7 @@ pub(super) fn write(
         size: head.size(),
         note,
     })?;
-    if batch.admitted.len() <= BATCH_SMALL || head.tail.len() >= TAIL_MAX {
+    if batch.appended.len() <= BATCH_SMALL || head.tail.len() >= TAIL_MAX {
         index(txn, head)?;
     }
     if head.snapshot == 0 || head.size() - head.snapshot >= SNAPSHOT_EVERY {
@@ -94,30 +120,29 @@ pub(super) fn index(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerErr
     Ok(())
 }
 
-/// Reads back what was inserted: what is acknowledged is what was signed, byte for byte.
-fn compare(txn: &WriteTxn<'_>, recorded_at: Timestamp, batch: &Batch) -> Result<(), LedgerError> {
-    let entries = batch
-        .admitted
-        .iter()
-        .map(|admitted| new_entry(admitted, recorded_at));
-    match txn.reader().first_difference(entries)? {
-        None => Ok(()),
-        Some(seq) => Err(LedgerError::Integrity {
-            seq,
-            found: "other bytes than were inserted".to_owned(),
-        }),
-    }
+/// The events of a part with their positions.
+fn events(first: u64, part: &[Box<Prepared>]) -> impl Iterator<Item = (u64, &Prepared, &Event)> {
+    (first..)
+        .zip(part)
+        .filter_map(|(seq, prepared)| match &prepared.said {
+            Said::Event(event) => Some((seq, prepared.as_ref(), event)),
+            Said::Broken(_) => None,
+        })
 }
 
-fn new_entry(admitted: &Admitted, recorded_at: Timestamp) -> NewEntry<'_> {
-    NewEntry {
-        seq: admitted.seq,
-        author: admitted.signed.signer(),
-        author_seq: admitted.author_seq,
+fn entries(
+    first: u64,
+    part: &[Box<Prepared>],
+    recorded_at: Timestamp,
+) -> impl Iterator<Item = EntryRef<'_>> {
+    events(first, part).map(move |(seq, prepared, event)| EntryRef {
+        seq,
+        author: prepared.signed.signer(),
+        author_seq: event.header.author_seq,
         recorded_at,
-        body: admitted.signed.body(),
-        signature: admitted.signed.signature(),
-    }
+        body: prepared.signed.body(),
+        signature: prepared.signed.signature(),
+    })
 }
 
 fn write_snapshots(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {

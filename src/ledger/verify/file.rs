@@ -16,19 +16,17 @@ use crate::ground::sign::KeyId;
 use crate::ledger::checkpoint;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::state::State;
 use crate::ledger::verify::Progress;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
+use crate::ledger::verify::index::IndexWalk;
 use crate::ledger::verify::judge::Judge;
 use crate::ledger::verify::report::Findings;
 use crate::ledger::verify::report::Report;
-use crate::ledger::verify::sorter::Op;
-use crate::ledger::verify::sorter::Record;
 use crate::ledger::verify::work;
 use crate::ledger::verify::work::Raw;
+use crate::store::EntryRef;
 use crate::store::Reader;
-use crate::store::RowChange;
 use crate::store::RowCursor;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -40,8 +38,6 @@ use crate::store::Table;
 const NOTES: usize = 256;
 /// Missing entries that are reported one by one; past a wider gap nothing is read.
 const GAP_MAX: u64 = 10_000;
-/// Index rows read at a time.
-const INDEX_PAGE: usize = 4_096;
 
 pub(super) fn verify(
     store: &Store,
@@ -68,17 +64,27 @@ pub(super) fn verify(
         }
         let view = FileView::new(reader, rows, rulebook, options)?;
         let mut judge = Judge::new(options, rulebook, ambient, Some(view))?;
-        let source = move |give: &mut dyn FnMut(Raw) -> bool| {
-            read_entries(&entries, size, give);
-            Ok(())
-        };
-        work::run(source, options, rulebook, |digested| {
-            judge.take(digested)?;
-            if judge.position().is_multiple_of(1024) {
-                progress(judge.position(), size);
-            }
-            Ok(())
-        })?;
+        if options.tree_only {
+            walk_tree(&entries, size, &mut judge, progress)?;
+        } else {
+            let source = move |give: &mut dyn FnMut(Raw) -> bool| {
+                let mut give = |entry: Result<EntryRef<'_>, String>| {
+                    give(match entry {
+                        Ok(entry) => Raw::Stored(entry.to_stored()),
+                        Err(why) => Raw::Unreadable(why),
+                    })
+                };
+                read_entries(&entries, size, &mut give);
+                Ok(())
+            };
+            work::run(source, options, rulebook, |digested| {
+                judge.take(digested)?;
+                if judge.position().is_multiple_of(1024) {
+                    progress(judge.position(), size);
+                }
+                Ok(())
+            })?;
+        }
         progress(judge.position(), size);
         if let Some(integrity) = integrity {
             let found = integrity
@@ -105,37 +111,72 @@ pub(super) fn verify(
     })
 }
 
+/// Takes the entries into the tree and does nothing else, where they are read: handing them to other threads
+/// would cost more than their hashes.
+fn walk_tree(
+    store: &Store,
+    size: u64,
+    judge: &mut Judge<'_>,
+    progress: Progress<'_>,
+) -> Result<(), VerifyError> {
+    let mut line = Vec::new();
+    let mut result = Ok(());
+    read_entries(store, size, &mut |entry| {
+        let (leaf, fault) = match entry {
+            Ok(entry) => {
+                let leaf = work::leaf(&mut line, &entry);
+                (leaf, work::line_fault(line.len()))
+            }
+            Err(why) => (Digest([0; 32]), Some(why)),
+        };
+        if let Some(why) = fault {
+            let seq = judge.position();
+            judge
+                .findings
+                .add(seq, "line_format", "a readable entry", why);
+        }
+        result = judge.take_leaf(leaf);
+        if judge.position().is_multiple_of(1024) {
+            progress(judge.position(), size);
+        }
+        result.is_ok()
+    });
+    result
+}
+
 /// Gives entries in order; a gap or a damaged row is given as what it is.
-fn read_entries(store: &Store, size: u64, give: &mut dyn FnMut(Raw) -> bool) {
+fn read_entries(
+    store: &Store,
+    size: u64,
+    give: &mut dyn FnMut(Result<EntryRef<'_>, String>) -> bool,
+) {
     let mut next = 0;
     let result = store.reader().try_entries(0, size, |entry| {
-        let raw = match entry {
-            Ok(stored) if stored.seq.saturating_sub(next) > GAP_MAX => {
-                give(Raw::Unreadable(format!(
-                    "no entry {next}; the next one is {}",
-                    stored.seq
-                )));
+        if let Ok(entry) = &entry {
+            if entry.seq.saturating_sub(next) > GAP_MAX {
+                let after = entry.seq;
+                give(Err(format!("no entry {next}; the next one is {after}")));
                 return Err(Stop::Done);
             }
-            Ok(stored) => {
-                while next < stored.seq {
-                    next += 1;
-                    if !give(Raw::Unreadable(format!("no entry {}", next - 1))) {
-                        return Err(Stop::Done);
-                    }
+            while next < entry.seq {
+                next += 1;
+                if !give(Err(format!("no entry {}", next - 1))) {
+                    return Err(Stop::Done);
                 }
-                Raw::Stored(stored)
             }
-            Err(error) => Raw::Unreadable(error.to_string()),
-        };
+        }
         next += 1;
-        if give(raw) { Ok(()) } else { Err(Stop::Done) }
+        if give(entry.map_err(|error| error.to_string())) {
+            Ok(())
+        } else {
+            Err(Stop::Done)
+        }
     });
     match result {
         Ok(()) | Err(Stop::Done) => {}
         Err(Stop::Store(error)) => {
             // SQLite cannot go on: that is a finding at the place where it stopped.
-            give(Raw::Unreadable(error.to_string()));
+            give(Err(error.to_string()));
         }
     }
 }
@@ -155,7 +196,6 @@ impl From<StoreError> for Stop {
 pub(super) struct FileView<'a> {
     reader: Reader<'a>,
     rows: Vec<(Table, RowCursor<'a>)>,
-    changes: Vec<RowChange>,
     next_checkpoint: Option<StoredCheckpoint>,
     previous: u64,
     notes: Vec<(u64, SignedCheckpoint, Vec<VerifierKey>)>,
@@ -187,7 +227,6 @@ impl<'a> FileView<'a> {
         Ok(Self {
             reader,
             rows,
-            changes: Vec::new(),
             next_checkpoint: reader.next_checkpoint(0)?,
             previous: 0,
             notes: Vec::new(),
@@ -231,15 +270,15 @@ impl<'a> FileView<'a> {
     /// Compares what the event adds to the read models with the rows at hand.
     pub(super) fn rows(
         &mut self,
-        state: &State,
+        rulebook: &Rulebook,
         event: &VerifiedEvent<'_>,
         findings: &mut Findings,
     ) -> Result<(), VerifyError> {
-        self.changes.clear();
-        state.rows(event, &mut self.changes);
+        let mut changes = Vec::new();
+        rulebook.rows(event, &mut |change| changes.push(change));
         let seq = event.seq();
         let at = i64::try_from(seq).unwrap_or(i64::MAX);
-        for change in &self.changes {
+        for change in &changes {
             let Some((_, cursor)) = self
                 .rows
                 .iter_mut()
@@ -285,6 +324,12 @@ impl<'a> FileView<'a> {
             self.roots.pop_first();
         }
         self.roots.insert(size, root);
+    }
+
+    /// Whether the file holds a checkpoint or a snapshot of this size.
+    pub(super) fn is_due(&self, size: u64) -> bool {
+        let checkpoint = self.next_checkpoint.as_ref();
+        checkpoint.is_some_and(|stored| stored.size <= size) || self.snapshots.contains_key(&size)
     }
 
     /// Judges checkpoint and snapshots of the size that the walk has reached.
@@ -491,99 +536,11 @@ impl<'a> FileView<'a> {
     /// Begins to compare the digest index with what the entries gave.
     pub(super) fn index_walk(&self) -> Result<IndexWalk<'a>, VerifyError> {
         let through = self.reader.index_through()?;
-        Ok(IndexWalk {
-            reader: self.reader,
-            through,
-            page: Vec::new().into_iter(),
-            peeked: None,
-            last: None,
-            done: false,
-        })
+        Ok(IndexWalk::new(self.reader, through))
     }
 }
 
 fn stray(findings: &mut Findings, seq: i64, cursor: &RowCursor<'_>) {
     let at = u64::try_from(seq).unwrap_or(0);
     findings.add(at, "read_model", "no row of this entry", cursor.describe());
-}
-
-/// The digest index in digest order, in step with the sorted facts.
-pub(super) struct IndexWalk<'a> {
-    reader: Reader<'a>,
-    through: u64,
-    page: std::vec::IntoIter<(Digest, u64)>,
-    peeked: Option<(Digest, u64)>,
-    last: Option<Digest>,
-    done: bool,
-}
-
-impl IndexWalk<'_> {
-    fn peek(&mut self) -> Result<Option<(Digest, u64)>, VerifyError> {
-        if self.peeked.is_some() {
-            return Ok(self.peeked);
-        }
-        self.peeked = self.page.next();
-        if self.peeked.is_none() && !self.done {
-            let page = self.reader.index_page(self.last, INDEX_PAGE)?;
-            let last = page.last().map(|(digest, _)| *digest);
-            // A damaged table may give the same rows again; the walk must come to an end.
-            self.done = page.len() < INDEX_PAGE || last <= self.last;
-            self.last = last.or(self.last);
-            self.page = page.into_iter();
-            self.peeked = self.page.next();
-        }
-        Ok(self.peeked)
-    }
-
-    fn stray(&mut self, findings: &mut Findings, digest: Digest, seq: u64) {
-        self.peeked = None;
-        findings.add(
-            seq,
-            "index",
-            "no such digest",
-            format!("{digest} at seq {seq}"),
-        );
-    }
-
-    /// Compares the index with one group of facts.
-    pub(super) fn step(
-        &mut self,
-        group: &[Record],
-        findings: &mut Findings,
-    ) -> Result<(), VerifyError> {
-        let digest = group[0].digest;
-        let giver = |record: &&Record| matches!(record.op, Op::Id | Op::Gives | Op::GivesOnce);
-        let expected = group
-            .iter()
-            .filter(giver)
-            .map(|record| record.seq)
-            .min()
-            .filter(|seq| *seq < self.through);
-        while let Some((found, seq)) = self.peek()?.filter(|(found, _)| *found < digest) {
-            self.stray(findings, found, seq);
-        }
-        let found = self
-            .peek()?
-            .filter(|(found, _)| *found == digest)
-            .map(|(_, seq)| seq);
-        if found.is_some() {
-            self.peeked = None;
-        }
-        if found != expected {
-            let say = |seq: Option<u64>| {
-                seq.map_or("none".to_owned(), |seq| format!("{digest} at seq {seq}"))
-            };
-            let at = expected.or(found).unwrap_or(0);
-            findings.add(at, "index", say(expected), say(found));
-        }
-        Ok(())
-    }
-
-    /// What the index holds beyond every fact.
-    pub(super) fn finish(mut self, findings: &mut Findings) -> Result<(), VerifyError> {
-        while let Some((digest, seq)) = self.peek()? {
-            self.stray(findings, digest, seq);
-        }
-        Ok(())
-    }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::event::PAYLOAD_TYPE;
 use crate::event::Seen;
-use crate::event::header::Decoded;
 use crate::event::payload::Verdict;
 use crate::ground::ambient::Ambient;
 use crate::ground::ambient::Scratch;
@@ -21,13 +20,14 @@ use crate::ground::sign::PublicKey;
 use crate::ground::time::Timestamp;
 use crate::ledger::append;
 use crate::ledger::checkpoint;
+use crate::ledger::claim::Claim;
+use crate::ledger::claim::Said;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::rules;
-use crate::ledger::rules::Claim;
 use crate::ledger::state::State;
 use crate::ledger::verify::BlobSource;
 use crate::ledger::verify::Signatures;
@@ -42,7 +42,6 @@ use crate::ledger::verify::sorter::Op;
 use crate::ledger::verify::sorter::Record;
 use crate::ledger::verify::sorter::Sorter;
 use crate::ledger::verify::work::Digested;
-use crate::ledger::verify::work::Envelope;
 use crate::ledger::verify::work::Signature;
 
 /// Rules whose breach keeps an entry from changing state: nobody with the right to say it said it.
@@ -140,16 +139,16 @@ impl<'a> Judge<'a> {
 
     /// Takes the next entry.
     pub(super) fn take(&mut self, entry: Digested) -> Result<(), VerifyError> {
-        let seq = self.position;
         let leaf = entry.leaf;
         if !self.options.tree_only {
-            self.judge(seq, entry)?;
-        } else if let Err(why) = &entry.envelope
-            && self.file.is_some()
-        {
-            self.findings
-                .add(seq, "line_format", "a readable entry", why.as_str());
+            self.judge(self.position, entry)?;
         }
+        self.take_leaf(leaf)
+    }
+
+    /// Takes the leaf hash of the next entry into the tree.
+    pub(super) fn take_leaf(&mut self, leaf: Digest) -> Result<(), VerifyError> {
+        let seq = self.position;
         for tile in self.tiler.push(leaf) {
             if let Some(file) = &mut self.file {
                 file.tile(&tile, seq, &mut self.findings)?;
@@ -162,9 +161,11 @@ impl<'a> Judge<'a> {
     /// What is due when the tree has reached a size.
     fn at_size(&mut self) -> Result<(), VerifyError> {
         let size = self.position;
-        if let Some(mut file) = self.file.take() {
-            file.at_size(self, size)?;
-            self.file = Some(file);
+        if self.file.is_some() {
+            if let Some(mut file) = self.file.take_if(|file| file.is_due(size)) {
+                file.at_size(self, size)?;
+                self.file = Some(file);
+            }
         } else if !self.options.tree_only {
             let record = Record::new(
                 root_digest(size, &self.tiler.root()),
@@ -269,33 +270,29 @@ impl<'a> Judge<'a> {
                 .add(seq, "seq", seq.to_string(), envelope.seq.to_string());
         }
         self.times.push(envelope.recorded_at)?;
-        let decoded = match body.unwrap_or_else(|| Err("not read".to_owned())) {
-            Ok(decoded) => decoded,
+        let said = match body.unwrap_or_else(|| Err("not read".to_owned())) {
+            Ok(said) => said,
             Err(why) => {
                 self.unreadable_body(seq, envelope.recorded_at, why);
                 return Ok(());
             }
         };
-        self.signers.insert(decoded.header.author);
+        let header = said.header();
+        self.signers.insert(header.author);
         if let Some(file) = &mut self.file {
             file.meet(envelope.keyid);
         }
         if let Some(column) = envelope
             .column
-            .filter(|column| *column != decoded.header.author_seq)
+            .filter(|column| *column != header.author_seq)
         {
-            let expected = format!("author_seq {}", decoded.header.author_seq);
+            let expected = format!("author_seq {}", header.author_seq);
             self.findings
                 .add(seq, "column", expected, column.to_string());
         }
         let since = self.options.since_size();
         let mut breaches = Vec::new();
-        let claim = Claim {
-            seq,
-            recorded_at: envelope.recorded_at,
-            keyid: envelope.keyid,
-            decoded: &decoded,
-        };
+        let claim = Claim::new(seq, envelope.recorded_at, envelope.keyid, &said);
         if seq >= since {
             rules::header(&self.state, &claim, &mut breaches);
             self.judge_signature(&claim, signature, &mut breaches);
@@ -304,8 +301,8 @@ impl<'a> Judge<'a> {
         self.judge_event(
             seq,
             seq >= since,
-            envelope,
-            decoded,
+            envelope.recorded_at,
+            &said,
             &blobs,
             facts,
             breaches,
@@ -330,7 +327,7 @@ impl<'a> Judge<'a> {
             .state
             .keyring
             .keys
-            .get(&claim.decoded.header.author)
+            .get(&claim.header.author)
             .map(|record| record.public_key.0);
         let Some(key) = record.or(genesis) else {
             return;
@@ -361,7 +358,7 @@ impl<'a> Judge<'a> {
         claim: &Claim<'_>,
         breaches: &mut Vec<Breach>,
     ) -> Result<(), VerifyError> {
-        let Some(seen) = claim.decoded.header.seen else {
+        let Some(seen) = claim.header.seen else {
             return Ok(());
         };
         let size = seen.size.value();
@@ -373,7 +370,7 @@ impl<'a> Judge<'a> {
         }
         if breaches.iter().all(|breach| breach.rule != "backdated") {
             breaches.extend(rules::not_backdated(
-                claim.decoded.header.at,
+                claim.header.at,
                 self.times.at(size - 1)?,
             ));
         }
@@ -417,32 +414,30 @@ impl<'a> Judge<'a> {
         &mut self,
         seq: u64,
         judged: bool,
-        envelope: Envelope,
-        decoded: Decoded,
+        recorded_at: Timestamp,
+        said: &Said,
         blobs: &[(Digest, u64)],
         mut facts: Vec<Fact>,
         mut breaches: Vec<Breach>,
     ) -> Result<(), VerifyError> {
         let retired = breaches.iter().any(|breach| breach.rule == "kind");
-        if judged && (retired || decoded.payload.is_err()) {
-            breaches.extend(rules::opening(seq, decoded.kind()));
-        }
-        let (id, header) = (decoded.id, decoded.header.clone());
-        let event = match decoded.into_event() {
-            Ok(event) if !retired => event,
+        let event = match said {
+            Said::Event(event) if !retired => event,
             _ => {
+                if judged {
+                    breaches.extend(rules::opening(seq, said.kind()));
+                }
                 self.report(seq, breaches);
-                self.state
-                    .apply_counters(seq, envelope.recorded_at, &header);
+                self.state.apply_counters(seq, recorded_at, said.header());
                 let mut facts = Vec::new();
-                rules::header_facts(seq, id, &header, &mut facts);
+                rules::header_facts(seq, said.id(), said.header(), &mut facts);
                 return self.give_judged(seq, judged, &facts);
             }
         };
         let candidate = Candidate {
             seq,
-            recorded_at: envelope.recorded_at,
-            event: &event,
+            recorded_at,
+            event,
         };
         if judged {
             rules::custody(&self.state, &candidate, &mut breaches);
@@ -457,7 +452,7 @@ impl<'a> Judge<'a> {
         }
         self.name_blobs(seq, blobs)?;
         let fit = breaches.iter().all(|breach| !UNFIT.contains(&breach.rule))
-            || rules_genesis(seq, &event);
+            || rules_genesis(seq, event);
         self.report(seq, breaches);
         if fit {
             self.give_judged(seq, judged, &facts)?;
@@ -470,8 +465,7 @@ impl<'a> Judge<'a> {
             };
             let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
             self.give_judged(seq, judged, &facts)?;
-            self.state
-                .apply_counters(seq, envelope.recorded_at, &event.header);
+            self.state.apply_counters(seq, recorded_at, &event.header);
             Ok(())
         }
     }
@@ -484,7 +478,7 @@ impl<'a> Judge<'a> {
             self.unproven_keys += 1;
         }
         if let Some(file) = &mut self.file {
-            file.rows(&self.state, &verified, &mut self.findings)?;
+            file.rows(self.state.rulebook(), &verified, &mut self.findings)?;
         }
         self.state.apply(&verified);
         Ok(())

@@ -5,6 +5,7 @@
 //! externally. The rules are those that judged the append. Nothing stops at the first finding.
 
 mod file;
+mod index;
 mod judge;
 mod report;
 mod sorter;

@@ -135,8 +135,21 @@ impl Sorter {
         }
     }
 
+    /// Sorts what is in memory. Digests are as good as random: their first bytes almost always decide.
+    fn sort(&mut self) {
+        let head = |record: &Record| {
+            record
+                .digest
+                .0
+                .first_chunk()
+                .map(|head| u64::from_be_bytes(*head))
+        };
+        self.memory
+            .par_sort_unstable_by(|a, b| head(a).cmp(&head(b)).then_with(|| a.cmp(b)));
+    }
+
     fn spill(&mut self) -> Result<(), AmbientError> {
-        self.memory.par_sort_unstable();
+        self.sort();
         let scratch = match &mut self.scratch {
             Some(scratch) => scratch,
             none => none.insert(Scratch::new(&self.ambient)?),
@@ -161,7 +174,7 @@ impl Sorter {
         mut self,
         mut take: impl FnMut(&[Record]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.memory.par_sort_unstable();
+        self.sort();
         let memory = std::mem::take(&mut self.memory).into_iter();
         let mut runs: Vec<Run> = self
             .runs

@@ -7,19 +7,18 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::io::Read;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::RwLock;
 use std::sync::mpsc;
 
-use crate::event::Event;
 use crate::event::PAYLOAD_TYPE;
 use crate::event::Payload;
 use crate::event::entry;
 use crate::event::entry::Entry;
 use crate::event::entry::LINE_LEN_MAX;
 use crate::event::header;
-use crate::event::header::Decoded;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::sign;
@@ -27,6 +26,7 @@ use crate::ground::sign::BatchItem;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::PublicKey;
 use crate::ground::time::Timestamp;
+use crate::ledger::claim::Said;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
@@ -35,13 +35,14 @@ use crate::ledger::rules;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
+use crate::store::EntryRef;
 use crate::store::StoredEntry;
 
 /// Entries a worker takes at a time; also the size of a signature batch, which larger batches make cheaper.
 const CHUNK: usize = 256;
-const CHUNK_FAST: usize = 1_024;
+const CHUNK_FAST: usize = 2_048;
 /// Chunks in flight.
-const QUEUE: usize = 6;
+const QUEUE: usize = 4;
 
 /// An entry as its source gave it.
 pub(super) enum Raw {
@@ -80,7 +81,7 @@ pub(super) struct Digested {
     /// The envelope, or why the line is none.
     pub envelope: Result<Envelope, String>,
     /// The body, or why it is none; `None` where only the tree is checked.
-    pub body: Option<Result<Decoded, String>>,
+    pub body: Option<Result<Box<Said>, String>>,
     pub signature: Signature,
     pub blobs: Vec<(Digest, u64)>,
     pub facts: Vec<Fact>,
@@ -175,12 +176,13 @@ where
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let directory = Directory::default();
     let (to_workers, chunks) = mpsc::sync_channel::<(u64, Vec<Raw>)>(QUEUE);
-    let chunks = Mutex::new(chunks);
+    // Held by the workers alone: when judging stops they stop, and then nobody is left for the reader.
+    let chunks = Arc::new(Mutex::new(chunks));
     let (to_judge, digested) = mpsc::sync_channel::<(u64, Vec<Digested>)>(QUEUE);
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || read(source, chunk_len, &to_workers));
         for _ in 0..workers {
-            let (to_judge, chunks, directory) = (to_judge.clone(), &chunks, &directory);
+            let (to_judge, chunks, directory) = (to_judge.clone(), Arc::clone(&chunks), &directory);
             scope.spawn(move || {
                 loop {
                     let next = chunks.lock().map(|chunks| chunks.recv());
@@ -199,7 +201,7 @@ where
                 }
             });
         }
-        drop(to_judge);
+        drop((to_judge, chunks));
         let mut waiting = BTreeMap::new();
         let mut next = 0_u64;
         for (at, chunk) in digested {
@@ -252,58 +254,99 @@ fn digest_chunk(
     directory: &Directory,
 ) -> Vec<Digested> {
     let since = options.since_size();
-    let mut pending = Vec::new();
-    let mut chunk: Vec<Digested> = (first..)
-        .zip(raw)
-        .enumerate()
-        .map(|(at, (position, raw))| {
-            let (mut digested, parts) =
-                digest(raw, position, options.tree_only, rulebook, directory);
-            if let Some((body, signature)) = parts
-                && let Some(Ok(decoded)) = &digested.body
-                && position >= since
-            {
-                // The first entry is judged under the key that it names itself.
-                let key = directory.get(&decoded.header.author);
-                match key.filter(|_| position > 0) {
-                    Some(key) => pending.push((at, sign::pae(PAYLOAD_TYPE, &body), signature, key)),
-                    None => digested.signature = Signature::Deferred(Box::new((body, signature))),
-                }
+    let mut pending = Pending::default();
+    let mut line = Vec::new();
+    let mut chunk = Vec::with_capacity(raw.len());
+    for (position, raw) in (first..).zip(raw) {
+        let (mut digested, parts) = digest(
+            raw,
+            position,
+            options.tree_only,
+            rulebook,
+            directory,
+            &mut line,
+        );
+        if let Some((body, signature)) = parts
+            && let Some(Ok(said)) = &digested.body
+            && position >= since
+        {
+            // The first entry is judged under the key that it names itself.
+            if position > 0 && pending.know(said.header().author, directory) {
+                pending.push(chunk.len(), &body, signature);
+            } else {
+                digested.signature = Signature::Deferred(Box::new((body, signature)));
             }
-            digested
-        })
-        .collect();
-    check_signatures(&mut chunk, &pending, options.signatures);
+        }
+        chunk.push(digested);
+    }
+    pending.check(&mut chunk, options.signatures);
     chunk
 }
 
-/// A signature to check: its place in the chunk, the signed message, itself, and the key.
-type Pending = (usize, Vec<u8>, [u8; 64], Arc<PublicKey>);
+/// Signatures of a chunk that are to be checked.
+#[derive(Default)]
+struct Pending {
+    /// Signed messages, one after the other.
+    messages: Vec<u8>,
+    /// Keys, each as often as the author changes.
+    keys: Vec<Arc<PublicKey>>,
+    items: Vec<PendingItem>,
+}
 
-fn check_signatures(chunk: &mut [Digested], pending: &[Pending], how: Signatures) {
-    if how == Signatures::Fast {
-        let items: Vec<_> = pending
-            .iter()
-            .map(|(_, message, signature, key)| BatchItem {
-                message,
-                signature: *signature,
-                key,
-            })
-            .collect();
-        if sign::verify_batch(&items).is_ok() {
-            for (at, ..) in pending {
-                chunk[*at].signature = Signature::Holds;
+struct PendingItem {
+    /// Place in the chunk.
+    at: usize,
+    message: Range<usize>,
+    signature: [u8; 64],
+    /// Place in the keys.
+    key: usize,
+}
+
+impl Pending {
+    /// Makes the author's key the last one. False when nobody knows it yet.
+    fn know(&mut self, author: KeyId, directory: &Directory) -> bool {
+        if self.keys.last().is_none_or(|last| last.id() != author) {
+            let Some(key) = directory.get(&author) else {
+                return false;
+            };
+            self.keys.push(key);
+        }
+        true
+    }
+
+    /// Adds what the last key signed.
+    fn push(&mut self, at: usize, body: &[u8], signature: [u8; 64]) {
+        let start = self.messages.len();
+        sign::write_pae(&mut self.messages, PAYLOAD_TYPE, body);
+        self.items.push(PendingItem {
+            at,
+            message: start..self.messages.len(),
+            signature,
+            key: self.keys.len() - 1,
+        });
+    }
+
+    fn check(&self, chunk: &mut [Digested], how: Signatures) {
+        let batch = self.items.iter().map(|item| BatchItem {
+            message: &self.messages[item.message.clone()],
+            signature: item.signature,
+            key: &self.keys[item.key],
+        });
+        if how == Signatures::Fast && sign::verify_batch(&batch.clone().collect::<Vec<_>>()).is_ok()
+        {
+            for item in &self.items {
+                chunk[item.at].signature = Signature::Holds;
             }
             return;
         }
-    }
-    for (at, message, signature, key) in pending {
-        let holds = key.verify(message, signature).is_ok();
-        chunk[*at].signature = if holds {
-            Signature::Holds
-        } else {
-            Signature::Broken
-        };
+        for (item, PendingItem { at, .. }) in batch.zip(&self.items) {
+            let holds = item.key.verify(item.message, &item.signature).is_ok();
+            chunk[*at].signature = if holds {
+                Signature::Holds
+            } else {
+                Signature::Broken
+            };
+        }
     }
 }
 
@@ -316,6 +359,7 @@ fn digest(
     tree_only: bool,
     rulebook: &'static Rulebook,
     directory: &Directory,
+    line: &mut Vec<u8>,
 ) -> (Digested, Parts) {
     let mut digested = Digested {
         leaf: Digest([0; 32]),
@@ -325,64 +369,59 @@ fn digest(
         blobs: Vec::new(),
         facts: Vec::new(),
     };
-    let Some((body, signature)) = take_apart(raw, tree_only, &mut digested) else {
+    let Some((body, signature)) = take_apart(raw, tree_only, line, &mut digested) else {
         return (digested, None);
     };
-    let decoded = header::decode(&body).map_err(|error| error.to_string());
-    digested.body = Some(match (decoded, &digested.envelope) {
-        (
-            Ok(Decoded {
-                id,
-                header,
-                v,
-                payload: Ok(payload),
-            }),
-            Ok(envelope),
-        ) => {
-            directory.learn(&payload);
-            let event = Event {
-                id,
-                header,
-                payload,
-                v,
-            };
-            let candidate = Candidate {
-                seq: position,
-                recorded_at: envelope.recorded_at,
-                event: &event,
-            };
-            open::all_facts(rulebook, &candidate, &mut digested.facts);
-            digested.blobs = rules::blobs(&body);
-            Ok(Decoded {
-                id,
-                header: event.header,
-                v,
-                payload: Ok(event.payload),
-            })
-        }
-        (decoded, _) => decoded,
-    });
+    digested.body = match header::decode(&body) {
+        Err(error) => Some(Err(error.to_string())),
+        Ok(decoded) => Some(Ok(Box::new(Said::from(decoded)))),
+    };
+    if let Some(Ok(said)) = &digested.body
+        && let Said::Event(event) = &**said
+        && let Ok(envelope) = &digested.envelope
+    {
+        directory.learn(&event.payload);
+        let candidate = Candidate {
+            seq: position,
+            recorded_at: envelope.recorded_at,
+            event,
+        };
+        digested.facts.reserve_exact(2);
+        let natural_key = event.natural_key();
+        open::all_facts(rulebook, &candidate, natural_key, &mut digested.facts);
+        digested.blobs = rules::blobs(&body);
+    }
     (digested, Some((body, signature)))
 }
 
+/// The leaf hash of an entry, whose line is left in `line`.
+pub(super) fn leaf(line: &mut Vec<u8>, entry: &EntryRef<'_>) -> Digest {
+    line.clear();
+    entry::write_line(
+        line,
+        entry.seq,
+        entry.recorded_at,
+        entry.body,
+        &entry.author,
+        entry.signature,
+    );
+    merkle::leaf_hash(line)
+}
+
+/// Why a line of this length cannot stand in a log, if it cannot.
+pub(super) fn line_fault(len: usize) -> Option<String> {
+    (len > LINE_LEN_MAX).then(|| format!("a line of {len} bytes, at most {LINE_LEN_MAX}"))
+}
+
 /// Fills in leaf and envelope; body and signature where they are to be looked at.
-fn take_apart(raw: Raw, tree_only: bool, digested: &mut Digested) -> Parts {
+fn take_apart(raw: Raw, tree_only: bool, line: &mut Vec<u8>, digested: &mut Digested) -> Parts {
     let parts = match raw {
         Raw::Unreadable(why) => {
             digested.envelope = Err(why);
             return None;
         }
         Raw::Stored(stored) => {
-            let mut line = Vec::new();
-            entry::write_line(
-                &mut line,
-                stored.seq,
-                stored.recorded_at,
-                &stored.body,
-                &stored.author,
-                &stored.signature,
-            );
-            digested.leaf = merkle::leaf_hash(&line);
+            digested.leaf = leaf(line, &stored.as_ref());
             let StoredEntry {
                 seq,
                 author,
@@ -391,18 +430,14 @@ fn take_apart(raw: Raw, tree_only: bool, digested: &mut Digested) -> Parts {
                 body,
                 signature,
             } = stored;
-            digested.envelope = if line.len() > LINE_LEN_MAX {
-                Err(format!(
-                    "a line of {} bytes, at most {LINE_LEN_MAX}",
-                    line.len()
-                ))
-            } else {
-                Ok(Envelope {
+            digested.envelope = match line_fault(line.len()) {
+                Some(why) => Err(why),
+                None => Ok(Envelope {
                     seq,
                     recorded_at,
                     keyid: author,
                     column: Some(author_seq),
-                })
+                }),
             };
             (body, signature)
         }

@@ -1122,7 +1122,7 @@ fn tainted_events_are_listed_and_are_no_finding() {
 fn a_root_that_was_never_a_checkpoint_is_not_seen() {
     use clover::ledger::Command;
     use clover::ledger::verify::First;
-    use clover::store::NewEntry;
+    use clover::store::EntryRef;
     use clover::store::StoredCheckpoint;
     let mut test = crate::support::TestLedger::new();
     let notes: Vec<_> = (0..3).map(|_| Command::new(note(), None)).collect();
@@ -1162,7 +1162,7 @@ fn a_root_that_was_never_a_checkpoint_is_not_seen() {
     mirror.push(&owner(), &line);
     let store = test.ledger.store();
     let txn = store.begin().unwrap();
-    let entry = NewEntry {
+    let entry = EntryRef {
         seq: 4,
         author: signed.signer(),
         author_seq: 4,

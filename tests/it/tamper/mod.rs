@@ -3,5 +3,6 @@
 //! By default a sample runs; `RUN_SLOW_TESTS=1` changes every byte and draws 10,000 random mutations.
 
 mod bytes;
+mod ends;
 mod stage;
 mod tables;

@@ -1,0 +1,133 @@
+//! The header of a body in the one form in which bodies are written, read without a JSON parser.
+//!
+//! Every body that this program signs has this form, so almost all that are read take this way. It accepts
+//! nothing but exact canonical bytes; what it does not accept is for the general reader to judge.
+
+use crate::event::header::Header;
+use crate::event::header::REFS_MAX;
+use crate::event::header::Seen;
+use crate::event::header::Wire;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::Root;
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ground::time::TEXT_LEN;
+use crate::ground::time::Timestamp;
+use crate::num::Count;
+
+const AFTER_DATA: &str = ",\"experiment\":";
+
+/// Reads a body; its data stands between the right neighbours and is not looked at.
+pub(super) fn read(body: &[u8]) -> Option<Wire<'_>> {
+    let mut rest = Rest(std::str::from_utf8(body).ok()?);
+    rest.expect("{\"at\":\"")?;
+    let at = Timestamp::parse(rest.take(TEXT_LEN)?)?;
+    rest.expect("\",\"author\":\"")?;
+    let author = KeyId(rest.digest()?);
+    rest.expect("\",\"author_seq\":")?;
+    let author_seq = rest.count()?.value();
+    rest.expect(",\"data\":")?;
+    // What follows holds no quote inside its texts, so the last of these is the one after the data.
+    let end = memchr::memmem::rfind(rest.0.as_bytes(), AFTER_DATA.as_bytes())?;
+    let data = rest.take(end)?;
+    rest.expect(AFTER_DATA)?;
+    let experiment = match rest.expect("null") {
+        Some(()) => None,
+        None => Some(ExperimentId::new(rest.text()?).ok()?),
+    };
+    rest.expect(",\"kind\":")?;
+    let kind = rest.text()?;
+    rest.expect(",\"ledger\":")?;
+    let ledger = rest.text()?.to_owned();
+    rest.expect(",\"refs\":[")?;
+    let refs = rest.refs()?;
+    rest.expect(",\"seen\":")?;
+    let seen = match rest.expect("null") {
+        Some(()) => None,
+        None => Some(rest.seen()?),
+    };
+    rest.expect(",\"v\":")?;
+    let v = u32::try_from(rest.count()?.value()).ok()?;
+    let header = Header {
+        at,
+        author,
+        author_seq,
+        experiment,
+        ledger,
+        refs,
+        seen,
+    };
+    let kind = kind.into();
+    (rest.0 == "}").then_some(Wire {
+        header,
+        kind,
+        v,
+        data,
+    })
+}
+
+/// What is left of a body.
+struct Rest<'a>(&'a str);
+
+impl<'a> Rest<'a> {
+    fn expect(&mut self, text: &str) -> Option<()> {
+        self.0 = self.0.strip_prefix(text)?;
+        Some(())
+    }
+
+    fn take(&mut self, len: usize) -> Option<&'a str> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn digest(&mut self) -> Option<Digest> {
+        Digest::from_hex(self.take(64)?)
+    }
+
+    /// A string that is written as it is: without escapes.
+    fn text(&mut self) -> Option<&'a str> {
+        self.expect("\"")?;
+        let end = self.0.bytes().position(|byte| byte == b'"')?;
+        let text = self.take(end)?;
+        self.expect("\"")?;
+        let plain = |byte: u8| byte >= 0x20 && byte != b'\\';
+        text.bytes().all(plain).then_some(text)
+    }
+
+    /// A natural number without leading zeros.
+    fn count(&mut self) -> Option<Count> {
+        let other = self.0.bytes().position(|byte| !byte.is_ascii_digit())?;
+        let digits = self.take(other)?;
+        let leading = digits.len() > 1 && digits.starts_with('0');
+        Count::new(digits.parse().ok()?).filter(|_| !leading)
+    }
+
+    /// The rest of a list of event ids.
+    fn refs(&mut self) -> Option<Vec<EventId>> {
+        let mut refs = Vec::new();
+        if self.expect("]").is_some() {
+            return Some(refs);
+        }
+        while refs.len() < REFS_MAX {
+            self.expect("\"")?;
+            refs.push(EventId(self.digest()?));
+            self.expect("\"")?;
+            if self.expect("]").is_some() {
+                return Some(refs);
+            }
+            self.expect(",")?;
+        }
+        None
+    }
+
+    fn seen(&mut self) -> Option<Seen> {
+        self.expect("{\"root\":\"")?;
+        let root = Root(Digest::from_base64(self.take(44)?)?);
+        self.expect("\",\"size\":")?;
+        let size = self.count()?;
+        self.expect("}")?;
+        Some(Seen { root, size })
+    }
+}
