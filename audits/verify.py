@@ -668,6 +668,9 @@ KINDS = {
     ("label.revealed", 1): Kind("custodian", "@ design row", charge=hex64, design=ident, row=ident,
                                 salt=encoded(32), value_micro=MICRO),
     ("note.recorded", 1): Kind("", None, text=text, blob=Optional(BLOB)),
+    ("qualification.recorded", 1): Kind(
+        "", None, build=text, platform=text, verdict=one_of("pass", "fail", "inconclusive", "not_checked"),
+        files=listing(record(cases=integer(), digest=hex64, failed=integer(), name=text, not_run=integer()))),
     ("data.read", 1): Kind("custodian", None, outcome=one_of("allowed", "denied"), purpose=text, reader=hex64,
                            rows_root=Optional(encoded(32)), **{"class": ident}),
 }

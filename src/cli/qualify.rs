@@ -9,9 +9,20 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Payload;
+use crate::event::id::Text;
+use crate::event::payload::Verdict;
+use crate::event::payload::record::QualificationRecorded;
+use crate::event::payload::record::QualifiedFile;
 use crate::ground::ambient;
+use crate::ground::digest::Digest;
+use crate::ledger::Command;
+use crate::num::Count;
 use crate::workflow::qualify;
 use crate::workflow::qualify::Report;
 use crate::workflow::qualify::bundle;
@@ -29,6 +40,9 @@ pub(super) struct Args {
     /// The real sample's folder, instead of the numbers that are compiled in
     #[arg(long, value_name = "DIR")]
     pub arena: Option<PathBuf>,
+    /// Record the outcome in the ledger, signed by --key
+    #[arg(long)]
+    pub record: bool,
 }
 
 /// The real sample in a folder.
@@ -66,7 +80,67 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         reports.push(report);
     }
     drop(progress);
-    Ok(answer(&reports))
+    let mut found = answer(&reports);
+    if args.record {
+        let recorded = record(ctx, &files, &reports)?;
+        found.events = recorded.events;
+        found.checkpoint = recorded.checkpoint;
+        found.text.push_str(&recorded.text);
+    }
+    Ok(found)
+}
+
+/// Appends `qualification.recorded`, a failure as well as a pass.
+fn record(
+    ctx: &mut Ctx<'_>,
+    files: &[(String, String)],
+    reports: &[Report],
+) -> Result<Answer, CliError> {
+    let text = |text: &str| {
+        Text::new(text).ok_or_else(|| {
+            let message = format!("{}: too long a name", ui::escape(text));
+            CliError::input(message, "clover qualify --help")
+        })
+    };
+    let count = |count: usize| Count::new(count as u64).unwrap_or_default();
+    let mut qualified = Vec::with_capacity(reports.len());
+    for ((_, bytes), report) in files.iter().zip(reports) {
+        qualified.push(QualifiedFile {
+            cases: count(report.cases),
+            digest: Digest::sha256(bytes.as_bytes()),
+            failed: count(failed(report)),
+            name: text(&short(&report.file))?,
+            not_run: count(report.not_run.len()),
+        });
+    }
+    let verdict = if reports.iter().any(|report| failed(report) > 0) {
+        Verdict::Fail
+    } else if reports.iter().any(|report| !report.not_run.is_empty()) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Pass
+    };
+    let platform = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
+    let payload = Payload::from(QualificationRecorded {
+        build: text(concat!("clover ", env!("CARGO_PKG_VERSION")))?,
+        files: qualified,
+        platform: text(&platform)?,
+        verdict,
+    });
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let signer = wallet::signer(ctx, ledger.state(), payload.kind())?;
+    let command = Command {
+        payload,
+        experiment: None,
+        refs: Vec::new(),
+        at: None,
+    };
+    submit::append(ctx, &mut ledger, &[command], &signer, false)
+}
+
+/// Cases of a file that were run and did not pass.
+fn failed(report: &Report) -> usize {
+    report.cases - report.passed - report.not_run.len()
 }
 
 /// Vector files of a folder, in order of their names.

@@ -41,6 +41,7 @@ use crate::event::payload::label::SealAccepted;
 use crate::event::payload::record::AuditAttested;
 use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
+use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
@@ -262,6 +263,7 @@ registry! {
         ReviewRecorded       "review.recorded"      1  by Signers::Role(Auditor),   Anywhere,      repeatable;
         AuditAttested        "audit.attested"       1  by Signers::Role(Auditor),   Anywhere,      repeatable;
         NoteRecorded         "note.recorded"        1  by Signers::Any,             Anywhere,      repeatable;
+        QualificationRecorded "qualification.recorded" 1 by Signers::Any,           Anywhere,      repeatable;
         // The next kind goes here.
     }
     retired {

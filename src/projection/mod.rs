@@ -56,6 +56,7 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::LogKeyRotated,
     Kind::NoteRecorded,
     Kind::PolicyAdopted,
+    Kind::QualificationRecorded,
     Kind::RetentionSet,
     Kind::ReviewRecorded,
     Kind::SealAccepted,

@@ -8,6 +8,7 @@ use crate::event::id::Root;
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
 use crate::event::payload::Verdict;
+use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::num::Count;
 
@@ -21,6 +22,38 @@ pub struct NoteRecorded {
     pub blob: Option<BlobRef>,
     /// What it says.
     pub text: Text,
+}
+
+/// One file of reference vectors, as a qualification ran it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct QualifiedFile {
+    /// Cases in it.
+    pub cases: Count,
+    /// SHA-256 of its bytes.
+    pub digest: Digest,
+    /// Cases that failed.
+    pub failed: Count,
+    /// Its name.
+    pub name: Text,
+    /// Cases that were not run.
+    pub not_run: Count,
+}
+
+/// A build was qualified on a machine: reference vectors with known answers were run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct QualificationRecorded {
+    /// Version of the program.
+    pub build: Text,
+    /// Every file that was run, or that there was no runner for.
+    pub files: Vec<QualifiedFile>,
+    /// Processor and operating system.
+    pub platform: Text,
+    /// `pass` if no case failed and every case was run, `fail` if one failed, else `inconclusive`.
+    pub verdict: Verdict,
 }
 
 /// Whether a read was given.
