@@ -199,6 +199,17 @@ fn recipient() -> impl Strategy<Value = Value> {
 /// Fields that are there, and fields that may be.
 type Fields = Vec<(&'static str, BoxedStrategy<Value>, bool)>;
 
+/// One vector file of a qualification.
+fn qualified_file() -> impl Strategy<Value = Value> {
+    (count(0), hex(), count(0), free_text(), count(0)).prop_map(
+        |(cases, digest, failed, name, not_run)| {
+            serde_json::json!({
+                "cases": cases, "digest": digest, "failed": failed, "name": name, "not_run": not_run,
+            })
+        },
+    )
+}
+
 fn fields(kind: Kind) -> Fields {
     let must = |name, strategy| (name, strategy, true);
     let may = |name, strategy| (name, strategy, false);
@@ -351,6 +362,18 @@ fn data_fields(kind: Kind) -> Fields {
         Kind::NoteRecorded => vec![
             may("blob", blob().boxed()),
             must("text", free_text().boxed()),
+        ],
+        Kind::QualificationRecorded => vec![
+            must("build", free_text().boxed()),
+            must(
+                "files",
+                vec(qualified_file(), 0..3).prop_map(Value::from).boxed(),
+            ),
+            must("platform", free_text().boxed()),
+            must(
+                "verdict",
+                word(&["pass", "fail", "inconclusive", "not_checked"]).boxed(),
+            ),
         ],
         other => panic!("{other} has no fields here: give it a line"),
     }
