@@ -6,6 +6,7 @@ use crate::num::Micro;
 use crate::num::math;
 use crate::stats::distribution::ln_beta;
 use crate::stats::kolmogorov;
+use crate::stats::quantile::ascending;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
@@ -76,20 +77,10 @@ pub struct KsTest {
     pub exact: bool,
 }
 
-fn sorted(values: Values<'_>) -> Vec<f64> {
-    let mut sorted = values.as_slice().to_vec();
-    // Adding 0 makes one zero of the two.
-    for value in &mut sorted {
-        *value += 0.0;
-    }
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-/// Differences of two empirical distribution functions (spec `clover.md` 5.1). Ties count as they should:
+/// Differences of two empirical distribution functions (CLOVER v1.1, section 4). Ties count as they should:
 /// functions are compared at values, never between equal ones.
 pub fn ks_counts(a: Values<'_>, b: Values<'_>) -> KsCounts {
-    let (a, b) = (sorted(a), sorted(b));
+    let (a, b) = (ascending(a.as_slice()), ascending(b.as_slice()));
     let divisor = kolmogorov::gcd(a.len(), b.len());
     let (per_a, per_b) = ((b.len() / divisor) as i128, (a.len() / divisor) as i128);
     let start = Gap {
@@ -134,7 +125,7 @@ impl KsCounts {
         self.count() as f64 / self.scale as f64
     }
 
-    /// Whether the two-sided statistic is at most a cap, without rounding: count <= cap * n (spec `clover.md` 5.1).
+    /// Whether the two-sided statistic is at most a cap, without rounding: count <= cap * n (CLOVER v1.1, section 4).
     pub fn at_most(&self, cap: Micro) -> bool {
         self.count() * 1_000_000 <= i128::from(cap.value()) * self.scale
     }

@@ -3,16 +3,16 @@
 //! Nothing here knows an event, a file, a clock or a log line; randomness enters as a seed and leaves as
 //! numbers. Inputs are checked once, as types of [`sample`] that cannot hold NaN, nothing, or misaligned
 //! columns. Data too thin for a statistic is a named outcome ([`Thin`](sample::Thin)), never a number.
-//! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
-//! ("centroid-1"), and what each function names.
 
 pub mod blocks;
 pub mod boundary;
 pub mod calibrator;
 pub mod crossed;
+pub mod crv1;
 pub mod direct;
 pub mod distance;
 pub mod distribution;
+mod draws;
 pub mod environment;
 pub mod folds;
 pub mod inference;
@@ -28,19 +28,13 @@ pub mod ppi;
 pub mod predicate;
 pub mod prentice;
 pub mod prevalence;
+pub mod quantile;
 pub mod rank;
 pub mod reliability;
 pub mod residuals;
+mod ridge;
 pub mod sample;
+mod spd;
 pub mod spline;
 pub mod student;
 pub mod transport;
-
-mod adjust;
-mod crv1;
-mod draws;
-mod quantile;
-mod ridge;
-mod spd;
-
-pub use adjust::Adjustment;

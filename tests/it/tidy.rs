@@ -61,7 +61,7 @@ fn code(line: &str) -> &str {
     line.split("//").next().unwrap()
 }
 
-/// What each module may name besides itself: `architecture.md` 3.2. A projection encodes its snapshots, so it
+/// What each module may name besides itself, by floors. A projection encodes its snapshots, so it
 /// names `ground` too.
 const FLOORS: &[(&str, &[&str])] = &[
     ("num", &[]),
