@@ -3,7 +3,7 @@
 //! With weights w (1 each if there are none), scores `w (x - mean)` are totalled by cluster and the totals T centred:
 //! V = C / (C - 1) sum (T - mean T)^2 / (sum w)^2 over the C clusters that have some weight. Row-level variance is
 //! never a fallback. Source: CJE paper, section on uncertainty and appendix A.7; `cje-eval` 0.9.3; CLOVER v1.1,
-//! section 5.
+//! section 4.
 
 use crate::num::math;
 use crate::stats::sample::Clusters;
@@ -166,7 +166,9 @@ fn split_mean(
     let heaviest = masses.iter().fold(0.0_f64, |most, w| most.max(*w));
     let rounding = NO_SPREAD * largest * heaviest;
     if totals.iter().all(|(total, _)| total.abs() <= rounding) {
-        totals.iter_mut().for_each(|(total, _)| *total = 0.0);
+        for (total, _) in &mut totals {
+            *total = 0.0;
+        }
     }
     ClusteredMean {
         rows: values.len(),

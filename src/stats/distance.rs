@@ -247,6 +247,17 @@ fn steps(a: Values<'_>, wa: &[f64], b: Values<'_>, wb: &[f64]) -> Vec<Step> {
     steps
 }
 
+fn weighted_steps(
+    a: Values<'_>,
+    wa: Weights<'_>,
+    b: Values<'_>,
+    wb: Weights<'_>,
+) -> Result<Vec<Step>, SampleError> {
+    align("weights of a", wa.as_slice().len(), a.len())?;
+    align("weights of b", wb.as_slice().len(), b.len())?;
+    Ok(steps(a, wa.as_slice(), b, wb.as_slice()))
+}
+
 fn area(steps: &[Step]) -> f64 {
     let terms: Vec<f64> = steps
         .windows(2)
@@ -270,9 +281,7 @@ pub fn weighted_wasserstein(
     b: Values<'_>,
     wb: Weights<'_>,
 ) -> Result<f64, SampleError> {
-    align("weights of a", wa.as_slice().len(), a.len())?;
-    align("weights of b", wb.as_slice().len(), b.len())?;
-    Ok(area(&steps(a, wa.as_slice(), b, wb.as_slice())))
+    Ok(area(&weighted_steps(a, wa, b, wb)?))
 }
 
 /// sup |`F_a` - `F_b`| of weighted samples, in [0, 1]. It has no p-value here.
@@ -285,10 +294,7 @@ pub fn weighted_ks(
     b: Values<'_>,
     wb: Weights<'_>,
 ) -> Result<f64, SampleError> {
-    align("weights of a", wa.as_slice().len(), a.len())?;
-    align("weights of b", wb.as_slice().len(), b.len())?;
-    let steps = steps(a, wa.as_slice(), b, wb.as_slice());
-    Ok(steps
+    Ok(weighted_steps(a, wa, b, wb)?
         .iter()
         .fold(0.0, |most, step| step.difference.abs().max(most)))
 }

@@ -3,6 +3,24 @@
 //! Nothing here knows an event, a file, a clock or a log line; randomness enters as a seed and leaves as
 //! numbers. Inputs are checked once, as types of [`sample`] that cannot hold NaN, nothing, or misaligned
 //! columns. Data too thin for a statistic is a named outcome ([`Thin`](sample::Thin)), never a number.
+//!
+//! What is shared: [`inference`] (intervals, welch, jackknife, deviation), [`crv1`] (cluster-robust means),
+//! [`quantile`] (type 7, equal-frequency edges), [`multiplicity`] (corrections), [`distribution`], `draws` (seeded
+//! streams), `spd` (Cholesky).
+//!
+//! | source | modules |
+//! | --- | --- |
+//! | CJE paper, calibration and Direct estimation; `cje-eval` 0.9.3 ("peer-1") | [`calibrator`], [`direct`], [`folds`], [`isotonic`], [`spline`], `ridge` |
+//! | CJE paper, appendix A.7; CLOVER v1.1, section 8 | [`oua`] |
+//! | CJE paper, appendix D.2, D.7 | [`boundary`] |
+//! | CJE paper, appendix D.6 | [`transport`] |
+//! | CJE paper, appendix F; CLOVER v1.1, section 8 | [`planner`] |
+//! | CLOVER v1.1, section 3 | [`crossed`], [`pooling`], [`residuals`] |
+//! | CLOVER v1.1, sections 4 to 6 | [`distance`], [`predicate`], [`reliability`] |
+//! | CLOVER v1.1, section 7 | [`environment`] |
+//! | CLOVER v1.1, appendix A | [`prentice`] |
+//! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
+//! | what each function names | [`blocks`], [`kolmogorov`], [`monitor`], [`ppi`], [`prevalence`], [`rank`], [`student`] |
 
 pub mod blocks;
 pub mod boundary;

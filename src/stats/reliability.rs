@@ -13,6 +13,7 @@ use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
 use crate::stats::sample::constant;
+use crate::stats::sample::differences;
 use crate::stats::sample::finite;
 use crate::stats::sample::open_unit;
 use crate::stats::sample::some_bins;
@@ -326,13 +327,7 @@ pub fn calibration_line(
 /// # Errors
 /// [`SampleError::Misaligned`], or [`SampleError::NotFinite`] where a difference overflows.
 pub fn anchor_drift(before: Values<'_>, after: Values<'_>) -> Result<f64, SampleError> {
-    align("after", after.len(), before.len())?;
-    let moves: Vec<f64> = after
-        .as_slice()
-        .iter()
-        .zip(before.as_slice())
-        .map(|(after, before)| after - before)
-        .collect();
+    let moves = differences(after, before)?;
     Ok(math::mean(Values::new("differences", &moves)?.as_slice()).abs())
 }
 

@@ -212,6 +212,16 @@ pub(crate) fn some_bins(bins: usize) -> Result<(), SampleError> {
     })
 }
 
+/// `after - before` by row.
+///
+/// # Errors
+/// [`SampleError::Misaligned`].
+pub(crate) fn differences(after: Values<'_>, before: Values<'_>) -> Result<Vec<f64>, SampleError> {
+    align("before", before.len(), after.len())?;
+    let pairs = after.as_slice().iter().zip(before.as_slice());
+    Ok(pairs.map(|(after, before)| after - before).collect())
+}
+
 /// Whether all values are equal; the two zeros are.
 pub(crate) fn constant(values: &[f64]) -> bool {
     values.iter().all(|x| (x - values[0]).abs() <= 0.0)

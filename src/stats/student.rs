@@ -14,6 +14,7 @@ use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
 use crate::stats::sample::align;
+use crate::stats::sample::differences;
 use crate::stats::sample::finite;
 use crate::stats::sample::open_unit;
 
@@ -144,13 +145,7 @@ pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Unfit> {
 /// # Errors
 /// [`SampleError::Misaligned`], or [`SampleError::NotFinite`] where a difference overflows; [`Thin`] below two pairs.
 pub fn paired(after: Values<'_>, before: Values<'_>) -> Result<MeanEstimate, Unfit> {
-    align("before", before.len(), after.len())?;
-    let differences: Vec<f64> = after
-        .as_slice()
-        .iter()
-        .zip(before.as_slice())
-        .map(|(after, before)| after - before)
-        .collect();
+    let differences = differences(after, before)?;
     one_sample(Values::new("differences", &differences)?)
 }
 

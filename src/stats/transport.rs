@@ -3,7 +3,7 @@
 //! `r = y - prediction`, `delta = sum w r / sum w` with its cluster-robust variance V; df = max(floor(effective
 //! clusters) - 1, 1); the interval is at level 1 - alpha / family size. The *narrow* width knows V alone (the
 //! peer's); the *wide* one adds the calibrator's jackknife variance and decides the state. Sources: `cje-eval`
-//! 0.9.3 `transport_audit`; the CJE paper, appendix D.6.
+//! 0.9.3 `audit_transportability`; the CJE paper, appendix D.6.
 
 use crate::num::math;
 use crate::stats::crv1;

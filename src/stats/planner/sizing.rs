@@ -1,4 +1,4 @@
-//! Sizes for policy values and for accepting a patch (CLOVER v1.1, sections 2 and 5).
+//! Sizes for policy values and for accepting a patch (CLOVER v1.1, sections 4, 5 and 8).
 
 use crate::stats::distribution;
 use crate::stats::sample::SampleError;
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn values_are_sized_as_the_table_says() {
-        // source: CLOVER v1.1, section 2, worked sizing: share 0.2, coverage 0.2: (SE, sigma2_main, n, m).
+        // source: CLOVER v1.1, section 8, worked sizing: share 0.2, coverage 0.2: (SE, sigma2_main, n, m).
         const TABLE: [(f64, f64, f64, f64); 12] = [
             (0.0100, 0.04, 500.0, 100.0),
             (0.0100, 0.0625, 781.0, 156.0),
