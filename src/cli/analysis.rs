@@ -341,8 +341,8 @@ impl View<'_> {
             let bounds = policy.bounds.map_or(String::new(), |bounds| {
                 format!(
                     "; monotonicity alone leaves {} to {}",
-                    self.number(bounds.lower),
-                    self.number(bounds.upper)
+                    self.number(bounds.low),
+                    self.number(bounds.high)
                 )
             });
             remarks.push(format!(
@@ -356,7 +356,7 @@ impl View<'_> {
             let audit = &transport.audit;
             let span = self.analysis.output_scale.span();
             let width = |width: &crate::stats::transport::Width| match width.interval {
-                Some([low, high]) => format!("[{:+.3}, {:+.3}]", span * low, span * high),
+                Some(at) => format!("[{:+.3}, {:+.3}]", span * at.low, span * at.high),
                 None => "none".to_owned(),
             };
             remarks.push(format!(

@@ -109,7 +109,7 @@ impl View<'_> {
                 "refuse_level": support.refuse_level, "out_of_range": support.out_of_range,
                 "low_tail": tail(&support.low), "high_tail": tail(&support.high),
             })),
-            "bounds": policy.bounds.map(|bounds| [bounds.lower, bounds.upper]),
+            "bounds": policy.bounds.map(|bounds| [bounds.low, bounds.high]),
             "transport": self.transport_json(policy),
         })
     }
@@ -123,7 +123,7 @@ impl View<'_> {
             json!({
                 "state": state(width.state),
                 "se": width.standard_error.map(|se| span * se), "df": width.df,
-                "interval": width.interval.map(|[low, high]| [span * low, span * high]),
+                "interval": width.interval.map(|at| [span * at.low, span * at.high]),
                 "min_margin_for_pass": width.min_margin_for_pass.map(|margin| span * margin),
                 "detectable_bias_80": width.detectable_bias.map(|bias| span * bias),
                 "zero_null_p": width.zero_null_p,

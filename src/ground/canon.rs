@@ -608,7 +608,7 @@ mod tests {
 
     #[test]
     fn numbers_follow_ecmascript() {
-        // source: RFC 8785, appendix B, and ledger.md 3.7
+        // source: RFC 8785, appendix B, and ECMAScript `Number::toString`
         for (bits, text) in [
             (0x0000_0000_0000_0001_u64, "5e-324"),
             (0x8000_0000_0000_0001, "-5e-324"),

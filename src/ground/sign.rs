@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn dsse_worked_value() {
-        // source: ledger.md 3.7, computed with Python `cryptography` and accepted by `securesystemslib`
+        // source: computed with Python `cryptography` and accepted by `securesystemslib`
         let body = br#"{"_type":"https://in-toto.io/Statement/v1","predicate":{"budget":1e-7,"decision":"ship","p":0.031,"peeks":1,"seq":2},"predicateType":"https://ledger.example/predicate/gate-decision/v1","subject":[{"digest":{"sha256":"2a00420360d84351968d49a1f850454e0f70452516da5353fe9e3c329cf69603"},"name":"run/7"}]}"#;
         crate::ground::canon::check(body).unwrap();
         assert_eq!(body.len(), 301);

@@ -7,13 +7,14 @@ use rayon::prelude::*;
 
 use crate::num::math;
 use crate::stats::draws::Draws;
-use crate::stats::reliability::interpolate;
+use crate::stats::inference;
+use crate::stats::inference::Interval;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
-use crate::stats::student::Interval;
-use crate::stats::student::check_open;
+use crate::stats::sample::constant;
+use crate::stats::sample::open_unit;
 
 /// Fewest rows from which a block length is estimated.
 const ROWS_MIN: usize = 10;
@@ -60,7 +61,7 @@ pub fn bootstrap_mean(
     replicates: usize,
 ) -> Result<BlockBootstrap, Unfit> {
     let rows = series.len();
-    check_open("level", level)?;
+    open_unit("level", level)?;
     Thin::unless("rows", rows, 2)?;
     let within = match scheme {
         Scheme::Moving(length) | Scheme::Circular(length) => (1..=rows).contains(&length),
@@ -77,21 +78,14 @@ pub fn bootstrap_mean(
     let means: Vec<f64> = (0..replicates)
         .into_par_iter()
         .map(|replicate| {
-            let mut draws = Draws::of(seed, replicate as u64);
+            let mut draws = Draws::of(seed, replicate);
             math::mean(&resample(series, scheme, &mut draws))
         })
         .collect();
-    let centre = math::mean(&means);
-    let squares: Vec<f64> = means.iter().map(|m| (m - centre) * (m - centre)).collect();
-    let mut sorted = means.clone();
-    sorted.sort_by(f64::total_cmp);
     Ok(BlockBootstrap {
         mean: math::mean(series),
-        se: (math::sum(&squares) / (replicates as f64 - 1.0)).sqrt(),
-        interval: Interval {
-            low: percentile(&sorted, 0.5 * (1.0 - level)),
-            high: percentile(&sorted, 0.5 * (1.0 + level)),
-        },
+        se: inference::standard_deviation(&means)?,
+        interval: Interval::percentile(&means, 1.0 - level)?,
         replicates: means,
     })
 }
@@ -124,20 +118,6 @@ fn resample(series: &[f64], scheme: Scheme, draws: &mut Draws) -> Vec<f64> {
         }
     }
     sample
-}
-
-/// Percentile by linear interpolation at (n - 1) p (type 7) of an ascending column with rows, p in [0, 1].
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a position within the column"
-)]
-fn percentile(sorted: &[f64], p: f64) -> f64 {
-    let last = sorted.len() - 1;
-    let position = p * last as f64;
-    let at = (position.floor() as usize).min(last);
-    let next = sorted[(at + 1).min(last)];
-    interpolate(sorted[at], next, position - at as f64)
 }
 
 /// What the autocorrelation of a series says about blocks.
@@ -178,7 +158,7 @@ pub fn dependence(series: Values<'_>) -> Result<Option<Dependence>, Thin> {
     let rows = series.len();
     Thin::unless("rows", rows, ROWS_MIN)?;
     let series = series.as_slice();
-    if series.iter().all(|x| (x - series[0]).abs() <= 0.0) {
+    if constant(series) {
         return Ok(None);
     }
     let n = rows as f64;

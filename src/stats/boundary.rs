@@ -1,10 +1,12 @@
 //! Support of the calibrator: how much of a target lies where nobody labelled, and what may then be said.
 //!
-//! Sources: the CJE paper, appendix D.2 and D.7; peer cje-eval 0.9.3 `boundary_card`; cje.md 2.12 and 6 item 6.
+//! Sources: the CJE paper, appendix D.2 and D.7; `cje-eval` 0.9.3 `boundary_card`.
 
+use crate::stats::inference::Interval;
 use crate::stats::quantile;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
+use crate::stats::sample::align;
 
 /// Out-of-range mass from which a level is refused.
 pub const OUT_OF_RANGE_MAX: f64 = 0.05;
@@ -225,16 +227,7 @@ pub fn support(target: Values<'_>, labelled: Values<'_>) -> Support {
     }
 }
 
-/// What monotonicity alone says of a mean whose target leaves the labelled range.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
-    /// Rewards below the range are 0, those above it the highest labelled one.
-    pub lower: f64,
-    /// Rewards below the range are the lowest labelled one, those above it 1.
-    pub upper: f64,
-}
-
-/// Partial-identification bounds of the mean reward: rows in range keep `rewards`; below it the reward lies in
+/// Partial-identification bounds: what monotonicity alone says of the mean reward. Rows in range keep `rewards`; below it the reward lies in
 /// [0, `low`], above it in [`high`, 1], `low` and `high` being the ends of the labelled rewards.
 ///
 /// # Errors
@@ -245,8 +238,8 @@ pub fn bounds(
     labelled: Values<'_>,
     low: f64,
     high: f64,
-) -> Result<Bounds, SampleError> {
-    crate::stats::sample::align("rewards", rewards.len(), target.len())?;
+) -> Result<Interval, SampleError> {
+    align("rewards", rewards.len(), target.len())?;
     range(low, high)?;
     if low < 0.0 || high > 1.0 {
         return Err(SampleError::Parameter {
@@ -268,9 +261,9 @@ pub fn bounds(
         upper += most;
     }
     let rows = target.len() as f64;
-    Ok(Bounds {
-        lower: lower / rows,
-        upper: upper / rows,
+    Ok(Interval {
+        low: lower / rows,
+        high: upper / rows,
     })
 }
 
@@ -321,7 +314,7 @@ mod tests {
         )
         .unwrap();
         let width = card.partial_id_width.unwrap();
-        assert!((bounds.upper - bounds.lower - width).abs() < 1e-15);
+        assert!((bounds.width() - width).abs() < 1e-15);
         assert_eq!(card.status, Status::RefuseLevel);
         assert!(
             super::card(

@@ -3,9 +3,10 @@
 //! `y_i = mu + sum_j a_{j, g_j(i)} + e_i`, `a_j ~ N(0, T2_j I)`, `e ~ N(0, sigma2 I)`. Henderson's equations
 //! `[X'X X'Z; Z'X Z'Z + D]` with `D = diag(sigma2 / T2_j)` give the effects; EM-REML updates
 //! `T2_j <- (a_j' a_j + sigma2 tr(C^jj)) / G_j` and `sigma2 <- (y'y - b'X'y - a'Z'y) / (N - 1)`, C being the
-//! inverse of the coefficients. Source: CLOVER v1.1 section 3 (clover.md 3.3); Henderson 1973.
+//! inverse of the coefficients. Source: CLOVER v1.1, section 3; Henderson 1973.
 
 use crate::num::math;
+use crate::stats::inference::Interval;
 use crate::stats::pooling;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
@@ -34,7 +35,7 @@ pub struct Level {
     /// Standard error of that prediction of mu + effect.
     pub standard_error: f64,
     /// Its 95 % interval.
-    pub interval: [f64; 2],
+    pub interval: Interval,
 }
 
 /// One family.
@@ -205,13 +206,12 @@ fn report(
         let square = inverse[0] + inverse[at * size + at] + 2.0 * inverse[at];
         let standard_error = (within * square.max(0.0)).sqrt();
         let mean = mu + effects[at];
-        let half = pooling::CRITICAL_95 * standard_error;
         Level {
             rows,
             effect: effects[at],
             mean,
             standard_error,
-            interval: [mean - half, mean + half],
+            interval: Interval::around(mean, pooling::CRITICAL_95 * standard_error),
         }
     };
     let blocks = families.iter().zip(&equations.blocks).zip(between);

@@ -6,6 +6,7 @@ use crate::num::Micro;
 use crate::num::math;
 use crate::stats::distribution::ln_beta;
 use crate::stats::kolmogorov;
+use crate::stats::quantile::ascending;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
@@ -76,20 +77,10 @@ pub struct KsTest {
     pub exact: bool,
 }
 
-fn sorted(values: Values<'_>) -> Vec<f64> {
-    let mut sorted = values.as_slice().to_vec();
-    // Adding 0 makes one zero of the two.
-    for value in &mut sorted {
-        *value += 0.0;
-    }
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-/// Differences of two empirical distribution functions (spec `clover.md` 5.1). Ties count as they should:
+/// Differences of two empirical distribution functions (CLOVER v1.1, section 4). Ties count as they should:
 /// functions are compared at values, never between equal ones.
 pub fn ks_counts(a: Values<'_>, b: Values<'_>) -> KsCounts {
-    let (a, b) = (sorted(a), sorted(b));
+    let (a, b) = (ascending(a.as_slice()), ascending(b.as_slice()));
     let divisor = kolmogorov::gcd(a.len(), b.len());
     let (per_a, per_b) = ((b.len() / divisor) as i128, (a.len() / divisor) as i128);
     let start = Gap {
@@ -134,7 +125,7 @@ impl KsCounts {
         self.count() as f64 / self.scale as f64
     }
 
-    /// Whether the two-sided statistic is at most a cap, without rounding: count <= cap * n (spec `clover.md` 5.1).
+    /// Whether the two-sided statistic is at most a cap, without rounding: count <= cap * n (CLOVER v1.1, section 4).
     pub fn at_most(&self, cap: Micro) -> bool {
         self.count() * 1_000_000 <= i128::from(cap.value()) * self.scale
     }
@@ -256,6 +247,17 @@ fn steps(a: Values<'_>, wa: &[f64], b: Values<'_>, wb: &[f64]) -> Vec<Step> {
     steps
 }
 
+fn weighted_steps(
+    a: Values<'_>,
+    wa: Weights<'_>,
+    b: Values<'_>,
+    wb: Weights<'_>,
+) -> Result<Vec<Step>, SampleError> {
+    align("weights of a", wa.as_slice().len(), a.len())?;
+    align("weights of b", wb.as_slice().len(), b.len())?;
+    Ok(steps(a, wa.as_slice(), b, wb.as_slice()))
+}
+
 fn area(steps: &[Step]) -> f64 {
     let terms: Vec<f64> = steps
         .windows(2)
@@ -279,9 +281,7 @@ pub fn weighted_wasserstein(
     b: Values<'_>,
     wb: Weights<'_>,
 ) -> Result<f64, SampleError> {
-    align("weights of a", wa.as_slice().len(), a.len())?;
-    align("weights of b", wb.as_slice().len(), b.len())?;
-    Ok(area(&steps(a, wa.as_slice(), b, wb.as_slice())))
+    Ok(area(&weighted_steps(a, wa, b, wb)?))
 }
 
 /// sup |`F_a` - `F_b`| of weighted samples, in [0, 1]. It has no p-value here.
@@ -294,10 +294,7 @@ pub fn weighted_ks(
     b: Values<'_>,
     wb: Weights<'_>,
 ) -> Result<f64, SampleError> {
-    align("weights of a", wa.as_slice().len(), a.len())?;
-    align("weights of b", wb.as_slice().len(), b.len())?;
-    let steps = steps(a, wa.as_slice(), b, wb.as_slice());
-    Ok(steps
+    Ok(weighted_steps(a, wa, b, wb)?
         .iter()
         .fold(0.0, |most, step| step.difference.abs().max(most)))
 }

@@ -1,16 +1,18 @@
 //! Transport across environments (policy, time window, domain, cohort) and the regime that follows.
 //!
 //! For environment e: `t_e = mean eps_e / SE_e`, `SE_e^2 = CRV1 + Var_OUA`; two-sided p, Benjamini-Hochberg within
-//! the family. Source: CLOVER v1.1 section 7 (clover.md 8); the CJE paper, appendix D.6.
+//! the family. Source: CLOVER v1.1, section 7; the CJE paper, appendix D.6.
 
-use crate::stats::adjust;
-use crate::stats::adjust::Adjustment;
 use crate::stats::crv1;
 use crate::stats::distribution;
+use crate::stats::inference::Interval;
+use crate::stats::multiplicity;
+use crate::stats::multiplicity::Correction;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
+use crate::stats::sample::open_unit;
 
 /// Rows below which an environment is inconclusive.
 pub const ROWS_MIN: usize = 40;
@@ -57,7 +59,7 @@ pub struct Finding {
     /// Standard error with the calibration variance; `None` for one cluster.
     pub standard_error: Option<f64>,
     /// 95 % interval, t with clusters - 1 df.
-    pub interval: Option<[f64; 2]>,
+    pub interval: Option<Interval>,
     /// Two-sided p; `None` for one cluster or without spread.
     pub p: Option<f64>,
     /// p adjusted within the family; what has no p counts as 1.
@@ -68,24 +70,19 @@ pub struct Finding {
     pub verdict: Verdict,
 }
 
-/// Tests every environment of one family at `level` (0.10) under an adjustment.
+/// Tests every environment of one family at `level` (0.10) under a correction.
 ///
 /// # Errors
 /// [`SampleError`] for no environments, misaligned clusters, a variance or level outside its range.
 pub fn test(
     family: &[Environment<'_>],
-    adjustment: Adjustment,
+    correction: Correction,
     level: f64,
 ) -> Result<Vec<Finding>, SampleError> {
     if family.is_empty() {
         return Err(SampleError::Empty { column: "family" });
     }
-    if !(level > 0.0 && level < 1.0) {
-        return Err(SampleError::Parameter {
-            name: "level",
-            expected: "a number in (0, 1)",
-        });
-    }
+    open_unit("level", level)?;
     let mut findings = Vec::with_capacity(family.len());
     for environment in family {
         findings.push(raw(environment)?);
@@ -94,7 +91,7 @@ pub fn test(
         .iter()
         .map(|found| found.p.unwrap_or(1.0))
         .collect();
-    let adjusted = adjust::adjusted(&p, adjustment);
+    let adjusted = multiplicity::adjusted(&p, correction)?;
     for (finding, p_adjusted) in findings.iter_mut().zip(adjusted) {
         finding.p_adjusted = p_adjusted;
         finding.verdict = verdict(finding, level);
@@ -114,9 +111,8 @@ fn raw(environment: &Environment<'_>) -> Result<Finding, SampleError> {
     }
     let found = crv1::mean(environment.residuals.as_slice(), environment.clusters, None);
     let standard_error = found
-        .standard_error
+        .standard_error()
         .map(|error| (error * error + extra).sqrt());
-    let critical = distribution::t_quantile(0.975, found.df());
     let moved = standard_error.filter(|error| *error > 0.0);
     Ok(Finding {
         rows,
@@ -124,7 +120,7 @@ fn raw(environment: &Environment<'_>) -> Result<Finding, SampleError> {
         mean: found.mean,
         standard_error,
         interval: standard_error
-            .map(|error| [found.mean - critical * error, found.mean + critical * error]),
+            .map(|error| Interval::student(found.mean, error, found.df(), 0.05)),
         p: moved.map(|error| distribution::t_two_sided(found.mean / error, found.df())),
         p_adjusted: 1.0,
         detectable_bias: standard_error.map(|error| DETECTABLE * error),
@@ -212,7 +208,7 @@ mod tests {
                 calibration_variance: 0.0,
             })
             .collect();
-        let found = test(&family, Adjustment::BenjaminiHochberg, 0.10).unwrap();
+        let found = test(&family, Correction::BenjaminiHochberg, 0.10).unwrap();
         let verdicts: Vec<Verdict> = found.iter().map(|finding| finding.verdict).collect();
         // A pass needs SE <= .05 / 2.8 = .0179; here SE = .2 / sqrt(n - 1).
         let want = [
@@ -222,8 +218,8 @@ mod tests {
             Verdict::Fail,
         ];
         assert_eq!(verdicts, want);
-        assert!(test(&[], Adjustment::Holm, 0.10).is_err());
-        assert!(test(&family, Adjustment::Holm, f64::NAN).is_err());
+        assert!(test(&[], Correction::Holm, 0.10).is_err());
+        assert!(test(&family, Correction::Holm, f64::NAN).is_err());
     }
 
     #[test]
@@ -237,7 +233,7 @@ mod tests {
                 clusters,
                 calibration_variance: 0.0,
             }];
-            let found = test(&family, Adjustment::Bonferroni, 0.10).unwrap();
+            let found = test(&family, Correction::Bonferroni, 0.10).unwrap();
             assert_eq!(found[0].verdict, Verdict::Inconclusive);
             assert_eq!(found[0].p, None);
         }

@@ -1,7 +1,7 @@
 //! Fold membership: balanced over labelled clusters for calibrators, by hash where it must never move.
 //!
 //! Both rules hash with `BLAKE2b` whose *digest length is a parameter* (RFC 7693), which is not a truncation
-//! of the 64-byte digest. Source: `cje-eval` 0.9.3 and `cje.md` 2.2.
+//! of the 64-byte digest. Source: `cje-eval` 0.9.3 `resolve_n_folds` and its fold hashes.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

@@ -1,129 +1,85 @@
-//! Variances of means over clusters, their combination, degrees of freedom, and quantiles of replicates.
+//! Intervals, and how variances and their degrees of freedom combine.
 
 use crate::num::math;
 use crate::stats::distribution;
-use crate::stats::sample::Clusters;
+use crate::stats::quantile;
 use crate::stats::sample::Thin;
+use crate::stats::sample::constant;
 
-/// CRV1 variance of a mean, split by whether a cluster holds a labelled row (`cje.md` 2.9).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SplitVariance {
-    /// Part of the clusters with a labelled row.
-    pub labelled: f64,
-    /// Part of the other clusters.
-    pub unlabelled: f64,
-    /// Clusters with a labelled row.
-    pub labelled_clusters: usize,
-    /// Clusters in all, at least 2.
-    pub clusters: usize,
-}
-
-impl SplitVariance {
-    /// The CRV1 variance.
-    pub fn total(&self) -> f64 {
-        self.labelled + self.unlabelled
-    }
-
-    /// Variance and degrees of freedom of a mean whose correction fits `fitted` parameters on the labelled
-    /// clusters: the labelled part grows by n / (n - fitted), df = n - fitted. `None` below one degree.
-    pub fn corrected(&self, fitted: usize) -> Option<(f64, f64)> {
-        let df = self
-            .labelled_clusters
-            .checked_sub(fitted)
-            .filter(|df| *df >= 1)?;
-        let factor = self.labelled_clusters as f64 / df as f64;
-        Some((self.labelled * factor + self.unlabelled, df as f64))
-    }
-}
-
-/// CRV1 variance of the mean of `values`: centred, totalled by cluster, totals centred,
-/// V = C / (C - 1) x sum T^2 / n^2. Clusters without rows here do not count.
+/// Delete-one-fold jackknife variance of the values that K fold models give: `(K - 1) / K x sum (psi_k - mean
+/// psi)^2`, the sum over folds, not their mean (CJE paper, appendix A.7).
 ///
 /// # Errors
-/// [`Thin`] below two clusters: row-level variance is never a fallback.
-pub fn cluster_variance(
-    values: &[f64],
-    clusters: &Clusters,
-    labelled: &[bool],
-) -> Result<SplitVariance, Thin> {
-    let mean = math::mean(values);
-    let mut totals = vec![0.0; clusters.count()];
-    let mut state = vec![0_u8; clusters.count()];
-    for ((value, &cluster), &labelled) in values.iter().zip(clusters.of_row()).zip(labelled) {
-        totals[cluster as usize] += value - mean;
-        state[cluster as usize] |= 1 | u8::from(labelled) << 1;
-    }
-    let present: Vec<(f64, bool)> = totals
-        .into_iter()
-        .zip(state)
-        .filter(|(_, state)| *state > 0)
-        .map(|(total, state)| (total, state > 1))
-        .collect();
-    let count = present.len();
-    Thin::unless("prompt clusters", count, 2)?;
-    let centre = present.iter().map(|(total, _)| total).sum::<f64>() / count as f64;
-    let rows = values.len() as f64;
-    let scale = count as f64 / (count - 1) as f64 / (rows * rows);
-    let part = |of: bool| -> f64 {
-        let squares = present
-            .iter()
-            .filter(|(_, labelled)| *labelled == of)
-            .map(|(total, _)| (total - centre) * (total - centre));
-        scale * squares.sum::<f64>()
-    };
-    Ok(SplitVariance {
-        labelled: part(true),
-        unlabelled: part(false),
-        labelled_clusters: present.iter().filter(|(_, labelled)| *labelled).count(),
-        clusters: count,
-    })
+/// [`Thin`] below two folds.
+pub fn jackknife_variance(estimates: &[f64]) -> Result<f64, Thin> {
+    let folds = estimates.len();
+    Thin::unless("folds", folds, 2)?;
+    Ok((folds as f64 - 1.0) / folds as f64 * squares(estimates))
 }
 
-/// Delete-one-fold jackknife variance, `(K - 1) / K x sum (psi_k - mean psi)^2`: the sum form (`cje.md` 2.8).
-/// 0 below two folds.
-pub fn jackknife_variance(estimates: &[f64]) -> f64 {
-    if estimates.len() < 2 {
+/// Standard deviation with n - 1 in the denominator, from two passes; exactly 0 for values that are all equal,
+/// infinite where squares overflow.
+///
+/// # Errors
+/// [`Thin`] below two rows.
+pub fn standard_deviation(values: &[f64]) -> Result<f64, Thin> {
+    Thin::unless("rows", values.len(), 2)?;
+    Ok((squares(values) / (values.len() as f64 - 1.0)).sqrt())
+}
+
+/// Sum of squares around the mean; exactly 0 for values that are all equal.
+pub(super) fn squares(values: &[f64]) -> f64 {
+    if constant(values) {
         return 0.0;
     }
-    let mean = math::mean(estimates);
-    let squares: f64 = estimates.iter().map(|v| (v - mean) * (v - mean)).sum();
-    let folds = estimates.len() as f64;
-    (folds - 1.0) / folds * squares
+    let mean = math::mean(values);
+    let away: Vec<f64> = values.iter().map(|x| x - mean).collect();
+    math::dot(&away, &away)
 }
 
-/// Welch-Satterthwaite degrees of freedom of the sum of a sampling variance and a calibration variance,
-/// at least 1; those of the sampling variance where there is no other.
-pub fn welch(sampling: f64, df: f64, calibration: f64, folds: usize) -> f64 {
-    let df = df.max(1.0);
-    if calibration <= 0.0 {
-        return df;
+/// Welch-Satterthwaite degrees of freedom of a sum of two independent variance estimates, v on `df_v` and o on `df_o`:
+/// (v + o)^2 / (v^2 / `df_v` + o^2 / `df_o`), at least 1; `df_v` (at least 1) where o is 0.
+///
+/// All are at least 0, `df_o` above 0 where o is. What is NaN gives 1, the widest.
+pub fn welch(v: f64, df_v: f64, o: f64, df_o: f64) -> f64 {
+    if o <= 0.0 {
+        return df_v.max(1.0);
     }
-    let df_calibration = folds.saturating_sub(1) as f64;
-    if sampling <= 0.0 {
-        return df_calibration;
-    }
-    let total = sampling + calibration;
-    let (first, second) = (sampling / total, calibration / total);
-    (1.0 / (first * first / df + second * second / df_calibration)).max(1.0)
+    // Shares of the larger: neither squares nor the sum can overflow or vanish.
+    let larger = v.max(o);
+    let (v, o) = (v / larger, o / larger);
+    let df = (v + o) * (v + o) / (v * v / df_v + o * o / df_o);
+    df.max(1.0)
 }
 
-/// A two-sided interval.
+/// A two-sided interval; an end of a one-sided one is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end, minus infinity for an interval that is only bounded above.
     pub low: f64,
-    /// Upper end.
+    /// Upper end, infinity for an interval that is only bounded below.
     pub high: f64,
 }
 
 impl Interval {
-    /// `centre` ± the t quantile of `df` degrees at 1 - `alpha` / 2, times `se`.
-    pub fn student(centre: f64, se: f64, df: f64, alpha: f64) -> Self {
-        let reach = distribution::t_quantile(1.0 - 0.5 * alpha, df) * se;
+    /// `centre` ± `reach`.
+    pub fn around(centre: f64, reach: f64) -> Self {
         Self {
             low: centre - reach,
             high: centre + reach,
         }
+    }
+
+    /// `centre` ± the t quantile of `df` degrees at 1 - `alpha` / 2, times `se`.
+    pub fn student(centre: f64, se: f64, df: f64, alpha: f64) -> Self {
+        let critical = distribution::t_quantile(1.0 - 0.5 * alpha, df);
+        Self::around(centre, critical * se)
+    }
+
+    /// `centre` ± the normal quantile at 1 - `alpha` / 2, times `se`.
+    pub fn normal(centre: f64, se: f64, alpha: f64) -> Self {
+        let critical = distribution::normal_quantile(1.0 - 0.5 * alpha);
+        Self::around(centre, critical * se)
     }
 
     /// Percentiles `alpha` / 2 and 1 - `alpha` / 2 of replicates, linearly interpolated (type 7).
@@ -132,11 +88,10 @@ impl Interval {
     /// [`Thin`] without replicates.
     pub fn percentile(replicates: &[f64], alpha: f64) -> Result<Self, Thin> {
         Thin::unless("replicates", replicates.len(), 1)?;
-        let mut sorted = replicates.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let sorted = quantile::ascending(replicates);
         Ok(Self {
-            low: quantile(&sorted, 0.5 * alpha),
-            high: quantile(&sorted, 1.0 - 0.5 * alpha),
+            low: quantile::type_7(&sorted, 0.5 * alpha),
+            high: quantile::type_7(&sorted, 1.0 - 0.5 * alpha),
         })
     }
 
@@ -151,71 +106,36 @@ impl Interval {
     }
 }
 
-/// Quantile of sorted values at p in [0, 1], linear between order statistics (Hyndman and Fan's type 7, numpy's
-/// default). NaN without values.
-pub fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else {
-        return f64::NAN;
-    };
-    let place = p * last as f64;
-    let below = place.floor().clamp(0.0, last as f64);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and the last index"
-    )]
-    let index = below as usize;
-    let next = sorted[(index + 1).min(last)];
-    let share = place - below;
-    let rise = next - sorted[index];
-    // numpy interpolates from the nearer end.
-    if share >= 0.5 {
-        next - rise * (1.0 - share)
-    } else {
-        sorted[index] + rise * share
-    }
-}
-
-/// Standard deviation with n - 1 in the denominator; `None` below two values.
-pub fn standard_deviation(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = math::mean(values);
-    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_split_adds_up_and_ignores_empty_clusters() {
-        let values = [1.0, 2.0, 4.0, 8.0];
-        let clusters = Clusters::numbered(vec![0, 2, 2, 3], 5).unwrap();
-        let split = cluster_variance(&values, &clusters, &[true, false, false, false]).unwrap();
-        assert_eq!((split.clusters, split.labelled_clusters), (3, 1));
-        let whole = cluster_variance(&values, &clusters, &[false; 4]).unwrap();
-        assert!((split.total() - whole.total()).abs() < 1e-15);
-        // Totals -2.75, -1.5, 4.25 of mean 0: 3 / 2 x 27.875 / 16.
-        assert!((whole.total() - 1.5 * 27.875 / 16.0).abs() < 1e-14);
-        assert!(split.corrected(1).is_none());
-        let one = Clusters::numbered(vec![0; 4], 1).unwrap();
-        assert_eq!(
-            cluster_variance(&values, &one, &[false; 4])
-                .unwrap_err()
-                .found,
-            1
-        );
+    fn welch_has_a_floor_and_needs_no_second_variance() {
+        assert!((welch(2.0, 9.0, 0.0, 0.0) - 9.0).abs() <= 0.0);
+        assert!((welch(1.0, 4.0, 1.0, 4.0) - 8.0).abs() < 1e-14);
+        assert!((welch(0.0, 4.0, 1.0, 0.5) - 1.0).abs() <= 0.0);
+        assert!((welch(0.0, 4.0, 1.0, 3.0) - 3.0).abs() <= 0.0);
+        assert!((welch(1e-200, 4.0, 1e-200, 4.0) - 8.0).abs() < 1e-14);
+        assert!((welch(f64::NAN, 4.0, 1.0, 4.0) - 1.0).abs() <= 0.0);
+        assert!((welch(1.0, f64::NAN, 1.0, 4.0) - 1.0).abs() <= 0.0);
     }
 
     #[test]
-    fn quantiles_are_type_7() {
-        let sorted = [1.0, 2.0, 4.0, 8.0];
-        assert!((quantile(&sorted, 0.5) - 3.0).abs() < 1e-15);
-        assert!((quantile(&sorted, 0.9) - 6.8).abs() < 1e-14);
-        assert!((quantile(&sorted, 1.0) - 8.0).abs() < 1e-15);
-        assert!(quantile(&[], 0.5).is_nan());
+    fn equal_values_have_no_deviation_and_one_has_none() {
+        assert_eq!(standard_deviation(&[0.1; 7]), Ok(0.0));
+        assert!(standard_deviation(&[0.1]).is_err());
+        assert!(standard_deviation(&[1e200, -1e200]).unwrap().is_infinite());
+        assert!(jackknife_variance(&[0.1]).is_err());
+        // By hand: 3 folds around 2, 2 / 3 of 1 + 0 + 1.
+        assert!((jackknife_variance(&[1.0, 2.0, 3.0]).unwrap() - 4.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn intervals_hold_their_ends() {
+        let interval = Interval::around(1.0, 0.5);
+        assert!(interval.contains(0.5) && interval.contains(1.5) && !interval.contains(1.6));
+        assert!((interval.width() - 1.0).abs() <= 0.0);
+        assert!(Interval::percentile(&[], 0.05).is_err());
     }
 }

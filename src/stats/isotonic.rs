@@ -2,7 +2,7 @@
 //!
 //! Two readings of the same blocks: `peer-1` keeps a block's ends as knots and is linear between blocks
 //! (scikit-learn's, on which `cje-eval` stands); `centroid-1` is linear between block centroids and constant
-//! outside, then shifted so that the mean prediction is the mean label (`clover.md` 2.1, step 4).
+//! outside, then shifted so that the mean prediction is the mean label (CLOVER v1.1, section 2).
 
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
@@ -222,7 +222,7 @@ pub(crate) fn centroid_curve(points: &[Point]) -> Curve {
 /// `bounds`, linear between its blocks and constant outside the data.
 ///
 /// Rows of weight 0 are dropped; rows closer in x than 1e-15 are merged; the result does not depend on the order of
-/// the rows. O(n log n). Source: scikit-learn 1.9 `IsotonicRegression(out_of_bounds="clip")`, `cje.md` 2.3.
+/// the rows. O(n log n). Source: scikit-learn 1.9 `IsotonicRegression(out_of_bounds="clip")`, as `cje-eval` 0.9.3 uses it.
 ///
 /// # Errors
 /// [`SampleError`] for columns that are not finite, aligned and non-empty, or without weight.

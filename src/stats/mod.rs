@@ -3,16 +3,34 @@
 //! Nothing here knows an event, a file, a clock or a log line; randomness enters as a seed and leaves as
 //! numbers. Inputs are checked once, as types of [`sample`] that cannot hold NaN, nothing, or misaligned
 //! columns. Data too thin for a statistic is a named outcome ([`Thin`](sample::Thin)), never a number.
-//! Sources: the CJE paper and its public implementation `cje-eval` 0.9.3 ("peer-1"), CLOVER v1.1
-//! ("centroid-1"), and what each function names.
+//!
+//! What is shared: [`inference`] (intervals, welch, jackknife, deviation), [`crv1`] (cluster-robust means),
+//! [`quantile`] (type 7, equal-frequency edges), [`multiplicity`] (corrections), [`distribution`], `draws` (seeded
+//! streams), `spd` (Cholesky).
+//!
+//! | source | modules |
+//! | --- | --- |
+//! | CJE paper, calibration and Direct estimation; `cje-eval` 0.9.3 ("peer-1") | [`calibrator`], [`direct`], [`folds`], [`isotonic`], [`spline`], `ridge` |
+//! | CJE paper, appendix A.7; CLOVER v1.1, section 8 | [`oua`] |
+//! | CJE paper, appendix D.2, D.7 | [`boundary`] |
+//! | CJE paper, appendix D.6 | [`transport`] |
+//! | CJE paper, appendix F; CLOVER v1.1, section 8 | [`planner`] |
+//! | CLOVER v1.1, section 3 | [`crossed`], [`pooling`], [`residuals`] |
+//! | CLOVER v1.1, sections 4 to 6 | [`distance`], [`predicate`], [`reliability`] |
+//! | CLOVER v1.1, section 7 | [`environment`] |
+//! | CLOVER v1.1, appendix A | [`prentice`] |
+//! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
+//! | what each function names | [`blocks`], [`kolmogorov`], [`monitor`], [`ppi`], [`prevalence`], [`rank`], [`student`] |
 
 pub mod blocks;
 pub mod boundary;
 pub mod calibrator;
 pub mod crossed;
+pub mod crv1;
 pub mod direct;
 pub mod distance;
 pub mod distribution;
+mod draws;
 pub mod environment;
 pub mod folds;
 pub mod inference;
@@ -28,19 +46,13 @@ pub mod ppi;
 pub mod predicate;
 pub mod prentice;
 pub mod prevalence;
+pub mod quantile;
 pub mod rank;
 pub mod reliability;
 pub mod residuals;
+mod ridge;
 pub mod sample;
+mod spd;
 pub mod spline;
 pub mod student;
 pub mod transport;
-
-mod adjust;
-mod crv1;
-mod draws;
-mod quantile;
-mod ridge;
-mod spd;
-
-pub use adjust::Adjustment;

@@ -1,7 +1,8 @@
 //! Many tests at once: adjusted p-values and rejections.
 
 use crate::stats::sample::SampleError;
-use crate::stats::student::check_open;
+use crate::stats::sample::open_unit;
+use crate::stats::sample::unit;
 
 /// How a family of tests is corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +30,8 @@ impl<'a> PValues<'a> {
         if p.is_empty() {
             return Err(SampleError::Empty { column: "p" });
         }
-        match p.iter().position(|p| !(0.0..=1.0).contains(p)) {
-            Some(row) => Err(SampleError::OutOfRange {
-                column: "p",
-                row,
-                low: 0,
-                high: 1,
-            }),
-            None => Ok(Self(p)),
-        }
+        unit("p", p)?;
+        Ok(Self(p))
     }
 
     /// The p-values.
@@ -69,69 +63,98 @@ pub fn correct(
     correction: Correction,
     level: f64,
 ) -> Result<Corrected, SampleError> {
-    check_open("level", level)?;
-    let p = p.as_slice();
+    open_unit("level", level)?;
+    let (order, sorted) = ranked(p.as_slice());
+    let tests = sorted.len() as f64;
+    let left = |rank: usize| (sorted.len() - rank) as f64;
+    let rejected = match correction {
+        Correction::BenjaminiHochberg | Correction::BenjaminiYekutieli => {
+            // All up to the last on or below its threshold.
+            let share = shares(sorted.len(), correction);
+            let last = (0..sorted.len()).rfind(|&rank| sorted[rank] <= share(rank) * level);
+            last.map_or(0, |rank| rank + 1)
+        }
+        // All before the first above its threshold.
+        Correction::Holm => (0..sorted.len())
+            .find(|&rank| sorted[rank] > level / left(rank))
+            .unwrap_or(sorted.len()),
+        Correction::Bonferroni => sorted.partition_point(|p| *p <= level / tests),
+    };
+    let mut reject = vec![false; sorted.len()];
+    for &row in &order[..rejected] {
+        reject[row] = true;
+    }
+    Ok(Corrected {
+        adjusted: in_order(&order, &adjusted_sorted(&sorted, correction)),
+        reject,
+    })
+}
+
+/// Adjusted p-values alone, as in [`correct`], in the order given; none for an empty family.
+///
+/// # Errors
+/// [`SampleError::OutOfRange`] for NaN and what lies outside [0, 1].
+pub fn adjusted(p: &[f64], correction: Correction) -> Result<Vec<f64>, SampleError> {
+    unit("p", p)?;
+    let (order, sorted) = ranked(p);
+    Ok(in_order(&order, &adjusted_sorted(&sorted, correction)))
+}
+
+/// Rows by p, and their p.
+fn ranked(p: &[f64]) -> (Vec<usize>, Vec<f64>) {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
-    let sorted: Vec<f64> = order.iter().map(|&row| p[row]).collect();
-    let (adjusted, rejected) = match correction {
-        Correction::BenjaminiHochberg => step_up(&sorted, 1.0, level),
-        Correction::BenjaminiYekutieli => {
-            let harmonic = (1..=p.len()).map(|k| 1.0 / k as f64).sum();
-            step_up(&sorted, harmonic, level)
-        }
-        Correction::Holm => step_down(&sorted, level),
-        Correction::Bonferroni => one_step(&sorted, level),
-    };
-    let mut corrected = Corrected {
-        adjusted: vec![1.0; p.len()],
-        reject: vec![false; p.len()],
-    };
-    for (rank, &row) in order.iter().enumerate() {
-        corrected.adjusted[row] = adjusted[rank].min(1.0);
-        corrected.reject[row] = rank < rejected;
+    let sorted = order.iter().map(|&row| p[row]).collect();
+    (order, sorted)
+}
+
+/// Values of ranks in the order of their rows.
+fn in_order(order: &[usize], of_rank: &[f64]) -> Vec<f64> {
+    let mut of_row = vec![0.0; order.len()];
+    for (&row, value) in order.iter().zip(of_rank) {
+        of_row[row] = *value;
     }
-    Ok(corrected)
+    of_row
 }
 
-/// Adjusted p, and how many of the smallest are rejected: all up to the last on or below its threshold.
-fn step_up(sorted: &[f64], penalty: f64, level: f64) -> (Vec<f64>, usize) {
-    let share = |rank: usize| (rank + 1) as f64 / sorted.len() as f64 / penalty;
-    let mut adjusted = vec![0.0; sorted.len()];
-    let mut least = f64::INFINITY;
-    let mut rejected = 0;
-    for (rank, &p) in sorted.iter().enumerate().rev() {
-        least = least.min(p / share(rank));
-        adjusted[rank] = least;
-        if rejected == 0 && p <= share(rank) * level {
-            rejected = rank + 1;
-        }
-    }
-    (adjusted, rejected)
+/// k / (m c) by rank from 0, of a step-up correction.
+fn shares(tests: usize, correction: Correction) -> impl Fn(usize) -> f64 {
+    let penalty = if correction == Correction::BenjaminiYekutieli {
+        (1..=tests).map(|k| 1.0 / k as f64).sum()
+    } else {
+        1.0
+    };
+    // The last rank of Benjamini and Hochberg divides by exactly 1: all are rejected exactly when the largest p is
+    // at most the level.
+    move |rank| (rank + 1) as f64 / tests as f64 / penalty
 }
 
-/// Adjusted p, and how many of the smallest are rejected: all before the first above its threshold.
-fn step_down(sorted: &[f64], level: f64) -> (Vec<f64>, usize) {
-    let left = |rank: usize| (sorted.len() - rank) as f64;
-    let mut most = 0.0_f64;
-    let adjusted = sorted
-        .iter()
-        .enumerate()
-        .map(|(rank, p)| {
-            most = most.max(p * left(rank));
-            most
-        })
-        .collect();
-    let above = |(rank, p): (usize, &f64)| *p > level / left(rank);
-    let rejected = sorted.iter().enumerate().position(above);
-    (adjusted, rejected.unwrap_or(sorted.len()))
-}
-
-fn one_step(sorted: &[f64], level: f64) -> (Vec<f64>, usize) {
+fn adjusted_sorted(sorted: &[f64], correction: Correction) -> Vec<f64> {
     let tests = sorted.len() as f64;
-    let adjusted = sorted.iter().map(|p| p * tests).collect();
-    let rejected = sorted.partition_point(|p| *p <= level / tests);
-    (adjusted, rejected)
+    let mut adjusted = vec![1.0; sorted.len()];
+    match correction {
+        Correction::BenjaminiHochberg | Correction::BenjaminiYekutieli => {
+            let share = shares(sorted.len(), correction);
+            let mut least = 1.0_f64;
+            for (rank, p) in sorted.iter().enumerate().rev() {
+                least = least.min(p / share(rank));
+                adjusted[rank] = least;
+            }
+        }
+        Correction::Holm => {
+            let mut most = 0.0_f64;
+            for (rank, p) in sorted.iter().enumerate() {
+                most = most.max(p * (tests - rank as f64));
+                adjusted[rank] = most.min(1.0);
+            }
+        }
+        Correction::Bonferroni => {
+            for (slot, p) in adjusted.iter_mut().zip(sorted) {
+                *slot = (p * tests).min(1.0);
+            }
+        }
+    }
+    adjusted
 }
 
 #[cfg(test)]
@@ -146,6 +169,29 @@ mod tests {
         Correction::Holm,
         Correction::Bonferroni,
     ];
+
+    #[test]
+    fn p_values_alone_agree_with_statsmodels_and_may_be_none() {
+        // source: statsmodels 0.15.0 multipletests, fdr_bh, holm, bonferroni.
+        const WANT: [(Correction, [f64; 5]); 3] = [
+            (
+                Correction::BenjaminiHochberg,
+                [0.025, 0.05, 0.05, 0.025, 0.7],
+            ),
+            (Correction::Holm, [0.04, 0.09, 0.09, 0.025, 0.7]),
+            (Correction::Bonferroni, [0.05, 0.2, 0.15, 0.025, 1.0]),
+        ];
+        let p = [0.01, 0.04, 0.03, 0.005, 0.7];
+        for (correction, want) in WANT {
+            for (got, want) in adjusted(&p, correction).unwrap().iter().zip(want) {
+                assert!((got - want).abs() < 1e-15, "{got} is not {want}");
+            }
+        }
+        for correction in ALL {
+            assert!(adjusted(&[], correction).unwrap().is_empty());
+            assert!(adjusted(&[0.5, f64::NAN], correction).is_err());
+        }
+    }
 
     #[test]
     fn what_is_not_a_family_is_refused() {

@@ -1,11 +1,12 @@
 //! Uncertainty from a calibrator that was itself fitted on few labels: its variance, its share, what to buy next.
 //!
 //! With K leave-one-fold-out models, `Var_OUA = (K-1)/K sum_k (V^(-k) - Vbar)^2` (sum over folds, not mean), and
-//! `share = Var_OUA / (Var_main + Var_OUA)`. Source: the CJE paper, appendix A.7; CLOVER v1.1 section 8
-//! (clover.md 2.2, 2.3).
+//! `share = Var_OUA / (Var_main + Var_OUA)`. Source: the CJE paper, appendix A.7; CLOVER v1.1, section 8.
 
 use crate::num::math;
-use crate::stats::quantile;
+use crate::stats::crv1;
+use crate::stats::inference;
+use crate::stats::quantile::Edges;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
@@ -22,23 +23,6 @@ const CRITICAL_ONE_SIDED: f64 = 1.645;
 /// Bins of the calibrated reward.
 const DECILES: usize = 10;
 
-/// Jackknife calibration variance, `(K-1)/K sum (V^(-k) - Vbar)^2`, of the values that K fold models give.
-///
-/// # Errors
-/// [`Unfit::Thin`] for fewer than two folds.
-pub fn jackknife_variance(fold_values: Values<'_>) -> Result<f64, Unfit> {
-    let folds = fold_values.len();
-    Thin::unless("folds", folds, 2)?;
-    let mean = math::mean(fold_values.as_slice());
-    let squares: Vec<f64> = fold_values
-        .as_slice()
-        .iter()
-        .map(|value| (value - mean) * (value - mean))
-        .collect();
-    let folds = folds as f64;
-    Ok((folds - 1.0) / folds * math::sum(&squares))
-}
-
 /// Mean of the jackknife variances of several fold seeds, each a row of K fold values: with five folds one alone has
 /// about 4 degrees of freedom, so a gate averages over 20 seeds.
 ///
@@ -48,7 +32,7 @@ pub fn averaged_variance(seeds: &[Values<'_>]) -> Result<f64, Unfit> {
     Thin::unless("fold seeds", seeds.len(), 1)?;
     let mut variances = Vec::with_capacity(seeds.len());
     for fold_values in seeds {
-        variances.push(jackknife_variance(*fold_values)?);
+        variances.push(inference::jackknife_variance(fold_values.as_slice())?);
     }
     Ok(math::mean(&variances))
 }
@@ -79,24 +63,20 @@ impl Share {
 /// [`Unfit::Invalid`] for misaligned clusters; [`Unfit::Thin`] for one cluster.
 pub fn main_variance(values: Values<'_>, clusters: &Clusters) -> Result<f64, Unfit> {
     align("clusters", clusters.of_row().len(), values.len())?;
-    let present = clusters.select(&(0..values.len()).collect::<Vec<_>>())?;
-    Thin::unless("clusters", present.count(), 2)?;
-    let mean = math::mean(values.as_slice());
-    let phi: Vec<f64> = values.as_slice().iter().map(|value| value - mean).collect();
-    let totals = present.totals(&phi);
-    let (rows, count) = (values.len() as f64, present.count() as f64);
-    let plain = math::dot(&totals, &totals) / (rows * rows);
-    if present.count() == values.len() {
-        return Ok(plain);
+    let found = crv1::mean(values.as_slice(), clusters, None);
+    Thin::unless("clusters", found.clusters, 2)?;
+    let robust = found.variance.map_or(0.0, |variance| variance.total());
+    if found.clusters == found.rows {
+        return Ok(robust * found.df() / found.clusters as f64);
     }
-    Ok(plain * count / (count - 1.0))
+    Ok(robust)
 }
 
 /// Share of a plug-in mean: `rewards` are R of the full model, each of `fold_rewards` those of one fold model on
 /// the same rows.
 ///
 /// # Errors
-/// As [`main_variance`] and [`jackknife_variance`].
+/// As [`main_variance`] and [`inference::jackknife_variance`].
 pub fn share(
     rewards: Values<'_>,
     fold_rewards: &[Values<'_>],
@@ -113,7 +93,7 @@ pub fn share(
     Ok(Share {
         rows: rewards.len(),
         main: main_variance(rewards, clusters)?,
-        oua: jackknife_variance(Values::new("fold values", &values)?)?,
+        oua: inference::jackknife_variance(&values)?,
     })
 }
 
@@ -128,13 +108,8 @@ pub fn share_by_decile(
 ) -> Result<Vec<Option<Share>>, Unfit> {
     align("clusters", clusters.of_row().len(), rewards.len())?;
     Thin::unless("folds", fold_rewards.len(), 2)?;
-    let edges = quantile::edges(rewards.as_slice(), DECILES);
-    let bins = edges.len().saturating_sub(1).max(1);
-    let mut members = vec![Vec::new(); bins];
-    for (row, &reward) in rewards.as_slice().iter().enumerate() {
-        members[quantile::bin(&edges, reward)].push(row);
-    }
-    let mut shares = Vec::with_capacity(bins);
+    let members = Edges::equal_frequency(rewards, DECILES)?.rows(rewards);
+    let mut shares = Vec::with_capacity(members.len());
     for rows in members {
         if rows.is_empty() {
             shares.push(None);
@@ -289,7 +264,7 @@ mod tests {
     fn the_appendix_is_reproduced() {
         // source: CLOVER v1.1 engineering specification, Appendix C, OUA.
         const FOLDS: [f64; 5] = [0.6095, 0.6080, 0.6088, 0.6101, 0.6051];
-        let oua = jackknife_variance(values(&FOLDS)).unwrap();
+        let oua = inference::jackknife_variance(&FOLDS).unwrap();
         assert!((oua - 1.2208e-5).abs() < 5e-10, "{oua}");
         let twice = averaged_variance(&[values(&FOLDS), values(&FOLDS)]).unwrap();
         assert!((twice - oua).abs() < 1e-18);

@@ -3,11 +3,12 @@
 //! Groups g = 1..G with `n_g` rows, mean `y_g` and standard deviation `s_g`; `y_g | theta_g ~ N(theta_g, v_g)`,
 //! `theta_g ~ N(mu, tau2)`. With W = 1/(v + tau2), mu = sum W y / sum W and `B_g = v_g/(v_g + tau2)`, the shrunk
 //! mean is `B_g mu + (1 - B_g) y_g` and its variance `(1 - B_g) v_g + B_g^2 / sum W`. The intervals ignore what
-//! is not known of tau2, so the raw interval stands beside each. Source: CLOVER v1.1 section 3 (clover.md 3.3);
+//! is not known of tau2, so the raw interval stands beside each. Source: CLOVER v1.1, section 3;
 //! `DerSimonian` and Laird 1986; Paule and Mandel 1982; James and Stein 1961, positive part.
 
 use crate::num::math;
-use crate::stats::distribution;
+use crate::stats::inference;
+use crate::stats::inference::Interval;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 
@@ -36,22 +37,16 @@ impl Group {
     /// The group of some values; the deviation (ddof 1) of a single one is 0 and carries no weight.
     pub fn of(values: Values<'_>) -> Self {
         let (rows, mean) = (values.len(), math::mean(values.as_slice()));
-        let squares: Vec<f64> = values
-            .as_slice()
-            .iter()
-            .map(|value| (value - mean) * (value - mean))
-            .collect();
-        let df = rows as f64 - 1.0;
-        let largest = values
-            .as_slice()
-            .iter()
-            .fold(0.0_f64, |most, x| most.max(x * x));
+        let values = values.as_slice();
+        let largest = values.iter().fold(0.0_f64, |most, x| most.max(x * x));
         // What is left of equal values after rounding is no spread.
-        let flat = squares.iter().all(|square| *square <= NO_SPREAD * largest);
-        let sd = if rows < 2 || flat {
+        let flat = values
+            .iter()
+            .all(|x| (x - mean) * (x - mean) <= NO_SPREAD * largest);
+        let sd = if flat {
             0.0
         } else {
-            (math::sum(&squares) / df).sqrt()
+            inference::standard_deviation(values).unwrap_or(0.0)
         };
         Self { rows, mean, sd }
     }
@@ -86,11 +81,11 @@ impl Group {
     }
 
     /// Student's 95 % interval of the group alone; `None` for a single row.
-    pub fn raw_interval(&self) -> Option<[f64; 2]> {
+    pub fn raw_interval(&self) -> Option<Interval> {
         let df = self.rows as f64 - 1.0;
         (self.rows >= 2).then(|| {
-            let half = distribution::t_quantile(0.975, df) * self.sd / (self.rows as f64).sqrt();
-            [self.mean - half, self.mean + half]
+            let se = self.sd / (self.rows as f64).sqrt();
+            Interval::student(self.mean, se, df, 0.05)
         })
     }
 }
@@ -138,21 +133,20 @@ pub struct Shrunk {
     /// Its standard error.
     pub standard_error: f64,
     /// Its 95 % interval.
-    pub interval: [f64; 2],
+    pub interval: Interval,
     /// Student's 95 % interval of the group alone.
-    pub raw_interval: Option<[f64; 2]>,
+    pub raw_interval: Option<Interval>,
 }
 
 impl Shrunk {
     fn new(group: &Group, variance: f64, weight: f64, mean: f64, error_square: f64) -> Self {
         let standard_error = error_square.max(0.0).sqrt();
-        let half = CRITICAL_95 * standard_error;
         Self {
             variance,
             weight,
             mean,
             standard_error,
-            interval: [mean - half, mean + half],
+            interval: Interval::around(mean, CRITICAL_95 * standard_error),
             raw_interval: group.raw_interval(),
         }
     }
@@ -434,8 +428,8 @@ mod tests {
             near(got.mean, want, 5e-7);
         }
         near(pooled.groups[0].standard_error, 0.023_997, 5e-7);
-        near(pooled.groups[0].interval[0], -0.1342, 5e-5);
-        near(pooled.groups[0].interval[1], -0.0401, 5e-5);
+        near(pooled.groups[0].interval.low, -0.1342, 5e-5);
+        near(pooled.groups[0].interval.high, -0.0401, 5e-5);
         assert!(matches!(pooled.iteration, Iteration::Converged(_)));
         let stein = james_stein(&groups, VarianceRule::Moderated)
             .unwrap()

@@ -2,15 +2,15 @@
 //! (PPI++: Angelopoulos, Duchi and Zrnic 2023).
 
 use crate::num::math;
-use crate::stats::distribution;
+use crate::stats::inference::Interval;
+use crate::stats::inference::squares;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
-use crate::stats::student::Interval;
-use crate::stats::student::check_open;
-use crate::stats::student::finite;
+use crate::stats::sample::finite;
+use crate::stats::sample::open_unit;
 
 /// How far predictions are trusted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,12 +39,9 @@ impl PpiMean {
     /// # Errors
     /// [`SampleError::Parameter`] for another level.
     pub fn interval(&self, level: f64) -> Result<Option<Interval>, SampleError> {
-        check_open("level", level)?;
-        let half_width = distribution::normal_quantile(0.5 * (1.0 + level)) * self.variance.sqrt();
-        Ok((self.variance > 0.0).then_some(Interval {
-            low: self.mean - half_width,
-            high: self.mean + half_width,
-        }))
+        open_unit("level", level)?;
+        let interval = Interval::normal(self.mean, self.variance.sqrt(), 1.0 - level);
+        Ok((self.variance > 0.0).then_some(interval))
     }
 }
 
@@ -90,16 +87,6 @@ pub fn ppi_mean(
         variance: finite(variance)?,
         lambda,
     })
-}
-
-/// Sum of squares around the mean.
-fn squares(values: &[f64]) -> f64 {
-    if values.iter().all(|x| (x - values[0]).abs() <= 0.0) {
-        return 0.0;
-    }
-    let mean = math::mean(values);
-    let away: Vec<f64> = values.iter().map(|x| x - mean).collect();
-    math::dot(&away, &away)
 }
 
 fn tuned(y: &[f64], f: &[f64], u: &[f64]) -> f64 {

@@ -2,10 +2,11 @@
 //!
 //! Ordinary least squares of eps on [1, R, R^2, terms]; heteroscedasticity-consistent HC3 covariance
 //! `(X'X)^-1 X' diag(e^2 / (1 - h)^2) X (X'X)^-1`; Wald F on all terms but the intercept and R. Sources: Prentice
-//! 1989; `MacKinnon` and White 1985; CLOVER v1.1 appendix A (clover.md 8).
+//! 1989; `MacKinnon` and White 1985; CLOVER v1.1, appendix A.
 
 use crate::num::math;
 use crate::stats::distribution;
+use crate::stats::inference;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
@@ -154,16 +155,17 @@ pub fn check(
     if !f.is_finite() || p.is_nan() {
         return Err(thin_spread().into());
     }
-    let spread = deviation(residuals.as_slice());
-    let terms: Vec<Term> = tested
-        .iter()
-        .map(|&at| Term {
+    let spread = inference::standard_deviation(residuals.as_slice())?;
+    let mut terms = Vec::with_capacity(tested.len());
+    for &at in &tested {
+        let deviation = inference::standard_deviation(&design[basis.kept[at]])?;
+        terms.push(Term {
             number: basis.kept[at] - 2,
             coefficient: coefficients[at],
             standard_error: covariance[at][at].max(0.0).sqrt(),
-            standardised: coefficients[at].abs() * deviation(&design[basis.kept[at]]) / spread,
-        })
-        .collect();
+            standardised: coefficients[at].abs() * deviation / spread,
+        });
+    }
     let largest = terms
         .iter()
         .reduce(|best, term| {
@@ -273,13 +275,6 @@ impl Scaled {
             .collect();
         math::dot(&z, &self.factor.solve(&z))
     }
-}
-
-/// Standard deviation, ddof 1.
-fn deviation(values: &[f64]) -> f64 {
-    let mean = math::mean(values);
-    let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
-    (math::sum(&squares) / (values.len() as f64 - 1.0)).sqrt()
 }
 
 #[cfg(test)]

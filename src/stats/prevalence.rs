@@ -1,11 +1,11 @@
 //! Prevalence from an imperfect classifier: the correction of Rogan and Gladen (1978).
 
-use crate::stats::distribution;
+use crate::stats::inference::Interval;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
-use crate::stats::student::Interval;
-use crate::stats::student::check_open;
+use crate::stats::sample::open_unit;
+use crate::stats::sample::unit;
 
 /// A corrected prevalence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,14 +39,7 @@ pub fn rogan_gladen(
     specificity: f64,
 ) -> Result<RoganGladen, SampleError> {
     let rates = [p, sensitivity, specificity];
-    if let Some(row) = rates.iter().position(|rate| !(0.0..=1.0).contains(rate)) {
-        return Err(SampleError::OutOfRange {
-            column: "p, sensitivity, specificity",
-            row,
-            low: 0,
-            high: 1,
-        });
-    }
+    unit("p, sensitivity, specificity", &rates)?;
     let youden = sensitivity + specificity - 1.0;
     if youden <= 0.0 {
         return Err(SampleError::Parameter {
@@ -85,13 +78,10 @@ impl RoganGladen {
     /// # Errors
     /// [`SampleError::Parameter`] for another level; [`Thin`] without rows behind a rate.
     pub fn interval(&self, rows: RateRows, level: f64) -> Result<Option<Interval>, Unfit> {
-        check_open("level", level)?;
+        open_unit("level", level)?;
         let variance = self.variance(rows)?;
-        let half_width = distribution::normal_quantile(0.5 * (1.0 + level)) * variance.sqrt();
-        Ok((variance > 0.0).then_some(Interval {
-            low: self.theta - half_width,
-            high: self.theta + half_width,
-        }))
+        let interval = Interval::normal(self.theta, variance.sqrt(), 1.0 - level);
+        Ok((variance > 0.0).then_some(interval))
     }
 }
 

@@ -392,7 +392,7 @@ pub fn rank_drift(
         })
         .collect();
     let unlike = |replicate: usize| {
-        let mut draws = Draws::of(seed, replicate as u64);
+        let mut draws = Draws::of(seed, replicate);
         let coins: Vec<bool> = (0..clusters.count()).map(|_| draws.coin()).collect();
         let flipped: Vec<f64> = clusters
             .of_row()

@@ -2,84 +2,25 @@
 //! lines, and drift of anchors.
 
 use crate::num::math;
+use crate::stats::crv1::SplitVariance;
+use crate::stats::inference::Interval;
+use crate::stats::quantile::Edges;
+use crate::stats::quantile::rows_by_bin;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
+use crate::stats::sample::constant;
+use crate::stats::sample::differences;
+use crate::stats::sample::finite;
+use crate::stats::sample::open_unit;
+use crate::stats::sample::some_bins;
+use crate::stats::sample::unit;
 use crate::stats::student::Alternative;
-use crate::stats::student::Interval;
 use crate::stats::student::MeanEstimate;
-use crate::stats::student::check_open;
 use crate::stats::student::cluster_robust;
-use crate::stats::student::finite;
-
-/// Edges of bins that hold about equally many baseline predictions, frozen so that other predictions meet the same
-/// bins (spec `cje.md` 2.16).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Edges(Vec<f64>);
-
-impl Edges {
-    /// The distinct quantiles 0, 1/bins, …, 1 of the predictions, by linear interpolation (type 7) with exact
-    /// positions. Tied predictions merge bins, so there may be fewer than asked for.
-    ///
-    /// # Errors
-    /// [`SampleError::Parameter`] for no bins.
-    pub fn equal_frequency(predictions: Values<'_>, bins: usize) -> Result<Self, SampleError> {
-        check_bins(bins)?;
-        let mut sorted = predictions.as_slice().to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let quantile = |bin: usize| {
-            let steps = (sorted.len() - 1) as u128 * bin as u128;
-            let (at, part) = (steps / bins as u128, steps % bins as u128);
-            let at = usize::try_from(at)
-                .unwrap_or(usize::MAX)
-                .min(sorted.len() - 1);
-            let next = sorted[(at + 1).min(sorted.len() - 1)];
-            interpolate(sorted[at], next, part as f64 / bins as f64)
-        };
-        let mut edges: Vec<f64> = (0..=bins).map(quantile).collect();
-        edges.dedup_by(|next, last| *next <= *last);
-        Ok(Self(edges))
-    }
-
-    /// The edges, ascending and distinct; a single one where all predictions were equal.
-    pub fn as_slice(&self) -> &[f64] {
-        &self.0
-    }
-
-    /// How many bins they bound, at least 1.
-    pub fn bins(&self) -> usize {
-        self.0.len().saturating_sub(1).max(1)
-    }
-
-    /// The bin of a prediction, from 0. Bins are open on the right but for the last; what lies outside all belongs to
-    /// the first or last.
-    pub fn bin(&self, prediction: f64) -> usize {
-        let inner = self.0.get(1..self.0.len() - 1).unwrap_or(&[]);
-        inner.partition_point(|edge| *edge <= prediction)
-    }
-}
-
-/// The point a share of the way from `low` to `high`, exact at both ends.
-pub(super) fn interpolate(low: f64, high: f64, share: f64) -> f64 {
-    if share < 0.5 {
-        low + (high - low) * share
-    } else {
-        high - (high - low) * (1.0 - share)
-    }
-}
-
-fn check_bins(bins: usize) -> Result<(), SampleError> {
-    if bins > 0 {
-        return Ok(());
-    }
-    Err(SampleError::Parameter {
-        name: "bins",
-        expected: "a count of at least 1",
-    })
-}
 
 /// A bin with rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,15 +53,6 @@ pub struct CalibrationError {
     pub bins: Vec<Bin>,
 }
 
-/// Rows of each bin, in their order.
-fn rows_by_bin(bins: usize, of_row: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
-    let mut rows = vec![Vec::new(); bins];
-    for (row, bin) in of_row.enumerate() {
-        rows[bin].push(row);
-    }
-    rows
-}
-
 fn picked(values: &[f64], rows: &[usize]) -> Vec<f64> {
     rows.iter().map(|&row| values[row]).collect()
 }
@@ -135,7 +67,7 @@ fn bin_means(predictions: &[f64], labels: &[f64], bin: usize, rows: &[usize]) ->
 }
 
 /// Calibration error of predictions on given edges: the baseline's own, or others' on the baseline's for CLOVER's
-/// difference of errors (spec `clover.md` 5.2 P2).
+/// difference of errors (CLOVER v1.1, gate P2).
 ///
 /// # Errors
 /// [`SampleError::Misaligned`].
@@ -146,9 +78,9 @@ pub fn calibration_error(
 ) -> Result<CalibrationError, SampleError> {
     align("labels", labels.len(), predictions.len())?;
     let total = predictions.len() as f64;
+    let rows = edges.rows(predictions);
     let (predictions, labels) = (predictions.as_slice(), labels.as_slice());
-    let of_row = predictions.iter().map(|&prediction| edges.bin(prediction));
-    let bins: Vec<Bin> = rows_by_bin(edges.bins(), of_row)
+    let bins: Vec<Bin> = rows
         .iter()
         .enumerate()
         .filter_map(|(bin, rows)| bin_means(predictions, labels, bin, rows))
@@ -212,10 +144,10 @@ pub fn equal_width(
     labels: Values<'_>,
     bins: usize,
 ) -> Result<EqualWidth, SampleError> {
-    check_bins(bins)?;
+    some_bins(bins)?;
     let brier = mean_squared_error(predictions, labels)?;
-    check_unit("predictions", predictions)?;
-    check_unit("labels", labels)?;
+    unit("predictions", predictions.as_slice())?;
+    unit("labels", labels.as_slice())?;
     let total = predictions.len() as f64;
     let (predictions, labels) = (predictions.as_slice(), labels.as_slice());
     let inner: Vec<f64> = (1..bins).map(|at| width_edge(at, bins)).collect();
@@ -251,19 +183,6 @@ pub fn equal_width(
         most.max(gap)
     });
     Ok(split)
-}
-
-fn check_unit(column: &'static str, values: Values<'_>) -> Result<(), SampleError> {
-    let outside = |value: &f64| !(0.0..=1.0).contains(value);
-    match values.as_slice().iter().position(outside) {
-        Some(row) => Err(SampleError::OutOfRange {
-            column,
-            row,
-            low: 0,
-            high: 1,
-        }),
-        None => Ok(()),
-    }
 }
 
 /// Mean of (prediction - label)^2.
@@ -315,11 +234,11 @@ pub fn reliability_curve(
 ) -> Result<Vec<CurvePoint>, SampleError> {
     align("labels", labels.len(), predictions.len())?;
     align("clusters", clusters.of_row().len(), predictions.len())?;
-    check_open("level", level)?;
+    open_unit("level", level)?;
+    let members = edges.rows(predictions);
     let (predictions, labels) = (predictions.as_slice(), labels.as_slice());
-    let of_row = predictions.iter().map(|&prediction| edges.bin(prediction));
     let mut points = Vec::new();
-    for (at, rows) in rows_by_bin(edges.bins(), of_row).iter().enumerate() {
+    for (at, rows) in members.iter().enumerate() {
         let Some(bin) = bin_means(predictions, labels, at, rows) else {
             continue;
         };
@@ -369,11 +288,11 @@ pub fn calibration_line(
     align("labels", labels.len(), rows)?;
     align("clusters", clusters.of_row().len(), rows)?;
     Thin::unless("rows", rows, 3)?;
-    let sizes = clusters.totals(&vec![1.0; rows]);
-    let units = sizes.iter().filter(|size| **size > 0.0).count();
+    let clusters = clusters.present()?;
+    let units = clusters.count();
     Thin::unless("clusters", units, 2)?;
     let (x, y) = (predictions.as_slice(), labels.as_slice());
-    if x.iter().all(|value| (value - x[0]).abs() <= 0.0) {
+    if constant(x) {
         return Ok(None);
     }
     let (mean_x, mean_y) = (math::mean(x), math::mean(y));
@@ -384,13 +303,15 @@ pub fn calibration_line(
     let residual = |row: usize| above[row] - slope * away[row];
     let of_slope = |row: usize| away[row] * residual(row) / spread;
     let of_intercept = |row: usize| residual(row) / rows as f64 - mean_x * of_slope(row);
-    let inflation = units as f64 / (units as f64 - 1.0) * (rows as f64 - 1.0) / (rows as f64 - 2.0);
+    let inflation = (rows as f64 - 1.0) / (rows as f64 - 2.0);
     let estimate = |value: f64, influence: &dyn Fn(usize) -> f64| {
         let influences: Vec<f64> = (0..rows).map(influence).collect();
-        let totals = clusters.totals(&influences);
+        let totals = clusters.totals(&influences).into_iter();
+        let totals: Vec<(f64, bool)> = totals.map(|total| (total, false)).collect();
+        let variance = SplitVariance::of_totals(&totals, 1.0).map_or(0.0, |split| split.total());
         Ok::<_, SampleError>(MeanEstimate {
             mean: finite(value)?,
-            variance: finite(inflation * math::dot(&totals, &totals))?,
+            variance: finite(inflation * variance)?,
             df: units as f64 - 1.0,
             units,
         })
@@ -401,18 +322,12 @@ pub fn calibration_line(
     }))
 }
 
-/// Drift of a frozen set of anchor rows, |mean(after - before)| (spec `clover.md` 5.1).
+/// Drift of a frozen set of anchor rows, |mean(after - before)| (CLOVER v1.1, section 4).
 ///
 /// # Errors
 /// [`SampleError::Misaligned`], or [`SampleError::NotFinite`] where a difference overflows.
 pub fn anchor_drift(before: Values<'_>, after: Values<'_>) -> Result<f64, SampleError> {
-    align("after", after.len(), before.len())?;
-    let moves: Vec<f64> = after
-        .as_slice()
-        .iter()
-        .zip(before.as_slice())
-        .map(|(after, before)| after - before)
-        .collect();
+    let moves = differences(after, before)?;
     Ok(math::mean(Values::new("differences", &moves)?.as_slice()).abs())
 }
 
@@ -424,30 +339,6 @@ mod tests {
 
     fn values(x: &[f64]) -> Values<'_> {
         Values::new("x", x).unwrap()
-    }
-
-    #[test]
-    fn equal_predictions_share_one_bin() {
-        let edges = Edges::equal_frequency(values(&[0.4; 5]), 10).unwrap();
-        assert_eq!((edges.as_slice().len(), edges.bins()), (1, 1));
-        assert_eq!((edges.bin(0.0), edges.bin(0.4), edges.bin(1.0)), (0, 0, 0));
-        let labels = [0.0, 1.0, 1.0, 0.0, 1.0];
-        let error = calibration_error(&edges, values(&[0.4; 5]), values(&labels)).unwrap();
-        assert!((error.ece - 0.2).abs() < 1e-15);
-        assert_eq!(error.bins.len(), 1);
-        assert!(Edges::equal_frequency(values(&[0.4]), 0).is_err());
-        let two = Edges::equal_frequency(values(&[0.1, 0.1, 0.1, 0.9]), 4).unwrap();
-        assert!(two.bins() <= 2);
-    }
-
-    #[test]
-    fn edges_fall_on_values_exactly() {
-        let x: Vec<f64> = (0..=100).map(|i| f64::from(i) / 7.0).collect();
-        let edges = Edges::equal_frequency(values(&x), 10).unwrap();
-        for (at, edge) in edges.as_slice().iter().enumerate() {
-            assert!((edge - x[10 * at]).abs() <= 0.0);
-            assert_eq!(edges.bin(*edge), at.min(9));
-        }
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! Residual eps = label - calibrated reward. A family of slices is a partition of all rows; what lies in no cell is
 //! the slice *other*. Each slice with at least 40 labelled rows is tested, `t = mean eps / SE` with SE cluster-robust
 //! and clusters - 1 df, adjusted within the family; every slice with a labelled row is partially pooled, and a slice
-//! below 40 rows is read only through its pooled mean. Source: CLOVER v1.1 section 3 (clover.md 3.1 to 3.4).
+//! below 40 rows is read only through its pooled mean. Source: CLOVER v1.1, section 3.
 
 use crate::num::math;
-use crate::stats::adjust;
-use crate::stats::adjust::Adjustment;
 use crate::stats::crv1;
 use crate::stats::distribution;
+use crate::stats::inference::Interval;
+use crate::stats::multiplicity;
+use crate::stats::multiplicity::Correction;
 use crate::stats::pooling;
 use crate::stats::pooling::Group;
 use crate::stats::pooling::Iteration;
@@ -19,6 +20,8 @@ use crate::stats::sample::SampleError;
 use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
+use crate::stats::sample::open_unit;
+use crate::stats::sample::unit;
 
 /// Labelled rows from which a slice is read by itself.
 pub const ROWS_MIN: usize = 40;
@@ -100,8 +103,8 @@ pub struct Family<'a> {
 /// How slices are tested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// Adjustment within the family.
-    pub adjustment: Adjustment,
+    /// Correction within the family.
+    pub correction: Correction,
     /// Level of the adjusted p, in (0, 1).
     pub level: f64,
     /// Labelled rows from which a slice is read by itself.
@@ -111,7 +114,7 @@ pub struct Terms {
 impl Default for Terms {
     fn default() -> Self {
         Self {
-            adjustment: Adjustment::BenjaminiHochberg,
+            correction: Correction::BenjaminiHochberg,
             level: 0.10,
             rows_min: ROWS_MIN,
         }
@@ -139,7 +142,7 @@ pub struct Raw {
     /// t with clusters - 1 df; `None` for one cluster or without spread.
     pub t: Option<f64>,
     /// Student's 95 % interval.
-    pub interval: Option<[f64; 2]>,
+    pub interval: Option<Interval>,
     /// Two-sided p.
     pub p: Option<f64>,
     /// p adjusted within the family; what has no p counts as 1.
@@ -188,14 +191,13 @@ pub fn raw(residuals: Values<'_>, clusters: &Clusters) -> Result<Raw, SampleErro
     align("clusters", clusters.of_row().len(), residuals.len())?;
     let found = crv1::mean(residuals.as_slice(), clusters, None);
     let t = found.t(0.0);
-    let critical = distribution::t_quantile(0.975, found.df());
     Ok(Raw {
         mean: found.mean,
-        standard_error: found.standard_error,
+        standard_error: found.standard_error(),
         t,
         interval: found
-            .standard_error
-            .map(|error| [found.mean - critical * error, found.mean + critical * error]),
+            .standard_error()
+            .map(|error| Interval::student(found.mean, error, found.df(), 0.05)),
         p: t.map(|t| distribution::t_two_sided(t, found.df())),
         p_adjusted: 1.0,
         rejected: false,
@@ -209,18 +211,13 @@ pub fn raw(residuals: Values<'_>, clusters: &Clusters) -> Result<Raw, SampleErro
 /// [`SampleError::Parameter`] for a level outside (0, 1).
 pub fn adjust<'a>(
     slices: impl IntoIterator<Item = &'a mut Raw>,
-    adjustment: Adjustment,
+    correction: Correction,
     level: f64,
 ) -> Result<(), SampleError> {
-    if !(level > 0.0 && level < 1.0) {
-        return Err(SampleError::Parameter {
-            name: "level",
-            expected: "a number in (0, 1)",
-        });
-    }
+    open_unit("level", level)?;
     let slices: Vec<&mut Raw> = slices.into_iter().collect();
     let p: Vec<f64> = slices.iter().map(|raw| raw.p.unwrap_or(1.0)).collect();
-    let adjusted = adjust::adjusted(&p, adjustment);
+    let adjusted = multiplicity::adjusted(&p, correction)?;
     for (raw, p_adjusted) in slices.into_iter().zip(adjusted) {
         raw.p_adjusted = p_adjusted;
         raw.rejected = raw.p.is_some() && p_adjusted <= level;
@@ -231,7 +228,7 @@ pub fn adjust<'a>(
 /// The class of a slice from its pooled mean, exposure and stakes.
 pub fn classify(pooled: Option<&Shrunk>, exposure: f64, stakes: f64) -> Class {
     let risk = pooled.is_some_and(|pooled| {
-        let [low, high] = pooled.interval;
+        let Interval { low, high } = pooled.interval;
         (low > 0.0 || high < 0.0) && pooled.mean.abs() >= RISK_EFFECT
     });
     if risk {
@@ -266,7 +263,7 @@ pub fn audit(family: &Family<'_>, terms: &Terms) -> Result<Audit, Unfit> {
         }
     }
     let tested = slices.iter_mut().filter_map(|slice| slice.raw.as_mut());
-    adjust(tested, terms.adjustment, terms.level)?;
+    adjust(tested, terms.correction, terms.level)?;
     let pooled = pooling::partial(&groups)?;
     if let Some(pooled) = &pooled {
         for (&number, shrunk) in grouped.iter().zip(&pooled.groups) {
@@ -282,18 +279,6 @@ pub fn audit(family: &Family<'_>, terms: &Terms) -> Result<Audit, Unfit> {
         between: pooled.as_ref().map(|pooled| pooled.between),
         iteration: pooled.as_ref().map(|pooled| pooled.iteration),
     })
-}
-
-fn unit(column: &'static str, values: &[f64]) -> Result<(), SampleError> {
-    match values.iter().position(|value| !(0.0..=1.0).contains(value)) {
-        Some(row) => Err(SampleError::OutOfRange {
-            column,
-            row,
-            low: 0,
-            high: 1,
-        }),
-        None => Ok(()),
-    }
 }
 
 fn picked(family: &Family<'_>, rows: &[usize]) -> Vec<f64> {
@@ -331,7 +316,7 @@ fn slice(
 
 /// The slices that the loss leans on most, by `w u MSE` descending: (slice, value), ties by slice.
 ///
-/// `mse` is the mean squared residual of each slice, `None` where it has none. Source: clover.md 9.4.
+/// `mse` is the mean squared residual of each slice, `None` where it has none. Source: CLOVER v1.1, minimum reporting bundle.
 pub fn heaviest(
     exposures: &[f64],
     stakes: &[f64],
@@ -481,7 +466,7 @@ mod tests {
                 }
             })
             .collect();
-        adjust(&mut slices, Adjustment::BenjaminiHochberg, 0.10).unwrap();
+        adjust(&mut slices, Correction::BenjaminiHochberg, 0.10).unwrap();
         assert!((slices[0].p.unwrap() - 0.000_08).abs() < 5e-6);
         assert!((slices[0].p_adjusted - 0.000_67).abs() < 5e-6);
         assert!((slices[1].p.unwrap() - 0.047_58).abs() < 5e-6);
@@ -504,7 +489,7 @@ mod tests {
         fn bh_rejects_all_exactly_when_the_largest_p_is_at_most_q(
             p in prop::collection::vec(0.0..0.2_f64, 1..13),
         ) {
-            let adjusted = adjust::adjusted(&p, Adjustment::BenjaminiHochberg);
+            let adjusted = multiplicity::adjusted(&p, Correction::BenjaminiHochberg).unwrap();
             let all = adjusted.iter().all(|p| *p <= 0.10);
             let largest = p.iter().fold(0.0_f64, |a, b| a.max(*b));
             prop_assert_eq!(all, largest <= 0.10);

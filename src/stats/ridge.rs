@@ -1,10 +1,11 @@
 //! Weighted ridge regression with an intercept, its penalty chosen by exact leave-one-out error.
 //!
-//! Penalties 10^-3 to 10^3 in 13 steps; the smallest with the least error wins (`cje.md` 2.5). With rows of weight
+//! Penalties 10^-3 to 10^3 in 13 steps; the smallest with the least error wins (`cje-eval` 0.9.3). With rows of weight
 //! w, centred columns `a_i = sqrt(w_i)(x_i - mean x)` and `H = (A'A + penalty I)^-1`, the left-out error of row i is
 //! `sqrt(w_i)(y_i - fit_i) / (1 - w_i h_i - w_i / sum w)`, where `h_i = (x_i - mean x)' H (x_i - mean x)`.
 
 use crate::num::math;
+use crate::stats::spd;
 
 /// Penalties tried.
 const PENALTIES: usize = 13;
@@ -57,7 +58,7 @@ pub(crate) fn fit(rows: &Rows<'_>) -> Ridge {
     let mut best: Option<(f64, Ridge)> = None;
     for step in 0..PENALTIES {
         let penalty = math::exp10(-3.0 + 6.0 * step as f64 / (PENALTIES - 1) as f64);
-        let inverse = inverse(&moments.gram, rows.columns, penalty);
+        let inverse = spd::penalised(&moments.gram, rows.columns, penalty).inverse();
         let coefficients = multiply(&inverse, &moments.moment);
         let intercept = moments.label - math::dot(&moments.mean, &coefficients);
         let error = left_out(rows, &moments, &inverse, &coefficients, intercept);
@@ -162,47 +163,6 @@ fn left_out(
     total
 }
 
-/// (G + penalty I)^-1 of a symmetric positive semidefinite G given by its lower triangle: Cholesky, then the inverse
-/// of the factor. Row-major, full.
-fn inverse(gram: &[f64], columns: usize, penalty: f64) -> Vec<f64> {
-    let mut factor = vec![0.0; columns * columns];
-    for i in 0..columns {
-        for j in 0..=i {
-            let (left, right) = (&factor[i * columns..], &factor[j * columns..]);
-            let dot: f64 = (0..j).map(|k| left[k] * right[k]).sum();
-            let mut value = gram[i * columns + j] - dot;
-            if i == j {
-                value += penalty;
-                factor[i * columns + i] = value.max(f64::MIN_POSITIVE).sqrt();
-            } else {
-                factor[i * columns + j] = value / factor[j * columns + j];
-            }
-        }
-    }
-    // The factor's inverse, lower triangular too.
-    let mut below = vec![0.0; columns * columns];
-    for j in 0..columns {
-        below[j * columns + j] = 1.0 / factor[j * columns + j];
-        for i in j + 1..columns {
-            let dot: f64 = (j..i)
-                .map(|k| factor[i * columns + k] * below[k * columns + j])
-                .sum();
-            below[i * columns + j] = -dot / factor[i * columns + i];
-        }
-    }
-    let mut inverse = vec![0.0; columns * columns];
-    for i in 0..columns {
-        for j in 0..=i {
-            let value: f64 = (i..columns)
-                .map(|k| below[k * columns + i] * below[k * columns + j])
-                .sum();
-            inverse[i * columns + j] = value;
-            inverse[j * columns + i] = value;
-        }
-    }
-    inverse
-}
-
 /// Square matrix, row-major, times vector.
 fn multiply(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
     matrix
@@ -247,7 +207,7 @@ mod tests {
                 columns: 3,
             };
             let moments = moments(&rows);
-            let inverse = inverse(&moments.gram, 3, penalty);
+            let inverse = spd::penalised(&moments.gram, 3, penalty).inverse();
             let coefficients = multiply(&inverse, &moments.moment);
             let intercept = moments.label - math::dot(&moments.mean, &coefficients);
             let error = left_out(&rows, &moments, &inverse, &coefficients, intercept);

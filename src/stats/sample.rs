@@ -154,6 +154,79 @@ pub fn align(column: &'static str, found: usize, expected: usize) -> Result<(), 
     })
 }
 
+/// `Err` unless every value lies in [0, 1].
+///
+/// # Errors
+/// [`SampleError::OutOfRange`] with the first row that does not; NaN does not.
+pub(crate) fn unit(column: &'static str, values: &[f64]) -> Result<(), SampleError> {
+    match values.iter().position(|value| !(0.0..=1.0).contains(value)) {
+        Some(row) => Err(SampleError::OutOfRange {
+            column,
+            row,
+            low: 0,
+            high: 1,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// `Err` unless 0 < value < 1.
+///
+/// # Errors
+/// [`SampleError::Parameter`]; for NaN too.
+pub(crate) fn open_unit(name: &'static str, value: f64) -> Result<(), SampleError> {
+    if value > 0.0 && value < 1.0 {
+        return Ok(());
+    }
+    Err(SampleError::Parameter {
+        name,
+        expected: "a number between 0 and 1, both excluded",
+    })
+}
+
+/// A result, or the error for values so large that their sums or squares overflow.
+///
+/// # Errors
+/// [`SampleError::Parameter`] for what is not finite.
+pub(crate) fn finite(result: f64) -> Result<f64, SampleError> {
+    if result.is_finite() {
+        return Ok(result);
+    }
+    Err(SampleError::Parameter {
+        name: "values",
+        expected: "sums and squares within the range of a double",
+    })
+}
+
+/// `Err` without bins.
+///
+/// # Errors
+/// [`SampleError::Parameter`].
+pub(crate) fn some_bins(bins: usize) -> Result<(), SampleError> {
+    if bins > 0 {
+        return Ok(());
+    }
+    Err(SampleError::Parameter {
+        name: "bins",
+        expected: "a count of at least 1",
+    })
+}
+
+/// `after - before` by row.
+///
+/// # Errors
+/// [`SampleError::Misaligned`].
+pub(crate) fn differences(after: Values<'_>, before: Values<'_>) -> Result<Vec<f64>, SampleError> {
+    align("before", before.len(), after.len())?;
+    let pairs = after.as_slice().iter().zip(before.as_slice());
+    Ok(pairs.map(|(after, before)| after - before).collect())
+}
+
+/// Whether all values are equal; the two zeros are.
+pub(crate) fn constant(values: &[f64]) -> bool {
+    values.iter().all(|x| (x - values[0]).abs() <= 0.0)
+}
+
 /// Weights: finite, none below zero, some above.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights<'a>(&'a [f64]);
@@ -247,6 +320,14 @@ impl Clusters {
             totals[cluster as usize] += value;
         }
         totals
+    }
+
+    /// The same, renumbered in order of first appearance so that every cluster has a row.
+    ///
+    /// # Errors
+    /// [`SampleError::Empty`].
+    pub fn present(&self) -> Result<Self, SampleError> {
+        Self::of(self.of_row.iter().copied())
     }
 
     /// The clusters of some rows, renumbered in order of first appearance.

@@ -7,26 +7,42 @@ pub(super) struct Factor {
     lower: Vec<f64>,
 }
 
-/// Factors a symmetric matrix of `size` x `size`, given row by row; `None` unless positive definite to working
-/// precision (every pivot above 1e-13 of its diagonal element).
+/// Factors a symmetric matrix of `size` x `size`, given row by row (its lower triangle is read); `None` unless
+/// positive definite to working precision (every pivot above 1e-13 of its diagonal element).
 pub(super) fn factor(matrix: &[f64], size: usize) -> Option<Factor> {
+    cholesky(matrix, size, 0.0, |pivot, diagonal| {
+        // NaN is refused too.
+        (pivot > 1e-13 * diagonal && pivot > 0.0).then_some(pivot)
+    })
+}
+
+/// Factors A + penalty I of a positive semidefinite A; a pivot that rounding took to 0 or below counts as the least
+/// positive number, so that every penalty has a factor.
+pub(super) fn penalised(matrix: &[f64], size: usize, penalty: f64) -> Factor {
+    let factor = cholesky(matrix, size, penalty, |pivot, _| {
+        Some(pivot.max(f64::MIN_POSITIVE))
+    });
+    factor.expect("BUG: every pivot was accepted")
+}
+
+/// The factor of A + penalty I; `accept` decides on each pivot beside its diagonal element.
+fn cholesky(
+    matrix: &[f64],
+    size: usize,
+    penalty: f64,
+    accept: impl Fn(f64, f64) -> Option<f64>,
+) -> Option<Factor> {
     let mut lower = vec![0.0; size * size];
-    for row in 0..size {
-        for column in 0..=row {
-            let mut rest = matrix[row * size + column];
-            for k in 0..column {
-                rest -= lower[row * size + k] * lower[column * size + k];
-            }
-            if row == column {
-                let floor = 1e-13 * matrix[row * size + row];
-                // Negated so that NaN is refused too.
-                if !(rest > floor && rest > 0.0) {
-                    return None;
-                }
-                lower[row * size + row] = rest.sqrt();
+    for i in 0..size {
+        for j in 0..=i {
+            let (left, right) = (&lower[i * size..], &lower[j * size..]);
+            let dot: f64 = (0..j).map(|k| left[k] * right[k]).sum();
+            let rest = matrix[i * size + j] - dot;
+            lower[i * size + j] = if i == j {
+                accept(rest + penalty, matrix[i * size + i])?.sqrt()
             } else {
-                lower[row * size + column] = rest / lower[column * size + column];
-            }
+                rest / lower[j * size + j]
+            };
         }
     }
     Some(Factor { size, lower })
@@ -52,15 +68,25 @@ impl Factor {
         x
     }
 
-    /// The inverse of A, row by row.
+    /// The inverse of A, row by row, full: M' M with M the inverse of the factor.
     pub(super) fn inverse(&self) -> Vec<f64> {
         let n = self.size;
+        let mut below = vec![0.0; n * n];
+        for j in 0..n {
+            below[j * n + j] = 1.0 / self.lower[j * n + j];
+            for i in j + 1..n {
+                let dot: f64 = (j..i)
+                    .map(|k| self.lower[i * n + k] * below[k * n + j])
+                    .sum();
+                below[i * n + j] = -dot / self.lower[i * n + i];
+            }
+        }
         let mut inverse = vec![0.0; n * n];
-        for column in 0..n {
-            let mut unit = vec![0.0; n];
-            unit[column] = 1.0;
-            for (row, value) in self.solve(&unit).into_iter().enumerate() {
-                inverse[row * n + column] = value;
+        for i in 0..n {
+            for j in 0..=i {
+                let value: f64 = (i..n).map(|k| below[k * n + i] * below[k * n + j]).sum();
+                inverse[i * n + j] = value;
+                inverse[j * n + i] = value;
             }
         }
         inverse

@@ -1,4 +1,4 @@
-//! Cubic B-spline columns on uniform knots, as `cje-eval` builds them (`cje.md` 2.5).
+//! Cubic B-spline columns on uniform knots, as `cje-eval` 0.9.3 builds them.
 //!
 //! `n` base knots from the least to the largest training value, three more on each side at the same spacing, so
 //! `n + 2` basis functions, of which the last is dropped. Inputs outside are clamped to the nearer end. A column

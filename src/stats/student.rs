@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 
 use crate::num::math;
+use crate::stats::crv1;
 use crate::stats::distribution;
+use crate::stats::inference;
+use crate::stats::inference::Interval;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
@@ -11,6 +14,9 @@ use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
 use crate::stats::sample::align;
+use crate::stats::sample::differences;
+use crate::stats::sample::finite;
+use crate::stats::sample::open_unit;
 
 /// What a test looks for, about a value and the null value (or about two samples).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,15 +27,6 @@ pub enum Alternative {
     Less,
     /// It is above.
     Greater,
-}
-
-/// A confidence interval; a bound of a one-sided one is infinite.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
-    /// Lower bound, minus infinity for an interval that is only bounded above.
-    pub low: f64,
-    /// Upper bound, infinity for an interval that is only bounded below.
-    pub high: f64,
 }
 
 /// What a test of a mean came to.
@@ -106,62 +103,21 @@ impl MeanEstimate {
     /// # Errors
     /// [`SampleError::Parameter`] for another level.
     pub fn interval(&self, level: f64, alternative: Alternative) -> Result<Interval, SampleError> {
-        check_open("level", level)?;
+        open_unit("level", level)?;
         let reach = |p: f64| distribution::t_quantile(p, self.df) * self.se();
-        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        let mut interval = Interval {
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+        };
         match alternative {
             Alternative::TwoSided => {
-                let half_width = reach(0.5 * (1.0 + level));
-                (low, high) = (self.mean - half_width, self.mean + half_width);
+                interval = Interval::around(self.mean, reach(0.5 * (1.0 + level)));
             }
-            Alternative::Less => high = self.mean + reach(level),
-            Alternative::Greater => low = self.mean - reach(level),
+            Alternative::Less => interval.high = self.mean + reach(level),
+            Alternative::Greater => interval.low = self.mean - reach(level),
         }
-        Ok(Interval { low, high })
+        Ok(interval)
     }
-}
-
-/// `Err` unless 0 < value < 1.
-pub(super) fn check_open(name: &'static str, value: f64) -> Result<(), SampleError> {
-    if value > 0.0 && value < 1.0 {
-        return Ok(());
-    }
-    Err(SampleError::Parameter {
-        name,
-        expected: "a number between 0 and 1, both excluded",
-    })
-}
-
-/// A result, or the error for values so large that their sums or squares overflow.
-pub(super) fn finite(result: f64) -> Result<f64, SampleError> {
-    if result.is_finite() {
-        return Ok(result);
-    }
-    Err(SampleError::Parameter {
-        name: "values",
-        expected: "sums and squares within the range of a double",
-    })
-}
-
-/// Standard deviation with n - 1 in the denominator, from two passes; 0 for values that are all equal.
-///
-/// # Errors
-/// [`Thin`] below two rows; [`SampleError::Parameter`] where squares overflow.
-pub fn standard_deviation(values: Values<'_>) -> Result<f64, Unfit> {
-    let rows = values.len();
-    Thin::unless("rows", rows, 2)?;
-    let values = values.as_slice();
-    if constant(values) {
-        return Ok(0.0);
-    }
-    let mean = math::mean(values);
-    let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
-    let variance = math::sum(&squares) / (rows as f64 - 1.0);
-    Ok(finite(variance)?.sqrt())
-}
-
-fn constant(values: &[f64]) -> bool {
-    values.iter().all(|x| x.total_cmp(&values[0]).is_eq())
 }
 
 /// One-sample mean: variance s^2 / n with s^2 of n - 1, on n - 1 degrees of freedom (`scipy.stats.ttest_1samp`).
@@ -169,7 +125,7 @@ fn constant(values: &[f64]) -> bool {
 /// # Errors
 /// [`Thin`] below two rows; [`SampleError::Parameter`] where squares overflow.
 pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Unfit> {
-    let sd = standard_deviation(values)?;
+    let sd = inference::standard_deviation(values.as_slice())?;
     let rows = values.len() as f64;
     let mean = if sd > 0.0 {
         math::mean(values.as_slice())
@@ -178,7 +134,7 @@ pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Unfit> {
     };
     Ok(MeanEstimate {
         mean,
-        variance: sd * sd / rows,
+        variance: finite(sd * sd / rows)?,
         df: rows - 1.0,
         units: values.len(),
     })
@@ -189,21 +145,14 @@ pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Unfit> {
 /// # Errors
 /// [`SampleError::Misaligned`], or [`SampleError::NotFinite`] where a difference overflows; [`Thin`] below two pairs.
 pub fn paired(after: Values<'_>, before: Values<'_>) -> Result<MeanEstimate, Unfit> {
-    align("before", before.len(), after.len())?;
-    let differences: Vec<f64> = after
-        .as_slice()
-        .iter()
-        .zip(before.as_slice())
-        .map(|(after, before)| after - before)
-        .collect();
+    let differences = differences(after, before)?;
     one_sample(Values::new("differences", &differences)?)
 }
 
-/// Cluster-robust (CRV1) mean: scores `w (y - mean)` summed within clusters, those totals T centred across clusters,
-/// V = C / (C - 1) * sum T^2 / (sum w)^2, on C - 1 degrees of freedom (spec `cje.md` 2.9, `clover.md` 5.1).
+/// Cluster-robust (CRV1) mean on C - 1 degrees of freedom, C the clusters that have some weight; formulas in
+/// [`crv1`].
 ///
-/// Without weights every row weighs 1. C counts the clusters that have some weight. Totals that are all
-/// within the rounding of their rows are no variance.
+/// Without weights every row weighs 1. Totals that are all within the rounding of their rows are no variance.
 ///
 /// # Errors
 /// [`SampleError::Misaligned`] for columns of different lengths, [`SampleError::Parameter`] where squares overflow;
@@ -215,79 +164,21 @@ pub fn cluster_robust(
 ) -> Result<MeanEstimate, Unfit> {
     let rows = values.len();
     align("clusters", clusters.of_row().len(), rows)?;
-    let ones;
-    let weights = if let Some(weights) = weights {
+    if let Some(weights) = weights {
         align("weights", weights.as_slice().len(), rows)?;
-        weights.as_slice()
-    } else {
-        ones = vec![1.0; rows];
-        &ones
-    };
-    let values = values.as_slice();
-    let weight_totals = clusters.totals(weights);
-    let present: Vec<usize> = (0..clusters.count())
-        .filter(|&cluster| weight_totals[cluster] > 0.0)
-        .collect();
-    Thin::unless("clusters", present.len(), 2)?;
-    let units = present.len();
-    let total_weight = math::sum(weights);
-    let mean = if constant(values) {
-        values[0]
-    } else {
-        math::dot(weights, values) / total_weight
-    };
-    let row = |row: usize| weights[row] * (values[row] - mean);
-    let scores: Vec<f64> = (0..rows).map(row).collect();
-    let size = |row: usize| weights[row] * (values[row].abs() + mean.abs());
-    let sizes: Vec<f64> = (0..rows).map(size).collect();
-    let all_totals = clusters.totals(&scores);
-    let all_sizes = clusters.totals(&sizes);
-    let rounding = 4.0 * f64::EPSILON;
-    let varies = present
-        .iter()
-        .any(|&cluster| all_totals[cluster].abs() > rounding * all_sizes[cluster]);
-    let totals: Vec<f64> = present.iter().map(|&cluster| all_totals[cluster]).collect();
-    let centre = math::mean(&totals);
-    let squares: Vec<f64> = totals.iter().map(|t| (t - centre) * (t - centre)).collect();
-    let inflation = units as f64 / (units as f64 - 1.0);
-    let variance = finite(inflation * math::sum(&squares) / (total_weight * total_weight))?;
+    }
+    let found = crv1::mean(values.as_slice(), clusters, weights.map(Weights::as_slice));
+    let variance = found.variance.ok_or(Thin {
+        of: "clusters",
+        found: found.clusters,
+        needed: 2,
+    })?;
     Ok(MeanEstimate {
-        mean,
-        variance: if varies { variance } else { 0.0 },
-        df: units as f64 - 1.0,
-        units,
+        mean: finite(found.mean)?,
+        variance: finite(variance.total())?,
+        df: found.df(),
+        units: found.clusters,
     })
-}
-
-/// Welch-Satterthwaite degrees of freedom of a sum of two independent variance estimates, v on `df_v` and o on `df_o`:
-/// (v + o)^2 / (v^2 / `df_v` + o^2 / `df_o`), at least 1; `df_v` where o is 0 (spec `cje.md` 2.9).
-///
-/// `v`, `o` are at least 0 and the degrees of freedom positive.
-///
-/// # Errors
-/// [`SampleError::Parameter`] outside those ranges.
-pub fn welch(v: f64, df_v: f64, o: f64, df_o: f64) -> Result<f64, SampleError> {
-    let variance = |x: f64| x.is_finite() && x >= 0.0;
-    if !(variance(v) && variance(o)) {
-        return Err(SampleError::Parameter {
-            name: "variances",
-            expected: "finite numbers of at least 0",
-        });
-    }
-    if !(df_v > 0.0 && (df_o > 0.0 || o <= 0.0)) {
-        return Err(SampleError::Parameter {
-            name: "degrees of freedom",
-            expected: "numbers above 0",
-        });
-    }
-    if o <= 0.0 {
-        return Ok(df_v);
-    }
-    // Shares of the larger: neither squares nor the sum can overflow or vanish.
-    let larger = v.max(o);
-    let (v, o) = (v / larger, o / larger);
-    let df = (v + o) * (v + o) / (v * v / df_v + o * o / df_o);
-    Ok(df.max(1.0))
 }
 
 #[cfg(test)]
@@ -355,16 +246,6 @@ mod tests {
         let rows = values(&[1.0, 2.0, 2.0, 3.0, 4.0, 5.0]);
         let doubled = cluster_robust(rows, &twice, None).unwrap();
         assert!((weighted.variance - doubled.variance).abs() < 1e-15);
-    }
-
-    #[test]
-    fn welch_has_a_floor_and_needs_no_second_variance() {
-        assert!((welch(2.0, 9.0, 0.0, 0.0).unwrap() - 9.0).abs() <= 0.0);
-        assert!((welch(1.0, 4.0, 1.0, 4.0).unwrap() - 8.0).abs() < 1e-14);
-        assert!((welch(0.0, 4.0, 1.0, 0.5).unwrap() - 1.0).abs() <= 0.0);
-        assert!((welch(1e-200, 4.0, 1e-200, 4.0).unwrap() - 8.0).abs() < 1e-14);
-        assert!(welch(f64::NAN, 4.0, 1.0, 4.0).is_err());
-        assert!(welch(1.0, 4.0, 1.0, 0.0).is_err());
     }
 
     proptest! {

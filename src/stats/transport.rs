@@ -2,13 +2,15 @@
 //!
 //! `r = y - prediction`, `delta = sum w r / sum w` with its cluster-robust variance V; df = max(floor(effective
 //! clusters) - 1, 1); the interval is at level 1 - alpha / family size. The *narrow* width knows V alone (the
-//! peer's); the *wide* one adds the calibrator's jackknife variance and decides the state. Sources: peer cje-eval
-//! 0.9.3 `audit_transportability`; the CJE paper, appendix D.6; cje.md 2.13 and 6 item 5.
+//! peer's); the *wide* one adds the calibrator's jackknife variance and decides the state. Sources: `cje-eval`
+//! 0.9.3 `audit_transportability`; the CJE paper, appendix D.6.
 
 use crate::num::math;
 use crate::stats::crv1;
 use crate::stats::distribution;
-use crate::stats::quantile;
+use crate::stats::inference;
+use crate::stats::inference::Interval;
+use crate::stats::quantile::Edges;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
@@ -158,7 +160,7 @@ pub struct Width {
     /// Half the interval; `None` for one cluster, like all that follows.
     pub half_width: Option<f64>,
     /// The interval at level 1 - alpha / family size.
-    pub interval: Option<[f64; 2]>,
+    pub interval: Option<Interval>,
     /// Smallest margin under which it would pass.
     pub min_margin_for_pass: Option<f64>,
     /// Bias that the audit would detect with probability 0.80, `(t + z_.80) SE`.
@@ -220,20 +222,14 @@ pub fn audit(
     let weights = probe.weights.map(Weights::as_slice);
     let mean = crv1::mean(&residuals, probe.clusters, weights);
     let df = ((mean.effective_clusters + ROUNDING).floor() - 1.0).max(1.0);
-    let narrow = width(&mean, mean.standard_error, df, terms);
-    let wide = match (jackknife, mean.standard_error) {
+    let error = mean.standard_error();
+    let narrow = width(&mean, error, df, terms);
+    let wide = match (jackknife, error) {
         (Some(jackknife), Some(error)) => {
             let variance = error * error;
+            let welch = inference::welch(variance, df, jackknife.variance, jackknife.df);
             let both = variance + jackknife.variance;
-            let welch = both * both
-                / (variance * variance / df
-                    + jackknife.variance * jackknife.variance / jackknife.df);
-            let df = if both > 0.0 {
-                df.min(welch).max(1.0)
-            } else {
-                df
-            };
-            width(&mean, Some(both.sqrt()), df, terms)
+            width(&mean, Some(both.sqrt()), df.min(welch), terms)
         }
         _ => narrow,
     };
@@ -252,14 +248,14 @@ fn width(mean: &crv1::ClusteredMean, error: Option<f64>, df: f64, terms: &Terms)
     let level = terms.alpha / terms.family_size as f64;
     let critical = distribution::t_quantile(1.0 - 0.5 * level, df);
     let half_width = error.map(|error| critical * error);
-    let interval = half_width.map(|half| [mean.mean - half, mean.mean + half]);
+    let interval = half_width.map(|half| Interval::around(mean.mean, half));
     let moved = error.filter(|error| *error > 0.0);
     Width {
         standard_error: error,
         df,
         half_width,
         interval,
-        min_margin_for_pass: interval.map(|[low, high]| low.abs().max(high.abs())),
+        min_margin_for_pass: interval.map(|at| at.low.abs().max(at.high.abs())),
         detectable_bias: error
             .map(|error| (critical + distribution::normal_quantile(0.80)) * error),
         zero_null_p: moved.map(|error| distribution::t_two_sided(mean.mean / error, df)),
@@ -267,11 +263,11 @@ fn width(mean: &crv1::ClusteredMean, error: Option<f64>, df: f64, terms: &Terms)
     }
 }
 
-fn state(interval: Option<[f64; 2]>, effective_clusters: f64, terms: &Terms) -> State {
+fn state(interval: Option<Interval>, effective_clusters: f64, terms: &Terms) -> State {
     let Some(margin) = terms.margin else {
         return State::NotGraded;
     };
-    let Some([low, high]) = interval else {
+    let Some(Interval { low, high }) = interval else {
         return State::Inconclusive(Doubt::FewClusters);
     };
     // An interval wholly beyond the margin is evidence even from few clusters; few clusters only withhold a pass.
@@ -293,22 +289,16 @@ fn state(interval: Option<[f64; 2]>, effective_clusters: f64, terms: &Terms) -> 
 /// [`SampleError::Misaligned`].
 pub fn bins(probe: &Probe<'_>, scores: Values<'_>, bins: usize) -> Result<Vec<Bin>, SampleError> {
     align("scores", scores.len(), probe.predictions.len())?;
-    if bins == 0 {
-        return Err(SampleError::Parameter {
-            name: "bins",
-            expected: "at least 1",
-        });
-    }
-    let edges = quantile::edges(scores.as_slice(), bins);
-    let mut members = vec![Vec::new(); edges.len().saturating_sub(1).max(1)];
-    for (score, residual) in scores.as_slice().iter().zip(probe.residuals()) {
-        members[quantile::bin(&edges, *score)].push(residual);
-    }
-    let found = members.iter().map(|residuals| Bin {
-        rows: residuals.len(),
-        mean: (!residuals.is_empty()).then(|| math::mean(residuals)),
-    });
-    Ok(found.collect())
+    let residuals = probe.residuals();
+    let found = |rows: &Vec<usize>| {
+        let of_bin: Vec<f64> = rows.iter().map(|&row| residuals[row]).collect();
+        Bin {
+            rows: rows.len(),
+            mean: (!rows.is_empty()).then(|| math::mean(&of_bin)),
+        }
+    };
+    let edges = Edges::equal_frequency(scores, bins)?;
+    Ok(edges.rows(scores).iter().map(found).collect())
 }
 
 /// Share of bins with at least three rows.

@@ -61,7 +61,7 @@ fn code(line: &str) -> &str {
     line.split("//").next().unwrap()
 }
 
-/// What each module may name besides itself: `architecture.md` 3.2. A projection encodes its snapshots, so it
+/// What each module may name besides itself, by floors. A projection encodes its snapshots, so it
 /// names `ground` too.
 const FLOORS: &[(&str, &[&str])] = &[
     ("num", &[]),
@@ -150,6 +150,46 @@ fn modules_name_only_floors_below() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What the statistics may not name outside their tests, besides the floors above.
+const OFF_THE_ISLAND: &[&str] = &[
+    "serde",
+    "std::env",
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::time",
+    "jiff",
+    "log::",
+    "tracing",
+    "println!",
+    "eprintln!",
+    "super::super",
+];
+
+#[test]
+fn statistics_are_an_island() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources("src/stats") {
+        for (at, line) in untested(&text).into_iter().enumerate() {
+            let line = code(line);
+            for word in OFF_THE_ISLAND {
+                if line.contains(word) {
+                    wrong.push(format!("{file}:{}: {word}", at + 1));
+                }
+            }
+            for other in named(line) {
+                if !["stats", "num"].contains(&other) {
+                    wrong.push(format!("{file}:{}: crate::{other}", at + 1));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "numbers in, numbers out, no clock, file or log: {wrong:#?}"
+    );
 }
 
 /// Long because they are flat.

@@ -4,7 +4,7 @@
 //! (spline and ridge), its mid-rank among the training rows, and isotonic regression on that rank. Each of K folds
 //! gets a model fitted without it, for predictions of labelled rows that did not see their own label; the full
 //! model predicts everything else. Two algorithms differ in how they read isotonic blocks: [`Algorithm::Peer1`] and
-//! [`Algorithm::Centroid1`]. Sources: `cje.md` 2.3 to 2.6, `clover.md` 2.1.
+//! [`Algorithm::Centroid1`]. Sources: `cje-eval` 0.9.3 `JudgeCalibrator`; CLOVER v1.1, section 2.
 
 mod frame;
 mod model;
@@ -32,7 +32,7 @@ pub const INDEX_ROWS_MIN: usize = 20;
 pub enum Algorithm {
     /// `calibrator/peer-1`: knots at block ends, as `cje-eval` 0.9.3.
     Peer1,
-    /// `calibrator/centroid-1`: knots at block centroids, then a shift to the mean label (`clover.md` 2.1).
+    /// `calibrator/centroid-1`: knots at block centroids, then a shift to the mean label (CLOVER v1.1, section 2).
     Centroid1,
 }
 
@@ -53,7 +53,7 @@ pub enum Mode {
     Monotone,
     /// Index, rank, isotonic.
     TwoStage,
-    /// Both are fitted and the out-of-fold errors choose (`cje.md` 2.6); with covariates always two-stage.
+    /// Both are fitted and the out-of-fold errors choose (`cje-eval` 0.9.3 mode `auto`); with covariates always two-stage.
     Auto,
 }
 

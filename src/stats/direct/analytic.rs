@@ -2,6 +2,8 @@
 
 use crate::stats::calibrator::Calibrator;
 use crate::stats::calibrator::Frame;
+use crate::stats::crv1;
+use crate::stats::crv1::SplitVariance;
 use crate::stats::direct::LabelDesign;
 use crate::stats::direct::Options;
 use crate::stats::direct::PolicyPoint;
@@ -12,7 +14,6 @@ use crate::stats::direct::point;
 use crate::stats::direct::point::Predictions;
 use crate::stats::inference;
 use crate::stats::inference::Interval;
-use crate::stats::inference::SplitVariance;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 
@@ -195,12 +196,12 @@ fn policy_estimate(
     let rows = table.policies[policy].clone();
     let labelled: Vec<bool> = rows.map(|row| table.labels[row].is_some()).collect();
     let clusters = Clusters::numbered(table.prompts_of(policy).to_vec(), table.prompts())?;
-    let split = inference::cluster_variance(&influence, &clusters, &labelled).ok();
+    let split = crv1::variance(&influence, &clusters, &labelled).ok();
     let calibration_variance = (!jackknife[policy].is_empty()).then(|| {
         if point.route == Route::DirectOracle {
             0.0
         } else {
-            inference::jackknife_variance(&jackknife[policy])
+            inference::jackknife_variance(&jackknife[policy]).unwrap_or(0.0)
         }
     });
     let mut estimate = PolicyEstimate {
@@ -226,23 +227,23 @@ fn spread(
     options: &Options,
 ) -> Result<Spread, Unavailable> {
     let calibration = estimate.calibration_variance.unwrap_or(0.0);
-    let folds = estimate.jackknife.len();
+    let fold_df = estimate.jackknife.len() as f64 - 1.0;
     let clusters = split.clusters as f64 - 1.0;
     let (sampling, df, df_method) = if let Some(fitted) = estimate.labelled_rule(options) {
         let (sampling, df) = split
             .corrected(fitted)
             .ok_or(Unavailable::TooFewLabelledClusters)?;
         let df = df
-            .min(inference::welch(sampling, df, calibration, folds))
+            .min(inference::welch(sampling, df, calibration, fold_df))
             .min(inference::welch(
                 split.total(),
                 clusters,
                 calibration,
-                folds,
+                fold_df,
             ));
         (sampling, df, DfMethod::LabelledClusters)
     } else {
-        let df = inference::welch(split.total(), clusters, calibration, folds);
+        let df = inference::welch(split.total(), clusters, calibration, fold_df);
         let method = if calibration > 0.0 {
             DfMethod::WelchSatterthwaite
         } else {

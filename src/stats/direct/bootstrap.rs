@@ -1,19 +1,17 @@
 //! The cluster bootstrap with exponential weights: every replicate refits the calibrator and re-estimates.
 
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
-use rand_chacha::rand_core::SeedableRng;
 use rayon::prelude::*;
 
-use crate::num::math;
 use crate::stats::calibrator::Problem;
 use crate::stats::direct::Options;
 use crate::stats::direct::Table;
 use crate::stats::direct::point;
 use crate::stats::direct::point::Predictions;
+use crate::stats::draws::Draws;
 use crate::stats::inference;
 use crate::stats::inference::Interval;
 use crate::stats::sample::SampleError;
+use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
 
 /// Weights of the clusters of each replicate.
@@ -39,15 +37,8 @@ impl ClusterWeights for Exponential {
     }
 
     fn weights(&self, replicate: usize, clusters: usize) -> Vec<f64> {
-        let mut rng = ChaCha20Rng::from_seed(self.seed);
-        rng.set_stream(replicate as u64);
-        (0..clusters)
-            .map(|_| {
-                let unit = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-                // Above 0, since a weight of 0 would drop a cluster.
-                (-math::ln_1p(-unit)).max(f64::MIN_POSITIVE)
-            })
-            .collect()
+        let mut draws = Draws::of(self.seed, replicate);
+        (0..clusters).map(|_| draws.exponential()).collect()
     }
 }
 
@@ -74,7 +65,7 @@ impl Bootstrap {
         second: usize,
         alpha: f64,
     ) -> Result<(f64, Interval, f64), Unfit> {
-        crate::stats::sample::Thin::unless("replicates", self.replicates.len(), 100)?;
+        Thin::unless("replicates", self.replicates.len(), 100)?;
         let differences: Vec<f64> = self
             .replicates
             .iter()
@@ -83,7 +74,7 @@ impl Bootstrap {
         let below = 1 + differences.iter().filter(|d| **d <= 0.0).count();
         let above = 1 + differences.iter().filter(|d| **d >= 0.0).count();
         let p = 2.0 * below.min(above) as f64 / (differences.len() + 1) as f64;
-        let se = inference::standard_deviation(&differences).unwrap_or(f64::NAN);
+        let se = inference::standard_deviation(&differences)?;
         let interval = Interval::percentile(&differences, alpha)?;
         Ok((se, interval, p.min(1.0)))
     }
@@ -94,7 +85,8 @@ impl Bootstrap {
 ///
 /// `label_clusters` is the cluster of each labelled row of the problem; numbers below the table's prompts are its
 /// prompts, those above are clusters of calibration rows that share no prompt with it, `clusters` in all. Replicates
-/// run on all cores and give the same bits on any number of them. Source: `cje.md` 2.11.
+/// run on all cores and give the same bits on any number of them. Source: `cje-eval` 0.9.3 cluster
+/// bootstrap, CJE paper, section on uncertainty.
 ///
 /// # Errors
 /// [`SampleError`] for cluster numbers of `clusters` or more or a misaligned column; [`Unfit::Thin`] below two
@@ -117,7 +109,7 @@ pub fn bootstrap(
             expected: "one cluster number, below their count, for each labelled row",
         }));
     }
-    crate::stats::sample::Thin::unless("replicates", weights.replicates(), 2)?;
+    Thin::unless("replicates", weights.replicates(), 2)?;
     let replicates: Vec<Vec<f64>> = (0..weights.replicates())
         .into_par_iter()
         .map(|replicate| {
@@ -129,7 +121,7 @@ pub fn bootstrap(
     let mut intervals = Vec::with_capacity(table.policies());
     for policy in 0..table.policies() {
         let values: Vec<f64> = replicates.iter().map(|row| row[policy]).collect();
-        se.push(inference::standard_deviation(&values).unwrap_or(f64::NAN));
+        se.push(inference::standard_deviation(&values)?);
         intervals.push(Interval::percentile(&values, options.alpha)?);
     }
     Ok(Bootstrap {

@@ -1,5 +1,6 @@
 //! Differences between policies: paired by prompt, the calibrator's shared error cancelling.
 
+use crate::stats::crv1::SplitVariance;
 use crate::stats::direct::DfMethod;
 use crate::stats::direct::Options;
 use crate::stats::direct::PolicyEstimate;
@@ -76,7 +77,7 @@ struct Sampling {
 ///
 /// The sampling variance is CRV1 over the union of prompts of the difference of contributions; a policy with a
 /// labelled-cluster rule lends it its inflation and degrees of freedom, the more cautious of the two; the
-/// calibration variance is the jackknife of the difference (`cje.md` 2.10).
+/// calibration variance is the jackknife of the difference (`cje-eval` 0.9.3 policy comparisons).
 pub fn contrasts(table: &Table, estimates: &[PolicyEstimate], options: &Options) -> Vec<Contrast> {
     let mut found = Vec::new();
     for first in 0..estimates.len() {
@@ -112,15 +113,15 @@ fn contrast(
             .zip(&b.jackknife)
             .map(|(a, b)| a - b)
             .collect();
-        inference::jackknife_variance(&difference)
+        inference::jackknife_variance(&difference).unwrap_or(0.0)
     };
-    let folds = a.jackknife.len();
+    let fold_df = a.jackknife.len() as f64 - 1.0;
     let labelled = [a, b]
         .iter()
         .any(|estimate| estimate.labelled_rule(options).is_some());
-    let welch = inference::welch(sampling.variance, sampling.df, calibration, folds);
+    let welch = inference::welch(sampling.variance, sampling.df, calibration, fold_df);
     let (df, df_method) = if labelled {
-        let plain = inference::welch(sampling.plain, sampling.plain_df, calibration, folds);
+        let plain = inference::welch(sampling.plain, sampling.plain_df, calibration, fold_df);
         (
             sampling.df.min(welch).min(plain),
             DfMethod::LabelledClusters,
@@ -187,20 +188,13 @@ fn paired(
     let union: Vec<usize> = (0..prompts)
         .filter(|&prompt| present[prompt] != [false; 2])
         .collect();
-    if union.len() < 2 {
-        return None;
-    }
-    let count = union.len() as f64;
-    let mean = union.iter().map(|&prompt| difference[prompt]).sum::<f64>() / count;
-    let part = |of: bool| -> f64 {
-        let squares = union.iter().filter(|&&prompt| labelled[prompt] == of);
-        let total: f64 = squares
-            .map(|&prompt| (difference[prompt] - mean) * (difference[prompt] - mean))
-            .sum();
-        count / (count - 1.0) * total
-    };
-    let (labelled_part, rest) = (part(true), part(false));
-    let (inflation, df) = rule.unwrap_or((1.0, count - 1.0));
+    let totals: Vec<(f64, bool)> = union
+        .iter()
+        .map(|&prompt| (difference[prompt], labelled[prompt]))
+        .collect();
+    let split = SplitVariance::of_totals(&totals, 1.0)?;
+    let plain_df = split.clusters as f64 - 1.0;
+    let (inflation, df) = rule.unwrap_or((1.0, plain_df));
     let shared = present.iter().filter(|sides| **sides == [true; 2]).count();
     let basis = match shared {
         shared if shared == union.len() => Basis::Paired,
@@ -208,10 +202,10 @@ fn paired(
         _ => Basis::PartialOverlap,
     };
     Some(Sampling {
-        variance: inflation * labelled_part + rest,
+        variance: inflation * split.labelled + split.unlabelled,
         df,
-        plain: labelled_part + rest,
-        plain_df: count - 1.0,
+        plain: split.total(),
+        plain_df,
         basis,
         shared,
     })

@@ -2,8 +2,8 @@
 //!
 //! theta = mean f(S) + mean over labelled rows of (Y - f without the row's fold), with cluster-robust variance by
 //! prompt, a delete-one-fold jackknife for the calibrator, and t intervals; or a cluster bootstrap that refits the
-//! calibrator. Everything here is on the unit scale; [`Scale`] carries results back. Sources: the CJE paper, `cje-eval`
-//! 0.9.3, `cje.md` 2.7 to 2.11.
+//! calibrator. Everything here is on the unit scale; [`Scale`] carries results back. Sources: the CJE paper, appendix
+//! A.7; `cje-eval` 0.9.3 Direct mode.
 
 mod analytic;
 mod bootstrap;

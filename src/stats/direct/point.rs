@@ -210,7 +210,7 @@ fn propensity(table: &Table, seen: &Seen) -> f64 {
         .map_or(1.0, |propensities| propensities[seen.row])
 }
 
-/// Row contributions whose mean is the unweighted estimate (`cje.md` 2.7).
+/// Row contributions whose mean is the unweighted estimate (`cje-eval` 0.9.3 influence functions).
 pub(crate) fn pseudo_outcomes(
     table: &Table,
     policy: usize,
@@ -291,7 +291,7 @@ pub struct LabelledPrediction {
 }
 
 /// The PPI++ weight: cov(label, prediction) / var(prediction), clipped to [0, 1], or one with the reason why not
-/// (`cje.md` 2.7).
+/// (Angelopoulos, Duchi and Zrnic 2023; fallbacks of `cje-eval` 0.9.3).
 pub fn tuned_weight(seen: &[LabelledPrediction]) -> (f64, WeightReason) {
     let clusters: BTreeSet<u32> = seen.iter().map(|seen| seen.cluster).collect();
     if clusters.len() < TUNED_CLUSTERS_MIN {

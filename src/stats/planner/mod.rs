@@ -1,7 +1,7 @@
 //! Sizes: how many scores and labels a question needs, and what a budget can answer.
 //!
-//! Sources: the CJE paper, appendix F; peer cje-eval 0.9.3 `planning` and `audit_planning` (cje.md 2.15); CLOVER v1.1
-//! (clover.md 2.4, 5.5).
+//! Sources: the CJE paper, appendix F; peer cje-eval 0.9.3 `planning` and `audit_planning` ; CLOVER v1.1,
+//! section 8.
 
 mod audit;
 mod law;

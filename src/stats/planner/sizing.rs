@@ -1,4 +1,4 @@
-//! Sizes for policy values and for accepting a patch (CLOVER v1.1; clover.md 2.4 and 5.5).
+//! Sizes for policy values and for accepting a patch (CLOVER v1.1, sections 4, 5 and 8).
 
 use crate::stats::distribution;
 use crate::stats::sample::SampleError;
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn values_are_sized_as_the_table_says() {
-        // source: clover.md 2.4, share 0.2, coverage 0.2: (SE, sigma2_main, n, m).
+        // source: CLOVER v1.1, section 8, worked sizing: share 0.2, coverage 0.2: (SE, sigma2_main, n, m).
         const TABLE: [(f64, f64, f64, f64); 12] = [
             (0.0100, 0.04, 500.0, 100.0),
             (0.0100, 0.0625, 781.0, 156.0),
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn confirm_blocks_are_sized_as_the_text_says() {
-        // source: clover.md 5.5, alpha / M = 0.0125, power 0.80: (sd, DMSE, n).
+        // source: CLOVER v1.1, section 5, sizes recomputed: alpha / M = 0.0125, power 0.80: (sd, DMSE, n).
         const TABLE: [(f64, f64, f64); 4] = [
             (0.02, 0.0025, 609.0),
             (0.02, 0.001, 3803.0),
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn green_slices_are_sized_as_the_text_says() {
-        // source: clover.md 5.5, tau 0.0015, q 0.10, 80 % that all pass: (sd, slices, n).
+        // source: CLOVER v1.1, section 5, sizes recomputed: tau 0.0015, q 0.10, 80 % that all pass: (sd, slices, n).
         const TABLE: [(f64, u32, f64); 8] = [
             (0.004, 1, 33.0),
             (0.004, 4, 60.0),
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn small_slices_need_large_faults() {
-        // source: clover.md 5.5, eta = 0.001: (w, |e|).
+        // source: CLOVER v1.1, section 5, sizes recomputed: eta = 0.001: (w, |e|).
         const TABLE: [(f64, f64); 4] = [
             (1.0 / 12.0, 0.110),
             (0.1, 0.100),

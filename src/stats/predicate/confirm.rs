@@ -1,14 +1,12 @@
 //! The confirm test, H0: E d >= 0 against E d < 0, by betting, by t and by bootstrap.
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
 use rayon::prelude::*;
 
 use crate::num::math;
+use crate::stats::crv1::ClusteredMean;
 use crate::stats::distribution;
+use crate::stats::draws::Draws;
 use crate::stats::predicate::losses::Losses;
-use crate::stats::predicate::losses::MeanLoss;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 
@@ -37,8 +35,7 @@ pub struct Betting {
 /// Exact p by a grid-Kelly mixture: `W = (1/K) sum_k prod_i (1 - f_k d_i / H)`, `f_k = k / (K + 1)`, K = 20.
 ///
 /// The units are clusters, each by the mean of its rows. Every factor has mean at most 1 under H0 and is above 0, so
-/// P(1/W <= alpha) <= alpha in every world. W depends on the values, not on their order. Source: optimizers.md 1.4 A;
-/// Cover 1991; Waudby-Smith and Ramdas 2024.
+/// P(1/W <= alpha) <= alpha in every world. W depends on the values, not on their order. Source: Cover 1991; Waudby-Smith and Ramdas 2024.
 pub fn betting(losses: &Losses) -> Betting {
     let units = losses.cluster_means();
     let bound = losses.bound();
@@ -73,7 +70,7 @@ pub fn betting(losses: &Losses) -> Betting {
 }
 
 /// p by Student's t: P(T <= DMSE / SE) with clusters - 1 df; `None` for one cluster or without spread.
-pub fn t_p(mean: &MeanLoss) -> Option<f64> {
+pub fn t_p(mean: &ClusteredMean) -> Option<f64> {
     Some(distribution::t_cdf(mean.t(0.0)?, mean.df()))
 }
 
@@ -95,13 +92,10 @@ pub fn bootstrap_p(losses: &Losses, replicates: usize, seed: [u8; 32]) -> Result
     Thin::unless("clusters", units.len(), 2)?;
     let mean = losses.mean().mean;
     let below = |replicate: usize| {
-        let mut stream = ChaCha20Rng::from_seed(seed);
-        stream.set_stream(replicate as u64);
+        let mut draws = Draws::of(seed, replicate);
         let (mut total, mut weight) = (0.0, 0.0);
         for _ in 0..units.len() {
-            // floor(u C) for the uniform u of 53 bits, in integers.
-            let place = (u128::from(stream.next_u64() >> 11) * units.len() as u128) >> 53;
-            let at = usize::try_from(place).unwrap_or(0);
+            let at = draws.below(units.len());
             total += units[at].0;
             weight += units[at].1;
         }
@@ -133,7 +127,7 @@ impl ConfirmTest {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Confirm {
     /// DMSE.
-    pub mean: MeanLoss,
+    pub mean: ClusteredMean,
     /// Largest difference that any labels could give.
     pub bound: f64,
     /// The exact test.
@@ -216,8 +210,8 @@ pub struct Replication {
 }
 
 /// Compares the improvement on confirm with that on dev.
-pub fn replication(dev: &MeanLoss, conf: &MeanLoss) -> Replication {
-    let z = match (dev.standard_error, conf.standard_error) {
+pub fn replication(dev: &ClusteredMean, conf: &ClusteredMean) -> Replication {
+    let z = match (dev.standard_error(), conf.standard_error()) {
         (Some(dev_error), Some(conf_error)) => {
             let error = (dev_error * dev_error + conf_error * conf_error).sqrt();
             (error > 0.0).then(|| (conf.mean - dev.mean) / error)
@@ -239,6 +233,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::stats::crv1::SplitVariance;
     use crate::stats::sample::Clusters;
     use crate::stats::sample::Values;
 
@@ -327,11 +322,17 @@ mod tests {
 
     #[test]
     fn replication_warns_of_shrinkage() {
-        let mean = |mean: f64, error: f64| MeanLoss {
+        let mean = |mean: f64, error: f64| ClusteredMean {
             rows: 100,
             clusters: 100,
             mean,
-            standard_error: Some(error),
+            variance: Some(SplitVariance {
+                labelled: 0.0,
+                unlabelled: error * error,
+                labelled_clusters: 0,
+                clusters: 100,
+            }),
+            effective_clusters: 100.0,
         };
         let good = replication(&mean(-0.003, 0.001), &mean(-0.002, 0.001));
         assert!(!good.warns);

@@ -1,6 +1,6 @@
 //! Uplift that an attack on the answer earns from the judge.
 //!
-//! `u(x, a, w) = R_theta(x, w(a)) - R_theta(x, a)` for an operator w. Source: CLOVER v1.1 section 6 (clover.md 7).
+//! `u(x, a, w) = R_theta(x, w(a)) - R_theta(x, a)` for an operator w. Source: CLOVER v1.1, section 6.
 
 use crate::num::math;
 use crate::stats::sample::SampleError;

@@ -1,9 +1,9 @@
 //! Green slices: has a patch made a protected slice worse?
 
 use crate::num::math;
+use crate::stats::crv1::ClusteredMean;
 use crate::stats::distribution;
 use crate::stats::predicate::losses::Losses;
-use crate::stats::predicate::losses::MeanLoss;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
@@ -57,7 +57,7 @@ impl GreenOutcome {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Green {
     /// DMSE of the slice.
-    pub mean: MeanLoss,
+    pub mean: ClusteredMean,
     /// p of the non-inferiority test; `None` under the guard, or where it has no value.
     pub p: Option<f64>,
     /// One-sided 90 % upper bound of DMSE; `None` for one cluster.
@@ -99,7 +99,7 @@ pub fn green(losses: &Losses, rule: GreenRule) -> Result<Green, SampleError> {
     }
     let mean = losses.mean();
     let upper = mean
-        .standard_error
+        .standard_error()
         .map(|error| mean.mean + distribution::t_quantile(GUARD_LEVEL, mean.df()) * error);
     let p = match rule {
         GreenRule::NonInferior { tau, .. } => not_worse_p(losses, tau),
@@ -121,7 +121,12 @@ pub fn green(losses: &Losses, rule: GreenRule) -> Result<Green, SampleError> {
     })
 }
 
-fn judged(rule: GreenRule, mean: &MeanLoss, p: Option<f64>, upper: Option<f64>) -> GreenOutcome {
+fn judged(
+    rule: GreenRule,
+    mean: &ClusteredMean,
+    p: Option<f64>,
+    upper: Option<f64>,
+) -> GreenOutcome {
     let pass = match rule {
         GreenRule::NonInferior { level, .. } => p.map(|p| p <= level),
         GreenRule::Guard => upper.map(|upper| mean.mean <= 0.0 && upper <= GUARD_MAX),

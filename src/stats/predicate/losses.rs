@@ -2,10 +2,12 @@
 
 use crate::num::math;
 use crate::stats::crv1;
+use crate::stats::crv1::ClusteredMean;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
+use crate::stats::sample::unit;
 
 /// Change of a reward from which a row counts as moved.
 pub const MOVED: f64 = 0.005;
@@ -19,32 +21,6 @@ pub struct Losses {
     after: Vec<f64>,
     bound: f64,
     clusters: Clusters,
-}
-
-/// A mean loss difference with its cluster-robust error.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MeanLoss {
-    /// Rows.
-    pub rows: usize,
-    /// Clusters.
-    pub clusters: usize,
-    /// DMSE, negative when better.
-    pub mean: f64,
-    /// `SE^2 = C/(C-1) sum_c (sum_{i in c} (d_i - DMSE))^2 / N^2`; `None` for one cluster.
-    pub standard_error: Option<f64>,
-}
-
-impl MeanLoss {
-    /// Clusters less one.
-    pub fn df(&self) -> f64 {
-        self.clusters as f64 - 1.0
-    }
-
-    /// `(DMSE - null) / SE`; `None` for one cluster or without spread.
-    pub fn t(&self, null: f64) -> Option<f64> {
-        let error = self.standard_error.filter(|error| *error > 0.0)?;
-        Some((self.mean - null) / error)
-    }
 }
 
 impl Losses {
@@ -67,15 +43,7 @@ impl Losses {
             ("baseline", baseline),
             ("patched", patched),
         ] {
-            let outside = |value: &f64| !(0.0..=1.0).contains(value);
-            if let Some(row) = values.as_slice().iter().position(outside) {
-                return Err(SampleError::OutOfRange {
-                    column,
-                    row,
-                    low: 0,
-                    high: 1,
-                });
-            }
+            unit(column, values.as_slice())?;
         }
         let (y, r, s) = (labels.as_slice(), baseline.as_slice(), patched.as_slice());
         let square =
@@ -123,15 +91,9 @@ impl Losses {
         self.bound
     }
 
-    /// DMSE over all rows.
-    pub fn mean(&self) -> MeanLoss {
-        let found = crv1::mean(&self.differences, &self.clusters, None);
-        MeanLoss {
-            rows: found.rows,
-            clusters: found.clusters,
-            mean: found.mean,
-            standard_error: found.standard_error,
-        }
+    /// DMSE over all rows, negative when better.
+    pub fn mean(&self) -> ClusteredMean {
+        crv1::mean(&self.differences, &self.clusters, None)
     }
 
     /// Clusters with a row whose reward moved by at least 0.005.

@@ -1,7 +1,7 @@
 //! The acceptance predicate's statistics: what gates P1 to P10 compare, never whether a patch is accepted.
 //!
 //! A patch turns the baseline reward R into R'. On labelled rows `d_i = (Y_i - R'_i)^2 - (Y_i - R_i)^2`, negative when
-//! better; `DMSE` is its mean. Source: CLOVER v1.1 sections 4 to 6 (clover.md 5.1, 5.2, 6, 7.1).
+//! better; `DMSE` is its mean. Source: CLOVER v1.1, sections 4 to 6.
 
 mod confirm;
 mod gaming;
@@ -39,9 +39,7 @@ pub use green::not_worse_p;
 pub use green::risk_improve;
 pub use losses::Losses;
 pub use losses::MOVED;
-pub use losses::MeanLoss;
 pub use shift::Ece;
 pub use shift::Shift;
-pub use shift::anchor_drift;
 pub use shift::ece_pair;
 pub use shift::shift;

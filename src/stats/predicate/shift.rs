@@ -1,7 +1,8 @@
 //! How far a patch moves the rewards: KS, Wasserstein, calibration error on frozen bins, anchors.
 
-use crate::num::math;
-use crate::stats::quantile;
+use crate::stats::distance;
+use crate::stats::quantile::Edges;
+use crate::stats::reliability::calibration_error;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::align;
@@ -35,30 +36,12 @@ impl Shift {
 /// [`SampleError::Misaligned`].
 pub fn shift(baseline: Values<'_>, patched: Values<'_>) -> Result<Shift, SampleError> {
     align("patched", patched.len(), baseline.len())?;
-    let before = quantile::ascending(baseline.as_slice());
-    let after = quantile::ascending(patched.as_slice());
-    let rows = before.len();
-    let (mut i, mut j, mut ks_count) = (0, 0, 0);
-    while i < rows && j < rows {
-        let here = before[i].min(after[j]);
-        while i < rows && before[i] <= here {
-            i += 1;
-        }
-        while j < rows && after[j] <= here {
-            j += 1;
-        }
-        ks_count = ks_count.max(i.abs_diff(j));
-    }
-    // Equal sizes: the distance is the mean gap between order statistics.
-    let gaps: Vec<f64> = before
-        .iter()
-        .zip(&after)
-        .map(|(before, after)| (after - before).abs())
-        .collect();
+    // Of equally many rows the common denominator is their number.
+    let count = distance::ks_counts(patched, baseline).count();
     Ok(Shift {
-        rows,
-        ks_count,
-        wasserstein: math::mean(&gaps),
+        rows: baseline.len(),
+        ks_count: usize::try_from(count).unwrap_or(usize::MAX),
+        wasserstein: distance::wasserstein(patched, baseline),
     })
 }
 
@@ -93,50 +76,14 @@ pub fn ece_pair(
 ) -> Result<Ece, SampleError> {
     align("baseline", baseline.len(), labels.len())?;
     align("patched", patched.len(), labels.len())?;
-    if bins == 0 {
-        return Err(SampleError::Parameter {
-            name: "bins",
-            expected: "at least 1",
-        });
-    }
-    let edges = quantile::edges(baseline.as_slice(), bins);
-    let (before, filled) = ece(&edges, labels, baseline);
-    let (after, _) = ece(&edges, labels, patched);
+    let edges = Edges::equal_frequency(baseline, bins)?;
+    let before = calibration_error(&edges, baseline, labels)?;
+    let after = calibration_error(&edges, patched, labels)?;
     Ok(Ece {
-        baseline: before,
-        patched: after,
-        bins: filled,
+        baseline: before.ece,
+        patched: after.ece,
+        bins: before.bins.len(),
     })
-}
-
-/// The error on given edges and the number of bins with a row.
-fn ece(edges: &[f64], labels: Values<'_>, rewards: Values<'_>) -> (f64, usize) {
-    let mut gaps = vec![0.0; edges.len().saturating_sub(1).max(1)];
-    let mut filled = vec![false; gaps.len()];
-    for (label, reward) in labels.as_slice().iter().zip(rewards.as_slice()) {
-        let bin = quantile::bin(edges, *reward);
-        gaps[bin] += reward - label;
-        filled[bin] = true;
-    }
-    // (n_b / n) |mean Y_b - mean R_b| = |sum over the bin| / n.
-    let total: Vec<f64> = gaps.iter().map(|gap: &f64| gap.abs()).collect();
-    let filled = filled.iter().filter(|&&filled| filled).count();
-    (math::sum(&total) / labels.len() as f64, filled)
-}
-
-/// `|mean (R' - R)|` over the frozen rows of one anchor policy.
-///
-/// # Errors
-/// [`SampleError::Misaligned`].
-pub fn anchor_drift(baseline: Values<'_>, patched: Values<'_>) -> Result<f64, SampleError> {
-    align("patched", patched.len(), baseline.len())?;
-    let changes: Vec<f64> = patched
-        .as_slice()
-        .iter()
-        .zip(baseline.as_slice())
-        .map(|(after, before)| after - before)
-        .collect();
-    Ok(math::mean(&changes).abs())
 }
 
 #[cfg(test)]
@@ -169,7 +116,6 @@ mod tests {
         assert!(found.baseline.abs() < 1e-15);
         assert!((found.change() - 0.1).abs() < 1e-15);
         assert!(ece_pair(values(&y), values(&r), values(&r), 0).is_err());
-        assert!((anchor_drift(values(&r), values(&[0.4; 4])).unwrap() - 0.1).abs() < 1e-15);
     }
 
     proptest! {

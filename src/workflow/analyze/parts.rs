@@ -11,9 +11,11 @@ use crate::stats::inference;
 use crate::stats::inference::Interval;
 use crate::stats::multiplicity;
 use crate::stats::multiplicity::Correction;
-use crate::stats::multiplicity::PValues;
+use crate::stats::quantile;
 use crate::stats::sample::Clusters;
+use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
+use crate::stats::student;
 use crate::stats::transport;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Policy;
@@ -88,14 +90,13 @@ impl Parts<'_> {
         };
         (1..=self.dataset.covariates.len())
             .map(|column| {
-                let mut values: Vec<f64> = self
+                let values: Vec<f64> = self
                     .unit
                     .labelled
                     .iter()
                     .map(|(row, _, _)| point(*row)[column])
                     .collect();
-                values.sort_unstable_by(f64::total_cmp);
-                inference::quantile(&values, 0.5)
+                quantile::type_7(&quantile::ascending(&values), 0.5)
             })
             .collect()
     }
@@ -177,11 +178,7 @@ impl Parts<'_> {
                 card
             }),
             support,
-            bounds: bounds.map(|mut bounds| {
-                bounds.lower = output.level(bounds.lower);
-                bounds.upper = output.level(bounds.upper);
-                bounds
-            }),
+            bounds: bounds.map(|bounds| output.interval(bounds)),
             transport,
         })
     }
@@ -200,19 +197,24 @@ impl Parts<'_> {
         if labels.is_empty() {
             return Ok(None);
         }
-        let mean = math::mean(&labels);
         let clusters = Clusters::of(prompts)?;
-        let none = vec![false; labels.len()];
-        let interval = inference::cluster_variance(&labels, &clusters, &none)
-            .ok()
-            .map(|split| {
-                let df = split.clusters as f64 - 1.0;
-                let alpha = self.request.options.alpha;
-                Interval::student(mean, split.total().sqrt(), df, alpha)
-            });
+        let values = Values::new("labels", &labels)?;
+        let output = self.scales.output;
+        let found = match student::cluster_robust(values, &clusters, None) {
+            Ok(found) => found,
+            Err(Unfit::Thin(_)) => {
+                return Ok(Some(LabelsOnly {
+                    mean: output.level(math::mean(&labels)),
+                    interval: None,
+                }));
+            }
+            Err(Unfit::Invalid(error)) => return Err(error.into()),
+        };
+        let alpha = self.request.options.alpha;
+        let interval = Interval::student(found.mean, found.se(), found.df, alpha);
         Ok(Some(LabelsOnly {
-            mean: self.scales.output.level(mean),
-            interval: interval.map(|interval| self.scales.output.interval(interval)),
+            mean: output.level(found.mean),
+            interval: Some(output.interval(interval)),
         }))
     }
 
@@ -257,7 +259,10 @@ impl Parts<'_> {
             });
         }
         let p: Vec<f64> = found.iter().map(|difference| difference.p).collect();
-        for (difference, adjusted) in found.iter_mut().zip(adjusted(&p, options.alpha)?) {
+        for (difference, adjusted) in found
+            .iter_mut()
+            .zip(multiplicity::adjusted(&p, Correction::BenjaminiHochberg)?)
+        {
             difference.p_adjusted = adjusted;
         }
         Ok(found)
@@ -289,7 +294,7 @@ impl Parts<'_> {
             });
         }
         let values: Vec<f64> = p.iter().map(|(_, p)| *p).collect();
-        let adjusted = adjusted(&values, self.request.options.alpha)?;
+        let adjusted = multiplicity::adjusted(&values, Correction::BenjaminiHochberg)?;
         for ((policy, _), adjusted) in p.into_iter().zip(adjusted) {
             if let Some(result) = &mut found[policy] {
                 result.zero_null_p_adjusted = Some(adjusted);
@@ -358,7 +363,7 @@ impl Parts<'_> {
         let probes = self.request.probes.len();
         terms.family_size = self.request.family_size.unwrap_or(probes).max(1);
         let jackknife = transport::Jackknife {
-            variance: inference::jackknife_variance(&without),
+            variance: inference::jackknife_variance(&without).unwrap_or(0.0),
             df: without.len().saturating_sub(1).max(1) as f64,
         };
         Ok(transport::audit(&rows, &terms, Some(jackknife))?)
@@ -386,8 +391,8 @@ impl Parts<'_> {
 pub(super) fn conservative(difference: &Difference, policies: &[PolicyResult]) -> Option<Interval> {
     let slack = |policy: &PolicyResult| {
         policy.bounds.map(|bounds| {
-            let below = (policy.plug_in - bounds.lower).max(0.0);
-            (below, (bounds.upper - policy.plug_in).max(0.0))
+            let below = (policy.plug_in - bounds.low).max(0.0);
+            (below, (bounds.high - policy.plug_in).max(0.0))
         })
     };
     let first = slack(&policies[difference.first]);
@@ -400,13 +405,4 @@ pub(super) fn conservative(difference: &Difference, policies: &[PolicyResult]) -
         low: difference.interval.low - first.0 - second.1,
         high: difference.interval.high + first.1 + second.0,
     })
-}
-
-/// Benjamini-Hochberg adjusted p-values.
-fn adjusted(p: &[f64], alpha: f64) -> Result<Vec<f64>, AnalyzeError> {
-    if p.is_empty() {
-        return Ok(Vec::new());
-    }
-    let family = PValues::new(p)?;
-    Ok(multiplicity::correct(family, Correction::BenjaminiHochberg, alpha)?.adjusted)
 }

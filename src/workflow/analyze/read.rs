@@ -1,7 +1,7 @@
 //! Reading responses: JSON Lines with `prompt_id`, `judge_score` and, where known, `oracle_label`.
 //!
 //! A line that is not such a record is refused with file, line and field; fields that are not asked for are
-//! skipped. Source of the shape: `cje-eval`'s `POLICY_responses.jsonl` (`product.md` 2.1).
+//! skipped. Source of the shape: `cje-eval`'s `POLICY_responses.jsonl`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

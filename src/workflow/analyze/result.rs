@@ -1,7 +1,6 @@
 //! What an analysis found, in the units of the output scale.
 
 use crate::stats::boundary;
-use crate::stats::boundary::Bounds;
 use crate::stats::boundary::Card;
 use crate::stats::boundary::Slopes;
 use crate::stats::boundary::Support;
@@ -93,7 +92,7 @@ pub struct PolicyResult {
     /// Whether a level may be claimed.
     pub support: Option<Support>,
     /// What monotonicity alone says, where a level is refused.
-    pub bounds: Option<Bounds>,
+    pub bounds: Option<Interval>,
     /// Transport audit on held-out labels, where a probe was given.
     pub transport: Option<TransportResult>,
 }

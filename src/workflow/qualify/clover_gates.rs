@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::stats::Adjustment;
+use crate::stats::multiplicity::Correction;
 use crate::stats::predicate;
 use crate::stats::predicate::Losses;
+use crate::stats::reliability;
 use crate::stats::residuals;
 use crate::stats::residuals::Raw;
 use crate::stats::sample::Clusters;
@@ -49,7 +50,7 @@ pub fn clover_gates(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
     let ece = predicate::ece_pair(labels, baseline, patched, BINS).map_err(refused)?;
     check.number(&expected.at("ece0")?, ece.baseline)?;
     check.number(&expected.at("ece1_same_edges")?, ece.patched)?;
-    let drift = predicate::anchor_drift(baseline, patched).map_err(refused)?;
+    let drift = reliability::anchor_drift(baseline, patched).map_err(refused)?;
     check.number(&expected.at("anchor_drift_mean")?, drift)
 }
 
@@ -84,7 +85,10 @@ fn slices(
         check.number(&want.at("exposure")?, exposure)?;
         check.number(&want.at("mean_residual")?, raw.mean)?;
         check.maybe(&want.at("se")?, raw.standard_error)?;
-        check.numbers(&want.at("ci95")?, &raw.interval.unwrap_or([f64::NAN; 2]))?;
+        check.numbers(
+            &want.at("ci95")?,
+            &raw.interval.map_or([f64::NAN; 2], |at| [at.low, at.high]),
+        )?;
         check.p_value(&want.at("p_two_sided")?, raw.p.unwrap_or(f64::NAN))?;
         check.number(&want.at("delta_mse")?, part.mean().mean)?;
         if let Some(p) = want.maybe("noninferiority_p") {
@@ -92,7 +96,7 @@ fn slices(
         }
         raws.push(raw);
     }
-    residuals::adjust(&mut raws, Adjustment::BenjaminiHochberg, level).map_err(refused)?;
+    residuals::adjust(&mut raws, Correction::BenjaminiHochberg, level).map_err(refused)?;
     for (name, raw) in members.keys().zip(&raws) {
         let want = expected.at("slice_bh")?.at(name)?;
         check.p_value(&want.at("p_adjusted")?, raw.p_adjusted)?;
@@ -133,7 +137,7 @@ fn greens(
             rejected: false,
         });
     }
-    residuals::adjust(&mut found, Adjustment::BenjaminiHochberg, level).map_err(refused)?;
+    residuals::adjust(&mut found, Correction::BenjaminiHochberg, level).map_err(refused)?;
     for (name, raw) in greens.iter().zip(&found) {
         let want = expected.at("noninferiority_bh")?.at(name)?;
         check.p_value(&want.at("p_adjusted")?, raw.p_adjusted)?;

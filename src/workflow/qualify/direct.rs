@@ -1,6 +1,7 @@
 //! Vectors of direct estimation: pieces of standard errors, whole analyses, bootstrap replicates.
 
 use crate::stats::calibrator::Selected;
+use crate::stats::crv1;
 use crate::stats::direct;
 use crate::stats::direct::ClusterWeights;
 use crate::stats::direct::Correction;
@@ -47,7 +48,7 @@ pub fn se_pieces(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let clusters = Clusters::of(case.input.at("clusters")?.counts()?).map_err(refused)?;
     let labelled = case.input.at("labelled_rows")?.flags()?;
     let jackknife = case.input.at("jackknife")?.numbers()?;
-    let split = inference::cluster_variance(&values, &clusters, &labelled).map_err(refused)?;
+    let split = crv1::variance(&values, &clusters, &labelled).map_err(refused)?;
     let expected = &case.expected;
     check.number(&expected.at("crv1_se")?, split.total().sqrt())?;
     check.count(&expected.at("G")?, split.clusters)?;
@@ -57,18 +58,18 @@ pub fn se_pieces(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     check.number(&parts.at("v_unlabelled")?, split.unlabelled)?;
     check.count(&parts.at("n_labelled_clusters")?, split.labelled_clusters)?;
     check.count(&parts.at("n_clusters")?, split.clusters)?;
-    let calibration = inference::jackknife_variance(&jackknife);
+    let calibration = inference::jackknife_variance(&jackknife).unwrap_or(0.0);
     check.number(&expected.at("oracle_jackknife_var")?, calibration)?;
     check.informative(
         &expected.at("oracle_jackknife_var_BUGGY_0_2_mean_form")?,
         "the mean form is too small by the number of folds",
     );
-    let folds = jackknife.len();
+    let fold_df = jackknife.len() as f64 - 1.0;
     let plain_df = inference::welch(
         split.total(),
         split.clusters as f64 - 1.0,
         calibration,
-        folds,
+        fold_df,
     );
     let plain = expected.at("combined_unadjusted")?;
     check.number(&plain.at("se")?, (split.total() + calibration).sqrt())?;
@@ -81,7 +82,7 @@ pub fn se_pieces(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     )?;
     check.maybe(&expected.at("labelled_df")?, corrected.map(|(_, df)| df))?;
     if let (Some((variance, df)), Some(last)) = (corrected, expected.maybe("labelled_final")) {
-        let welch = inference::welch(variance, df, calibration, folds);
+        let welch = inference::welch(variance, df, calibration, fold_df);
         let least = df.min(welch).min(plain_df);
         check.number(&last.at("se")?, (variance + calibration).sqrt())?;
         check.number(&last.at("df")?, least)?;

@@ -1,9 +1,9 @@
 //! Vectors of calibration errors.
 
+use crate::stats::quantile::Edges;
 use crate::stats::reliability;
 use crate::stats::reliability::Bin;
 use crate::stats::reliability::CalibrationError;
-use crate::stats::reliability::Edges;
 use crate::stats::sample::Values;
 use crate::workflow::qualify::check::Case;
 use crate::workflow::qualify::check::Check;

@@ -153,7 +153,8 @@ fn numbers(
     check.number(&expected.at("delta_hat")?, audit.mean)?;
     let error = width.standard_error.unwrap_or(f64::INFINITY);
     check.number(&expected.at("delta_se")?, error)?;
-    let interval = width.interval.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+    let infinite = [f64::NEG_INFINITY, f64::INFINITY];
+    let interval = width.interval.map_or(infinite, |at| [at.low, at.high]);
     check.numbers(&expected.at("delta_ci")?, &interval)?;
     check.maybe(&expected.at("delta_max")?, terms.margin)?;
     check.count(&expected.at("n_probe")?, audit.rows)?;

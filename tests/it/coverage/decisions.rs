@@ -1,6 +1,7 @@
 //! Levels and power of the confirm test, coverage of transport and pooled intervals, and what pooling gains.
 
 use clover::stats::distribution;
+use clover::stats::inference::Interval;
 use clover::stats::pooling;
 use clover::stats::pooling::Group;
 use clover::stats::predicate;
@@ -165,7 +166,7 @@ fn betting_holds_its_level_in_every_world() {
     let skewed = levels("sparse skewed, n 120", 3, &|world| {
         sparse(world, 120, 0.20, 0.02)
     });
-    // source: clover.md 5.4: the t test rejects .26 at n = 120 and .075 at n = 300.
+    // source: CLOVER v1.1, section 5, error control: the t test rejects .26 at n = 120 and .075 at n = 300.
     skewed[1].within("sparse skewed, n 120, t", 0.25, 0.27);
     let skewed = levels("sparse skewed, n 300", 4, &|world| {
         sparse(world, 300, 0.20, 0.02)
@@ -248,8 +249,7 @@ fn transport_coverage(seed: u8, clusters: usize, size: usize, bias: f64) -> Rate
         let of_row = Clusters::of(of_row).unwrap();
         let probe = Probe::new(values(&predictions), values(&labels), &of_row, None).unwrap();
         let audit = transport::audit(&probe, &Terms::new(Some(0.05)), None).unwrap();
-        let [low, high] = audit.narrow.interval.unwrap();
-        rate.count(low <= bias && bias <= high);
+        rate.count(audit.narrow.interval.unwrap().contains(bias));
     }
     rate
 }
@@ -292,9 +292,9 @@ fn pooling_beats_raw_means() {
             let pooled = pooling::partial(&groups).unwrap().unwrap();
             let (mut inside, mut raw_inside) = (0.0, 0.0);
             for ((shrunk, group), truth) in pooled.groups.iter().zip(&groups).zip(&truths) {
-                let holds = |ends: (f64, f64)| f64::from(ends.0 <= *truth && *truth <= ends.1);
-                inside += holds(shrunk.interval.into()) / 10.0;
-                raw_inside += holds(shrunk.raw_interval.unwrap().into()) / 10.0;
+                let holds = |interval: Interval| f64::from(interval.contains(*truth));
+                inside += holds(shrunk.interval) / 10.0;
+                raw_inside += holds(shrunk.raw_interval.unwrap()) / 10.0;
                 pooled_error += (shrunk.mean - truth) * (shrunk.mean - truth);
                 raw_error += (group.mean() - truth) * (group.mean() - truth);
             }
@@ -309,7 +309,7 @@ fn pooling_beats_raw_means() {
         let (mean, error) = mean_and_error(&covers);
         let (raw_mean, raw_mean_error) = mean_and_error(&raw_covers);
         println!("| {name} | {mean:.4} | {error:.4} | {raw_mean:.4} | {share:.3} |");
-        // source: clover.md 3.3: average coverage .85 to .96; without any spread between slices they can only be wide.
+        // source: CLOVER v1.1, section 3: average coverage .85 to .96; without any spread between slices they can only be wide.
         let high = if between > 0.0 { 0.96 } else { 1.0 };
         assert!(
             mean >= 0.85 - 3.0 * error && mean <= high + 3.0 * error,

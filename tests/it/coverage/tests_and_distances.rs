@@ -5,6 +5,7 @@ use clover::stats::blocks::Scheme;
 use clover::stats::distance;
 use clover::stats::distance::Method;
 use clover::stats::distribution;
+use clover::stats::inference::Interval;
 use clover::stats::monitor::Cusum;
 use clover::stats::monitor::InControl;
 use clover::stats::multiplicity;
@@ -19,7 +20,6 @@ use clover::stats::sample::Clusters;
 use clover::stats::sample::Values;
 use clover::stats::student;
 use clover::stats::student::Alternative;
-use clover::stats::student::Interval;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng as _;
 use rand_core::SeedableRng as _;
@@ -107,7 +107,7 @@ fn values(x: &[f64]) -> Values<'_> {
 }
 
 fn holds(interval: Option<Interval>, truth: f64) -> bool {
-    interval.is_some_and(|interval| interval.low <= truth && truth <= interval.high)
+    interval.is_some_and(|interval| interval.contains(truth))
 }
 
 /// 20 slices of 25 rows, the first 5 with a mean of 0.8 deviations; `shared` is the correlation between slices.
