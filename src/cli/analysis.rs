@@ -10,6 +10,7 @@ use crate::report::forest;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::direct::Route;
+use crate::stats::direct::Scale;
 use crate::stats::inference::Interval;
 use crate::stats::transport::State;
 use crate::workflow::analyze::Analysis;
@@ -54,6 +55,8 @@ pub(super) struct View<'a> {
     pub replicates: Option<usize>,
     pub seed: u64,
     pub draws: &'a str,
+    /// Whether the scales of judge scores and of labels were declared.
+    pub declared: (bool, bool),
 }
 
 /// The interval that is in force: of the bootstrap where one ran.
@@ -319,9 +322,10 @@ impl View<'_> {
                 }
             }
             Err(thin) => remarks.push(format!(
-                "calibrator  none ({thin}): these are means of raw judge scores, not of labels"
+                "calibrator  none ({thin}): a value marked uncalibrated is a mean of raw judge scores"
             )),
         }
+        remarks.extend(self.observed_scales());
         for policy in &found.policies {
             remarks.extend(self.policy_remarks(policy));
         }
@@ -332,6 +336,24 @@ impl View<'_> {
             ));
         }
         remarks
+    }
+
+    /// Scales that were read off the data: their true ends may lie further out.
+    fn observed_scales(&self) -> Option<String> {
+        let asked = &self.declared;
+        let observed = |name: &str, scale: Option<Scale>, declared: bool| {
+            let scale = scale.filter(|scale| !declared && *scale != Scale::UNIT)?;
+            let (low, high) = scale.ends();
+            Some(format!(
+                "{name} {low}:{high} (declare it with --{name}-scale)"
+            ))
+        };
+        let scales = [
+            observed("judge", self.analysis.judge_scale, asked.0),
+            observed("label", self.analysis.label_scale, asked.1),
+        ];
+        let scales: Vec<String> = scales.into_iter().flatten().collect();
+        (!scales.is_empty()).then(|| format!("scales  as observed: {}", scales.join(", ")))
     }
 
     fn policy_remarks(&self, policy: &PolicyResult) -> Vec<String> {

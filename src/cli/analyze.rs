@@ -163,6 +163,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         replicates: args.bootstrap,
         seed: args.seed,
         draws: &args.draws,
+        declared: (args.judge_scale.is_some(), args.label_scale.is_some()),
     };
     let data = view.json();
     for (path, format) in args.out.iter().zip(kinds) {

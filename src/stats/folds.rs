@@ -35,7 +35,8 @@ pub fn resolve_count(requested: usize, clusters: usize) -> usize {
 /// [`Thin`] below [`LABELLED_CLUSTERS_MIN`], or below two clusters a fold.
 pub fn check_clusters(folds: usize, clusters: usize) -> Result<(), Thin> {
     let of = "labelled prompt clusters";
-    Thin::unless(of, clusters, LABELLED_CLUSTERS_MIN.max(2 * folds))
+    Thin::unless(of, clusters, LABELLED_CLUSTERS_MIN)?;
+    Thin::unless(of, clusters, 2 * folds)
 }
 
 /// BLAKE2b-128 of `"{id}-{seed}"`.
