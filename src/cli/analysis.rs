@@ -168,8 +168,7 @@ impl View<'_> {
         }
         out.push('\n');
         for remark in self.remarks() {
-            out.push_str(&remark);
-            out.push('\n');
+            out.push_str(&ui::wrapped(&remark));
         }
         out
     }

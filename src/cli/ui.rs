@@ -175,6 +175,28 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     kept + "…"
 }
 
+/// A line broken between words so that it fits [`COLUMNS`], what follows indented.
+pub(super) fn wrapped(line: &str) -> String {
+    const INDENT: &str = "    ";
+    let mut out = String::new();
+    let mut column = 0;
+    for word in line.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > usize::from(COLUMNS) {
+            out.push('\n');
+            out.push_str(INDENT);
+            column = INDENT.len();
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
+    out
+}
+
 /// A table without rules that fits [`COLUMNS`].
 pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
