@@ -4,6 +4,8 @@
 //! (scikit-learn's, on which `cje-eval` stands); `centroid-1` is linear between block centroids and constant
 //! outside, then shifted so that the mean prediction is the mean label (`clover.md` 2.1, step 4).
 
+use std::borrow::Cow;
+
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
@@ -112,18 +114,24 @@ pub(crate) struct Point {
     pub(crate) total: f64,
 }
 
-/// A run of points with one fitted value.
+/// A run of points with one fitted value; it ends where the next one begins.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     first: usize,
-    last: usize,
     weight: f64,
     total: f64,
     mean: f64,
 }
 
 /// Merges points closer than [`SAME_X`] to the first of their run. Points must be in order of x.
-fn merged(points: &[Point]) -> Vec<Point> {
+fn merged(points: &[Point]) -> Cow<'_, [Point]> {
+    // A run has two neighbours that close.
+    if points
+        .windows(2)
+        .all(|pair| pair[1].x - pair[0].x >= SAME_X)
+    {
+        return Cow::Borrowed(points);
+    }
     let mut distinct: Vec<Point> = Vec::with_capacity(points.len());
     for point in points {
         match distinct.last_mut() {
@@ -134,16 +142,16 @@ fn merged(points: &[Point]) -> Vec<Point> {
             _ => distinct.push(*point),
         }
     }
-    distinct
+    Cow::Owned(distinct)
 }
 
 /// Pools adjacent violators; equal neighbours pool too.
 fn pool(points: &[Point]) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::with_capacity(points.len());
+    // Not as long as the points: few blocks remain of noisy labels.
+    let mut blocks: Vec<Block> = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let mut block = Block {
             first: at,
-            last: at,
             weight: point.weight,
             total: point.total,
             mean: point.total / point.weight,
@@ -163,6 +171,19 @@ fn pool(points: &[Point]) -> Vec<Block> {
     blocks
 }
 
+/// Each block with the points that it holds.
+fn runs<'a>(
+    blocks: &'a [Block],
+    points: &'a [Point],
+) -> impl Iterator<Item = (&'a Block, &'a [Point])> {
+    let ends = blocks.iter().skip(1).map(|block| block.first);
+    let ends = ends.chain([points.len()]);
+    blocks
+        .iter()
+        .zip(ends)
+        .map(|(block, end)| (block, &points[block.first..end]))
+}
+
 /// `peer-1`: a knot at each end of each block of distinct clipped value. Points in order of x, with some weight.
 pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
     let points = merged(points);
@@ -178,8 +199,8 @@ pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
             y.push(value);
         }
     };
-    for block in &blocks {
-        let (from, to) = (points[block.first].x, points[block.last].x);
+    for (block, within) in runs(&blocks, &points) {
+        let (from, to) = (within[0].x, within[within.len() - 1].x);
         let value = bounds.clip(block.mean);
         open = match open {
             // Blocks that a bound made equal are one run.
@@ -202,8 +223,8 @@ pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
 pub(crate) fn centroid_curve(points: &[Point]) -> Curve {
     let points = merged(points);
     let (mut x, mut y) = (Vec::new(), Vec::new());
-    for block in pool(&points) {
-        let within = &points[block.first..=block.last];
+    let blocks = pool(&points);
+    for (block, within) in runs(&blocks, &points) {
         let moment: f64 = within.iter().map(|point| point.weight * point.x).sum();
         x.push(moment / block.weight);
         y.push(block.mean);
@@ -260,32 +281,69 @@ pub fn fit(
 
 /// Rows in order of (x, y, weight), those at one x summed.
 fn sorted(x: &[f64], y: &[f64], weights: Option<Weights<'_>>, sign: f64) -> Vec<Point> {
-    let mut rows: Vec<(f64, f64, f64)> = match weights {
-        None => x.iter().zip(y).map(|(&x, &y)| (x, sign * y, 1.0)).collect(),
-        Some(weights) => x
-            .iter()
-            .zip(y)
-            .zip(weights.as_slice())
-            .filter(|(_, weight)| **weight > 0.0)
-            .map(|((&x, &y), &weight)| (x, sign * y, weight))
-            .collect(),
-    };
-    rows.sort_unstable_by(|a, b| {
-        let order = a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
-        order.then(a.2.total_cmp(&b.2))
-    });
+    let xy = x.iter().zip(y).map(|(&x, &y)| (ordered(x), sign * y));
+    match weights {
+        None => {
+            let mut rows: Vec<(u64, f64)> = xy.collect();
+            summed(&mut rows, |row| (row.0, row.1, 1.0))
+        }
+        Some(weights) => {
+            let mut rows: Vec<(u64, f64, f64)> = xy
+                .zip(weights.as_slice())
+                .filter(|(_, weight)| **weight > 0.0)
+                .map(|((x, y), &weight)| (x, y, weight))
+                .collect();
+            summed(&mut rows, |row| *row)
+        }
+    }
+}
+
+/// A key whose order as an integer is that of `f64::total_cmp`.
+fn ordered(x: f64) -> u64 {
+    let bits = x.to_bits();
+    if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    }
+}
+
+/// The number of a key.
+fn number(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 {
+        key & !(1 << 63)
+    } else {
+        !key
+    })
+}
+
+/// Sorts rows by key and sums those at one x; within a key in order of (y, weight), so that the order in which rows
+/// came leaves no trace.
+fn summed<R: Copy>(rows: &mut [R], parts: impl Fn(&R) -> (u64, f64, f64)) -> Vec<Point> {
+    rows.sort_unstable_by_key(|row| parts(row).0);
     let mut points: Vec<Point> = Vec::with_capacity(rows.len());
-    for (x, y, weight) in rows {
-        match points.last_mut() {
-            Some(last) if last.x >= x => {
-                last.weight += weight;
-                last.total += weight * y;
+    for run in rows.chunk_by_mut(|a, b| parts(a).0 == parts(b).0) {
+        if run.len() > 1 {
+            run.sort_unstable_by(|a, b| {
+                let ((_, y, w), (_, other, v)) = (parts(a), parts(b));
+                y.total_cmp(&other).then(w.total_cmp(&v))
+            });
+        }
+        for row in run.iter() {
+            let (key, y, weight) = parts(row);
+            let x = number(key);
+            match points.last_mut() {
+                // Zeros of either sign are one x.
+                Some(last) if last.x >= x => {
+                    last.weight += weight;
+                    last.total += weight * y;
+                }
+                _ => points.push(Point {
+                    x,
+                    weight,
+                    total: weight * y,
+                }),
             }
-            _ => points.push(Point {
-                x,
-                weight,
-                total: weight * y,
-            }),
         }
     }
     points

@@ -201,6 +201,10 @@ proptest! {
             prop_assert!((predicted / rows - label).abs() < 1e-3);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(config(12))]
 
     #[test]
     fn a_bootstrap_has_the_same_bits_on_any_number_of_threads(
