@@ -4,6 +4,8 @@
 //! (scikit-learn's, on which `cje-eval` stands); `centroid-1` is linear between block centroids and constant
 //! outside, then shifted so that the mean prediction is the mean label (CLOVER v1.1, section 2).
 
+use std::borrow::Cow;
+
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
@@ -112,18 +114,24 @@ pub(crate) struct Point {
     pub(crate) total: f64,
 }
 
-/// A run of points with one fitted value.
+/// A run of points with one fitted value; it ends where the next one begins.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     first: usize,
-    last: usize,
     weight: f64,
     total: f64,
     mean: f64,
 }
 
 /// Merges points closer than [`SAME_X`] to the first of their run. Points must be in order of x.
-fn merged(points: &[Point]) -> Vec<Point> {
+fn merged(points: &[Point]) -> Cow<'_, [Point]> {
+    // A run has two neighbours that close.
+    if points
+        .windows(2)
+        .all(|pair| pair[1].x - pair[0].x >= SAME_X)
+    {
+        return Cow::Borrowed(points);
+    }
     let mut distinct: Vec<Point> = Vec::with_capacity(points.len());
     for point in points {
         match distinct.last_mut() {
@@ -134,16 +142,16 @@ fn merged(points: &[Point]) -> Vec<Point> {
             _ => distinct.push(*point),
         }
     }
-    distinct
+    Cow::Owned(distinct)
 }
 
 /// Pools adjacent violators; equal neighbours pool too.
 fn pool(points: &[Point]) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::with_capacity(points.len());
+    // Not as long as the points: few blocks remain of noisy labels.
+    let mut blocks: Vec<Block> = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let mut block = Block {
             first: at,
-            last: at,
             weight: point.weight,
             total: point.total,
             mean: point.total / point.weight,
@@ -163,6 +171,19 @@ fn pool(points: &[Point]) -> Vec<Block> {
     blocks
 }
 
+/// Each block with the points that it holds.
+fn runs<'a>(
+    blocks: &'a [Block],
+    points: &'a [Point],
+) -> impl Iterator<Item = (&'a Block, &'a [Point])> {
+    let ends = blocks.iter().skip(1).map(|block| block.first);
+    let ends = ends.chain([points.len()]);
+    blocks
+        .iter()
+        .zip(ends)
+        .map(|(block, end)| (block, &points[block.first..end]))
+}
+
 /// `peer-1`: a knot at each end of each block of distinct clipped value. Points in order of x, with some weight.
 pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
     let points = merged(points);
@@ -178,8 +199,8 @@ pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
             y.push(value);
         }
     };
-    for block in &blocks {
-        let (from, to) = (points[block.first].x, points[block.last].x);
+    for (block, within) in runs(&blocks, &points) {
+        let (from, to) = (within[0].x, within[within.len() - 1].x);
         let value = bounds.clip(block.mean);
         open = match open {
             // Blocks that a bound made equal are one run.
@@ -202,8 +223,8 @@ pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
 pub(crate) fn centroid_curve(points: &[Point]) -> Curve {
     let points = merged(points);
     let (mut x, mut y) = (Vec::new(), Vec::new());
-    for block in pool(&points) {
-        let within = &points[block.first..=block.last];
+    let blocks = pool(&points);
+    for (block, within) in runs(&blocks, &points) {
         let moment: f64 = within.iter().map(|point| point.weight * point.x).sum();
         x.push(moment / block.weight);
         y.push(block.mean);
@@ -260,33 +281,355 @@ pub fn fit(
 
 /// Rows in order of (x, y, weight), those at one x summed.
 fn sorted(x: &[f64], y: &[f64], weights: Option<Weights<'_>>, sign: f64) -> Vec<Point> {
-    let mut rows: Vec<(f64, f64, f64)> = match weights {
-        None => x.iter().zip(y).map(|(&x, &y)| (x, sign * y, 1.0)).collect(),
-        Some(weights) => x
-            .iter()
-            .zip(y)
-            .zip(weights.as_slice())
-            .filter(|(_, weight)| **weight > 0.0)
-            .map(|((&x, &y), &weight)| (x, sign * y, weight))
-            .collect(),
-    };
-    rows.sort_unstable_by(|a, b| {
-        let order = a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
-        order.then(a.2.total_cmp(&b.2))
-    });
+    let xy = x.iter().zip(y).map(|(&x, &y)| (ordered(x), sign * y));
+    match weights {
+        None => {
+            let mut rows: Vec<(u64, f64)> = xy.collect();
+            summed(&mut rows, |row| (row.0, row.1, 1.0))
+        }
+        Some(weights) => {
+            let mut rows: Vec<(u64, f64, f64)> = xy
+                .zip(weights.as_slice())
+                .filter(|(_, weight)| **weight > 0.0)
+                .map(|((x, y), &weight)| (x, y, weight))
+                .collect();
+            summed(&mut rows, |row| *row)
+        }
+    }
+}
+
+/// A key whose order as an integer is that of `f64::total_cmp`.
+fn ordered(x: f64) -> u64 {
+    let bits = x.to_bits();
+    if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    }
+}
+
+/// The number of a key.
+fn number(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 {
+        key & !(1 << 63)
+    } else {
+        !key
+    })
+}
+
+/// Sorts rows by key and sums those at one x; within a key in order of (y, weight), so that the order in which rows
+/// came leaves no trace.
+fn summed<R: Copy>(rows: &mut [R], parts: impl Fn(&R) -> (u64, f64, f64)) -> Vec<Point> {
+    rows.sort_unstable_by_key(|row| parts(row).0);
     let mut points: Vec<Point> = Vec::with_capacity(rows.len());
-    for (x, y, weight) in rows {
-        match points.last_mut() {
-            Some(last) if last.x >= x => {
-                last.weight += weight;
-                last.total += weight * y;
+    for run in rows.chunk_by_mut(|a, b| parts(a).0 == parts(b).0) {
+        if run.len() > 1 {
+            run.sort_unstable_by(|a, b| {
+                let ((_, y, w), (_, other, v)) = (parts(a), parts(b));
+                y.total_cmp(&other).then(w.total_cmp(&v))
+            });
+        }
+        for row in run.iter() {
+            let (key, y, weight) = parts(row);
+            let x = number(key);
+            match points.last_mut() {
+                // Zeros of either sign are one x.
+                Some(last) if last.x >= x => {
+                    last.weight += weight;
+                    last.total += weight * y;
+                }
+                _ => points.push(Point {
+                    x,
+                    weight,
+                    total: weight * y,
+                }),
             }
-            _ => points.push(Point {
-                x,
-                weight,
-                total: weight * y,
-            }),
         }
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// x, y, weight.
+    type Rows = Vec<(f64, f64, f64)>;
+
+    /// Up to twelve rows on a grid that ties often; a weight may be 0, not all are.
+    fn rows() -> impl Strategy<Value = Rows> {
+        let row = (0..8_u32, -20..=20_i32, 0..5_u32)
+            .prop_map(|(x, y, w)| (f64::from(x) / 8.0, f64::from(y) / 7.0, f64::from(w) / 2.0));
+        let weighty = |rows: &Rows| rows.iter().any(|row| row.2 > 0.0);
+        proptest::collection::vec(row, 1..13).prop_filter("some weight", weighty)
+    }
+
+    fn fitted(rows: &[(f64, f64, f64)], bounds: Bounds, direction: Direction) -> Curve {
+        let x: Vec<f64> = rows.iter().map(|row| row.0).collect();
+        let y: Vec<f64> = rows.iter().map(|row| row.1).collect();
+        let w: Vec<f64> = rows.iter().map(|row| row.2).collect();
+        let weights = Weights::new("w", &w, rows.len()).unwrap();
+        let (x, y) = (Values::new("x", &x).unwrap(), Values::new("y", &y).unwrap());
+        fit(x, y, Some(weights), bounds, direction).unwrap()
+    }
+
+    fn rising(rows: &[(f64, f64, f64)]) -> Curve {
+        fitted(rows, Bounds::default(), Direction::Increasing)
+    }
+
+    fn bits(curve: &Curve) -> (Vec<u64>, Vec<u64>) {
+        let (x, y) = curve.knots();
+        let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect();
+        (bits(x), bits(y))
+    }
+
+    /// Distinct x in order with weight and mean y, put together in another way than the code under test.
+    fn grouped(rows: &[(f64, f64, f64)]) -> Rows {
+        let mut x: Vec<f64> = rows
+            .iter()
+            .filter(|row| row.2 > 0.0)
+            .map(|row| row.0)
+            .collect();
+        x.sort_by(f64::total_cmp);
+        x.dedup();
+        x.into_iter()
+            .map(|x| {
+                let at = || rows.iter().filter(|row| row.0.to_bits() == x.to_bits());
+                let weight: f64 = at().map(|row| row.2).sum();
+                (
+                    x,
+                    at().map(|row| row.1 * row.2).sum::<f64>() / weight,
+                    weight,
+                )
+            })
+            .collect()
+    }
+
+    /// min sum w (f - y)^2 / 2 subject to f rising, by Hildreth's coordinate ascent on the dual.
+    fn quadratic_programme(groups: &[(f64, f64, f64)]) -> Vec<f64> {
+        let mut f: Vec<f64> = groups.iter().map(|group| group.1).collect();
+        let mut dual = vec![0.0; groups.len()];
+        for _ in 0..20_000 {
+            let mut moved = 0.0_f64;
+            for i in 1..f.len() {
+                let (below, above) = (1.0 / groups[i - 1].2, 1.0 / groups[i].2);
+                let step = ((f[i - 1] - f[i]) / (below + above)).max(-dual[i]);
+                dual[i] += step;
+                f[i - 1] -= step * below;
+                f[i] += step * above;
+                moved = moved.max(step.abs());
+            }
+            if moved < 1e-14 {
+                break;
+            }
+        }
+        f
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn it_is_the_solution_of_the_quadratic_programme(rows in rows()) {
+            let curve = rising(&rows);
+            let groups = grouped(&rows);
+            for (group, best) in groups.iter().zip(quadratic_programme(&groups)) {
+                let gap = (curve.at(group.0) - best).abs();
+                prop_assert!(gap < 1e-9, "{} at {}: {gap}", best, group.0);
+            }
+        }
+
+        /// Stationarity, dual feasibility, complementary slackness: together they are optimality.
+        #[test]
+        fn it_meets_the_conditions_of_optimality(rows in rows()) {
+            let curve = rising(&rows);
+            let groups = grouped(&rows);
+            let mut dual = 0.0;
+            for (at, &(x, y, weight)) in groups.iter().enumerate() {
+                let here = curve.at(x);
+                dual += weight * (y - here);
+                let Some(next) = groups.get(at + 1).map(|next| curve.at(next.0)) else {
+                    break;
+                };
+                prop_assert!(next >= here);
+                prop_assert!(dual > -1e-12, "{dual}");
+                prop_assert!(next <= here || dual < 1e-12, "{dual} where it rises");
+            }
+            prop_assert!(dual.abs() < 1e-12, "{dual}");
+        }
+
+        /// The max-min formula of Barlow and others (1972), which pools nothing.
+        #[test]
+        fn it_is_the_greatest_least_mean(rows in rows()) {
+            let curve = rising(&rows);
+            let groups = grouped(&rows);
+            let mean = |part: &[(f64, f64, f64)]| {
+                let weight: f64 = part.iter().map(|group| group.2).sum();
+                part.iter().map(|group| group.1 * group.2).sum::<f64>() / weight
+            };
+            for at in 0..groups.len() {
+                let least = |from: usize| {
+                    (at..groups.len())
+                        .map(|to| mean(&groups[from..=to]))
+                        .fold(f64::INFINITY, f64::min)
+                };
+                let value = (0..=at).map(least).fold(f64::NEG_INFINITY, f64::max);
+                prop_assert!((curve.at(groups[at].0) - value).abs() < 1e-12);
+            }
+        }
+
+        #[test]
+        fn the_mean_is_kept_and_a_second_fit_changes_nothing(rows in rows()) {
+            let curve = rising(&rows);
+            let mean = |value: &dyn Fn(&(f64, f64, f64)) -> f64| {
+                rows.iter().map(|row| row.2 * value(row)).sum::<f64>()
+            };
+            let gap = (mean(&|row| row.1) - mean(&|row| curve.at(row.0))).abs();
+            prop_assert!(gap < 1e-12, "{gap}");
+            let again: Rows = rows.iter().map(|row| (row.0, curve.at(row.0), row.2)).collect();
+            let again = rising(&again);
+            for row in rows.iter().filter(|row| row.2 > 0.0) {
+                prop_assert!((again.at(row.0) - curve.at(row.0)).abs() < 1e-14);
+            }
+        }
+
+        #[test]
+        fn the_order_of_rows_does_not_matter(
+            (rows, shuffled) in rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
+        ) {
+            prop_assert_eq!(bits(&rising(&rows)), bits(&rising(&shuffled)));
+        }
+
+        #[test]
+        fn rows_without_weight_are_not_there(rows in rows()) {
+            let some: Rows = rows.iter().copied().filter(|row| row.2 > 0.0).collect();
+            prop_assert_eq!(bits(&rising(&rows)), bits(&rising(&some)));
+        }
+
+        #[test]
+        fn it_follows_affine_maps_of_y_and_increasing_maps_of_x(
+            rows in rows(),
+            scale in 0.01..50.0_f64,
+            shift in -30.0..30.0_f64,
+        ) {
+            let curve = rising(&rows);
+            let moved: Rows = rows.iter().map(|row| (row.0, scale * row.1 + shift, row.2)).collect();
+            let moved = rising(&moved);
+            for row in rows.iter().filter(|row| row.2 > 0.0) {
+                let expected = scale * curve.at(row.0) + shift;
+                prop_assert!((moved.at(row.0) - expected).abs() < 1e-12 * (1.0 + expected.abs() + scale));
+            }
+            // Cubes of eighths are exact: x moves and no y does.
+            let map = |x: f64| (x + 1.0) * (x + 1.0) * (x + 1.0);
+            let bent: Rows = rows.iter().map(|row| (map(row.0), row.1, row.2)).collect();
+            let bent = rising(&bent);
+            let x: Vec<u64> = curve.knots().0.iter().map(|&x| map(x).to_bits()).collect();
+            prop_assert_eq!(bits(&bent), (x, bits(&curve).1));
+        }
+
+        #[test]
+        fn a_falling_fit_is_a_rising_one_turned_over(rows in rows()) {
+            let bounds = Bounds { low: Some(-1.0), high: Some(2.0) };
+            let turned = Bounds { low: Some(-2.0), high: Some(1.0) };
+            let falling = fitted(&rows, bounds, Direction::Decreasing);
+            let over: Rows = rows.iter().map(|row| (row.0, -row.1, row.2)).collect();
+            let rising = fitted(&over, turned, Direction::Increasing);
+            for (f, r) in falling.knots().1.iter().zip(rising.knots().1) {
+                prop_assert!((f + r).abs() < 1e-300);
+            }
+            let free = fitted(&rows, Bounds::default(), Direction::Decreasing);
+            for row in rows.iter().filter(|row| row.2 > 0.0) {
+                prop_assert!((falling.at(row.0) - free.at(row.0).clamp(-1.0, 2.0)).abs() < 1e-15);
+            }
+        }
+
+        #[test]
+        fn centroids_keep_the_mean_and_are_flat_outside(rows in rows()) {
+            let points: Vec<Point> = grouped(&rows)
+                .into_iter()
+                .map(|(x, y, weight)| Point { x, weight, total: weight * y })
+                .collect();
+            let curve = centroid_curve(&points);
+            let labels: f64 = points.iter().map(|point| point.total).sum();
+            let predicted: f64 = points.iter().map(|point| point.weight * curve.at(point.x)).sum();
+            prop_assert!((labels - predicted).abs() < 1e-12);
+            let (x, y) = curve.knots();
+            prop_assert!(x.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert!(y.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert_eq!(curve.at(x[0] - 5.0).to_bits(), y[0].to_bits());
+            prop_assert_eq!(curve.at(x[x.len() - 1] + 5.0).to_bits(), y[y.len() - 1].to_bits());
+            prop_assert!(x[0] >= points[0].x && x[x.len() - 1] <= points[points.len() - 1].x + 1e-15);
+        }
+    }
+
+    #[test]
+    fn centroids_by_hand() {
+        let points = [(0.0, 0.2), (1.0, 0.8), (3.0, 0.5)].map(|(x, y)| Point {
+            x,
+            weight: 1.0,
+            total: y,
+        });
+        let curve = centroid_curve(&points);
+        // Blocks {0} of mean 0.2 and {1, 3} of mean 0.65 at centroid 2. Between (0, 0.2) and (2, 0.65) the line has
+        // slope 0.225: predictions 0.2, 0.425, 0.65, mean 0.425. The mean label is 0.5: all rise by 0.075.
+        for (x, y) in [
+            (-9.0, 0.275),
+            (0.0, 0.275),
+            (1.0, 0.5),
+            (2.0, 0.725),
+            (3.0, 0.725),
+            (9.0, 0.725),
+        ] {
+            assert!((curve.at(x) - y).abs() < 1e-15, "{x}: {}", curve.at(x));
+        }
+    }
+
+    #[test]
+    fn centroids_with_weights_by_hand() {
+        let points =
+            [(0.0, 1.0, 3.0), (2.0, 0.0, 1.0), (4.0, 2.0, 2.0)].map(|(x, y, weight)| Point {
+                x,
+                weight,
+                total: weight * y,
+            });
+        let curve = centroid_curve(&points);
+        // {0, 2}: mean 3/4, centroid 2/4 = 0.5; {4}: mean 2. Slope (2 - 0.75) / 3.5 = 5/14. Predictions 0.75, then
+        // 0.75 + 1.5 x 5/14 = 9/7, then 2: total 2.25 + 9/7 + 4. Labels total 7: all move by (0.75 - 9/7) / 6 = -5/56.
+        for (x, y) in [(0.0, 0.75), (0.5, 0.75), (2.0, 9.0 / 7.0), (4.0, 2.0)] {
+            assert!(
+                (curve.at(x) - (y - 5.0 / 56.0)).abs() < 1e-15,
+                "{x}: {}",
+                curve.at(x)
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_by_hand() {
+        let rows = [
+            (1.0, 1.0, 1.0),
+            (2.0, 3.0, 1.0),
+            (3.0, 2.0, 3.0),
+            (4.0, 4.0, 1.0),
+            (4.0, 2.0, 1.0),
+        ];
+        // 1; then 3 and 2 with weight 3 pool to 9/4; at x = 4 the mean is 3.
+        let curve = rising(&rows);
+        assert_eq!(
+            curve.knots(),
+            (&[1.0, 2.0, 3.0, 4.0][..], &[1.0, 2.25, 2.25, 3.0][..])
+        );
+        assert!((curve.at(1.5) - 1.625).abs() < 1e-15);
+        let unit = fitted(
+            &rows,
+            Bounds {
+                low: None,
+                high: Some(2.5),
+            },
+            Direction::Increasing,
+        );
+        assert!((unit.at(4.0) - 2.5).abs() < 1e-15);
+    }
 }

@@ -26,6 +26,9 @@ use clover::ledger::verify::Signatures;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Micro;
 use clover::projection::RULEBOOK;
+use clover::workflow::analyze::dataset::Policy;
+use clover::workflow::analyze::read;
+use clover::workflow::analyze::read::Fields;
 
 /// A key that anybody may know.
 fn known() -> VerifierKey {
@@ -163,4 +166,66 @@ pub fn ledger_lines(bytes: &[u8]) {
     assert_eq!(report.events, count as u64);
     assert_eq!(report.findings_total == 0, report.first.is_none());
     report.verdict_line();
+}
+
+pub fn responses(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    for covariates in [Vec::new(), vec![read::RESPONSE_LENGTH.to_owned()]] {
+        let fields = Fields {
+            covariates,
+            ..Fields::default()
+        };
+        let found = match read::responses("here", text, &fields) {
+            Ok(found) => found,
+            Err(error) => {
+                assert_eq!(error.source_name, "here");
+                assert!(error.line <= text.lines().count());
+                error.to_string();
+                continue;
+            }
+        };
+        let rows = found.scores.len();
+        assert!(rows > 0 && found.lines.len() == rows && found.policies.len() == rows);
+        assert!(found.lines.windows(2).all(|pair| pair[0] < pair[1]));
+        let numbers = found.scores.iter().chain(found.labels.iter().flatten());
+        assert!(
+            numbers
+                .chain(found.covariates.iter().flatten())
+                .all(|value| value.is_finite())
+        );
+        assert!(found.covariates.iter().all(|column| column.len() == rows));
+        // What was read, written plainly, is read as the same.
+        let plain = |row: usize| {
+            let mut record = serde_json::json!({
+                "prompt_id": found.prompts[row], "judge_score": found.scores[row],
+                "oracle_label": found.labels[row], "draw_idx": found.draws[row],
+                "target_policy": found.policies[row],
+            });
+            if let Some(column) = found.covariates.first() {
+                record[read::RESPONSE_LENGTH] = column[row].into();
+            }
+            record.to_string() + "\n"
+        };
+        let plain: String = (0..rows).map(plain).collect();
+        let again = read::responses("here", &plain, &fields).expect("what is written is read");
+        assert_eq!(again.prompts, found.prompts);
+        assert_eq!(
+            (&again.draws, &again.policies),
+            (&found.draws, &found.policies)
+        );
+        assert_eq!(
+            (&again.scores, &again.labels),
+            (&found.scores, &found.labels)
+        );
+        assert_eq!(again.covariates, found.covariates);
+        if let Ok((dataset, prompts)) = read::dataset(&[(None, found)], &fields.covariates) {
+            assert_eq!(
+                dataset.policies.iter().map(Policy::len).sum::<usize>(),
+                rows
+            );
+            assert!(prompts.ids().len() <= rows);
+        }
+    }
 }

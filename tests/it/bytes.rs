@@ -571,6 +571,16 @@ static GOOD: LazyLock<Good> = LazyLock::new(|| {
     good
 });
 
+/// Responses in every form that is read.
+const RESPONSES: &str = concat!(
+    r#"{"prompt_id":"a","judge_score":0.85,"oracle_label":null,"response":"two words"}"#,
+    "\n\n",
+    r#"{"prompt_id":17,"judge_score":1,"oracle_label":0.6,"response_length":14,"draw_idx":3}"#,
+    "\r\n",
+    r#"{"prompt":"Why?","response":"\u00e9 so","metadata":{"judge_score":-2.5e-3},"target_policy":"b"}"#,
+    "\n",
+);
+
 /// Runs every parser over the same bytes.
 fn every_parser(bytes: &[u8]) {
     targets::entry_line(bytes);
@@ -582,6 +592,7 @@ fn every_parser(bytes: &[u8]) {
     targets::age_envelope(bytes);
     targets::key_file(bytes);
     targets::numbers(bytes);
+    targets::responses(bytes);
 }
 
 /// Changes good bytes in several places: flips, cuts, repeats, and parts of others.
@@ -640,6 +651,7 @@ proptest! {
         targets::key_file(&mutated(&pick(&good.keys), &edits));
         targets::numbers(&mutated(b"-123456.7890125e-3", &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
+        targets::responses(&mutated(RESPONSES.as_bytes(), &edits));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod newcomer;
 mod oracle_age;
 mod oracle_tlog;
 mod power;
+mod properties;
 mod reference;
 mod replay;
 mod smoke;

@@ -24,12 +24,25 @@ pub struct Policy {
     pub labels: Vec<Option<f64>>,
     /// Covariates, one column each.
     pub covariates: Vec<Vec<f64>>,
+    /// Files that its responses were read from.
+    pub files: Vec<String>,
+    /// Index of the file, and line from 1, of each response; empty for responses that no file holds.
+    pub lines: Vec<(u32, u32)>,
 }
 
 impl Policy {
     /// Responses.
     pub fn len(&self) -> usize {
         self.scores.len()
+    }
+
+    /// Where a response was read, for messages.
+    pub fn place(&self, row: usize) -> String {
+        let read = self.lines.get(row).and_then(|&(file, line)| {
+            let file = self.files.get(file as usize)?;
+            Some(format!("{file} line {line}"))
+        });
+        read.unwrap_or_else(|| format!("policy {}, response {}", self.name, row + 1))
     }
 
     /// Whether there is none.

@@ -1,5 +1,7 @@
 //! From estimates on the unit scale to results in output units, with what supports them.
 
+use std::collections::BTreeSet;
+
 use crate::num::math;
 use crate::stats::boundary;
 use crate::stats::calibrator::Calibrator;
@@ -28,9 +30,11 @@ use crate::workflow::analyze::result::Resampled;
 use crate::workflow::analyze::result::SpreadResult;
 use crate::workflow::analyze::result::TransportResult;
 use crate::workflow::analyze::run::AnalyzeError;
+use crate::workflow::analyze::run::LABEL;
 use crate::workflow::analyze::run::Labels;
 use crate::workflow::analyze::run::Probe;
 use crate::workflow::analyze::run::Request;
+use crate::workflow::analyze::run::SCORE;
 use crate::workflow::analyze::run::Scales;
 use crate::workflow::analyze::run::Unit;
 use crate::workflow::analyze::run::to_unit;
@@ -271,9 +275,6 @@ impl Parts<'_> {
     /// Audits of the policies that have a probe.
     pub(super) fn audits(&self) -> Result<Vec<Option<TransportResult>>, AnalyzeError> {
         let mut found: Vec<Option<TransportResult>> = vec![None; self.dataset.policies.len()];
-        let Some(calibrator) = self.calibrator else {
-            return Ok(found);
-        };
         let mut p = Vec::new();
         for probe in self.request.probes {
             let name = &probe.responses.name;
@@ -283,6 +284,10 @@ impl Parts<'_> {
                 .iter()
                 .position(|policy| policy.name == *name)
                 .ok_or_else(|| AnalyzeError::UnknownPolicy(name.clone()))?;
+            // Raw scores have nothing to audit.
+            let Some(calibrator) = self.calibrator else {
+                continue;
+            };
             let audit = self.audit(probe, policy, calibrator)?;
             if let Some(zero) = audit.wide.zero_null_p {
                 p.push((policy, zero));
@@ -314,24 +319,11 @@ impl Parts<'_> {
         let (mut labels, mut points) = (Vec::new(), Vec::new());
         for row in 0..source.len() {
             let label = source.labels[row].ok_or_else(|| AnalyzeError::ProbeWithoutLabel {
-                policy: source.name.clone(),
-                row: row + 1,
+                place: source.place(row),
             })?;
-            labels.push(to_unit(
-                self.scales.label,
-                label,
-                &source.name,
-                row,
-                "label",
-            )?);
+            labels.push(to_unit(self.scales.label, label, source, row, LABEL)?);
             let score = source.scores[row];
-            let mut point = vec![to_unit(
-                self.scales.judge,
-                score,
-                &source.name,
-                row,
-                "judge score",
-            )?];
+            let mut point = vec![to_unit(self.scales.judge, score, source, row, SCORE)?];
             point.extend(source.covariates.iter().map(|column| column[row]));
             points.push(point);
         }
@@ -375,15 +367,22 @@ impl Parts<'_> {
             return Ok(());
         }
         let source = &self.dataset.policies[policy];
-        for row in 0..source.len() {
-            if source.labels[row].is_some() && probe.prompts.contains(&source.prompts[row]) {
-                return Err(AnalyzeError::LabelUsedTwice {
-                    policy: source.name.clone(),
-                    prompt: self.prompts.ids()[source.prompts[row] as usize].clone(),
-                });
-            }
+        let labelled = source.prompts.iter().zip(&source.labels);
+        let seen: BTreeSet<u32> = labelled
+            .filter_map(|(prompt, label)| label.map(|_| *prompt))
+            .collect();
+        match probe
+            .prompts
+            .iter()
+            .position(|prompt| seen.contains(prompt))
+        {
+            None => Ok(()),
+            Some(row) => Err(AnalyzeError::LabelUsedTwice {
+                place: probe.place(row),
+                policy: source.name.clone(),
+                prompt: self.prompts.ids()[probe.prompts[row] as usize].clone(),
+            }),
         }
-        Ok(())
     }
 }
 

@@ -355,9 +355,11 @@ pub fn probe(name: &str, file: &Responses, rows: &[usize], prompts: &mut Prompts
     let mut policy = Policy {
         name: name.to_owned(),
         covariates: vec![Vec::new(); file.covariates.len()],
+        files: vec![file.source_name.clone()],
         ..Policy::default()
     };
     for &row in rows {
+        policy.lines.push((0, small(file.lines[row])));
         policy.prompts.push(prompts.number(&file.prompts[row]));
         policy.scores.push(file.scores[row]);
         policy.labels.push(file.labels[row]);
@@ -377,6 +379,11 @@ fn at(responses: &Responses, row: usize, field: &str, what: String) -> ReadError
     }
 }
 
+/// A line or an index; beyond 2^32 messages stay at the last.
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 /// One policy's columns; a record without a draw index takes the least one its prompt has free.
 fn policy(
     name: &str,
@@ -392,6 +399,11 @@ fn policy(
     let mut taken: BTreeMap<(u32, u64), (&Responses, usize)> = BTreeMap::new();
     let mut free: BTreeMap<u32, u64> = BTreeMap::new();
     for &(responses, row) in rows {
+        if policy.files.last() != Some(&responses.source_name) {
+            policy.files.push(responses.source_name.clone());
+        }
+        let file = small(policy.files.len() - 1);
+        policy.lines.push((file, small(responses.lines[row])));
         let prompt = prompts.number(&responses.prompts[row]);
         let draw = responses.draws[row].unwrap_or_else(|| {
             let next = free.entry(prompt).or_insert(0);

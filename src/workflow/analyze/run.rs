@@ -24,16 +24,18 @@ use crate::workflow::analyze::parts::Parts;
 use crate::workflow::analyze::result::Analysis;
 use crate::workflow::analyze::result::PolicyResult;
 
+/// What messages call a judge score and a label.
+pub(super) const SCORE: &str = "judge_score";
+pub(super) const LABEL: &str = "oracle_label";
+
 /// Why there is no analysis.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AnalyzeError {
     /// A value outside its declared scale.
-    #[error("policy {policy}, response {row}, {field}: {value} lies outside [{low}, {high}]")]
+    #[error("{place}, {field}: {value} lies outside [{low}, {high}]")]
     OutsideScale {
-        /// The policy.
-        policy: String,
-        /// The response, from 1 in the order of its file.
-        row: usize,
+        /// File and line.
+        place: String,
         /// Score or label.
         field: &'static str,
         /// The value.
@@ -47,20 +49,22 @@ pub enum AnalyzeError {
     #[error("no responses of policy {0}")]
     UnknownPolicy(String),
     /// A probe holds a label that the calibrator saw: it would audit itself.
-    #[error("policy {policy}: the label of prompt {prompt} both calibrates and audits")]
+    #[error(
+        "{place}, {LABEL}: a label of policy {policy} on prompt {prompt} both calibrates and audits"
+    )]
     LabelUsedTwice {
+        /// File and line of the probe.
+        place: String,
         /// The policy.
         policy: String,
         /// The prompt.
         prompt: String,
     },
     /// A probe's response without a label.
-    #[error("probe of policy {policy}, response {row}: expected a label, found none")]
+    #[error("{place}, {LABEL}: expected a label, found none")]
     ProbeWithoutLabel {
-        /// The policy.
-        policy: String,
-        /// The response, from 1.
-        row: usize,
+        /// File and line.
+        place: String,
     },
     /// The statistics refuse.
     #[error(transparent)]
@@ -316,7 +320,7 @@ fn scales(dataset: &Dataset, request: &Request<'_>) -> Scales {
 pub(super) fn to_unit(
     scale: Option<Scale>,
     value: f64,
-    policy: &str,
+    policy: &Policy,
     row: usize,
     field: &'static str,
 ) -> Result<f64, AnalyzeError> {
@@ -326,8 +330,7 @@ pub(super) fn to_unit(
     scale.to_unit(value).ok_or_else(|| {
         let (low, high) = scale.ends();
         AnalyzeError::OutsideScale {
-            policy: policy.to_owned(),
-            row: row + 1,
+            place: policy.place(row),
             field,
             value,
             low,
@@ -347,16 +350,10 @@ fn unit(
     let mut labels = Vec::with_capacity(rows);
     for policy in &dataset.policies {
         for row in 0..policy.len() {
-            let score = to_unit(
-                scales.judge,
-                policy.scores[row],
-                &policy.name,
-                row,
-                "judge score",
-            )?;
+            let score = to_unit(scales.judge, policy.scores[row], policy, row, SCORE)?;
             columns[0].push(score);
             labels.push(match policy.labels[row] {
-                Some(label) => Some(to_unit(scales.label, label, &policy.name, row, "label")?),
+                Some(label) => Some(to_unit(scales.label, label, policy, row, LABEL)?),
                 None => None,
             });
         }
@@ -421,17 +418,11 @@ fn calibration_rows(
             continue;
         };
         let at = columns[0].len();
-        columns[0].push(to_unit(
-            judge,
-            file.scores[row],
-            &file.name,
-            row,
-            "judge score",
-        )?);
+        columns[0].push(to_unit(judge, file.scores[row], file, row, SCORE)?);
         for (column, values) in columns[1..].iter_mut().zip(&file.covariates) {
             column.push(values[row]);
         }
-        let label = to_unit(scale, label, &file.name, row, "label")?;
+        let label = to_unit(scale, label, file, row, LABEL)?;
         labelled.push((at, label, file.prompts[row]));
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The command line in process: a fixed clock and seed, an environment of its own, buffers for streams.
 
+mod analyze;
 mod bad_input;
 mod divergence;
 mod verbs;

@@ -4,4 +4,5 @@
 //! Monte Carlo errors.
 
 mod decisions;
+mod intervals;
 mod tests_and_distances;
