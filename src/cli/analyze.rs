@@ -104,7 +104,8 @@ fn scale(text: &str) -> Result<Scale, String> {
     Scale::new(number(low)?, number(high)?).map_err(|_| wrong())
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+/// What clap cannot check, and the kinds of files to write.
+fn checked(args: &Args) -> Result<Vec<analysis::Format>, CliError> {
     if !(args.alpha > 0.0 && args.alpha < 0.5) {
         return Err(CliError::usage(
             "--alpha: expected a number in (0, 0.5)",
@@ -114,11 +115,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     if args.bootstrap.is_some_and(|replicates| replicates < 2) {
         return Err(CliError::usage("--bootstrap: expected at least 2", HELP));
     }
-    let kinds = args
-        .out
+    args.out
         .iter()
         .map(|path| analysis::Format::of(path))
-        .collect::<Result<Vec<_>, _>>()?;
+        .collect()
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let kinds = checked(args)?;
     let (dataset, mut prompts) = dataset(ctx, args)?;
     let calibration = match &args.calibration_data {
         Some(path) => {
