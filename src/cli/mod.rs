@@ -26,6 +26,8 @@ mod home;
 mod import;
 mod init;
 mod input;
+mod intake;
+mod intake_events;
 mod key;
 mod log;
 mod prove;
@@ -162,7 +164,7 @@ enum Verb {
     /// Append many events from JSON Lines
     #[command(after_help = "Example:\n  clover append --bulk scores.jsonl --key scorer")]
     Append(bulk::Args),
-    /// Take in what was signed elsewhere
+    /// Take in files of scores and labels, or events signed elsewhere
     #[command(subcommand)]
     Import(import::Verb),
     /// List entries
