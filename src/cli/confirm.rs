@@ -179,7 +179,8 @@ fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
     for row in rows.iter().filter(|row| !row.is_accepted) {
         let identity = identity(ctx, args, &row.label, &mut known)?;
         let file = &row.label.envelope.0;
-        seal::check_header(file, std::slice::from_ref(identity)).map_err(|error| broken(row, &error))?;
+        seal::check_header(file, std::slice::from_ref(identity))
+            .map_err(|error| broken(row, &error))?;
         let payload = SealAccepted {
             design: place.design.clone(),
             envelope_sha256: Digest::sha256(file),
@@ -191,9 +192,16 @@ fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
     ledger.settle()?;
     submit::warn_of_pin(ctx, &ledger);
     let (new, already) = (commands.len(), rows.len() - commands.len());
-    let text = format!("accepted {new} · already {already} · design {}\n", place.design);
+    let text = format!(
+        "accepted {new} · already {already} · design {}\n",
+        place.design
+    );
     let mut answer = Answer::new(text, json!({"accepted": new, "already": already}));
-    answer.verdict = if new == 0 { "already_recorded" } else { "appended" };
+    answer.verdict = if new == 0 {
+        "already_recorded"
+    } else {
+        "appended"
+    };
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)
 }
@@ -208,7 +216,8 @@ fn account<'l>(ledger: &'l Ledger, name: &str, now: Timestamp) -> Result<&'l Acc
     let accounts = &ledger.state().fold::<Budgets>().accounts;
     let found = accounts.iter().find(|(id, _)| id.as_str() == name);
     let Some((_, account)) = found else {
-        let message = format!("account: no account {name}: a peek is charged before a label is opened");
+        let message =
+            format!("account: no account {name}: a peek is charged before a label is opened");
         let next = format!(
             "clover record budget.opened --data '{{\"account\":\"{name}\",\"amount\":3,\"period\":\"quarter\",\"purpose\":\"confirm peeks\",\"spenders\":[\"custodian\"],\"unit\":\"peek\"}}'"
         );
@@ -267,7 +276,14 @@ fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
         None => charge(ctx, &mut ledger, &place, args, waiting.len())?,
     };
     // From here on the peek is on record, under a signed checkpoint.
-    let (values, text) = reveal(ctx, &mut ledger, &place, &waiting, &known, (charge, &signer))?;
+    let (values, text) = reveal(
+        ctx,
+        &mut ledger,
+        &place,
+        &waiting,
+        &known,
+        (charge, &signer),
+    )?;
     let data = json!({
         "charge": charge.to_string(), "revealed": values.len(),
         "already": rows.len() - values.len(), "labels": values,
@@ -280,8 +296,12 @@ fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
 
 /// What a charge says it is for, so that a run that was cut goes on under the peek it paid.
 fn purpose(place: &Place, args: &UnsealArgs) -> Result<Text, CliError> {
-    let text = format!("unseal {} of {}: {}", place.design, place.experiment, args.purpose);
-    Text::new(text).ok_or_else(|| CliError::usage("--for: too long", "clover confirm unseal --help"))
+    let text = format!(
+        "unseal {} of {}: {}",
+        place.design, place.experiment, args.purpose
+    );
+    Text::new(text)
+        .ok_or_else(|| CliError::usage("--for: too long", "clover confirm unseal --help"))
 }
 
 /// A charge for this very opening, made when everything that waits was sealed: a run that was cut goes on under it.
@@ -323,7 +343,10 @@ fn charge(
         "open {count} labels of {} with {unit} {peek} of {amount} in {period}",
         place.design
     );
-    let again = format!("clover confirm unseal {} --for '{}'", place.design, args.purpose);
+    let again = format!(
+        "clover confirm unseal {} --for '{}'",
+        place.design, args.purpose
+    );
     ctx.confirm(&question, args.yes, &again)?;
     let payload = BudgetCharged {
         account: args.account.parse().map_err(|error| {
@@ -335,7 +358,10 @@ fn charge(
     };
     let signer = wallet::spender(ctx, ledger.state(), Some(&spenders))?;
     let appended = ledger.append(&[Command::new(payload, None)], &signer)?;
-    ctx.note(&format!("{unit} {peek} of {amount} in {period} charged at seq {}", appended[0].seq));
+    ctx.note(&format!(
+        "{unit} {peek} of {amount} in {period} charged at seq {}",
+        appended[0].seq
+    ));
     Ok(appended[0].id)
 }
 
@@ -355,11 +381,16 @@ fn reveal(
         let plain = seal::decrypt(&label.envelope.0, known).map_err(|error| broken(row, &error))?;
         let plain = zeroize::Zeroizing::new(plain);
         let opening = LabelOpening::from_bytes(&plain).filter(|opening| {
-            opening.commitment(&origin, place.design.as_str(), label.row.as_str()) == label.commitment
+            opening.commitment(&origin, place.design.as_str(), label.row.as_str())
+                == label.commitment
         });
-        let opened = opening.and_then(|opening| Some((opening.salt, Micro::new(opening.value_micro)?)));
+        let opened =
+            opening.and_then(|opening| Some((opening.salt, Micro::new(opening.value_micro)?)));
         let (salt, value) = opened.ok_or_else(|| {
-            broken(row, &"it does not open to its commitment: report it, never seal it again")
+            broken(
+                row,
+                &"it does not open to its commitment: report it, never seal it again",
+            )
         })?;
         values.push(json!({"row": label.row.as_str(), "value_micro": value.value()}));
         let payload = LabelRevealed {
@@ -372,14 +403,21 @@ fn reveal(
         commands.push(Command::new(payload, Some(place.experiment.clone())));
     }
     let late = now(ledger);
-    let late = waiting.iter().filter(|row| row.label.reveal_by < late).count();
+    let late = waiting
+        .iter()
+        .filter(|row| row.label.reveal_by < late)
+        .count();
     ledger.append(&commands, signer)?;
     ledger.settle()?;
     submit::warn_of_pin(ctx, ledger);
     if late > 0 {
         ctx.warn(format!("{late} labels were revealed after their deadline"));
     }
-    let text = format!("revealed {} labels of {} under charge {charge}\n", values.len(), place.design);
+    let text = format!(
+        "revealed {} labels of {} under charge {charge}\n",
+        values.len(),
+        place.design
+    );
     Ok((values, text))
 }
 
@@ -407,7 +445,9 @@ fn deadlines(
         Ok(())
     })?;
     let rows = waiting.into_iter();
-    Ok(rows.map(|((experiment, design, _), by)| (experiment, design, by, by < now)).collect())
+    Ok(rows
+        .map(|((experiment, design, _), by)| (experiment, design, by, by < now))
+        .collect())
 }
 
 fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
@@ -422,7 +462,9 @@ fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     let waiting = deadlines(&ledger, now, state.size)?;
     let (mut rows, mut data, mut breaches) = (Vec::new(), Vec::new(), 0);
     for (experiment, name, design) in label::all(state).filter(|(.., design)| design.sealed > 0) {
-        let mine = waiting.iter().filter(|(of, by, ..)| of == experiment && by == name);
+        let mine = waiting
+            .iter()
+            .filter(|(of, by, ..)| of == experiment && by == name);
         let next = mine.clone().map(|(_, _, by, _)| *by).min();
         let late = mine.filter(|(.., late)| *late).count();
         breaches += late;
@@ -447,7 +489,15 @@ fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
             "reveal_by": next.map(|by| by.to_string()),
         }));
     }
-    let head = ["experiment", "design", "purpose", "sealed", "accepted", "revealed", "deadline"];
+    let head = [
+        "experiment",
+        "design",
+        "purpose",
+        "sealed",
+        "accepted",
+        "revealed",
+        "deadline",
+    ];
     let mut text = ui::table(&head, rows);
     let splits = splits(state, &mut text);
     if !state.fold::<Budgets>().accounts.is_empty() {
@@ -483,7 +533,10 @@ fn splits(state: &crate::ledger::State, text: &mut String) -> Vec<Value> {
             }));
         }
         if let Some(open) = &of.open {
-            text.push_str(&format!("split {} of {experiment}: listed, not formed\n", open.split));
+            text.push_str(&format!(
+                "split {} of {experiment}: listed, not formed\n",
+                open.split
+            ));
         }
     }
     data

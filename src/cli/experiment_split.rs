@@ -79,12 +79,20 @@ fn clusters(
     let mut clusters: BTreeMap<ItemId, Option<Timestamp>> = BTreeMap::new();
     for blob in blobs {
         let damaged = |what: &str| {
-            CliError::integrity("damaged", format!("the rows {blob}: {what}"), "clover verify")
+            CliError::integrity(
+                "damaged",
+                format!("the rows {blob}: {what}"),
+                "clover verify",
+            )
         };
         let bytes = ledger.store().reader().blob(&blob)?;
         let bytes = bytes.ok_or_else(|| damaged("not there"))?;
-        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let row: Row = serde_json::from_slice(line).map_err(|error| damaged(&error.to_string()))?;
+        for line in bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            let row: Row =
+                serde_json::from_slice(line).map_err(|error| damaged(&error.to_string()))?;
             match clusters.entry(row.item) {
                 std::collections::btree_map::Entry::Vacant(place) => {
                     place.insert(row.sampled_at);
@@ -106,9 +114,10 @@ fn clusters(
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let experiment = record::experiment_id(&args.id)?;
-    let name = args.split.parse().map_err(|error| {
-        CliError::usage(format!("--split {:?}: {error}", args.split), HELP)
-    })?;
+    let name = args
+        .split
+        .parse()
+        .map_err(|error| CliError::usage(format!("--split {:?}: {error}", args.split), HELP))?;
     let seed = Count::new(args.seed)
         .ok_or_else(|| CliError::usage("--seed: expected at most 2^53 - 1", HELP))?;
     let apart = match (args.hashed, &args.t1, &args.t2) {
@@ -165,7 +174,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let already = appended.iter().all(|one| one.already);
     text.push_str(if already { "recorded already\n" } else { "" });
     let mut answer = Answer::new(text, data);
-    answer.verdict = if already { "already_recorded" } else { "appended" };
+    answer.verdict = if already {
+        "already_recorded"
+    } else {
+        "appended"
+    };
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)
 }

@@ -98,7 +98,12 @@ pub(super) struct Common {
     #[arg(long, value_name = "KEY")]
     pub to: Option<String>,
     /// Ends of the scale of scores and labels
-    #[arg(long, value_name = "LOW:HIGH", default_value = "0:1", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "LOW:HIGH",
+        default_value = "0:1",
+        allow_hyphen_values = true
+    )]
     pub scale: String,
     /// Show counts, ranges, mapping and warnings; append nothing
     #[arg(long)]
@@ -138,15 +143,21 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<Answer, CliError>
         }
         paths.append(&mut inside);
     }
-    run(ctx, &args.common, ImportFormat::Cje, &paths, &|path, bytes, how| {
-        let named = how.policy.cloned().or_else(|| of_name(path));
-        let how = How {
-            policy: named.as_ref(),
-            logprobs: args.logprobs,
-            ..how
-        };
-        import::cje::rows(&path.display().to_string(), bytes, how)
-    })
+    run(
+        ctx,
+        &args.common,
+        ImportFormat::Cje,
+        &paths,
+        &|path, bytes, how| {
+            let named = how.policy.cloned().or_else(|| of_name(path));
+            let how = How {
+                policy: named.as_ref(),
+                logprobs: args.logprobs,
+                ..how
+            };
+            import::cje::rows(&path.display().to_string(), bytes, how)
+        },
+    )
 }
 
 pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<Answer, CliError> {
@@ -169,14 +180,23 @@ pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<Answer, CliError>
         }
     }
     let paths = [args.file.clone()];
-    run(ctx, &args.common, ImportFormat::Csv, &paths, &|path, bytes, how| {
-        let header = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let header = String::from_utf8_lossy(header);
-        let has = |name: &str| header.trim_end().split(',').any(|column| column == name);
-        let logprobs = map.contains_key(row::BASE_LOGPROB) || has(row::BASE_LOGPROB);
-        let how = How { logprobs, ..how };
-        import::csv::rows(&path.display().to_string(), bytes, &map, how)
-    })
+    run(
+        ctx,
+        &args.common,
+        ImportFormat::Csv,
+        &paths,
+        &|path, bytes, how| {
+            let header = bytes
+                .split(|byte| *byte == b'\n')
+                .next()
+                .unwrap_or_default();
+            let header = String::from_utf8_lossy(header);
+            let has = |name: &str| header.trim_end().split(',').any(|column| column == name);
+            let logprobs = map.contains_key(row::BASE_LOGPROB) || has(row::BASE_LOGPROB);
+            let how = How { logprobs, ..how };
+            import::csv::rows(&path.display().to_string(), bytes, &map, how)
+        },
+    )
 }
 
 /// The policy that a file is named after.
@@ -216,9 +236,17 @@ fn run(
     if common.dry_run {
         return Ok(rehearsed(&files, &plans));
     }
-    let conflicts: Vec<_> = plans.iter().flat_map(|plan| plan.conflicts.clone()).collect();
+    let conflicts: Vec<_> = plans
+        .iter()
+        .flat_map(|plan| plan.conflicts.clone())
+        .collect();
     if !conflicts.is_empty() {
-        return Err(intake_events::conflicts(ctx, &mut ledger, &request, conflicts)?);
+        return Err(intake_events::conflicts(
+            ctx,
+            &mut ledger,
+            &request,
+            conflicts,
+        )?);
     }
     let counts = intake_events::append(ctx, &home, &mut ledger, &request, &files, &plans)?;
     ledger.settle()?;
@@ -234,7 +262,10 @@ fn read(
     paths: &[PathBuf],
     parse: Parse<'_>,
 ) -> Result<Vec<File>, CliError> {
-    let policy = common.policy.as_deref().map(|text| name("policy", text, PolicyId::new));
+    let policy = common
+        .policy
+        .as_deref()
+        .map(|text| name("policy", text, PolicyId::new));
     let policy = policy.transpose()?;
     let pepper = match home.known_vault(ctx)? {
         Some(vault) => vault.pepper()?,
@@ -272,7 +303,10 @@ fn stopped(stop: Stop, rows: &Rows) -> CliError {
     match stop {
         Stop::Ledger(error) => error.into(),
         Stop::Refused(line, rule, expected, found, seq) => {
-            let message = format!("{}:{line}: {rule}: expected {expected}, found {found}", rows.file);
+            let message = format!(
+                "{}:{line}: {rule}: expected {expected}, found {found}",
+                rows.file
+            );
             let next = seq.map_or("clover label design list".to_owned(), |seq| {
                 format!("clover show {seq}")
             });
@@ -314,7 +348,10 @@ pub(super) fn experiment(state: &State, named: Option<&str>) -> Result<Experimen
         return record::experiment_id(text);
     }
     let all = state.fold::<Experiments>().by_id.iter();
-    let open: Vec<_> = all.filter(|(_, of)| of.closed_seq.is_none()).map(|(id, _)| id).collect();
+    let open: Vec<_> = all
+        .filter(|(_, of)| of.closed_seq.is_none())
+        .map(|(id, _)| id)
+        .collect();
     match open.as_slice() {
         [id] => Ok((*id).clone()),
         [] => Err(CliError::not_found(
@@ -324,7 +361,10 @@ pub(super) fn experiment(state: &State, named: Option<&str>) -> Result<Experimen
         several => {
             let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
             let message = format!("several experiments are open: {}", names.join(", "));
-            Err(CliError::usage(message, "the same command with --experiment ID"))
+            Err(CliError::usage(
+                message,
+                "the same command with --experiment ID",
+            ))
         }
     }
 }
@@ -399,13 +439,17 @@ fn design_of(
     match fit.as_slice() {
         [id] => Ok((*id).clone()),
         [] => {
-            let message = format!("design: no label design for {purpose} is registered in {experiment}");
+            let message =
+                format!("design: no label design for {purpose} is registered in {experiment}");
             Err(CliError::refused(message, NEW_DESIGN))
         }
         several => {
             let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
             let message = format!("several designs are for {purpose}: {}", names.join(", "));
-            Err(CliError::usage(message, "the same command with --labels=DESIGN"))
+            Err(CliError::usage(
+                message,
+                "the same command with --labels=DESIGN",
+            ))
         }
     }
 }
@@ -433,13 +477,18 @@ fn rehearsed(files: &[File], plans: &[Plan]) -> Answer {
         let labels = range(rows.rows.iter().filter_map(|row| row.label));
         let policies: Vec<_> = rows.policies().iter().map(|id| id.as_str()).collect();
         let mapping = rows.mapping.iter();
-        let mapping: Vec<_> = mapping.map(|(field, from)| format!("{field}={from}")).collect();
+        let mapping: Vec<_> = mapping
+            .map(|(field, from)| format!("{field}={from}"))
+            .collect();
         text.push_str(&ui::pairs(&[
             ("file", rows.file.clone()),
             ("policies", policies.join(", ")),
             ("records", ui::thousands(rows.read)),
             ("scores", format!("{scores}, {}", counts.scores.words())),
-            ("labels", format!("{} in the file, {labels}", ui::thousands(rows.labelled()))),
+            (
+                "labels",
+                format!("{} in the file, {labels}", ui::thousands(rows.labelled())),
+            ),
             ("open", counts.labels.words()),
             ("sealed", counts.sealed.words()),
             ("logprobs", counts.logprobs.words()),
@@ -457,7 +506,10 @@ fn rehearsed(files: &[File], plans: &[Plan]) -> Answer {
         data.push(one);
     }
     let (gap, grade) = grade(files);
-    text.push_str(&ui::pairs(&[("time gap", gap.to_owned()), ("grade", grade.to_owned())]));
+    text.push_str(&ui::pairs(&[
+        ("time gap", gap.to_owned()),
+        ("grade", grade.to_owned()),
+    ]));
     let mut answer = Answer::new(text, json!({"files": data, "gap": gap, "grade": grade}));
     answer.verdict = "dry_run";
     answer
@@ -482,19 +534,33 @@ fn answer(ledger: &Ledger, files: &[File], counts: &[Counts]) -> Answer {
     let (gap, grade) = grade(files);
     let root = ledger.root().to_base64();
     let size = ui::thousands(ledger.size());
-    let nothing = if total.new() == 0 { " · nothing new" } else { "" };
+    let nothing = if total.new() == 0 {
+        " · nothing new"
+    } else {
+        ""
+    };
     text.push_str(&ui::pairs(&[
-        ("recorded", format!("{}, already {}{nothing}", total.new(), total.already())),
+        (
+            "recorded",
+            format!("{}, already {}{nothing}", total.new(), total.already()),
+        ),
         ("time gap", gap.to_owned()),
         ("grade", grade.to_owned()),
         ("log", format!("{size} entries · root {root}")),
     ]));
-    let files: Vec<Value> =
-        files.iter().zip(counts).map(|(file, counts)| counts.json(&file.rows)).collect();
+    let files: Vec<Value> = files
+        .iter()
+        .zip(counts)
+        .map(|(file, counts)| counts.json(&file.rows))
+        .collect();
     let mut data = json!({"files": files, "gap": gap, "grade": grade});
     data["recorded"] = total.totals();
     let mut answer = Answer::new(text, data);
-    answer.verdict = if total.new() == 0 { "already_recorded" } else { "appended" };
+    answer.verdict = if total.new() == 0 {
+        "already_recorded"
+    } else {
+        "appended"
+    };
     answer.checkpoint = Some((ledger.size(), root));
     answer
 }

@@ -70,14 +70,22 @@ impl Pair {
     }
 
     pub(super) fn words(self) -> String {
-        format!("{} new, {} already", ui::thousands(self.new), ui::thousands(self.already))
+        format!(
+            "{} new, {} already",
+            ui::thousands(self.new),
+            ui::thousands(self.already)
+        )
     }
 
     pub(super) fn cell(self) -> String {
         match (self.new, self.already) {
             (0, 0) => "-".to_owned(),
             (new, 0) => format!("+{}", ui::thousands(new)),
-            (new, already) => format!("+{} ({} already)", ui::thousands(new), ui::thousands(already)),
+            (new, already) => format!(
+                "+{} ({} already)",
+                ui::thousands(new),
+                ui::thousands(already)
+            ),
         }
     }
 
@@ -100,7 +108,11 @@ impl Counts {
     pub(super) fn of(plan: &Plan) -> Self {
         let mut counts = Self::default();
         let is_new = plan.ingested.is_none();
-        counts.files.see(if is_new { Standing::New } else { Standing::Already });
+        counts.files.see(if is_new {
+            Standing::New
+        } else {
+            Standing::Already
+        });
         for row in &plan.rows {
             counts.scores.see(row.score);
             match &row.label {
@@ -116,7 +128,13 @@ impl Counts {
     }
 
     fn pairs(&self) -> [Pair; 5] {
-        [self.scores, self.labels, self.sealed, self.logprobs, self.files]
+        [
+            self.scores,
+            self.labels,
+            self.sealed,
+            self.logprobs,
+            self.files,
+        ]
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -184,7 +202,9 @@ impl Signers {
             false => Ok(None),
         };
         let scored = total.files.new + total.scores.new + total.logprobs.new > 0;
-        let closed = plans.iter().any(|plan| plan.ingested.is_none() && plan.stays_closed());
+        let closed = plans
+            .iter()
+            .any(|plan| plan.ingested.is_none() && plan.stays_closed());
         Ok(Self {
             scorer: key(Kind::ScoreRecorded, scored)?,
             labeler: key(Kind::LabelRecorded, total.labels.new > 0)?,
@@ -198,11 +218,7 @@ impl Signers {
 }
 
 /// The recipient of seals: of the named key, else of the one live custodian that has any.
-fn recipient(
-    ctx: &Ctx<'_>,
-    state: &State,
-    request: &Request,
-) -> Result<SealRecipient, CliError> {
+fn recipient(ctx: &Ctx<'_>, state: &State, request: &Request) -> Result<SealRecipient, CliError> {
     let next = "clover key new NAME --role custodian --seal";
     if let Some(named) = &request.to {
         let id = wallet::resolve(ctx, state, named)?;
@@ -213,7 +229,9 @@ fn recipient(
     }
     let live = state.keyring.live();
     let custodians = live.filter(|(_, record)| record.roles.contains(Role::Custodian));
-    let found: Vec<_> = custodians.filter_map(|(_, record)| record.seal_recipient.as_ref()).collect();
+    let found: Vec<_> = custodians
+        .filter_map(|(_, record)| record.seal_recipient.as_ref())
+        .collect();
     match found.as_slice() {
         [one] => Ok((*one).clone()),
         [] => Err(CliError::refused(
@@ -301,7 +319,12 @@ fn count(value: u64) -> Count {
 }
 
 fn failed(error: impl std::fmt::Display) -> CliError {
-    CliError::new(Exit::Unexpected, "unexpected", error.to_string(), "clover doctor")
+    CliError::new(
+        Exit::Unexpected,
+        "unexpected",
+        error.to_string(),
+        "clover doctor",
+    )
 }
 
 /// Records the file itself: its rows, and its original bytes under a key.
@@ -438,12 +461,7 @@ impl Keys {
 }
 
 /// An erased subject's text is not taken in again.
-fn not_erased(
-    ledger: &Ledger,
-    subject: &Digest,
-    file: &str,
-    row: &Row,
-) -> Result<(), CliError> {
+fn not_erased(ledger: &Ledger, subject: &Digest, file: &str, row: &Row) -> Result<(), CliError> {
     let like = SubjectErased {
         basis: Text::new("").expect("BUG: nothing is a text"),
         subject: *subject,
@@ -514,20 +532,22 @@ impl Batch<'_> {
         let Some(open) = &ask.open else {
             return Ok(());
         };
-        let fresh = self.pairs().filter(|(_, plan)| plan.label == Label::Open(Standing::New));
+        let fresh = self
+            .pairs()
+            .filter(|(_, plan)| plan.label == Label::Open(Standing::New));
         let mut commands: Vec<_> = fresh
             .filter_map(|(row, _)| Some(plan::label_of(row, row.label?, &ask.rater, open)))
             .map(|label| self.command(label))
             .collect();
-        append_all(ledger, &mut commands, signers.labeler.as_ref(), &mut Vec::new())
+        append_all(
+            ledger,
+            &mut commands,
+            signers.labeler.as_ref(),
+            &mut Vec::new(),
+        )
     }
 
-    fn seals(
-        &self,
-        ctx: &Ctx<'_>,
-        ledger: &mut Ledger,
-        signers: &Signers,
-    ) -> Result<(), CliError> {
+    fn seals(&self, ctx: &Ctx<'_>, ledger: &mut Ledger, signers: &Signers) -> Result<(), CliError> {
         let mut commands = Vec::new();
         let origin = ledger.state().keyring.origin.clone();
         for (row, plan) in self.pairs() {
@@ -536,7 +556,12 @@ impl Batch<'_> {
                 commands.push(self.command(label));
             }
         }
-        append_all(ledger, &mut commands, signers.custodian.as_ref(), &mut Vec::new())
+        append_all(
+            ledger,
+            &mut commands,
+            signers.custodian.as_ref(),
+            &mut Vec::new(),
+        )
     }
 
     fn sealed(

@@ -95,12 +95,17 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
         };
         strata.push(Stratum {
             inclusion_micro: probability("--stratum", text)?,
-            stratum: name.parse().map_err(|error| wrong("--stratum", name, error))?,
+            stratum: name
+                .parse()
+                .map_err(|error| wrong("--stratum", name, error))?,
         });
     }
     strata.sort_by(|a, b| a.stratum.cmp(&b.stratum));
     let payload = LabelDesignRegistered {
-        design: args.id.parse().map_err(|error| wrong("design", &args.id, error))?,
+        design: args
+            .id
+            .parse()
+            .map_err(|error| wrong("design", &args.id, error))?,
         inclusion_micro: probability("--probability", &args.probability)?,
         protocol: args
             .protocol
@@ -138,7 +143,14 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         ]
     });
     let head = [
-        "experiment", "design", "purpose", "probability", "protocol", "open", "sealed", "revealed",
+        "experiment",
+        "design",
+        "purpose",
+        "probability",
+        "protocol",
+        "open",
+        "sealed",
+        "revealed",
     ];
     let text = ui::table(&head, rows.collect());
     let data: Vec<Value> = all(state)

@@ -32,11 +32,11 @@ use crate::event::payload::custody::LogKeyRotated;
 use crate::event::payload::custody::PolicyAdopted;
 use crate::event::payload::custody::RetentionSet;
 use crate::event::payload::custody::SubjectErased;
+use crate::event::payload::experiment::ExperimentClosed;
+use crate::event::payload::experiment::ExperimentRegistered;
 use crate::event::payload::intake::DataIngested;
 use crate::event::payload::intake::SplitsFormed;
 use crate::event::payload::intake::SplitsListed;
-use crate::event::payload::experiment::ExperimentClosed;
-use crate::event::payload::experiment::ExperimentRegistered;
 use crate::event::payload::judge::LogprobRecorded;
 use crate::event::payload::judge::ScoreConflict;
 use crate::event::payload::judge::ScoreRecorded;
@@ -325,7 +325,8 @@ mod tests {
         for kind in Kind::ALL {
             let (noun, verb) = kind.as_str().split_once('.').unwrap();
             assert!(
-                !noun.is_empty() && (verb.ends_with("ed") || ["conflict", "set", "read"].contains(&verb)),
+                !noun.is_empty()
+                    && (verb.ends_with("ed") || ["conflict", "set", "read"].contains(&verb)),
                 "{kind}"
             );
             assert_eq!(kind.as_str().parse(), Ok(*kind));

@@ -104,7 +104,10 @@ impl Vault {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn add_subjects(&self, subjects: &[(Digest, Zeroizing<[u8; 32]>)]) -> Result<(), StoreError> {
+    pub fn add_subjects(
+        &self,
+        subjects: &[(Digest, Zeroizing<[u8; 32]>)],
+    ) -> Result<(), StoreError> {
         let txn = self.conn.unchecked_transaction()?;
         {
             let mut insert = txn.prepare(INSERT_SUBJECT)?;

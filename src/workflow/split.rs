@@ -49,7 +49,9 @@ pub enum SplitError {
     #[error("expected a gap of at least {GAP_SECONDS_MIN} s (48 h), found {0} s")]
     Gap(u64),
     /// A cluster has no time.
-    #[error("cluster {0} has no sampled_at, so confirm cannot be a later block: register hashed separation")]
+    #[error(
+        "cluster {0} has no sampled_at, so confirm cannot be a later block: register hashed separation"
+    )]
     NoTime(ItemId),
     /// A part is empty.
     #[error("no cluster falls into {0}")]
@@ -74,7 +76,8 @@ pub fn parts(
     seed: u64,
     apart: Apart,
 ) -> Result<Parts, SplitError> {
-    let mut members: BTreeMap<_, Vec<ItemId>> = SplitPart::ALL.map(|part| (part, Vec::new())).into();
+    let mut members: BTreeMap<_, Vec<ItemId>> =
+        SplitPart::ALL.map(|part| (part, Vec::new())).into();
     let mut left_out = 0;
     if let Apart::Time { gap_seconds, .. } = apart
         && gap_seconds < GAP_SECONDS_MIN
@@ -84,7 +87,11 @@ pub fn parts(
     for (cluster, sampled) in clusters {
         let confirm = match apart {
             Apart::Hashed => Some(folds::hash_mod(cluster.as_str(), 4, seed) == 3),
-            Apart::Time { t1, t2, gap_seconds } => {
+            Apart::Time {
+                t1,
+                t2,
+                gap_seconds,
+            } => {
                 let at = sampled.ok_or_else(|| SplitError::NoTime(cluster.clone()))?;
                 let seconds = i64::try_from(gap_seconds).unwrap_or(i64::MAX);
                 let from = t1.plus_seconds(seconds);
@@ -151,7 +158,11 @@ pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<
     let of = |part| root(&parts.members[&part]);
     let (separation, time) = match apart {
         Apart::Hashed => (Separation::Hashed, None),
-        Apart::Time { t1, t2, gap_seconds } => (Separation::Time, Some((t1, t2, gap_seconds))),
+        Apart::Time {
+            t1,
+            t2,
+            gap_seconds,
+        } => (Separation::Time, Some((t1, t2, gap_seconds))),
     };
     events.push(Payload::from(SplitsFormed {
         cluster_rule: ClusterRule::Blake2bMod3,
@@ -192,14 +203,23 @@ mod tests {
             found.root.0.to_base64(),
             "2tK7I6UIfiaczMPJdJWTDQqmR8VMBb0IqSiyboH34v0="
         );
-        assert_eq!(root(&[]).root.0.to_base64(), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert_eq!(
+            root(&[]).root.0.to_base64(),
+            "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+        );
     }
 
     #[test]
     fn clusters_fall_where_python_puts_them() {
         // source: int.from_bytes(hashlib.blake2b(f"{id}-{seed}-{m}".encode(), digest_size=8).digest(), "big") % m
         let parts = parts(&clusters(12), 7, Apart::Hashed).unwrap();
-        let text = |part| parts.members[&part].iter().map(|id| &id.as_str()[1..]).collect::<Vec<_>>().join(" ");
+        let text = |part| {
+            parts.members[&part]
+                .iter()
+                .map(|id| &id.as_str()[1..])
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         assert_eq!(text(SplitPart::Confirm), "002 004");
         assert_eq!(text(SplitPart::Dev), "001 006 007");
         assert_eq!(text(SplitPart::Fit), "000 003 005 008 009 010 011");
@@ -207,15 +227,28 @@ mod tests {
 
     #[test]
     fn a_later_block_keeps_its_gap() {
-        let (t1, t2) = (Timestamp::EPOCH.plus_seconds(100 * 3_600), Timestamp::EPOCH.plus_seconds(180 * 3_600));
-        let apart = |hours: u64| Apart::Time { t1, t2, gap_seconds: hours * 3_600 };
+        let (t1, t2) = (
+            Timestamp::EPOCH.plus_seconds(100 * 3_600),
+            Timestamp::EPOCH.plus_seconds(180 * 3_600),
+        );
+        let apart = |hours: u64| Apart::Time {
+            t1,
+            t2,
+            gap_seconds: hours * 3_600,
+        };
         let found = parts(&clusters(200), 1, apart(50)).unwrap();
         assert_eq!(found.members[&SplitPart::Confirm].len(), 30);
         assert_eq!(found.left_out, 50 + 20);
-        assert_eq!(parts(&clusters(200), 1, apart(47)), Err(SplitError::Gap(47 * 3_600)));
+        assert_eq!(
+            parts(&clusters(200), 1, apart(47)),
+            Err(SplitError::Gap(47 * 3_600))
+        );
         let mut one = clusters(2);
         one.insert("x".parse().unwrap(), None);
-        assert!(matches!(parts(&one, 1, apart(48)), Err(SplitError::NoTime(_))));
+        assert!(matches!(
+            parts(&one, 1, apart(48)),
+            Err(SplitError::NoTime(_))
+        ));
         let early = parts(&clusters(20), 1, apart(48));
         assert_eq!(early, Err(SplitError::Empty(SplitPart::Confirm)));
     }

@@ -1,7 +1,9 @@
 //! What judges said.
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
+use serde::de::Error as _;
 
 use crate::event::id::EventId;
 use crate::event::id::ItemId;
@@ -81,5 +83,18 @@ pub struct LogprobRecorded {
     /// The logged policy.
     pub policy: PolicyId,
     /// The same response under other policies, by name, each once.
+    #[serde(deserialize_with = "targets")]
     pub targets: Vec<TargetLogprob>,
+}
+
+/// Reads log-probabilities in order of their policies, each once.
+fn targets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TargetLogprob>, D::Error> {
+    let targets = Vec::<TargetLogprob>::deserialize(deserializer)?;
+    if targets
+        .windows(2)
+        .all(|pair| pair[0].policy < pair[1].policy)
+    {
+        return Ok(targets);
+    }
+    Err(D::Error::custom("expected policies in order, each once"))
 }

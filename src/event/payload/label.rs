@@ -226,7 +226,10 @@ mod tests {
             let draw = Count::new(draw).unwrap();
             let row = row_of_draw(&policy, &item, draw);
             assert_eq!(row, text);
-            assert_eq!(draw_of_row(&row.parse().unwrap()), Some((policy, item, draw)));
+            assert_eq!(
+                draw_of_row(&row.parse().unwrap()),
+                Some((policy, item, draw))
+            );
         }
         for other in ["row-1", "a/b", "a/b/", "a/b/01", "/b/0", "a//0", "a%2f/b/0"] {
             let found = draw_of_row(&other.parse().unwrap());

@@ -40,7 +40,9 @@ impl Fields for Members<'_> {
         let Some(raw) = self.get(name) else {
             return Ok(None);
         };
-        let starts = raw.get().starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        let starts = raw
+            .get()
+            .starts_with(|c: char| c == '-' || c.is_ascii_digit());
         if starts {
             Ok(Some(raw.get().to_owned()))
         } else {

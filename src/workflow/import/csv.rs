@@ -36,7 +36,9 @@ fn records(text: &str) -> Result<Vec<Record>, Fault> {
                 Some('\r') if chars.next_if_eq(&'\n').is_some() => break,
                 Some('\n') | None => break,
                 Some(other) => {
-                    let what = format!("expected a comma or the end of the line after a quote, found {other:?}");
+                    let what = format!(
+                        "expected a comma or the end of the line after a quote, found {other:?}"
+                    );
                     return Err((line, what));
                 }
             }
@@ -137,9 +139,12 @@ pub fn rows(
     };
     let (of, targets) =
         columns(&header, map).map_err(|(name, what)| reader.error(1, Some(&name), what))?;
-    let mapping = of.iter().map(|(name, at)| (name.clone(), header[*at].clone()));
+    let mapping = of
+        .iter()
+        .map(|(name, at)| (name.clone(), header[*at].clone()));
     let logged = targets.iter();
-    let logged = logged.map(|(name, at)| (format!("{TARGET_LOGPROBS}.{name}"), header[*at].clone()));
+    let logged =
+        logged.map(|(name, at)| (format!("{TARGET_LOGPROBS}.{name}"), header[*at].clone()));
     reader.mapping(mapping.chain(logged).collect());
     for (line, record) in records {
         if record.len() != header.len() {
@@ -201,11 +206,15 @@ mod tests {
 
     #[test]
     fn records_are_those_of_rfc_4180() {
-        let read = |text| records(text).map(|found| found.into_iter().map(|(_, f)| f).collect::<Vec<_>>());
-        assert_eq!(read("a,b\r\n\"1,\"\"2\n\",3"), Ok(vec![
-            vec!["a".to_owned(), "b".to_owned()],
-            vec!["1,\"2\n".to_owned(), "3".to_owned()],
-        ]));
+        let read =
+            |text| records(text).map(|found| found.into_iter().map(|(_, f)| f).collect::<Vec<_>>());
+        assert_eq!(
+            read("a,b\r\n\"1,\"\"2\n\",3"),
+            Ok(vec![
+                vec!["a".to_owned(), "b".to_owned()],
+                vec!["1,\"2\n".to_owned(), "3".to_owned()],
+            ])
+        );
         assert_eq!(read(""), Ok(vec![]));
         assert_eq!(read("a\n"), Ok(vec![vec!["a".to_owned()]]));
         assert_eq!(records("a\n\"x\ny\"z\n").unwrap_err().0, 3);

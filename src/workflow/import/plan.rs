@@ -147,10 +147,7 @@ fn ingested(
 }
 
 /// The event that first gave a natural key, its payload and its seq.
-fn recorded(
-    ledger: &Ledger,
-    key: &Digest,
-) -> Result<Option<(EventId, Payload, u64)>, LedgerError> {
+fn recorded(ledger: &Ledger, key: &Digest) -> Result<Option<(EventId, Payload, u64)>, LedgerError> {
     let Some(seq) = ledger.giver(key)? else {
         return Ok(None);
     };
@@ -221,7 +218,13 @@ fn logprob(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Option<Standing>, St
         Some((.., seq)) => {
             let expected = "the log-probabilities that are recorded";
             let found = "others".to_owned();
-            Err(Stop::Refused(row.line, "natural_key", expected, found, Some(seq)))
+            Err(Stop::Refused(
+                row.line,
+                "natural_key",
+                expected,
+                found,
+                Some(seq),
+            ))
         }
     }
 }
@@ -293,7 +296,8 @@ fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
                 return Err(stop("purpose", expected, "a sealed one", Some(seq)));
             }
             if let Some(seq) = confirm {
-                let expected = "no open label of a confirm cluster; --seal DESIGN --reveal-by TIME seals it";
+                let expected =
+                    "no open label of a confirm cluster; --seal DESIGN --reveal-by TIME seals it";
                 return Err(stop("split", expected, "one", Some(seq)));
             }
             Ok(Label::Open(Standing::New))

@@ -120,7 +120,8 @@ impl<'a> Reader<'a> {
     }
 
     fn row(&mut self, line: u64, fields: &dyn Fields) -> Result<Row, FieldError> {
-        let none = |name: &str, what: &str| (name.to_owned(), format!("expected {what}, found none"));
+        let none =
+            |name: &str, what: &str| (name.to_owned(), format!("expected {what}, found none"));
         let score = self
             .value(fields, JUDGE_SCORE)?
             .ok_or_else(|| none(JUDGE_SCORE, "a number"))?;
@@ -207,7 +208,11 @@ impl<'a> Reader<'a> {
     /// Ends the file.
     pub(super) fn finish(mut self) -> Result<Rows, ImportError> {
         if self.out.rows.is_empty() {
-            return Err(self.error(0, None, "expected at least one record, found none".to_owned()));
+            return Err(self.error(
+                0,
+                None,
+                "expected at least one record, found none".to_owned(),
+            ));
         }
         let out = &mut self.out;
         if out.rounded > 0 {
@@ -216,7 +221,11 @@ impl<'a> Reader<'a> {
                 out.rounded
             ));
         }
-        let sampled = out.rows.iter().filter(|row| row.sampled_at.is_some()).count();
+        let sampled = out
+            .rows
+            .iter()
+            .filter(|row| row.sampled_at.is_some())
+            .count();
         if sampled < out.rows.len() {
             out.warnings.push(format!(
                 "{} of {} records have no sampled_at: the gap in time is not_checked, and what follows from it EXPLORATORY",
@@ -233,7 +242,8 @@ fn id<T>(
     text: &str,
     new: impl FnOnce(String) -> Result<T, IdError>,
 ) -> Result<T, FieldError> {
-    new(text.to_owned()).map_err(|error| (name.to_owned(), format!("{error}, found {}", short(text))))
+    new(text.to_owned())
+        .map_err(|error| (name.to_owned(), format!("{error}, found {}", short(text))))
 }
 
 fn sampled_at(text: &str) -> Result<Timestamp, FieldError> {
@@ -273,7 +283,10 @@ fn logprob(field: &str, text: &str) -> Result<Finite, FieldError> {
     value
         .filter(|value| number && value.value() <= 0.0)
         .ok_or_else(|| {
-            let what = format!("expected a finite number of at most 0, found {}", short(text));
+            let what = format!(
+                "expected a finite number of at most 0, found {}",
+                short(text)
+            );
             (field.to_owned(), what)
         })
 }
