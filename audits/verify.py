@@ -39,7 +39,8 @@ from json.encoder import encode_basestring
 RULES = (
     "line_format", "seq", "recorded_at", "body_format", "ledger", "kind", "schema", "keyid", "key", "signature",
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
-    "overdraft", "refs", "natural_key", "seal", "charge", "target", "genesis", "root", "checkpoint", "size", "blob",
+    "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "target",
+    "genesis", "root", "checkpoint", "size", "blob",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -604,6 +605,26 @@ def record(**fields):
     return check
 
 
+def choice(**kinds):
+    """An object with exactly one of these fields."""
+    def check(value, path):
+        good = isinstance(value, dict) and len(value) == 1 and value.keys() <= kinds.keys()
+        require(good, path, "one of " + ", ".join(sorted(kinds)), value)
+        for name, item in value.items():
+            kinds[name](item, path + "." + name)
+    return check
+
+
+def number(value, path):
+    require(isinstance(value, (int, float)) and not isinstance(value, bool), path, "a finite number", value)
+
+
+def targets(value, path):
+    listing(record(logprob=number, policy=ident))(value, path)
+    names = [item["policy"] for item in value]
+    require(all(a < b for a, b in zip(names, names[1:])), path, "policies in order, each once", names)
+
+
 def nullable(kind):
     return lambda value, path: None if value is None else kind(value, path)
 
@@ -633,6 +654,10 @@ MICRO = integer(-10 ** 12, 10 ** 12)
 BLOB = record(blake3=hex64, bytes=integer(), media=media)
 PRIVATE = record(blob=BLOB, commitment=hex64, subject=hex64)
 SEPARATION = one_of("solo", "strict")
+INCLUSION = integer(1, 10 ** 6)
+PARTS = ("confirm", "dev", "fit")
+PART = record(count=integer(), root=encoded(32))
+GAP_MIN = 172_800                     # seconds between fit and dev, and a confirm block that is apart in time
 KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), roles=role_set)
 
 KINDS = {
@@ -667,6 +692,24 @@ KINDS = {
     ("seal.accepted", 1): Kind("custodian", "@ design row", design=ident, envelope_sha256=hex64, row=ident),
     ("label.revealed", 1): Kind("custodian", "@ design row", charge=hex64, design=ident, row=ident,
                                 salt=encoded(32), value_micro=MICRO),
+    ("data.ingested", 1): Kind("scorer", "@ rows_root", format=one_of("cje", "csv"), labelled=integer(),
+                               rounded=integer(), rows=BLOB, rows_in=integer(), rows_out=integer(),
+                               rows_root=encoded(32), sampled_from=Optional(timestamp),
+                               sampled_to=Optional(timestamp), source=choice(
+                                   envelope=record(blob=BLOB, recipient=recipient), private=PRIVATE)),
+    ("logprob.recorded", 1): Kind("scorer", "@ policy item draw", base=number, draw=integer(), item=ident,
+                                  policy=ident, targets=targets),
+    ("score.conflict", 1): Kind("scorer", "@ judge policy item draw score_micro", draw=integer(), item=ident,
+                                judge=ident, policy=ident, recorded=hex64, recorded_micro=MICRO, score_micro=MICRO),
+    ("label.design_registered", 1): Kind("labeler", "@ design", design=ident, inclusion_micro=INCLUSION,
+                                         protocol=ident, purpose=one_of("audit", "calibrate", "confirm"),
+                                         strata=Optional(listing(record(inclusion_micro=INCLUSION, stratum=ident)))),
+    ("splits.listed", 1): Kind("arbiter", "@ split part first", clusters=listing(ident), first=integer(),
+                               part=one_of(*PARTS), split=ident),
+    ("splits.formed", 1): Kind("arbiter", "@ split", cluster_rule=one_of("blake2b-mod3/1"), confirm=PART, dev=PART,
+                               fit=PART, gap=one_of("pass", "fail", "inconclusive", "not_checked"),
+                               gap_seconds=Optional(integer()), seed=integer(), separation=one_of("hashed", "time"),
+                               split=ident, t1=Optional(timestamp), t2=Optional(timestamp)),
     ("note.recorded", 1): Kind("", None, text=text, blob=Optional(BLOB)),
     ("qualification.recorded", 1): Kind(
         "", None, build=text, platform=text, verdict=one_of("pass", "fail", "inconclusive", "not_checked"),
@@ -675,7 +718,8 @@ KINDS = {
                            rows_root=Optional(encoded(32)), **{"class": ident}),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
-EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.")   # kinds that need a header `experiment`
+# Kinds that need a header `experiment`.
+EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -724,6 +768,8 @@ class Entry:
     def blobs(self):
         if self.kind == "note.recorded":
             return [self.data["blob"]] if "blob" in self.data else []
+        if self.kind == "data.ingested":
+            return [self.data["rows"]] + [source["blob"] for source in self.data["source"].values()]
         if self.kind == "score.recorded":
             return [self.data[name]["blob"] for name in ("prompt", "response") if name in self.data]
         return []
@@ -752,6 +798,32 @@ class Seal:
         self.seq, self.commitment, self.reveal_by = seq, data["commitment"], micros(data["reveal_by"])
         self.envelope = sha256(decode_base64(data["envelope"])).hex()
         self.revealed = False
+
+
+class Split:
+    """A split that is being listed: per part the right edge of its tree, its count and its last cluster."""
+
+    def __init__(self, name):
+        self.name, self.parts = name, {part: Tree() for part in PARTS}
+        self.last = dict.fromkeys(PARTS)
+
+    def push(self, part, cluster):
+        self.parts[part].append(sha256(b"\0", length_prefixed(cluster)))
+        self.last[part] = cluster
+
+
+def row_of_draw(policy, item, draw):
+    return "%s/%s/%d" % (policy.replace("%", "%25").replace("/", "%2F"), item, draw)
+
+
+def draw_of_row(row):
+    """(policy, item, draw) of a row `policy/item/draw`, or None for a row of another form."""
+    match = re.fullmatch("([^/]+)/(.+)/(0|[1-9][0-9]{0,15})", row, re.ASCII)
+    if not match or int(match[3]) > SAFE_INTEGER:
+        return None
+    policy = match[1].replace("%2F", "/").replace("%25", "%")
+    draw = (policy, match[2], int(match[3]))
+    return draw if row_of_draw(*draw) == row else None
 
 
 def key_id_of(public):
@@ -784,6 +856,11 @@ class State:
         self.origin = self.format = None          # unknown until a readable ledger.created stands at seq 0
         self.strict = False
         self.keys, self.accounts, self.experiments, self.seals, self.charges, self.accepted = {}, {}, {}, {}, {}, set()
+        self.designs, self.first_label = {}, {}   # (experiment, design) -> purpose, and -> seq of its first label
+        self.governed = set()                     # experiments with a registered design
+        self.draws = {}                           # (experiment, row) -> what its labels serve
+        self.open_clusters, self.confirm, self.placed = set(), set(), set()
+        self.splits, self.formed = {}, {}         # experiment -> the Split being listed, -> seqs of formed ones
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -871,13 +948,46 @@ class State:
         if self.experiments.get(entry.experiment, 0) is None:
             self.experiments[entry.experiment] = entry.position
 
+    def design_registered(self, entry, data):
+        if entry.experiment is not None:
+            self.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
+            self.governed.add(entry.experiment)
+
+    def serve(self, entry, row, purpose):
+        if entry.experiment is not None:
+            self.first_label.setdefault((entry.experiment, entry.data["design"]), entry.position)
+        if row is not None:
+            self.draws.setdefault((entry.experiment, row), set()).add(purpose)
+
+    def label_recorded(self, entry, data):
+        self.serve(entry, row_of_draw(data["policy"], data["item"], data["draw"]), data["purpose"])
+        self.open_clusters.add((entry.experiment, data["item"]))
+
+    def splits_listed(self, entry, data):
+        split = Split(data["split"])
+        if entry.experiment is not None:
+            split = self.splits.setdefault(entry.experiment, split)
+        for cluster in data["clusters"]:
+            split.push(data["part"], cluster)
+            self.placed.add((entry.experiment, data["split"], cluster))
+            if data["part"] == "confirm":
+                self.confirm.add((entry.experiment, cluster))
+
+    def splits_formed(self, entry, data):
+        self.splits.pop(entry.experiment, None)
+        if entry.experiment is not None:
+            self.formed.setdefault(entry.experiment, {}).setdefault(data["split"], entry.position)
+
     def seal_accepted(self, entry, data):
+        self.serve(entry, None, None)
         self.accepted.add((entry.experiment, data["design"], data["row"]))
 
     def label_sealed(self, entry, data):
+        self.serve(entry, data["row"], "sealed")
         self.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 
     def label_revealed(self, entry, _data):
+        self.serve(entry, None, None)
         for seal in matching_seals(self, entry):
             seal.revealed = True
 
@@ -892,6 +1002,8 @@ FOLDS = {
     "log_key.rotated": State.log_key_rotated, "experiment.registered": State.experiment_registered,
     "experiment.closed": State.experiment_closed, "label.sealed": State.label_sealed,
     "seal.accepted": State.seal_accepted, "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
+    "label.design_registered": State.design_registered, "label.recorded": State.label_recorded,
+    "splits.listed": State.splits_listed, "splits.formed": State.splits_formed,
 }
 
 
@@ -1043,7 +1155,8 @@ def rule_overdraft(state, e):
 
 
 def rule_refs(state, e):
-    refs = e.refs + ([e.data["charge"]] if e.decoded and e.kind == "label.revealed" else [])
+    named = {"label.revealed": "charge", "score.conflict": "recorded"}.get(e.kind) if e.decoded else None
+    refs = e.refs + ([e.data[named]] if named else [])
     for ref in refs:
         if bytes.fromhex(ref) not in state.ids:
             return "the id of an earlier event", ref
@@ -1089,6 +1202,107 @@ def rule_charge(state, e):
     if position is None:
         return "a budget.charged", e.data["charge"]
     return None if position < size else ("a charge at a seq below the seen size %d" % size, "seq %d" % position)
+
+
+def rule_design(state, e):
+    key = (e.experiment, e.data.get("design"))
+    if e.kind == "label.design_registered" and e.experiment is not None:
+        names = [stratum["stratum"] for stratum in e.data.get("strata", [])]
+        if key in state.first_label:
+            return "registration before the first label", "%s, labelled since seq %d" % (key[1], state.first_label[key])
+        return None if all(a < b for a, b in zip(names, names[1:])) else ("strata in order, each once", "another order")
+    if e.kind not in ("label.recorded", "label.sealed") or e.experiment not in state.governed:
+        return None
+    if key not in state.designs:
+        return "a registered label design", key[1]
+    if e.kind == "label.sealed" and draw_of_row(e.data["row"]) is None:
+        return "a row policy/item/draw", e.data["row"]
+
+
+def rule_purpose(state, e):
+    purpose = state.designs.get((e.experiment, e.data.get("design")))
+    if e.kind == "label.recorded":
+        if purpose not in (None, e.data["purpose"]):
+            return "a label for %s" % purpose, "an open one for %s" % e.data["purpose"]
+        served = state.draws.get((e.experiment, row_of_draw(e.data["policy"], e.data["item"], e.data["draw"])), set())
+        served = served - {e.data["purpose"]}
+    elif e.kind == "label.sealed":
+        if purpose == "calibrate":
+            return "a design for audit or confirm", "%s, for calibrate" % e.data["design"]
+        served = state.draws.get((e.experiment, e.data["row"]), set())
+        served = served if draw_of_row(e.data["row"]) else served - {"sealed"}
+    else:
+        return None
+    return ("a draw whose labels serve one purpose", "one that served " + ", ".join(sorted(served))) if served else None
+
+
+def rule_split(state, e):
+    split, formed = state.splits.get(e.experiment), state.formed.get(e.experiment, {})
+    if e.kind == "label.recorded":
+        confirm = (e.experiment, e.data["item"]) in state.confirm
+        return ("no open label of a confirm cluster", e.data["item"]) if confirm else None
+    if e.kind == "label.sealed" and state.designs.get((e.experiment, e.data["design"])) == "confirm":
+        if split or not formed:
+            return "splits.formed before confirm labels", "none, or clusters listed since"
+        draw = draw_of_row(e.data["row"])
+        listed = draw is None or (e.experiment, draw[1]) in state.confirm
+        return None if listed else ("a cluster listed in confirm", draw[1])
+    if e.kind == "splits.listed":
+        problem = None if e.experiment is None else listing_problem(e, split, formed)
+        return problem or place_problem(state, e)
+    if e.kind == "splits.formed" and e.experiment is not None:
+        return forming_problem(e, split)
+
+
+def listing_problem(e, split, formed):
+    name, part, clusters = e.data["split"], e.data["part"], e.data["clusters"]
+    if split and split.name != name:
+        return "clusters of %s, which is not formed" % split.name, name
+    if name in formed:
+        return "a split that is not formed", "%s, formed at seq %d" % (name, formed[name])
+    count, last = (split.parts[part].size, split.last[part]) if split else (0, None)
+    if e.data["first"] != count:
+        return "first %d" % count, "first %d" % e.data["first"]
+    order = ([] if last is None else [last]) + clusters
+    if not clusters or not all(a < b for a, b in zip(order, order[1:])):
+        return "clusters in ascending order, each once", "another order"
+
+
+def place_problem(state, e):
+    for cluster in e.data["clusters"]:
+        key = (e.experiment, cluster)
+        if (e.experiment, e.data["split"], cluster) in state.placed:
+            return "a cluster in one part", cluster
+        if e.data["part"] == "confirm" and (key in state.confirm or key in state.open_clusters):
+            return "a confirm cluster that is fresh: in confirm once, and without open labels", cluster
+
+
+def forming_problem(e, split):
+    data = e.data
+    if split is None or split.name != data["split"]:
+        return "listed clusters of %s" % data["split"], "none"
+    for part in PARTS:
+        size, root = split.parts[part].size, b64(split.parts[part].root(split.parts[part].size))
+        if (data[part]["count"], data[part]["root"]) != (size, root):
+            return "%d clusters of %s under %s" % (size, part, root), "%(count)d under %(root)s" % data[part]
+    gap = data.get("gap_seconds")
+    if data["separation"] == "hashed":
+        good = data["gap"] == "not_checked" and gap is None
+        return None if good else ("gap not_checked where confirm is hashed", "a gap")
+    if data["gap"] != "pass" or gap is None or gap < GAP_MIN:
+        return "a checked gap of at least %d s" % GAP_MIN, str(gap)
+    ordered = "t1" in data and "t2" in data and micros(data["t1"]) < micros(data["t2"])
+    return None if ordered else ("t1 before t2", "another order")
+
+
+def rule_score_once(state, e):
+    if e.kind != "score.conflict":
+        return None
+    if e.data["recorded_micro"] == e.data["score_micro"]:
+        return "another score than the recorded one", str(e.data["score_micro"])
+    parts = ["score.recorded", e.experiment] + [e.data[name] for name in ("judge", "policy", "item", "draw")]
+    scored = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8"))
+    return None if scored in state.natural_keys else ("an earlier score.recorded of that key", "none")
 
 
 def rule_target(state, e):
@@ -1140,7 +1354,8 @@ HEADER_RULES = (("ledger", rule_ledger), ("keyid", rule_keyid), ("key", rule_key
 DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession", rule_possession),
               ("last_owner", rule_last_owner), ("experiment", rule_experiment), ("account", rule_account),
               ("overdraft", rule_overdraft), ("natural_key", rule_natural_key), ("seal", rule_seal),
-              ("charge", rule_charge), ("target", rule_target), ("blob", rule_blob))
+              ("charge", rule_charge), ("design", rule_design), ("purpose", rule_purpose), ("split", rule_split),
+              ("score_once", rule_score_once), ("target", rule_target), ("blob", rule_blob))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 

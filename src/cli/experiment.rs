@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::experiment_split;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
@@ -31,6 +32,9 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover experiment close arena --reason 'all rows labelled'"
     )]
     Close(CloseArgs),
+    /// Put clusters into fit, dev and confirm, before any confirm label
+    #[command(after_help = "Example:\n  clover experiment split arena --seed 7 --hashed")]
+    Split(experiment_split::Args),
     /// Experiments
     #[command(after_help = "Example:\n  clover experiment list")]
     List,
@@ -87,6 +91,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
             let experiment = record::experiment_id(&args.id)?;
             record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
         }
+        Verb::Split(args) => experiment_split::run(ctx, &args),
         Verb::List => {
             let (_, ledger, view) = home::view(ctx)?;
             let state = view.state(&ledger);

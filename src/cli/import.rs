@@ -11,6 +11,7 @@ use crate::cli::bulk::Tally;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::intake;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -29,6 +30,16 @@ pub(super) enum Verb {
     /// Append signed events from a file
     #[command(after_help = "Example:\n  clover import events charge.json")]
     Events(Args),
+    /// Record scores and labels from JSON Lines, one event each
+    #[command(
+        after_help = "Example:\n  clover import cje fresh_draws/ --labels --experiment arena"
+    )]
+    Cje(intake::CjeArgs),
+    /// Record scores and labels from comma-separated values, one event each
+    #[command(
+        after_help = "Example:\n  clover import csv scores.csv --map judge_score=score,prompt_id=id --policy base"
+    )]
+    Csv(intake::CsvArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +52,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
-    let Verb::Events(args) = verb;
+    match verb {
+        Verb::Events(args) => events(ctx, args),
+        Verb::Cje(args) => intake::cje(ctx, args),
+        Verb::Csv(args) => intake::csv(ctx, args),
+    }
+}
+
+fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let source = args.file.display().to_string();
     let mut lines = ctx.reader(Path::new(&args.file))?;
     let (_, mut ledger) = home::open_to_write(ctx)?;

@@ -15,18 +15,23 @@ mod budget;
 mod bulk;
 mod checkpoint;
 mod completions;
+mod confirm;
 mod ctx;
 mod demo;
 mod doctor;
 mod erase;
 mod error;
 mod experiment;
+mod experiment_split;
 mod export;
 mod home;
 mod import;
 mod init;
 mod input;
+mod intake;
+mod intake_events;
 mod key;
+mod label;
 mod log;
 mod prove;
 mod qualify;
@@ -65,7 +70,8 @@ Usage: clover [OPTIONS] VERB …
 
   start    init · demo · status · doctor
   keys     key new|list|show|export|retire|compromise|rotate-log
-  write    record · append · import events · blob · seal · experiment · budget · erase
+  write    record · append · import cje|csv|events · blob · experiment split · budget · erase
+  labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema
   estimate analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -162,7 +168,7 @@ enum Verb {
     /// Append many events from JSON Lines
     #[command(after_help = "Example:\n  clover append --bulk scores.jsonl --key scorer")]
     Append(bulk::Args),
-    /// Take in what was signed elsewhere
+    /// Take in files of scores and labels, or events signed elsewhere
     #[command(subcommand)]
     Import(import::Verb),
     /// List entries
@@ -202,6 +208,12 @@ enum Verb {
     /// Labels sealed until they are paid for
     #[command(subcommand)]
     Seal(seal::Verb),
+    /// Designs by which rows are labelled
+    #[command(subcommand)]
+    Label(label::Verb),
+    /// Sealed labels as a whole: status, acceptance, opening
+    #[command(subcommand)]
+    Confirm(confirm::Verb),
     /// Experiments
     #[command(subcommand)]
     Experiment(experiment::Verb),
@@ -309,6 +321,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Export(args) => export::run(ctx, &args),
         Verb::Blob(verb) => blob::run(ctx, verb),
         Verb::Seal(verb) => seal::run(ctx, verb),
+        Verb::Label(verb) => label::run(ctx, verb),
+        Verb::Confirm(verb) => confirm::run(ctx, verb),
         Verb::Experiment(verb) => experiment::run(ctx, verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),

@@ -127,10 +127,16 @@ text_ids! {
     JudgeId;
     /// A policy (a model or system whose outputs are judged).
     PolicyId;
+    /// A protocol by which people label, with its version.
+    ProtocolId;
     /// Who gave a label.
     RaterId;
     /// A row of a label design.
     RowId;
+    /// A split of clusters into fit, dev and confirm.
+    SplitId;
+    /// A stratum of a label design.
+    StratumId;
     /// What an account counts.
     UnitId;
 }
@@ -325,6 +331,7 @@ mod schemas {
     use crate::ground::sign::KeyId;
     use crate::ground::time::Timestamp;
     use crate::num::Count;
+    use crate::num::Finite;
     use crate::num::Micro;
 
     macro_rules! schema {
@@ -352,6 +359,7 @@ mod schemas {
         super::SealRecipient, "SealRecipient" => {"type": "string", "pattern": "^age1[02-9ac-hj-np-z]{58}$"};
         Timestamp, "Timestamp" => {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z$"};
         Count, "Count" => {"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64};
+        Finite, "Finite" => {"type": "number"};
         Micro, "Micro" => {"type": "integer", "minimum": -1_000_000_000_000_i64, "maximum": 1_000_000_000_000_i64};
         Origin, "Origin" => {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-*,-@\\[-~]+$"};
     }

@@ -14,6 +14,7 @@ use serde::Serializer;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::Role;
+use crate::event::payload::Role::Arbiter;
 use crate::event::payload::Role::Auditor;
 use crate::event::payload::Role::Custodian;
 use crate::event::payload::Role::Labeler;
@@ -33,7 +34,13 @@ use crate::event::payload::custody::RetentionSet;
 use crate::event::payload::custody::SubjectErased;
 use crate::event::payload::experiment::ExperimentClosed;
 use crate::event::payload::experiment::ExperimentRegistered;
+use crate::event::payload::intake::DataIngested;
+use crate::event::payload::intake::SplitsFormed;
+use crate::event::payload::intake::SplitsListed;
+use crate::event::payload::judge::LogprobRecorded;
+use crate::event::payload::judge::ScoreConflict;
 use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::label::LabelDesignRegistered;
 use crate::event::payload::label::LabelRecorded;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
@@ -111,6 +118,13 @@ macro_rules! natural_key {
 fn natural_key_digest<T: Serialize>(parts: &T) -> Digest {
     let bytes = canon::to_bytes(parts).expect("BUG: natural keys are ids and counts");
     Digest::labelled(NATURAL_KEY_LABEL, &bytes)
+}
+
+/// The natural key of an event in an experiment whose key fields are these texts, in the registry's order.
+pub fn natural_key_of(kind: Kind, experiment: &ExperimentId, fields: &[&str]) -> Digest {
+    let mut parts = vec![kind.as_str(), experiment.as_str()];
+    parts.extend_from_slice(fields);
+    natural_key_digest(&parts)
 }
 
 fn read<T: serde::de::DeserializeOwned>(kind: &'static str, text: &str) -> Result<T, PayloadError> {
@@ -263,6 +277,12 @@ registry! {
         ReviewRecorded       "review.recorded"      1  by Signers::Role(Auditor),   Anywhere,      repeatable;
         AuditAttested        "audit.attested"       1  by Signers::Role(Auditor),   Anywhere,      repeatable;
         NoteRecorded         "note.recorded"        1  by Signers::Any,             Anywhere,      repeatable;
+        DataIngested         "data.ingested"        1  by Signers::Role(Scorer),    Experiment,    unique [rows_root];
+        LogprobRecorded      "logprob.recorded"     1  by Signers::Role(Scorer),    Experiment,    unique [policy, item, draw];
+        ScoreConflict        "score.conflict"       1  by Signers::Role(Scorer),    Experiment,    unique [judge, policy, item, draw, score_micro];
+        LabelDesignRegistered "label.design_registered" 1 by Signers::Role(Labeler), Experiment,   unique [design];
+        SplitsListed         "splits.listed"        1  by Signers::Role(Arbiter),   Experiment,    unique [split, part, first];
+        SplitsFormed         "splits.formed"        1  by Signers::Role(Arbiter),   Experiment,    unique [split];
         QualificationRecorded "qualification.recorded" 1 by Signers::Any,           Anywhere,      repeatable;
         // The next kind goes here.
     }
@@ -307,7 +327,8 @@ mod tests {
         for kind in Kind::ALL {
             let (noun, verb) = kind.as_str().split_once('.').unwrap();
             assert!(
-                !noun.is_empty() && (verb.ends_with("ed") || verb == "set" || verb == "read"),
+                !noun.is_empty()
+                    && (verb.ends_with("ed") || ["conflict", "set", "read"].contains(&verb)),
                 "{kind}"
             );
             assert_eq!(kind.as_str().parse(), Ok(*kind));

@@ -114,6 +114,15 @@ impl Timestamp {
         Self::from_micros(time.and_utc().timestamp_micros())
     }
 
+    /// Reads RFC 3339 with any offset and at most six decimals of a second: the form of foreign files.
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        let at = DateTime::parse_from_rfc3339(text).ok()?;
+        let exact = at.timestamp_subsec_nanos() % 1_000 == 0;
+        // chrono holds a leap second as nanoseconds beyond the second.
+        let plain = at.timestamp_subsec_nanos() < 1_000_000_000;
+        Self::from_micros(at.timestamp_micros()).filter(|_| exact && plain)
+    }
+
     /// The 27 bytes of the text form.
     #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn to_text(self) -> [u8; TEXT_LEN] {

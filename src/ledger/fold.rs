@@ -104,6 +104,13 @@ pub enum Fact {
         /// The rule that demands it.
         rule: &'static str,
     },
+    /// No entry before this one may have given `digest`.
+    Forbids {
+        /// The digest.
+        digest: Digest,
+        /// The rule that forbids it.
+        rule: &'static str,
+    },
 }
 
 /// Governance state, folded in memory from recorded facts. Total: it never fails and never computes.
@@ -144,6 +151,11 @@ pub trait Rule: Sync {
     /// What the event gives to and needs from the digests of earlier entries.
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         let _ = (event, facts);
+    }
+    /// What the event needs or must not find among the digests of earlier entries, where that depends on
+    /// the state before it. Never gives.
+    fn demands(&self, state: &super::State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let _ = (state, event, facts);
     }
 }
 

@@ -4,9 +4,11 @@
 //! computes a statistic; rules that recompute belong to `workflow`.
 
 pub mod budgets;
+pub mod designs;
 pub mod experiments;
 pub mod rows;
 pub mod seals;
+pub mod splits;
 
 use crate::event::Kind;
 use crate::ledger::FoldEntry;
@@ -14,7 +16,7 @@ use crate::ledger::Rulebook;
 
 /// Folds, row models and rules that need recorded facts only.
 pub static RULEBOOK: Rulebook = Rulebook {
-    version: 1,
+    version: 2,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -26,6 +28,9 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &experiments::OpenExperiment,
         &budgets::Balance,
         &seals::Seals,
+        &designs::Purposes,
+        &splits::Split,
+        &designs::ScoreOnce,
     ],
 };
 
@@ -37,9 +42,19 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<budgets::Budgets>::default(),
     },
     FoldEntry {
+        name: "designs",
+        reads: designs::READS,
+        make: || Box::<designs::Designs>::default(),
+    },
+    FoldEntry {
         name: "experiments",
         reads: experiments::READS,
         make: || Box::<experiments::Experiments>::default(),
+    },
+    FoldEntry {
+        name: "splits",
+        reads: splits::READS,
+        make: || Box::<splits::Splits>::default(),
     },
     // The next fold goes here.
 ];
@@ -48,18 +63,19 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
+    Kind::DataIngested,
     Kind::DataRead,
     Kind::KeyAdded,
     Kind::KeyCompromised,
     Kind::KeyRetired,
     Kind::LedgerCreated,
     Kind::LogKeyRotated,
+    Kind::LogprobRecorded,
     Kind::NoteRecorded,
     Kind::PolicyAdopted,
     Kind::QualificationRecorded,
     Kind::RetentionSet,
     Kind::ReviewRecorded,
-    Kind::SealAccepted,
     Kind::SubjectErased,
 ];
 

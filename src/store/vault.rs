@@ -8,6 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
+use zeroize::Zeroizing;
 
 use crate::ground::digest::Digest;
 use crate::store::StoreError;
@@ -97,6 +98,24 @@ impl Vault {
         self.conn
             .execute(INSERT_SUBJECT, params![&subject.0[..], &key[..]])?;
         Ok(())
+    }
+
+    /// Keeps the keys of new subjects, all or none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn add_subjects(
+        &self,
+        subjects: &[(Digest, Zeroizing<[u8; 32]>)],
+    ) -> Result<(), StoreError> {
+        let txn = self.conn.unchecked_transaction()?;
+        {
+            let mut insert = txn.prepare(INSERT_SUBJECT)?;
+            for (subject, key) in subjects {
+                insert.execute(params![&subject.0[..], &key[..]])?;
+            }
+        }
+        Ok(txn.commit()?)
     }
 
     /// Destroys a subject's key. Returns whether there was one.

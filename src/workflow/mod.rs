@@ -1,4 +1,6 @@
 //! Governed steps: what is computed from recorded facts, by rule, without files, terminal or SQL.
 
 pub mod analyze;
+pub mod import;
 pub mod qualify;
+pub mod split;

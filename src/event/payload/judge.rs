@@ -1,13 +1,17 @@
 //! What judges said.
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
+use serde::de::Error as _;
 
+use crate::event::id::EventId;
 use crate::event::id::ItemId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::payload::PrivateRef;
 use crate::num::Count;
+use crate::num::Finite;
 use crate::num::Micro;
 
 /// A judge scored one draw of a policy on one item.
@@ -31,4 +35,66 @@ pub struct ScoreRecorded {
     pub response: Option<PrivateRef>,
     /// The score in millionths.
     pub score_micro: Micro,
+}
+
+/// A judge gave a draw another score than is recorded; the recorded one stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScoreConflict {
+    /// Which draw of the policy on this item, from 0.
+    pub draw: Count,
+    /// What was judged.
+    pub item: ItemId,
+    /// Who judged.
+    pub judge: JudgeId,
+    /// Whose output it was.
+    pub policy: PolicyId,
+    /// The `score.recorded` that stands.
+    pub recorded: EventId,
+    /// Its score in millionths.
+    pub recorded_micro: Micro,
+    /// The other score in millionths.
+    pub score_micro: Micro,
+}
+
+/// What another policy would have given a logged response.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TargetLogprob {
+    /// Log-probability of the logged response under it.
+    pub logprob: Finite,
+    /// The policy.
+    pub policy: PolicyId,
+}
+
+/// Log-probabilities of one logged response, under the policy that gave it and under others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LogprobRecorded {
+    /// Log-probability under the logged policy.
+    pub base: Finite,
+    /// Which draw of the policy on this item, from 0.
+    pub draw: Count,
+    /// What was answered.
+    pub item: ItemId,
+    /// The logged policy.
+    pub policy: PolicyId,
+    /// The same response under other policies, by name, each once.
+    #[serde(deserialize_with = "targets")]
+    pub targets: Vec<TargetLogprob>,
+}
+
+/// Reads log-probabilities in order of their policies, each once.
+fn targets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TargetLogprob>, D::Error> {
+    let targets = Vec::<TargetLogprob>::deserialize(deserializer)?;
+    if targets
+        .windows(2)
+        .all(|pair| pair[0].policy < pair[1].policy)
+    {
+        return Ok(targets);
+    }
+    Err(D::Error::custom("expected policies in order, each once"))
 }

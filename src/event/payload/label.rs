@@ -1,7 +1,9 @@
 //! What people said, in the open or sealed until it is paid for.
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
+use serde::de::Error as _;
 
 use crate::event::id::Base64Bytes;
 use crate::event::id::Base64Text;
@@ -9,9 +11,11 @@ use crate::event::id::DesignId;
 use crate::event::id::EventId;
 use crate::event::id::ItemId;
 use crate::event::id::PolicyId;
+use crate::event::id::ProtocolId;
 use crate::event::id::RaterId;
 use crate::event::id::RowId;
 use crate::event::id::SealRecipient;
+use crate::event::id::StratumId;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
 use crate::num::Count;
@@ -42,6 +46,89 @@ impl std::fmt::Display for LabelPurpose {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// What the labels of a design are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum DesignPurpose {
+    /// To audit a calibrated judge; open or sealed.
+    Audit,
+    /// To fit a calibrator; open.
+    Calibrate,
+    /// To confirm a decision; sealed.
+    Confirm,
+}
+
+impl DesignPurpose {
+    /// Whether open labels of `purpose` may belong to it.
+    pub fn admits(self, purpose: LabelPurpose) -> bool {
+        matches!(
+            (self, purpose),
+            (Self::Audit, LabelPurpose::Audit) | (Self::Calibrate, LabelPurpose::Calibrate)
+        )
+    }
+
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Audit => "audit",
+            Self::Calibrate => "calibrate",
+            Self::Confirm => "confirm",
+        }
+    }
+}
+
+impl std::fmt::Display for DesignPurpose {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Reads a probability in millionths above 0.
+fn inclusion<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Micro, D::Error> {
+    let micro = Micro::deserialize(deserializer)?;
+    if !(1..=1_000_000).contains(&micro.value()) {
+        return Err(D::Error::custom(format_args!(
+            "expected a probability from 1 to 1000000 millionths, found {}",
+            micro.value()
+        )));
+    }
+    Ok(micro)
+}
+
+/// Rows that share a probability of being labelled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stratum {
+    /// Probability that a row of it is labelled, in millionths.
+    #[serde(deserialize_with = "inclusion")]
+    #[cfg_attr(test, schemars(range(min = 1, max = 1_000_000)))]
+    pub inclusion_micro: Micro,
+    /// Its name.
+    pub stratum: StratumId,
+}
+
+/// Which rows will be labelled, for what, and with what probability: said before the first label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LabelDesignRegistered {
+    /// Its name.
+    pub design: DesignId,
+    /// Probability that a row of no named stratum is labelled, in millionths.
+    #[serde(deserialize_with = "inclusion")]
+    #[cfg_attr(test, schemars(range(min = 1, max = 1_000_000)))]
+    pub inclusion_micro: Micro,
+    /// By which protocol people label.
+    pub protocol: ProtocolId,
+    /// What the labels are for.
+    pub purpose: DesignPurpose,
+    /// Strata with probabilities of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strata: Option<Vec<Stratum>>,
 }
 
 /// A label in the open.
@@ -112,4 +199,48 @@ pub struct LabelRevealed {
     pub salt: Base64Bytes<32>,
     /// The label in millionths.
     pub value_micro: Micro,
+}
+
+/// The row of a draw, `policy/item/draw`, with `%` and `/` of the policy as `%25` and `%2F`. It is longer than
+/// an id may be when policy and item are.
+pub fn row_of_draw(policy: &PolicyId, item: &ItemId, draw: Count) -> String {
+    let policy = policy.as_str().replace('%', "%25").replace('/', "%2F");
+    format!("{policy}/{item}/{draw}")
+}
+
+/// The draw that a row names; `None` for a row of another form.
+pub fn draw_of_row(row: &RowId) -> Option<(PolicyId, ItemId, Count)> {
+    let (policy, rest) = row.as_str().split_once('/')?;
+    let (item, draw) = rest.rsplit_once('/')?;
+    let policy = policy.replace("%2F", "/").replace("%25", "%");
+    let (policy, item) = (PolicyId::new(policy).ok()?, ItemId::new(item).ok()?);
+    let draw = Count::new(draw.parse().ok()?)?;
+    (row_of_draw(&policy, &item, draw) == row.as_str()).then_some((policy, item, draw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_draws_read_back() {
+        for (policy, item, draw, text) in [
+            ("clone", "arena_22", 0, "clone/arena_22/0"),
+            ("a/b", "c/d", 7, "a%2Fb/c/d/7"),
+            ("50%2F", "x", 1, "50%252F/x/1"),
+        ] {
+            let (policy, item) = (policy.parse().unwrap(), item.parse().unwrap());
+            let draw = Count::new(draw).unwrap();
+            let row = row_of_draw(&policy, &item, draw);
+            assert_eq!(row, text);
+            assert_eq!(
+                draw_of_row(&row.parse().unwrap()),
+                Some((policy, item, draw))
+            );
+        }
+        for other in ["row-1", "a/b", "a/b/", "a/b/01", "/b/0", "a//0", "a%2f/b/0"] {
+            let found = draw_of_row(&other.parse().unwrap());
+            assert!(found.is_none() || other == "a%2f/b/0", "{other}: {found:?}");
+        }
+    }
 }

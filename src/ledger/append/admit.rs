@@ -67,9 +67,12 @@ pub(super) fn admit(
                 in_the_way: None,
             });
         }
-        head.state.apply(&VerifiedEvent::new(candidate));
         let (natural_key, is_own) = (prepared.natural_key, prepared.is_own);
-        let facts = facts_of(rulebook, &candidate, natural_key, is_own);
+        let mut facts = facts_of(rulebook, &candidate, natural_key, is_own);
+        for rule in rulebook.rules {
+            rule.demands(&head.state, &candidate, &mut facts);
+        }
+        head.state.apply(&VerifiedEvent::new(candidate));
         wanted.push((index, seq, facts));
         batch.appended.push(Appended {
             seq,
@@ -242,7 +245,8 @@ fn look_up(
                 digest,
                 once: Some(_),
             }
-            | Fact::Needs { digest, .. } => Some(*digest),
+            | Fact::Needs { digest, .. }
+            | Fact::Forbids { digest, .. } => Some(*digest),
             Fact::Id { .. } | Fact::Gives { .. } => None,
         });
     let mut asked: Vec<Digest> = asked.collect();
@@ -328,6 +332,10 @@ fn judge_fact(
             Some(earlier) if earlier < *before => Ok(()),
             other => Err((need_breach(rule, digest, *before, other), other)),
         },
+        Fact::Forbids { digest, rule } => match giver(digest) {
+            Some(earlier) if earlier < seq => Err((forbid_breach(rule, earlier), Some(earlier))),
+            _ => Ok(()),
+        },
     }
 }
 
@@ -349,8 +357,24 @@ pub(in crate::ledger) fn need_breach(
             format!("a budget.charged at a seq below {before}, under the checkpoint that was seen")
         }
         "seen" => format!("this tree's root at that size ({digest})"),
+        "score_once" => "an earlier score.recorded of that key".to_owned(),
+        "split" => "a cluster that an earlier splits.listed put into confirm".to_owned(),
         _ => format!("{digest} at a seq below {before}"),
     };
     let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));
     Breach::new(rule, expected, found)
+}
+
+/// The wording of what must not have been there, the same at append and in `verify`.
+pub(in crate::ledger) fn forbid_breach(rule: &'static str, earlier: u64) -> Breach {
+    let expected = match rule {
+        "purpose" => {
+            "a draw labelled for one purpose: calibrate, audit, or sealed in one design, never two"
+        }
+        "split" => {
+            "a cluster in one part of a split, in confirm once, and no open label of a confirm cluster"
+        }
+        _ => "nothing of the kind before",
+    };
+    Breach::new(rule, expected, format!("seq {earlier} stands against it"))
 }

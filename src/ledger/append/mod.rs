@@ -9,6 +9,7 @@ mod admit;
 mod plan;
 mod write;
 
+pub(super) use admit::forbid_breach;
 pub(super) use admit::need_breach;
 
 use std::collections::BTreeMap;

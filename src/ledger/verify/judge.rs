@@ -443,6 +443,7 @@ impl<'a> Judge<'a> {
             rules::custody(&self.state, &candidate, &mut breaches);
             for rule in self.state.rulebook().rules {
                 rule.judge(&self.state, &candidate, &mut breaches);
+                rule.demands(&self.state, &candidate, &mut facts);
             }
         }
         if self.state.keyring.origin.is_empty() {
@@ -461,7 +462,7 @@ impl<'a> Judge<'a> {
             // It counts as an event that stands there, not as what only one with the right to it could say.
             let counts = |fact: &&Fact| match fact {
                 Fact::Gives { once, .. } => once.is_some(),
-                Fact::Id { .. } | Fact::Needs { .. } => true,
+                Fact::Id { .. } | Fact::Needs { .. } | Fact::Forbids { .. } => true,
             };
             let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
             self.give_judged(seq, judged, &facts)?;
@@ -502,7 +503,7 @@ impl<'a> Judge<'a> {
                     digest: *digest,
                     once: None,
                 }),
-                Fact::Needs { .. } => None,
+                Fact::Needs { .. } | Fact::Forbids { .. } => None,
             })
             .collect();
         self.give(seq, &givers)
@@ -524,6 +525,7 @@ impl<'a> Judge<'a> {
                     before,
                     rule,
                 } => Record::new(digest, seq, Op::Needs, rule, before),
+                Fact::Forbids { digest, rule } => Record::new(digest, seq, Op::Forbids, rule, 0),
             })?;
         }
         Ok(())
@@ -744,7 +746,10 @@ fn rules_genesis(seq: u64, event: &Event) -> bool {
 
 /// Judges every record of one digest.
 fn judge_group(group: &[Record], findings: &mut Findings) {
-    let givers = || group.iter().filter(|record| record.op != Op::Needs);
+    let givers = || {
+        let asks = |record: &&Record| matches!(record.op, Op::Needs | Op::Forbids);
+        group.iter().filter(move |record| !asks(record))
+    };
     let first = givers().map(|record| record.seq).min();
     let event = group.iter().filter(|record| record.op == Op::Id);
     let event = event.map(|record| record.seq).min();
@@ -772,6 +777,11 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
                     let breach =
                         append::need_breach(record.rule(), &record.digest, record.before, first);
                     findings.breach(record.seq, breach);
+                }
+            }
+            Op::Forbids => {
+                if let Some(first) = first.filter(|first| *first < record.seq) {
+                    findings.breach(record.seq, append::forbid_breach(record.rule(), first));
                 }
             }
             Op::Id | Op::Gives | Op::Holds => {}

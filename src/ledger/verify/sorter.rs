@@ -32,6 +32,8 @@ pub(super) enum Op {
     Holds,
     /// Needed below a bound.
     Needs,
+    /// Must not be given by an earlier entry.
+    Forbids,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +77,7 @@ impl Record {
             Op::GivesOnce => 2,
             Op::Holds => 3,
             Op::Needs => 4,
+            Op::Forbids => 5,
         });
         out.push(self.rule);
         out.extend_from_slice(&self.before.to_be_bytes());
@@ -87,7 +90,8 @@ impl Record {
             1 => Op::Gives,
             2 => Op::GivesOnce,
             3 => Op::Holds,
-            _ => Op::Needs,
+            4 => Op::Needs,
+            _ => Op::Forbids,
         };
         Self {
             digest: Digest(std::array::from_fn(|i| bytes[i])),

@@ -82,10 +82,10 @@ pub struct Responses {
 }
 
 /// One record's members, in order, with their text.
-struct Record<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(in crate::workflow) struct Record<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Record<'a> {
-    fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(in crate::workflow) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().find(|(key, _)| key == name)?;
         (found.1.get() != "null").then_some(found.1)
     }
@@ -160,7 +160,7 @@ pub fn responses(source_name: &str, text: &str, fields: &Fields) -> Result<Respo
 }
 
 /// Words for a line that is no JSON object.
-fn not_json(line: &str, error: &serde_json::Error) -> String {
+pub(in crate::workflow) fn not_json(line: &str, error: &serde_json::Error) -> String {
     let bare = ["NaN", "Infinity"]
         .into_iter()
         .find(|word| line.contains(&format!(": {word}")) || line.contains(&format!(":{word}")));

@@ -225,8 +225,10 @@ fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
             }
         }
     }
-    if let Some(id) = body.get("data").and_then(|data| new(data.get("charge")?)) {
-        body["data"]["charge"] = id.into();
+    for field in ["charge", "recorded"] {
+        if let Some(id) = body.get("data").and_then(|data| new(data.get(field)?)) {
+            body["data"][field] = id.into();
+        }
     }
 }
 

@@ -24,7 +24,14 @@ use clover::event::payload::custody::Separation;
 use clover::event::payload::custody::SubjectErased;
 use clover::event::payload::experiment::ExperimentClosed;
 use clover::event::payload::experiment::ExperimentOutcome;
+use clover::event::payload::intake::DataIngested;
+use clover::event::payload::intake::ImportFormat;
+use clover::event::payload::intake::Source;
+use clover::event::payload::judge::LogprobRecorded;
+use clover::event::payload::judge::ScoreConflict;
 use clover::event::payload::judge::ScoreRecorded;
+use clover::event::payload::label::DesignPurpose;
+use clover::event::payload::label::LabelDesignRegistered;
 use clover::event::payload::label::LabelPurpose;
 use clover::event::payload::label::LabelRecorded;
 use clover::event::payload::label::LabelRevealed;
@@ -46,6 +53,7 @@ use clover::ground::seal::Identity;
 use clover::ground::time::Timestamp;
 use clover::ledger::Command;
 use clover::num::Count;
+use clover::num::Finite;
 use clover::num::Micro;
 
 use super::EXPERIMENT;
@@ -56,6 +64,7 @@ use super::key_added;
 use super::score;
 use super::signer;
 use super::text;
+use clover::workflow::split;
 
 /// The log key after the rotation.
 pub const NEXT_LOG_KEY: u8 = 12;
@@ -220,6 +229,69 @@ fn data(test: &mut TestLedger) {
         .unwrap();
 }
 
+/// Rows taken in, a design, a split, and a score that came out differently the second time.
+fn intake(test: &mut TestLedger) {
+    let blobs = vec![b"{}\n".to_vec(), b"original".to_vec()];
+    let ingested = DataIngested {
+        format: ImportFormat::Csv,
+        labelled: count(0),
+        rounded: count(0),
+        rows: blob_ref(&blobs[0]),
+        rows_in: count(1),
+        rows_out: count(1),
+        rows_root: Root(clover::ground::merkle::leaf_hash(b"{}")),
+        sampled_from: None,
+        sampled_to: None,
+        source: Source::Private(private(&blobs[1])),
+    };
+    let batch = [Command::new(ingested, experiment())];
+    let owner = signer(1);
+    let appended = test.ledger.append_with_blobs(&batch, &owner, &blobs);
+    let appended = appended.unwrap();
+    let design = LabelDesignRegistered {
+        design: "design-9".parse().unwrap(),
+        inclusion_micro: Micro::new(500_000).unwrap(),
+        protocol: "sdp-1".parse().unwrap(),
+        purpose: DesignPurpose::Audit,
+        strata: None,
+    };
+    let logprob = LogprobRecorded {
+        base: Finite::new(-0.5).unwrap(),
+        draw: count(0),
+        item: "item-a".parse().unwrap(),
+        policy: "base".parse().unwrap(),
+        targets: Vec::new(),
+    };
+    let conflict = ScoreConflict {
+        draw: count(0),
+        item: "item-a".parse().unwrap(),
+        judge: "judge-1".parse().unwrap(),
+        policy: "base".parse().unwrap(),
+        recorded: appended[0].id,
+        recorded_micro: Micro::new(731_000).unwrap(),
+        score_micro: Micro::new(1).unwrap(),
+    };
+    let clusters = (0..20)
+        .map(|i| (format!("cluster-{i}").parse().unwrap(), None))
+        .collect();
+    let parts = split::parts(&clusters, 7, split::Apart::Hashed).unwrap();
+    let name = "split-1".parse().unwrap();
+    let events = split::events(&name, count(7), split::Apart::Hashed, &parts);
+    let mut batch = vec![
+        Command::new(logprob, experiment()),
+        Command::new(conflict, experiment()),
+    ];
+    batch.extend(
+        events
+            .into_iter()
+            .map(|event| Command::new(event, experiment())),
+    );
+    test.append(&batch).unwrap();
+    test.register("exp-9");
+    let designed = Command::new(design, Some("exp-9".parse().unwrap()));
+    test.append(&[designed]).unwrap();
+}
+
 fn records(test: &mut TestLedger) {
     let read = DataRead {
         class: "prompts".parse().unwrap(),
@@ -296,6 +368,7 @@ pub fn every_kind(test: &mut TestLedger) {
     test.append(&[Command::new(opened, None)]).unwrap();
     data(test);
     sealed(test);
+    intake(test);
     records(test);
     ends(test);
     for kind in Kind::ALL {

@@ -73,6 +73,11 @@ use super::options;
 use super::signer;
 use super::text;
 
+mod intake;
+
+pub use intake::ARENA;
+pub use intake::held;
+
 /// Origin of the samples.
 pub const ORIGIN: &str = "ledger.example/audits";
 /// The experiment in them.
@@ -93,9 +98,10 @@ pub const RUNNER_2: u8 = 8;
 pub const RUNNER_3: u8 = 9;
 pub const NEXT_LOG: u8 = 10;
 pub const STRANGER: u8 = 11;
+pub const ARBITER: u8 = 12;
 /// Every author of the samples.
-pub const AUTHORS: [u8; 9] = [
-    ADA, BEN, RUNNER, LENA, CLEO, AUDE, RUNNER_2, RUNNER_3, STRANGER,
+pub const AUTHORS: [u8; 10] = [
+    ADA, BEN, RUNNER, LENA, CLEO, AUDE, RUNNER_2, RUNNER_3, STRANGER, ARBITER,
 ];
 
 /// A ledger as an auditor receives it.
@@ -140,7 +146,7 @@ impl Clock for Shared {
     }
 }
 
-struct Teller {
+pub(super) struct Teller {
     ledger: Ledger,
     clock: Arc<FixedClock>,
     now: Timestamp,
@@ -347,6 +353,7 @@ pub fn good() -> Story {
     let openings = sealing(&mut teller, &identity);
     changes_of_keys(&mut teller);
     opening(&mut teller, &openings);
+    intake::tell(&mut teller, &identity);
     teller.finish()
 }
 

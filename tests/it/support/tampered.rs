@@ -50,6 +50,7 @@ pub fn all() -> Vec<Sample> {
     table.written_around();
     table.keys_and_roles();
     table.money_and_seals();
+    table.intake();
     table.forms();
     table.checkpoints();
     table.rows
@@ -572,6 +573,148 @@ impl Table<'_> {
             "A score belongs to an experiment that was closed before.",
             (RUNNER_3, "score.recorded", EXPERIMENT.into(), score),
             "experiment",
+        );
+    }
+
+    /// Data, designs, splits and peeks.
+    fn intake(&mut self) {
+        let label = |item: &str, design: &str, purpose: &str| {
+            json!({
+                "design": design, "draw": 0, "item": item, "policy": "base", "purpose": purpose, "rater": "Lena",
+                "value_micro": 5,
+            })
+        };
+        let arena = || Value::from(ARENA);
+        self.said(
+            "confirm-row-in-fit",
+            "A label of a confirm cluster was given in the open, to fit on.",
+            (
+                LENA,
+                "label.recorded",
+                arena(),
+                label("item-e", "calib", "calibrate"),
+            ),
+            "split",
+        );
+        self.said(
+            "label-for-two-purposes",
+            "A draw that was labelled to calibrate was labelled again, to audit.",
+            (
+                LENA,
+                "label.recorded",
+                arena(),
+                label("item-a", "probe", "audit"),
+            ),
+            "purpose",
+        );
+        self.said(
+            "unregistered-design",
+            "A label belongs to a design that nobody registered, where others were.",
+            (
+                LENA,
+                "label.recorded",
+                arena(),
+                label("item-b", "pocket", "calibrate"),
+            ),
+            "design",
+        );
+        let sealed = |row: &str, design: &str| {
+            let good = self.world();
+            let mut data = good.items[self.at("held")].body["data"].clone();
+            data["row"] = row.into();
+            data["design"] = design.into();
+            data
+        };
+        let (opened, fit) = (
+            sealed("base/item-a/0", "probe"),
+            sealed("base/item-b/0", "hold"),
+        );
+        self.said(
+            "sealed-after-open",
+            "A label that was open before was sealed, as if nobody had seen it.",
+            (CLEO, "label.sealed", arena(), opened),
+            "purpose",
+        );
+        self.said(
+            "confirm-outside-of-split",
+            "A label of a fit cluster was sealed to confirm.",
+            (CLEO, "label.sealed", arena(), fit),
+            "split",
+        );
+        let listed =
+            json!({"clusters": ["item-f"], "first": 0, "part": "confirm", "split": "split-2"});
+        self.said(
+            "spent-confirm",
+            "A cluster that was in confirm once was put into the confirm block of another split.",
+            (ARBITER, "splits.listed", arena(), listed),
+            "split",
+        );
+        let mut world = self.world();
+        let formed = self.at("formed");
+        world.items[formed].body["data"]["confirm"]["count"] = 3.into();
+        self.forged(
+            "other-confirm-block",
+            "A split was closed over more confirm clusters than were listed.",
+            &world,
+            Some((formed, "split")),
+        );
+        let mut world = self.world();
+        let scored = world.items[self.at("scored-a")].was.clone();
+        let conflict = json!({
+            "draw": 1, "item": "item-a", "judge": "judge-1", "policy": "base", "recorded": scored,
+            "recorded_micro": 500_000, "score_micro": 1,
+        });
+        world.say(RUNNER_3, "score.conflict", 1, arena(), conflict);
+        self.forged(
+            "conflict-without-score",
+            "A conflict was claimed with a score that nobody recorded.",
+            &world,
+            Some((self.size(), "score_once")),
+        );
+        self.peeks();
+    }
+
+    fn peeks(&mut self) {
+        let opening = held();
+        let reveal = |world: &World, charge: usize| {
+            json!({
+                "charge": world.items[charge].was, "design": "hold", "row": "base/item-f/0",
+                "salt": Base64::encode_string(&opening.salt), "value_micro": opening.value_micro,
+            })
+        };
+        let mut world = self.world();
+        let data = reveal(&world, self.at("last"));
+        world.say(CLEO, "label.revealed", 1, ARENA.into(), data);
+        self.forged(
+            "peek-without-charge",
+            "A confirm label was revealed, and what it names as its charge is a note.",
+            &world,
+            Some((self.size(), "charge")),
+        );
+        let mut world = self.world();
+        let data = reveal(&world, self.at("charge-2"));
+        world.say(LENA, "label.revealed", 1, ARENA.into(), data);
+        self.forged(
+            "unsealed-by-labeler",
+            "A labeler revealed a confirm label in the custodian's place.",
+            &world,
+            Some((self.size(), "role")),
+        );
+        let mut world = self.world();
+        let opened = json!({
+            "account": "confirm-peeks", "amount": 3, "period": "quarter", "purpose": "confirm peeks",
+            "spenders": ["custodian"], "unit": "peek",
+        });
+        world.say(ADA, "budget.opened", 1, Value::Null, opened);
+        for _ in 0..4 {
+            let charge = json!({"account": "confirm-peeks", "amount": 1, "for": "one more look"});
+            world.say(CLEO, "budget.charged", 1, Value::Null, charge);
+        }
+        self.forged(
+            "fourth-peek",
+            "A fourth peek was charged in a quarter that allows three.",
+            &world,
+            Some((self.size() + 4, "overdraft")),
         );
     }
 

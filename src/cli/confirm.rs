@@ -1,0 +1,543 @@
+//! `clover confirm`: sealed labels as a whole: what waits, what is late, and opening a design in one charged peek.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::budget;
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::intake;
+use crate::cli::label;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::Base64Bytes;
+use crate::event::id::DesignId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::Text;
+use crate::event::payload::budget::BudgetCharged;
+use crate::event::payload::budget::Period;
+use crate::event::payload::label::LabelRevealed;
+use crate::event::payload::label::LabelSealed;
+use crate::event::payload::label::SealAccepted;
+use crate::event::registry;
+use crate::ground::digest::Digest;
+use crate::ground::seal;
+use crate::ground::seal::Identity;
+use crate::ground::seal::LabelOpening;
+use crate::ground::sign::Signer;
+use crate::ground::time::Timestamp;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::projection::budgets::Account;
+use crate::projection::budgets::Budgets;
+use crate::projection::splits::Splits;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Sealed labels by design, deadlines, splits and peeks left
+    #[command(after_help = "Example:\n  clover confirm status")]
+    Status,
+    /// Accept, as the custodian, every sealed label of a design
+    #[command(after_help = "Example:\n  clover confirm seal probes --experiment arena")]
+    Seal(SealArgs),
+    /// Charge a peek, then open and reveal every label of a design
+    #[command(
+        after_help = "Example:\n  clover confirm unseal probes --account confirm-peeks --for 'transport audit' --yes"
+    )]
+    Unseal(UnsealArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SealArgs {
+    /// The label design
+    pub design: String,
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// The age identity; default among your keys
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct UnsealArgs {
+    #[command(flatten)]
+    pub seal: SealArgs,
+    /// The account of peeks
+    #[arg(long, value_name = "ID", default_value = "confirm-peeks")]
+    pub account: String,
+    /// What for
+    #[arg(long = "for", value_name = "TEXT")]
+    pub purpose: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Status => status(ctx),
+        Verb::Seal(args) => accept(ctx, &args),
+        Verb::Unseal(args) => unseal(ctx, &args),
+    }
+}
+
+/// A sealed label of a design.
+struct Row {
+    seq: u64,
+    label: LabelSealed,
+    is_accepted: bool,
+    is_revealed: bool,
+}
+
+/// The sealed labels of one design, in the order of their entries, and its last charge.
+fn rows(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    design: &DesignId,
+) -> Result<Vec<Row>, CliError> {
+    let mut found = Vec::new();
+    ledger.entries::<CliError>(0, ledger.size(), |read| {
+        let header = &read.event.header;
+        if let Payload::LabelSealed(label) = &read.event.payload
+            && header.experiment.as_ref() == Some(experiment)
+            && label.design == *design
+        {
+            found.push((read.stored.seq, label.clone()));
+        }
+        Ok(())
+    })?;
+    let given = |kind: Kind, label: &LabelSealed| {
+        let fields = [design.as_str(), label.row.as_str()];
+        ledger.giver(&registry::natural_key_of(kind, experiment, &fields))
+    };
+    let mut rows = Vec::with_capacity(found.len());
+    for (seq, label) in found {
+        rows.push(Row {
+            seq,
+            is_accepted: given(Kind::SealAccepted, &label)?.is_some(),
+            is_revealed: given(Kind::LabelRevealed, &label)?.is_some(),
+            label,
+        });
+    }
+    if rows.is_empty() {
+        let message = format!("no sealed label of design {design} in {experiment}");
+        return Err(CliError::not_found(message, "clover label design list"));
+    }
+    Ok(rows)
+}
+
+struct Place {
+    experiment: ExperimentId,
+    design: DesignId,
+}
+
+fn place(ledger: &Ledger, args: &SealArgs) -> Result<Place, CliError> {
+    let design = args.design.parse().map_err(|error| {
+        let message = format!("design {:?}: {error}", args.design);
+        CliError::usage(message, "clover label design list")
+    })?;
+    let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+    Ok(Place { experiment, design })
+}
+
+/// The identity for a row's envelope; the last one found serves again.
+fn identity<'i>(
+    ctx: &Ctx<'_>,
+    args: &SealArgs,
+    label: &LabelSealed,
+    known: &'i mut Vec<Identity>,
+) -> Result<&'i Identity, CliError> {
+    let fits = |identity: &Identity| identity.recipient() == label.recipient.0;
+    let at = match known.iter().position(fits) {
+        Some(at) => at,
+        None => {
+            let path = args.identity.as_deref();
+            known.push(wallet::identity(ctx, path, &label.recipient.0)?);
+            known.len() - 1
+        }
+    };
+    Ok(&known[at])
+}
+
+fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let place = place(&ledger, args)?;
+    let rows = rows(&ledger, &place.experiment, &place.design)?;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::SealAccepted)?;
+    let (mut commands, mut known) = (Vec::new(), Vec::new());
+    for row in rows.iter().filter(|row| !row.is_accepted) {
+        let identity = identity(ctx, args, &row.label, &mut known)?;
+        let file = &row.label.envelope.0;
+        seal::check_header(file, std::slice::from_ref(identity))
+            .map_err(|error| broken(row, &error))?;
+        let payload = SealAccepted {
+            design: place.design.clone(),
+            envelope_sha256: Digest::sha256(file),
+            row: row.label.row.clone(),
+        };
+        commands.push(Command::new(payload, Some(place.experiment.clone())));
+    }
+    ledger.append(&commands, &signer)?;
+    ledger.settle()?;
+    submit::warn_of_pin(ctx, &ledger);
+    let (new, already) = (commands.len(), rows.len() - commands.len());
+    let text = format!(
+        "accepted {new} · already {already} · design {}\n",
+        place.design
+    );
+    let mut answer = Answer::new(text, json!({"accepted": new, "already": already}));
+    answer.verdict = if new == 0 {
+        "already_recorded"
+    } else {
+        "appended"
+    };
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    Ok(answer)
+}
+
+fn broken(row: &Row, error: &dyn std::fmt::Display) -> CliError {
+    let message = format!("the envelope of row {}: {error}", row.label.row);
+    CliError::integrity("seal_broken", message, format!("clover show {}", row.seq))
+}
+
+/// The account, with a peek left in it.
+fn account<'l>(ledger: &'l Ledger, name: &str, now: Timestamp) -> Result<&'l Account, CliError> {
+    let accounts = &ledger.state().fold::<Budgets>().accounts;
+    let found = accounts.iter().find(|(id, _)| id.as_str() == name);
+    let Some((_, account)) = found else {
+        let message =
+            format!("account: no account {name}: a peek is charged before a label is opened");
+        let next = format!(
+            "clover record budget.opened --data '{{\"account\":\"{name}\",\"amount\":3,\"period\":\"quarter\",\"purpose\":\"confirm peeks\",\"spenders\":[\"custodian\"],\"unit\":\"peek\"}}'"
+        );
+        return Err(CliError::refused(message, next));
+    };
+    if account.left(now) == 0 {
+        let message = format!(
+            "overdraft: {} of {} {} spent in {}",
+            account.spent(now),
+            account.amount,
+            account.unit,
+            period(account, now)
+        );
+        return Err(CliError::refused(message, "clover confirm status"));
+    }
+    Ok(account)
+}
+
+fn period(account: &Account, now: Timestamp) -> String {
+    match account.period {
+        Period::Once => "all".to_owned(),
+        Period::Quarter => now.quarter().to_string(),
+    }
+}
+
+fn now(ledger: &Ledger) -> Timestamp {
+    let clock = ledger.ambient().now();
+    clock.max(ledger.state().keyring.recorded_at.unwrap_or(clock))
+}
+
+fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let place = place(&ledger, &args.seal)?;
+    let rows = rows(&ledger, &place.experiment, &place.design)?;
+    let waiting: Vec<_> = rows.iter().filter(|row| !row.is_revealed).collect();
+    if waiting.is_empty() {
+        let text = format!("every label of {} is revealed already\n", place.design);
+        let mut answer = Answer::new(text, json!({"revealed": 0, "already": rows.len()}));
+        answer.verdict = "already_recorded";
+        return Ok(answer);
+    }
+    if let Some(row) = waiting.iter().find(|row| !row.is_accepted) {
+        let message = format!("seal: row {} has no seal.accepted", row.label.row);
+        let next = format!("clover confirm seal {}", place.design);
+        return Err(CliError::refused(message, next));
+    }
+    let signer = wallet::signer(ctx, ledger.state(), Kind::LabelRevealed)?;
+    let mut known = Vec::new();
+    for row in &waiting {
+        // Nothing is paid for what could not be opened.
+        identity(ctx, &args.seal, &row.label, &mut known)?;
+    }
+    let newest = waiting.iter().map(|row| row.seq).max().unwrap_or(0);
+    let charge = match paid(&ledger, &place, args, newest)? {
+        Some(charge) => charge,
+        None => charge(ctx, &mut ledger, &place, args, waiting.len())?,
+    };
+    // From here on the peek is on record, under a signed checkpoint.
+    let (values, text) = reveal(
+        ctx,
+        &mut ledger,
+        &place,
+        &waiting,
+        &known,
+        (charge, &signer),
+    )?;
+    let data = json!({
+        "charge": charge.to_string(), "revealed": values.len(),
+        "already": rows.len() - values.len(), "labels": values,
+    });
+    let mut answer = Answer::new(text, data);
+    answer.verdict = "appended";
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    Ok(answer)
+}
+
+/// What a charge says it is for, so that a run that was cut goes on under the peek it paid.
+fn purpose(place: &Place, args: &UnsealArgs) -> Result<Text, CliError> {
+    let text = format!(
+        "unseal {} of {}: {}",
+        place.design, place.experiment, args.purpose
+    );
+    Text::new(text)
+        .ok_or_else(|| CliError::usage("--for: too long", "clover confirm unseal --help"))
+}
+
+/// A charge for this very opening, made when everything that waits was sealed: a run that was cut goes on under it.
+fn paid(
+    ledger: &Ledger,
+    place: &Place,
+    args: &UnsealArgs,
+    newest: u64,
+) -> Result<Option<EventId>, CliError> {
+    let wanted = purpose(place, args)?;
+    let mut found = None;
+    ledger.entries::<CliError>(0, ledger.size(), |read| {
+        if let Payload::BudgetCharged(charged) = &read.event.payload
+            && charged.purpose == wanted
+            && charged.account.as_str() == args.account
+            && read.stored.seq > newest
+        {
+            found = Some(read.event.id);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Asks, charges one peek, and ends in a checkpoint that covers it.
+fn charge(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    place: &Place,
+    args: &UnsealArgs,
+    count: usize,
+) -> Result<EventId, CliError> {
+    let now = now(ledger);
+    let account = account(ledger, &args.account, now)?;
+    let (peek, amount) = (account.spent(now) + 1, account.amount);
+    let (unit, spenders) = (account.unit.clone(), account.spenders.clone());
+    let period = period(account, now);
+    let question = format!(
+        "open {count} labels of {} with {unit} {peek} of {amount} in {period}",
+        place.design
+    );
+    let again = format!(
+        "clover confirm unseal {} --for '{}'",
+        place.design, args.purpose
+    );
+    ctx.confirm(&question, args.yes, &again)?;
+    let payload = BudgetCharged {
+        account: args.account.parse().map_err(|error| {
+            let message = format!("--account {:?}: {error}", args.account);
+            CliError::usage(message, "clover budget list")
+        })?,
+        amount: Count::new(1).expect("BUG: one is a count"),
+        purpose: purpose(place, args)?,
+    };
+    let signer = wallet::spender(ctx, ledger.state(), Some(&spenders))?;
+    let appended = ledger.append(&[Command::new(payload, None)], &signer)?;
+    ctx.note(&format!(
+        "{unit} {peek} of {amount} in {period} charged at seq {}",
+        appended[0].seq
+    ));
+    Ok(appended[0].id)
+}
+
+/// Decrypts and reveals in one batch.
+fn reveal(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    place: &Place,
+    waiting: &[&Row],
+    known: &[Identity],
+    (charge, signer): (EventId, &Signer),
+) -> Result<(Vec<Value>, String), CliError> {
+    let origin = ledger.state().keyring.origin.clone();
+    let (mut commands, mut values) = (Vec::new(), Vec::new());
+    for row in waiting {
+        let label = &row.label;
+        let plain = seal::decrypt(&label.envelope.0, known).map_err(|error| broken(row, &error))?;
+        let plain = zeroize::Zeroizing::new(plain);
+        let opening = LabelOpening::from_bytes(&plain).filter(|opening| {
+            opening.commitment(&origin, place.design.as_str(), label.row.as_str())
+                == label.commitment
+        });
+        let opened =
+            opening.and_then(|opening| Some((opening.salt, Micro::new(opening.value_micro)?)));
+        let (salt, value) = opened.ok_or_else(|| {
+            broken(
+                row,
+                &"it does not open to its commitment: report it, never seal it again",
+            )
+        })?;
+        values.push(json!({"row": label.row.as_str(), "value_micro": value.value()}));
+        let payload = LabelRevealed {
+            charge,
+            design: place.design.clone(),
+            row: label.row.clone(),
+            salt: Base64Bytes(salt),
+            value_micro: value,
+        };
+        commands.push(Command::new(payload, Some(place.experiment.clone())));
+    }
+    let late = now(ledger);
+    let late = waiting
+        .iter()
+        .filter(|row| row.label.reveal_by < late)
+        .count();
+    ledger.append(&commands, signer)?;
+    ledger.settle()?;
+    submit::warn_of_pin(ctx, ledger);
+    if late > 0 {
+        ctx.warn(format!("{late} labels were revealed after their deadline"));
+    }
+    let text = format!(
+        "revealed {} labels of {} under charge {charge}\n",
+        values.len(),
+        place.design
+    );
+    Ok((values, text))
+}
+
+/// Deadlines of what is sealed and not revealed.
+fn deadlines(
+    ledger: &Ledger,
+    now: Timestamp,
+    size: u64,
+) -> Result<Vec<(String, String, Timestamp, bool)>, CliError> {
+    let mut waiting = std::collections::BTreeMap::new();
+    ledger.entries::<CliError>(0, size, |read| {
+        let experiment = read.event.header.experiment.as_ref();
+        let experiment = experiment.map(ToString::to_string).unwrap_or_default();
+        match &read.event.payload {
+            Payload::LabelSealed(label) => {
+                let key = (experiment, label.design.to_string(), label.row.to_string());
+                waiting.insert(key, label.reveal_by);
+            }
+            Payload::LabelRevealed(label) => {
+                let key = (experiment, label.design.to_string(), label.row.to_string());
+                waiting.remove(&key);
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let rows = waiting.into_iter();
+    Ok(rows
+        .map(|((experiment, design, _), by)| (experiment, design, by, by < now))
+        .collect())
+}
+
+fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let head = state.keyring.recorded_at;
+    let clock = ledger.ambient().now();
+    let now = match ctx.as_of {
+        Some(_) => head.unwrap_or(clock),
+        None => clock.max(head.unwrap_or(clock)),
+    };
+    let waiting = deadlines(&ledger, now, state.size)?;
+    let (mut rows, mut data, mut breaches) = (Vec::new(), Vec::new(), 0);
+    for (experiment, name, design) in label::all(state).filter(|(.., design)| design.sealed > 0) {
+        let mine = waiting
+            .iter()
+            .filter(|(of, by, ..)| of == experiment && by == name);
+        let next = mine.clone().map(|(_, _, by, _)| *by).min();
+        let late = mine.filter(|(.., late)| *late).count();
+        breaches += late;
+        let purpose = design.registered.as_ref().map(|of| of.purpose.as_str());
+        let deadline = match (next, late) {
+            (None, _) => "all revealed".to_owned(),
+            (Some(by), 0) => format!("reveal by {by}"),
+            (Some(by), late) => format!("BREACH: {late} not revealed by {by}"),
+        };
+        rows.push(vec![
+            experiment.to_owned(),
+            name.to_owned(),
+            purpose.unwrap_or("not registered").to_owned(),
+            design.sealed.to_string(),
+            design.accepted.to_string(),
+            design.revealed.to_string(),
+            deadline.clone(),
+        ]);
+        data.push(json!({
+            "experiment": experiment, "design": name, "purpose": purpose, "sealed": design.sealed,
+            "accepted": design.accepted, "revealed": design.revealed, "late": late,
+            "reveal_by": next.map(|by| by.to_string()),
+        }));
+    }
+    let head = [
+        "experiment",
+        "design",
+        "purpose",
+        "sealed",
+        "accepted",
+        "revealed",
+        "deadline",
+    ];
+    let mut text = ui::table(&head, rows);
+    let splits = splits(state, &mut text);
+    if !state.fold::<Budgets>().accounts.is_empty() {
+        text.push('\n');
+        text.push_str(&budget::table(state, now));
+    }
+    let data = json!({
+        "designs": data, "breaches": breaches, "splits": splits, "budgets": budget::list_json(state, now),
+    });
+    let mut answer = Answer::new(text, data);
+    if breaches > 0 {
+        answer.verdict = "breach";
+    }
+    Ok(answer)
+}
+
+fn splits(state: &crate::ledger::State, text: &mut String) -> Vec<Value> {
+    let mut data = Vec::new();
+    for (experiment, of) in &state.fold::<Splits>().by_experiment {
+        for (split, formed) in &of.formed {
+            let [confirm, dev, fit] = formed.counts;
+            let gap = formed.gap_seconds.map_or_else(
+                || "not_checked: confirm not time-separated, EXPLORATORY".to_owned(),
+                |gap| format!("{} h", gap / 3_600),
+            );
+            text.push_str(&format!(
+                "split {split} of {experiment}: fit {fit} · dev {dev} · confirm {confirm} · gap {gap}\n"
+            ));
+            data.push(json!({
+                "experiment": experiment.as_str(), "split": split.as_str(), "fit": fit, "dev": dev,
+                "confirm": confirm, "gap_seconds": formed.gap_seconds, "seq": formed.seq,
+                "grade": if formed.gap_seconds.is_none() { "EXPLORATORY" } else { "time-separated" },
+            }));
+        }
+        if let Some(open) = &of.open {
+            text.push_str(&format!(
+                "split {} of {experiment}: listed, not formed\n",
+                open.split
+            ));
+        }
+    }
+    data
+}

@@ -1,0 +1,566 @@
+//! `clover import cje|csv`: files of judge-scored responses become signed events, one per score and label.
+//!
+//! Every file is read and planned before anything is appended, so a wrong line changes nothing. What is
+//! recorded already answers as such: the same command again adds nothing, and finishes a run that was cut.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::intake_events;
+use crate::cli::intake_events::Counts;
+use crate::cli::record;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::payload::intake::ImportFormat;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelPurpose;
+use crate::ground::ambient;
+use crate::ground::seal;
+use crate::ground::time::Timestamp;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::num::Micro;
+use crate::projection::designs::Designs;
+use crate::projection::experiments::Experiments;
+use crate::workflow::import;
+use crate::workflow::import::How;
+use crate::workflow::import::ImportError;
+use crate::workflow::import::Rows;
+use crate::workflow::import::plan;
+use crate::workflow::import::plan::Ask;
+use crate::workflow::import::plan::Plan;
+use crate::workflow::import::plan::Stop;
+use crate::workflow::import::row;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CjeArgs {
+    /// Files or folders of POLICY_responses.jsonl
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub common: Common,
+    /// Record log-probabilities too; every record must have them
+    #[arg(long)]
+    pub logprobs: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CsvArgs {
+    /// RFC 4180, UTF-8, with a header
+    pub file: PathBuf,
+    /// Columns of fields, as judge_score=score,prompt_id=id
+    #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',')]
+    pub map: Vec<String>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What both forms take.
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Whose responses; default from file name or target_policy
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// Who judged
+    #[arg(long, value_name = "ID", default_value = "judge")]
+    pub judge: String,
+    /// Who labelled
+    #[arg(long, value_name = "ID", default_value = "oracle")]
+    pub rater: String,
+    /// Record labels in the open, for the one registered design of the purpose
+    #[arg(long, value_name = "DESIGN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub labels: Option<String>,
+    /// What open labels are for: calibrate or audit
+    #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
+    pub purpose: String,
+    /// Seal labels instead; with --labels those of confirm clusters
+    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
+    pub seal: Option<String>,
+    /// By when sealed labels are to be revealed
+    #[arg(long, value_name = "TIME", requires = "seal")]
+    pub reveal_by: Option<String>,
+    /// Custodian's key, where several could open
+    #[arg(long, value_name = "KEY")]
+    pub to: Option<String>,
+    /// Ends of the scale of scores and labels
+    #[arg(
+        long,
+        value_name = "LOW:HIGH",
+        default_value = "0:1",
+        allow_hyphen_values = true
+    )]
+    pub scale: String,
+    /// Show counts, ranges, mapping and warnings; append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+const HELP: &str = "clover import cje --help";
+
+/// One file, read.
+pub(super) struct File {
+    pub bytes: Vec<u8>,
+    pub rows: Rows,
+}
+
+/// What is asked for, in types.
+pub(super) struct Request {
+    pub ask: Ask,
+    pub format: ImportFormat,
+    pub reveal_by: Option<Timestamp>,
+    pub to: Option<String>,
+}
+
+pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<Answer, CliError> {
+    let mut paths = Vec::new();
+    for path in &args.paths {
+        let full = ctx.path(path);
+        if !ambient::is_dir(&full) {
+            paths.push(path.clone());
+            continue;
+        }
+        let mut inside = ambient::list(&full)?;
+        inside.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        inside.sort();
+        if inside.is_empty() {
+            let message = format!("no .jsonl file in {}", full.display());
+            return Err(CliError::not_found(message, HELP));
+        }
+        paths.append(&mut inside);
+    }
+    run(
+        ctx,
+        &args.common,
+        ImportFormat::Cje,
+        &paths,
+        &|path, bytes, how| {
+            let named = how.policy.cloned().or_else(|| of_name(path));
+            let how = How {
+                policy: named.as_ref(),
+                logprobs: args.logprobs,
+                ..how
+            };
+            import::cje::rows(&path.display().to_string(), bytes, how)
+        },
+    )
+}
+
+pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<Answer, CliError> {
+    let mut map = BTreeMap::new();
+    for pair in &args.map {
+        let split = pair.split_once('=').filter(|(field, column)| {
+            let known = row::FIELDS.contains(field) || field.starts_with("target_policy_logprobs.");
+            known && !column.is_empty()
+        });
+        let Some((field, column)) = split else {
+            let known = row::FIELDS.join(", ");
+            let message = format!(
+                "--map {pair:?}: expected FIELD=COLUMN, FIELD one of {known}, target_policy_logprobs.POLICY"
+            );
+            return Err(CliError::usage(message, "clover import csv --help"));
+        };
+        if map.insert(field.to_owned(), column.to_owned()).is_some() {
+            let message = format!("--map names {field} twice");
+            return Err(CliError::usage(message, "clover import csv --help"));
+        }
+    }
+    let paths = [args.file.clone()];
+    run(
+        ctx,
+        &args.common,
+        ImportFormat::Csv,
+        &paths,
+        &|path, bytes, how| {
+            let header = bytes
+                .split(|byte| *byte == b'\n')
+                .next()
+                .unwrap_or_default();
+            let header = String::from_utf8_lossy(header);
+            let has = |name: &str| header.trim_end().split(',').any(|column| column == name);
+            let logprobs = map.contains_key(row::BASE_LOGPROB) || has(row::BASE_LOGPROB);
+            let how = How { logprobs, ..how };
+            import::csv::rows(&path.display().to_string(), bytes, &map, how)
+        },
+    )
+}
+
+/// The policy that a file is named after.
+fn of_name(path: &Path) -> Option<PolicyId> {
+    let name = path.file_name()?.to_str()?;
+    let ends = ["_responses.jsonl", "_probe.jsonl"];
+    let stem = ends.iter().find_map(|end| name.strip_suffix(end))?;
+    PolicyId::new(stem).ok()
+}
+
+type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, ImportError>;
+
+fn run(
+    ctx: &mut Ctx<'_>,
+    common: &Common,
+    format: ImportFormat,
+    paths: &[PathBuf],
+    parse: Parse<'_>,
+) -> Result<Answer, CliError> {
+    let (home, mut ledger) = if common.dry_run {
+        home::open_to_read(ctx)?
+    } else {
+        home::open_to_write(ctx)?
+    };
+    let request = request(common, format, ledger.state())?;
+    let files = read(ctx, common, &home, paths, parse)?;
+    let mut plans = Vec::with_capacity(files.len());
+    for file in &files {
+        let planned = plan::plan(&ledger, &file.rows, &request.ask);
+        plans.push(planned.map_err(|stop| stopped(stop, &file.rows))?);
+    }
+    for file in &files {
+        for warning in &file.rows.warnings {
+            ctx.warn(format!("{}: {warning}", file.rows.file));
+        }
+    }
+    if common.dry_run {
+        return Ok(rehearsed(&files, &plans));
+    }
+    let conflicts: Vec<_> = plans
+        .iter()
+        .flat_map(|plan| plan.conflicts.clone())
+        .collect();
+    if !conflicts.is_empty() {
+        return Err(intake_events::conflicts(
+            ctx,
+            &mut ledger,
+            &request,
+            conflicts,
+        )?);
+    }
+    let counts = intake_events::append(ctx, &home, &mut ledger, &request, &files, &plans)?;
+    ledger.settle()?;
+    submit::warn_of_pin(ctx, &ledger);
+    Ok(answer(&ledger, &files, &counts))
+}
+
+/// Reads every file; no draw may be there twice.
+fn read(
+    ctx: &mut Ctx<'_>,
+    common: &Common,
+    home: &Home,
+    paths: &[PathBuf],
+    parse: Parse<'_>,
+) -> Result<Vec<File>, CliError> {
+    let policy = common
+        .policy
+        .as_deref()
+        .map(|text| name("policy", text, PolicyId::new));
+    let policy = policy.transpose()?;
+    let pepper = match home.known_vault(ctx)? {
+        Some(vault) => vault.pepper()?,
+        None if common.dry_run => [0; 32],
+        None => home.vault(ctx)?.pepper()?,
+    };
+    let name_prompt = |prompt: &str| {
+        let id = seal::peppered_identifier(&pepper, &format!("prompt\n{prompt}"));
+        format!("prompt_{}", id.to_hex())
+    };
+    let how = How {
+        policy: policy.as_ref(),
+        logprobs: false,
+        scale: scale(&common.scale)?,
+        name_prompt: &name_prompt,
+    };
+    let mut files = Vec::with_capacity(paths.len());
+    for path in paths {
+        let bytes = ctx.read(path)?;
+        let rows = parse(path, &bytes, how).map_err(|error| wrong(&error))?;
+        files.push(File { bytes, rows });
+    }
+    let rows: Vec<_> = files.iter().map(|file| file.rows.clone()).collect();
+    import::distinct(&rows).map_err(|error| wrong(&error))?;
+    Ok(files)
+}
+
+fn wrong(error: &ImportError) -> CliError {
+    let mut failed = CliError::input(error.to_string(), HELP);
+    failed.data = json!({"file": error.file, "line": error.line, "field": error.field});
+    failed
+}
+
+fn stopped(stop: Stop, rows: &Rows) -> CliError {
+    match stop {
+        Stop::Ledger(error) => error.into(),
+        Stop::Refused(line, rule, expected, found, seq) => {
+            let message = format!(
+                "{}:{line}: {rule}: expected {expected}, found {found}",
+                rows.file
+            );
+            let next = seq.map_or("clover label design list".to_owned(), |seq| {
+                format!("clover show {seq}")
+            });
+            let mut error = CliError::refused(message, next);
+            error.data = json!({
+                "rule": rule, "expected": expected, "found": found, "in_the_way": seq,
+                "file": rows.file, "line": line,
+            });
+            error
+        }
+    }
+}
+
+fn name<T>(
+    what: &str,
+    text: &str,
+    new: impl FnOnce(String) -> Result<T, crate::event::id::IdError>,
+) -> Result<T, CliError> {
+    new(text.to_owned())
+        .map_err(|error| CliError::usage(format!("--{what} {text:?}: {error}"), HELP))
+}
+
+fn scale(text: &str) -> Result<(Micro, Micro), CliError> {
+    let parse = |text: &str| match Micro::parse(text) {
+        Ok((value, false)) => Some(value),
+        _ => None,
+    };
+    let ends = text.split_once(':');
+    let ends = ends.and_then(|(low, high)| parse(low).zip(parse(high)));
+    ends.filter(|(low, high)| low < high).ok_or_else(|| {
+        let message = format!("--scale {text:?}: expected LOW:HIGH such as 0:100");
+        CliError::usage(message, HELP)
+    })
+}
+
+/// The experiment that is named, else the one that is open.
+pub(super) fn experiment(state: &State, named: Option<&str>) -> Result<ExperimentId, CliError> {
+    if let Some(text) = named {
+        return record::experiment_id(text);
+    }
+    let all = state.fold::<Experiments>().by_id.iter();
+    let open: Vec<_> = all
+        .filter(|(_, of)| of.closed_seq.is_none())
+        .map(|(id, _)| id)
+        .collect();
+    match open.as_slice() {
+        [id] => Ok((*id).clone()),
+        [] => Err(CliError::not_found(
+            "no open experiment",
+            "clover experiment register ID --title TITLE --purpose PURPOSE",
+        )),
+        several => {
+            let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
+            let message = format!("several experiments are open: {}", names.join(", "));
+            Err(CliError::usage(
+                message,
+                "the same command with --experiment ID",
+            ))
+        }
+    }
+}
+
+fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Request, CliError> {
+    let experiment = experiment(state, common.experiment.as_deref())?;
+    let purpose = match common.purpose.as_str() {
+        "audit" => LabelPurpose::Audit,
+        _ => LabelPurpose::Calibrate,
+    };
+    let open = match common.labels.as_deref() {
+        None => design_of(state, &experiment, purpose).ok(),
+        Some("") => Some(design_of(state, &experiment, purpose)?),
+        Some(named) => {
+            let design = name("labels", named, DesignId::new)?;
+            registered(state, &experiment, &design)?;
+            Some(design)
+        }
+    };
+    let seal = match common.seal.as_deref() {
+        None => None,
+        Some(named) => {
+            let design = name("seal", named, DesignId::new)?;
+            registered(state, &experiment, &design)?;
+            Some(design)
+        }
+    };
+    Ok(Request {
+        ask: Ask {
+            experiment,
+            judge: name("judge", &common.judge, crate::event::id::JudgeId::new)?,
+            rater: name("rater", &common.rater, crate::event::id::RaterId::new)?,
+            open: open.map(|design| (design, purpose)),
+            opens: common.labels.is_some(),
+            seal,
+        },
+        format,
+        reveal_by: common.reveal_by.as_deref().map(record::time).transpose()?,
+        to: common.to.clone(),
+    })
+}
+
+const NEW_DESIGN: &str = "clover label design new DESIGN --purpose PURPOSE --probability P";
+
+fn registered(
+    state: &State,
+    experiment: &ExperimentId,
+    design: &DesignId,
+) -> Result<DesignPurpose, CliError> {
+    let found = state.fold::<Designs>().registered(experiment, design);
+    found.map(|design| design.purpose).ok_or_else(|| {
+        let message = format!("design: no label design {design} is registered in {experiment}");
+        CliError::refused(message, NEW_DESIGN)
+    })
+}
+
+/// The one registered design of a purpose.
+fn design_of(
+    state: &State,
+    experiment: &ExperimentId,
+    purpose: LabelPurpose,
+) -> Result<DesignId, CliError> {
+    let of = state.fold::<Designs>().by_experiment.get(experiment);
+    let all = of.into_iter().flat_map(|of| &of.designs);
+    let fit: Vec<_> = all
+        .filter(|(_, design)| {
+            let registered = design.registered.as_ref();
+            registered.is_some_and(|design| design.purpose.admits(purpose))
+        })
+        .map(|(id, _)| id)
+        .collect();
+    match fit.as_slice() {
+        [id] => Ok((*id).clone()),
+        [] => {
+            let message =
+                format!("design: no label design for {purpose} is registered in {experiment}");
+            Err(CliError::refused(message, NEW_DESIGN))
+        }
+        several => {
+            let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
+            let message = format!("several designs are for {purpose}: {}", names.join(", "));
+            Err(CliError::usage(
+                message,
+                "the same command with --labels=DESIGN",
+            ))
+        }
+    }
+}
+
+/// What follows from rows without a time.
+fn grade(files: &[File]) -> (&'static str, &'static str) {
+    if files.iter().all(|file| file.rows.sampled().is_some()) {
+        ("checked when splits are formed", "as the split allows")
+    } else {
+        ("not_checked", "EXPLORATORY")
+    }
+}
+
+fn range(values: impl Iterator<Item = Micro> + Clone) -> String {
+    let ends = values.clone().min().zip(values.max());
+    ends.map_or("none".to_owned(), |(low, high)| format!("{low} to {high}"))
+}
+
+fn rehearsed(files: &[File], plans: &[Plan]) -> Answer {
+    let mut text = String::new();
+    let mut data = Vec::new();
+    for (file, plan) in files.iter().zip(plans) {
+        let (rows, counts) = (&file.rows, Counts::of(plan));
+        let scores = range(rows.rows.iter().map(|row| row.score));
+        let labels = range(rows.rows.iter().filter_map(|row| row.label));
+        let policies: Vec<_> = rows.policies().iter().map(|id| id.as_str()).collect();
+        let mapping = rows.mapping.iter();
+        let mapping: Vec<_> = mapping
+            .map(|(field, from)| format!("{field}={from}"))
+            .collect();
+        text.push_str(&ui::pairs(&[
+            ("file", rows.file.clone()),
+            ("policies", policies.join(", ")),
+            ("records", ui::thousands(rows.read)),
+            ("scores", format!("{scores}, {}", counts.scores.words())),
+            (
+                "labels",
+                format!("{} in the file, {labels}", ui::thousands(rows.labelled())),
+            ),
+            ("open", counts.labels.words()),
+            ("sealed", counts.sealed.words()),
+            ("logprobs", counts.logprobs.words()),
+            ("conflicts", plan.conflicts.len().to_string()),
+            ("rounded", rows.rounded.to_string()),
+            ("mapping", mapping.join(", ")),
+        ]));
+        text.push('\n');
+        let mut one = counts.json(rows);
+        one["policies"] = json!(policies);
+        one["score_range"] = json!(scores);
+        one["label_range"] = json!(labels);
+        one["mapping"] = json!(rows.mapping);
+        one["conflicts"] = json!(plan.conflicts.len());
+        data.push(one);
+    }
+    let (gap, grade) = grade(files);
+    text.push_str(&ui::pairs(&[
+        ("time gap", gap.to_owned()),
+        ("grade", grade.to_owned()),
+    ]));
+    let mut answer = Answer::new(text, json!({"files": data, "gap": gap, "grade": grade}));
+    answer.verdict = "dry_run";
+    answer
+}
+
+fn answer(ledger: &Ledger, files: &[File], counts: &[Counts]) -> Answer {
+    let mut total = Counts::default();
+    let mut rows = Vec::new();
+    for (file, counts) in files.iter().zip(counts) {
+        total.add(counts);
+        rows.push(vec![
+            file.rows.file.clone(),
+            ui::thousands(file.rows.rows.len() as u64),
+            counts.scores.cell(),
+            counts.labels.cell(),
+            counts.sealed.cell(),
+            counts.logprobs.cell(),
+        ]);
+    }
+    let head = ["file", "rows", "scores", "labels", "sealed", "logprobs"];
+    let mut text = ui::table(&head, rows);
+    let (gap, grade) = grade(files);
+    let root = ledger.root().to_base64();
+    let size = ui::thousands(ledger.size());
+    let nothing = if total.new() == 0 {
+        " · nothing new"
+    } else {
+        ""
+    };
+    text.push_str(&ui::pairs(&[
+        (
+            "recorded",
+            format!("{}, already {}{nothing}", total.new(), total.already()),
+        ),
+        ("time gap", gap.to_owned()),
+        ("grade", grade.to_owned()),
+        ("log", format!("{size} entries · root {root}")),
+    ]));
+    let files: Vec<Value> = files
+        .iter()
+        .zip(counts)
+        .map(|(file, counts)| counts.json(&file.rows))
+        .collect();
+    let mut data = json!({"files": files, "gap": gap, "grade": grade});
+    data["recorded"] = total.totals();
+    let mut answer = Answer::new(text, data);
+    answer.verdict = if total.new() == 0 {
+        "already_recorded"
+    } else {
+        "appended"
+    };
+    answer.checkpoint = Some((ledger.size(), root));
+    answer
+}

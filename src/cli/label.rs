@@ -1,0 +1,181 @@
+//! `clover label design`: which rows will be labelled, for what, with what probability.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::intake;
+use crate::cli::record;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::id::IdError;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelDesignRegistered;
+use crate::event::payload::label::Stratum;
+use crate::ledger::Command;
+use crate::ledger::State;
+use crate::num::Micro;
+use crate::projection::designs::Design;
+use crate::projection::designs::Designs;
+
+const HELP: &str = "clover label design new --help";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Label designs
+    #[command(subcommand)]
+    Design(DesignVerb),
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum DesignVerb {
+    /// Register a design before its first label
+    #[command(
+        after_help = "Example:\n  clover label design new probes --purpose audit --probability 0.05 --protocol sdp-1"
+    )]
+    New(NewArgs),
+    /// Designs with their labels
+    #[command(after_help = "Example:\n  clover label design list")]
+    List,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct NewArgs {
+    /// Its id
+    pub id: String,
+    /// What its labels are for
+    #[arg(long, value_name = "WHAT", value_parser = ["audit", "calibrate", "confirm"])]
+    pub purpose: String,
+    /// Probability that a row is labelled
+    #[arg(long, value_name = "P")]
+    pub probability: String,
+    /// Another probability for a stratum; may repeat
+    #[arg(long = "stratum", value_name = "NAME=P")]
+    pub strata: Vec<String>,
+    /// By which protocol people label, with its version
+    #[arg(long, value_name = "ID", default_value = "unversioned")]
+    pub protocol: String,
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    let Verb::Design(verb) = verb;
+    match verb {
+        DesignVerb::New(args) => new(ctx, &args),
+        DesignVerb::List => list(ctx),
+    }
+}
+
+/// A probability above 0, exact to the millionth.
+fn probability(what: &str, text: &str) -> Result<Micro, CliError> {
+    let parsed = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
+    let fit = parsed.filter(|(value, _)| (1..=1_000_000).contains(&value.value()));
+    fit.map(|(value, _)| value).ok_or_else(|| {
+        let message = format!("{what} {text:?}: expected 0.000001 to 1 with at most six decimals");
+        CliError::usage(message, HELP)
+    })
+}
+
+fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
+    let wrong = |what: &str, text: &str, error: IdError| {
+        CliError::usage(format!("{what} {text:?}: {error}"), HELP)
+    };
+    let mut strata = Vec::with_capacity(args.strata.len());
+    for pair in &args.strata {
+        let Some((name, text)) = pair.split_once('=') else {
+            let message = format!("--stratum {pair:?}: expected NAME=P");
+            return Err(CliError::usage(message, HELP));
+        };
+        strata.push(Stratum {
+            inclusion_micro: probability("--stratum", text)?,
+            stratum: name
+                .parse()
+                .map_err(|error| wrong("--stratum", name, error))?,
+        });
+    }
+    strata.sort_by(|a, b| a.stratum.cmp(&b.stratum));
+    let payload = LabelDesignRegistered {
+        design: args
+            .id
+            .parse()
+            .map_err(|error| wrong("design", &args.id, error))?,
+        inclusion_micro: probability("--probability", &args.probability)?,
+        protocol: args
+            .protocol
+            .parse()
+            .map_err(|error| wrong("--protocol", &args.protocol, error))?,
+        purpose: match args.purpose.as_str() {
+            "audit" => DesignPurpose::Audit,
+            "calibrate" => DesignPurpose::Calibrate,
+            _ => DesignPurpose::Confirm,
+        },
+        strata: Some(strata).filter(|strata| !strata.is_empty()),
+    };
+    let (_, ledger) = home::open_to_read(ctx)?;
+    let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+    drop(ledger);
+    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+}
+
+fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let rows = all(state).map(|(experiment, name, design)| {
+        let registered = design.registered.as_ref();
+        vec![
+            experiment.to_owned(),
+            name.to_owned(),
+            registered.map_or("not registered".to_owned(), |of| of.purpose.to_string()),
+            registered.map_or_else(String::new, |of| {
+                Micro::new(of.inclusion_micro).map_or_else(String::new, |p| p.to_string())
+            }),
+            registered.map_or_else(String::new, |of| of.protocol.to_string()),
+            design.open.to_string(),
+            design.sealed.to_string(),
+            design.revealed.to_string(),
+        ]
+    });
+    let head = [
+        "experiment",
+        "design",
+        "purpose",
+        "probability",
+        "protocol",
+        "open",
+        "sealed",
+        "revealed",
+    ];
+    let text = ui::table(&head, rows.collect());
+    let data: Vec<Value> = all(state)
+        .map(|(experiment, name, design)| {
+            let registered = design.registered.as_ref();
+            json!({
+                "experiment": experiment, "design": name,
+                "purpose": registered.map(|of| of.purpose.as_str()),
+                "inclusion_micro": registered.map(|of| of.inclusion_micro),
+                "protocol": registered.map(|of| of.protocol.as_str()),
+                "strata": registered.map(|of| &of.strata),
+                "registered_seq": registered.map(|of| of.seq),
+                "open": design.open, "sealed": design.sealed, "accepted": design.accepted,
+                "revealed": design.revealed,
+            })
+        })
+        .collect();
+    Ok(Answer::new(text, json!({"designs": data})))
+}
+
+/// Every design with its experiment.
+pub(super) fn all(state: &State) -> impl Iterator<Item = (&str, &str, &Design)> {
+    let by_experiment = state.fold::<Designs>().by_experiment.iter();
+    by_experiment.flat_map(|(experiment, of)| {
+        let designs = of.designs.iter();
+        designs.map(|(name, design)| (experiment.as_str(), name.as_str(), design))
+    })
+}

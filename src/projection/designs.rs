@@ -1,0 +1,360 @@
+//! Label designs: what was registered before the first label, and the rules `design`, `purpose` and
+//! `score_once`, by which a draw serves one purpose and a score stands once.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
+use crate::event::id::ProtocolId;
+use crate::event::id::RowId;
+use crate::event::payload::judge::ScoreConflict;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelPurpose;
+use crate::event::payload::label::LabelRecorded;
+use crate::event::payload::label::LabelSealed;
+use crate::event::payload::label::draw_of_row;
+use crate::event::payload::label::row_of_draw;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[
+    Kind::LabelDesignRegistered,
+    Kind::LabelRecorded,
+    Kind::LabelSealed,
+    Kind::SealAccepted,
+    Kind::LabelRevealed,
+    Kind::ScoreConflict,
+];
+
+/// What was registered of a design.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registered {
+    /// Probability of a label outside of named strata, in millionths.
+    pub inclusion_micro: i64,
+    /// By which protocol people label.
+    pub protocol: ProtocolId,
+    /// What its labels are for.
+    pub purpose: DesignPurpose,
+    /// The entry that registered it.
+    pub seq: u64,
+    /// Strata with probabilities of their own, in millionths.
+    pub strata: BTreeMap<String, i64>,
+}
+
+/// One design.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Design {
+    /// Envelopes that the custodian accepted.
+    pub accepted: u64,
+    /// The entry of its first label.
+    pub first_label_seq: Option<u64>,
+    /// Open labels.
+    pub open: u64,
+    /// What was registered, if anything was.
+    pub registered: Option<Registered>,
+    /// Sealed labels that were revealed.
+    pub revealed: u64,
+    /// Sealed labels.
+    pub sealed: u64,
+}
+
+/// The designs of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfExperiment {
+    /// By name.
+    pub designs: BTreeMap<DesignId, Design>,
+    /// Scores that differ from the recorded one.
+    pub score_conflicts: u64,
+}
+
+impl OfExperiment {
+    /// Whether labels need a registered design: from the first one on.
+    pub fn is_governed(&self) -> bool {
+        let mut designs = self.designs.values();
+        designs.any(|design| design.registered.is_some())
+    }
+}
+
+/// Designs by experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Designs {
+    /// By experiment.
+    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+}
+
+impl Designs {
+    /// A design by experiment and name.
+    pub fn design(&self, experiment: &ExperimentId, design: &DesignId) -> Option<&Design> {
+        self.by_experiment.get(experiment)?.designs.get(design)
+    }
+
+    /// What was registered of a design.
+    pub fn registered(&self, experiment: &ExperimentId, design: &DesignId) -> Option<&Registered> {
+        self.design(experiment, design)?.registered.as_ref()
+    }
+}
+
+impl Fold for Designs {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let Some(id) = &event.event().header.experiment else {
+            return;
+        };
+        let of = match self.by_experiment.get_mut(id) {
+            Some(of) => of,
+            None => self.by_experiment.entry(id.clone()).or_default(),
+        };
+        let seq = event.seq();
+        let mut design = |id: &DesignId, count: fn(&mut Design) -> &mut u64| {
+            let design = match of.designs.get_mut(id) {
+                Some(design) => design,
+                None => of.designs.entry(id.clone()).or_default(),
+            };
+            *count(design) += 1;
+            design.first_label_seq.get_or_insert(seq);
+        };
+        match &event.event().payload {
+            Payload::LabelDesignRegistered(new) => {
+                let design = of.designs.entry(new.design.clone()).or_default();
+                let strata = new.strata.iter().flatten();
+                let strata = strata.map(|of| (of.stratum.to_string(), of.inclusion_micro.value()));
+                design.registered.get_or_insert_with(|| Registered {
+                    inclusion_micro: new.inclusion_micro.value(),
+                    protocol: new.protocol.clone(),
+                    purpose: new.purpose,
+                    seq,
+                    strata: strata.collect(),
+                });
+            }
+            Payload::LabelRecorded(label) => design(&label.design, |design| &mut design.open),
+            Payload::LabelSealed(label) => design(&label.design, |design| &mut design.sealed),
+            Payload::SealAccepted(label) => design(&label.design, |design| &mut design.accepted),
+            Payload::LabelRevealed(label) => design(&label.design, |design| &mut design.revealed),
+            Payload::ScoreConflict(_) => of.score_conflicts += 1,
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        canon::to_bytes(self).expect("BUG: designs have a canonical form")
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        serde_json::from_slice(bytes)
+            .map(|state| *self = state)
+            .is_ok()
+    }
+}
+
+fn labelled(text: &'static str, parts: &impl Serialize) -> Digest {
+    let bytes = canon::to_bytes(parts).expect("BUG: ids have a canonical form");
+    Digest::labelled(text, &bytes)
+}
+
+/// Digest under which it is known that a draw's label serves this purpose: `calibrate`, `audit` or `sealed`.
+pub fn draw_serves(experiment: Option<&ExperimentId>, row: &str, purpose: &str) -> Digest {
+    labelled("clover/draw/v1", &(experiment, row, purpose))
+}
+
+/// The rules `design` and `purpose`.
+#[derive(Clone, Copy, Debug)]
+pub struct Purposes;
+
+impl Rule for Purposes {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let designs = state.fold::<Designs>();
+        match &event.event.payload {
+            Payload::LabelDesignRegistered(new) => {
+                let known = designs.design(experiment, &new.design);
+                if let Some(seq) = known.and_then(|design| design.first_label_seq) {
+                    breaches.push(Breach::new(
+                        "design",
+                        "a design that is registered before its first label",
+                        format!("{}, labelled since seq {seq}", new.design),
+                    ));
+                }
+                let strata: Vec<_> = new.strata.iter().flatten().map(|of| &of.stratum).collect();
+                if !strata.windows(2).all(|pair| pair[0] < pair[1]) {
+                    let expected = "strata in order of their names, each once";
+                    breaches.push(Breach::new("design", expected, "another order"));
+                }
+            }
+            Payload::LabelRecorded(label) => {
+                open_label(designs, experiment, label, breaches);
+            }
+            Payload::LabelSealed(label) => {
+                sealed_label(designs, experiment, label, breaches);
+            }
+            _ => {}
+        }
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let experiment = event.event.header.experiment.as_ref();
+        let mut draw = |row: &str, serves: &str, not: [&str; 2]| {
+            facts.push(Fact::Gives {
+                digest: draw_serves(experiment, row, serves),
+                once: None,
+            });
+            facts.extend(not.map(|other| Fact::Forbids {
+                digest: draw_serves(experiment, row, other),
+                rule: "purpose",
+            }));
+        };
+        match &event.event.payload {
+            Payload::LabelRecorded(label) => {
+                let row = row_of_draw(&label.policy, &label.item, label.draw);
+                let other = match label.purpose {
+                    LabelPurpose::Audit => "calibrate",
+                    LabelPurpose::Calibrate => "audit",
+                };
+                draw(&row, &label.purpose.to_string(), [other, "sealed"]);
+            }
+            Payload::LabelSealed(label) => {
+                draw(label.row.as_str(), "sealed", ["calibrate", "audit"]);
+                let again = Fact::Forbids {
+                    digest: draw_serves(experiment, label.row.as_str(), "sealed"),
+                    rule: "purpose",
+                };
+                // Rows of designs that are no draws are their design's own.
+                facts.extend(draw_of_row(&label.row).map(|_| again));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The registered design that a label names, when its experiment needs one.
+fn needed<'d>(
+    designs: &'d Designs,
+    experiment: &ExperimentId,
+    design: &DesignId,
+    breaches: &mut Vec<Breach>,
+) -> Option<&'d Registered> {
+    let of = designs.by_experiment.get(experiment)?;
+    let registered = of.designs.get(design).and_then(|of| of.registered.as_ref());
+    if registered.is_none() && of.is_governed() {
+        breaches.push(Breach::new(
+            "design",
+            format!("a registered label design of {experiment}"),
+            format!("{design}, not registered"),
+        ));
+    }
+    registered
+}
+
+fn open_label(
+    designs: &Designs,
+    experiment: &ExperimentId,
+    label: &LabelRecorded,
+    breaches: &mut Vec<Breach>,
+) {
+    let Some(design) = needed(designs, experiment, &label.design, breaches) else {
+        return;
+    };
+    if !design.purpose.admits(label.purpose) {
+        breaches.push(Breach::new(
+            "purpose",
+            format!("a label for {}, as {} has it", design.purpose, label.design),
+            format!("an open label for {}", label.purpose),
+        ));
+    }
+}
+
+fn sealed_label(
+    designs: &Designs,
+    experiment: &ExperimentId,
+    label: &LabelSealed,
+    breaches: &mut Vec<Breach>,
+) {
+    let Some(design) = needed(designs, experiment, &label.design, breaches) else {
+        return;
+    };
+    if design.purpose == DesignPurpose::Calibrate {
+        breaches.push(Breach::new(
+            "purpose",
+            "a design for audit or confirm",
+            format!("{}, for calibrate", label.design),
+        ));
+    }
+    if draw_of_row(&label.row).is_none() {
+        breaches.push(Breach::new(
+            "design",
+            "a row of the form policy/item/draw",
+            row_text(&label.row),
+        ));
+    }
+}
+
+fn row_text(row: &RowId) -> String {
+    row.to_string()
+}
+
+/// The rule `score_once`.
+#[derive(Clone, Copy, Debug)]
+pub struct ScoreOnce;
+
+impl Rule for ScoreOnce {
+    fn judge(&self, _: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        if let Payload::ScoreConflict(conflict) = &event.event.payload
+            && conflict.recorded_micro == conflict.score_micro
+        {
+            breaches.push(Breach::new(
+                "score_once",
+                "another score than the recorded one",
+                format!("the same, {}", conflict.score_micro),
+            ));
+        }
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let Payload::ScoreConflict(conflict) = &event.event.payload else {
+            return;
+        };
+        let experiment = event.event.header.experiment.as_ref();
+        facts.push(Fact::Needs {
+            digest: conflict.recorded.0,
+            before: event.seq,
+            rule: "refs",
+        });
+        facts.extend(scored(conflict, experiment).map(|digest| Fact::Needs {
+            digest,
+            before: event.seq,
+            rule: "score_once",
+        }));
+    }
+}
+
+/// The natural key of the score that a conflict is with.
+fn scored(conflict: &ScoreConflict, experiment: Option<&ExperimentId>) -> Option<Digest> {
+    let score = ScoreRecorded {
+        draw: conflict.draw,
+        item: conflict.item.clone(),
+        judge: conflict.judge.clone(),
+        policy: conflict.policy.clone(),
+        prompt: None,
+        response: None,
+        score_micro: conflict.recorded_micro,
+    };
+    Payload::from(score).natural_key(experiment)
+}

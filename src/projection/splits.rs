@@ -1,0 +1,346 @@
+//! Splits: clusters listed part by part and closed under their roots before any confirm label, and the rule
+//! `split`. Membership is exact over the whole history by digests; the fold keeps the right edge of each
+//! part's tree.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::id::SplitId;
+use crate::event::payload::Verdict;
+use crate::event::payload::intake::PartRoot;
+use crate::event::payload::intake::Separation;
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::intake::SplitsFormed;
+use crate::event::payload::intake::SplitsListed;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelSealed;
+use crate::event::payload::label::draw_of_row;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::merkle::Frontier;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+use crate::projection::designs::Designs;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[Kind::SplitsListed, Kind::SplitsFormed];
+/// Least gap in seconds between fit and dev, and a confirm block that is separated in time: 48 hours.
+pub const GAP_SECONDS_MIN: u64 = 172_800;
+
+/// Clusters of one part, as far as they are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// How many.
+    pub count: u64,
+    /// Right edge of their tree.
+    pub edge: Vec<Digest>,
+    /// The last of them.
+    pub last: Option<ItemId>,
+}
+
+impl Part {
+    fn push(&mut self, cluster: &ItemId) {
+        let edge = std::mem::take(&mut self.edge);
+        // The edge is this part's own: it has one hash for each set bit of the count.
+        if let Ok(mut frontier) = Frontier::from_parts(self.count, edge) {
+            frontier.push(cluster_leaf(cluster));
+            let (size, nodes) = frontier.parts();
+            self.count = size;
+            self.edge = nodes.to_vec();
+        }
+        self.last = Some(cluster.clone());
+    }
+
+    /// Root over what is listed.
+    pub fn root(&self) -> Digest {
+        Frontier::from_parts(self.count, self.edge.clone())
+            .map_or_else(|_| merkle::empty_root(), |frontier| frontier.root())
+    }
+}
+
+/// Leaf of a cluster in a membership tree: RFC 6962 over its length in two bytes, big-endian, and its UTF-8.
+pub fn cluster_leaf(cluster: &ItemId) -> Digest {
+    let text = cluster.as_str().as_bytes();
+    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    let mut data = length.to_be_bytes().to_vec();
+    data.extend_from_slice(text);
+    merkle::leaf_hash(&data)
+}
+
+/// A split that is being listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Parts in the order of [`SplitPart::ALL`].
+    pub parts: [Part; 3],
+    /// Its name.
+    pub split: SplitId,
+}
+
+fn place(part: SplitPart) -> usize {
+    match part {
+        SplitPart::Confirm => 0,
+        SplitPart::Dev => 1,
+        SplitPart::Fit => 2,
+    }
+}
+
+/// A split that was formed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Formed {
+    /// Clusters of confirm, dev and fit.
+    pub counts: [u64; 3],
+    /// Seconds between fit and dev, and confirm; `None` when not checked.
+    pub gap_seconds: Option<u64>,
+    /// Seed of the hash.
+    pub seed: u64,
+    /// How confirm is kept apart.
+    pub separation: Separation,
+    /// The entry that formed it.
+    pub seq: u64,
+}
+
+/// The splits of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfExperiment {
+    /// By name.
+    pub formed: BTreeMap<SplitId, Formed>,
+    /// The one that is being listed.
+    pub open: Option<Open>,
+}
+
+/// Splits by experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Splits {
+    /// By experiment.
+    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+}
+
+impl Fold for Splits {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let Some(id) = &event.event().header.experiment else {
+            return;
+        };
+        let of = self.by_experiment.entry(id.clone()).or_default();
+        match &event.event().payload {
+            Payload::SplitsListed(listed) => {
+                let open = of.open.get_or_insert_with(|| Open {
+                    parts: Default::default(),
+                    split: listed.split.clone(),
+                });
+                for cluster in &listed.clusters {
+                    open.parts[place(listed.part)].push(cluster);
+                }
+            }
+            Payload::SplitsFormed(formed) => {
+                of.open = None;
+                of.formed.entry(formed.split.clone()).or_insert(Formed {
+                    counts: [&formed.confirm, &formed.dev, &formed.fit].map(|p| p.count.value()),
+                    gap_seconds: formed.gap_seconds.map(crate::num::Count::value),
+                    seed: formed.seed.value(),
+                    separation: formed.separation,
+                    seq: event.seq(),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        canon::to_bytes(self).expect("BUG: splits have a canonical form")
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        serde_json::from_slice(bytes)
+            .map(|state| *self = state)
+            .is_ok()
+    }
+}
+
+fn labelled(text: &'static str, parts: &impl Serialize) -> Digest {
+    let bytes = canon::to_bytes(parts).expect("BUG: ids have a canonical form");
+    Digest::labelled(text, &bytes)
+}
+
+/// Digest under which a cluster's place in a split is known.
+fn placed(experiment: Option<&ExperimentId>, split: &SplitId, cluster: &ItemId) -> Digest {
+    labelled("clover/split/v1", &(experiment, split, cluster))
+}
+
+/// Digest under which a cluster is known to have been in confirm.
+pub fn in_confirm(experiment: Option<&ExperimentId>, cluster: &ItemId) -> Digest {
+    labelled("clover/confirm/v1", &(experiment, cluster))
+}
+
+/// Digest under which a cluster is known to have an open label.
+fn labelled_open(experiment: Option<&ExperimentId>, cluster: &ItemId) -> Digest {
+    labelled("clover/open-label/v1", &(experiment, cluster))
+}
+
+fn gives(digest: Digest) -> Fact {
+    Fact::Gives { digest, once: None }
+}
+
+fn forbids(digest: Digest) -> Fact {
+    let rule = "split";
+    Fact::Forbids { digest, rule }
+}
+
+/// The rule `split`.
+#[derive(Clone, Copy, Debug)]
+pub struct Split;
+
+impl Rule for Split {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let splits = &state.fold::<Splits>().by_experiment;
+        let of = splits.get(experiment);
+        let breach = match &event.event.payload {
+            Payload::SplitsListed(new) => listed(of, new),
+            Payload::SplitsFormed(new) => formed(of, new).or_else(|| apart(new)),
+            Payload::LabelSealed(label) if is_confirm(state, experiment, label) => {
+                let open = of.and_then(|of| of.open.as_ref());
+                let formed = of.is_some_and(|of| !of.formed.is_empty());
+                match open {
+                    Some(open) => Some(format!("{}, listed and not formed", open.split)),
+                    None if !formed => Some("no splits.formed".to_owned()),
+                    None => None,
+                }
+                .map(|found| ("splits.formed before confirm labels".to_owned(), found))
+            }
+            _ => None,
+        };
+        breaches.extend(breach.map(|(expected, found)| Breach::new("split", expected, found)));
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let experiment = event.event.header.experiment.as_ref();
+        match &event.event.payload {
+            Payload::SplitsListed(listed) => {
+                for cluster in &listed.clusters {
+                    let place = placed(experiment, &listed.split, cluster);
+                    facts.extend([gives(place), forbids(place)]);
+                    if listed.part == SplitPart::Confirm {
+                        let confirm = in_confirm(experiment, cluster);
+                        facts.extend([gives(confirm), forbids(confirm)]);
+                        facts.push(forbids(labelled_open(experiment, cluster)));
+                    }
+                }
+            }
+            Payload::LabelRecorded(label) => {
+                facts.push(gives(labelled_open(experiment, &label.item)));
+                facts.push(forbids(in_confirm(experiment, &label.item)));
+            }
+            _ => {}
+        }
+    }
+
+    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        if let Payload::LabelSealed(label) = &event.event.payload
+            && is_confirm(state, experiment, label)
+            && let Some((_, item, _)) = draw_of_row(&label.row)
+        {
+            facts.push(Fact::Needs {
+                digest: in_confirm(Some(experiment), &item),
+                before: event.seq,
+                rule: "split",
+            });
+        }
+    }
+}
+
+fn is_confirm(state: &State, experiment: &ExperimentId, label: &LabelSealed) -> bool {
+    let designs = state.fold::<Designs>();
+    designs
+        .registered(experiment, &label.design)
+        .is_some_and(|design| design.purpose == DesignPurpose::Confirm)
+}
+
+type Found = Option<(String, String)>;
+
+/// A listing goes on where the last one of its part ended.
+fn listed(of: Option<&OfExperiment>, new: &SplitsListed) -> Found {
+    let open = of.and_then(|of| of.open.as_ref());
+    if let Some(open) = open.filter(|open| open.split != new.split) {
+        let expected = format!("clusters of {}, which is not formed yet", open.split);
+        return Some((expected, new.split.to_string()));
+    }
+    if let Some(formed) = of.and_then(|of| of.formed.get(&new.split)) {
+        let found = format!("{}, formed at seq {}", new.split, formed.seq);
+        return Some(("a split that is not formed yet".to_owned(), found));
+    }
+    let part = open.map(|open| &open.parts[place(new.part)]);
+    let count = part.map_or(0, |part| part.count);
+    if new.first.value() != count {
+        return Some((format!("first {count}"), format!("first {}", new.first)));
+    }
+    let last = part.and_then(|part| part.last.as_ref());
+    let mut all = last.into_iter().chain(&new.clusters);
+    let mut before = all.next();
+    let ascending = all.all(|cluster| before.replace(cluster).is_some_and(|last| last < cluster));
+    (new.clusters.is_empty() || !ascending).then(|| {
+        let expected = "clusters in ascending order, each once, at least one";
+        (expected.to_owned(), "another order".to_owned())
+    })
+}
+
+/// A split is closed under the roots of what was listed.
+fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Found {
+    let open = of.and_then(|of| of.open.as_ref());
+    let Some(open) = open.filter(|open| open.split == new.split) else {
+        let expected = format!("listed clusters of {}", new.split);
+        return Some((expected, "none".to_owned()));
+    };
+    let claimed = [new.confirm, new.dev, new.fit];
+    for ((part, of), claimed) in SplitPart::ALL.iter().zip(&open.parts).zip(claimed) {
+        let PartRoot { count, root } = claimed;
+        if count.value() != of.count || root.0 != of.root() {
+            let text = |count: u64, root: &Digest| {
+                format!("{count} clusters of {part} under {}", root.to_base64())
+            };
+            return Some((text(of.count, &of.root()), text(count.value(), &root.0)));
+        }
+    }
+    None
+}
+
+/// What a split says of time fits together.
+fn apart(new: &SplitsFormed) -> Found {
+    let gap = new.gap_seconds.map(crate::num::Count::value);
+    match (new.separation, new.gap, gap) {
+        (Separation::Hashed, Verdict::NotChecked, None) => None,
+        (Separation::Time, Verdict::Pass, Some(gap)) if gap >= GAP_SECONDS_MIN => {
+            let ordered = new.t1.zip(new.t2).is_some_and(|(t1, t2)| t1 < t2);
+            (!ordered).then(|| ("t1 before t2".to_owned(), "another order".to_owned()))
+        }
+        (Separation::Hashed, ..) => Some((
+            "gap not_checked where confirm is hashed".to_owned(),
+            "a gap".to_owned(),
+        )),
+        (Separation::Time, _, gap) => Some((
+            format!("a checked gap of at least {GAP_SECONDS_MIN} s"),
+            gap.map_or("none".to_owned(), |gap| format!("{gap} s")),
+        )),
+    }
+}

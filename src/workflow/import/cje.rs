@@ -1,0 +1,120 @@
+//! JSON Lines of judge-scored responses, one file per policy or with `target_policy`: the shape that `cje-eval`
+//! reads and writes.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use crate::workflow::analyze::read::Record;
+use crate::workflow::analyze::read::not_json;
+use crate::workflow::import::How;
+use crate::workflow::import::ImportError;
+use crate::workflow::import::Rows;
+use crate::workflow::import::row::FIELDS;
+use crate::workflow::import::row::FieldError;
+use crate::workflow::import::row::Fields;
+use crate::workflow::import::row::Reader;
+use crate::workflow::import::row::TARGET_LOGPROBS;
+use crate::workflow::import::row::short;
+
+/// A record with its metadata, whose members count where the record has none of the name.
+struct Members<'a> {
+    record: Record<'a>,
+    metadata: Option<Record<'a>>,
+}
+
+impl<'a> Members<'a> {
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let inner = || self.metadata.as_ref()?.get(name);
+        self.record.get(name).or_else(inner)
+    }
+}
+
+fn wrong(name: &str, expected: &str, raw: &RawValue) -> FieldError {
+    let what = format!("expected {expected}, found {}", short(raw.get()));
+    (name.to_owned(), what)
+}
+
+impl Fields for Members<'_> {
+    fn number(&self, name: &str) -> Result<Option<String>, FieldError> {
+        let Some(raw) = self.get(name) else {
+            return Ok(None);
+        };
+        let starts = raw
+            .get()
+            .starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        if starts {
+            Ok(Some(raw.get().to_owned()))
+        } else {
+            Err(wrong(name, "a number", raw))
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, FieldError> {
+        let Some(raw) = self.get(name) else {
+            return Ok(None);
+        };
+        let is_count = raw.get().bytes().all(|byte| byte.is_ascii_digit());
+        if name == super::row::PROMPT_ID && is_count {
+            return Ok(Some(raw.get().to_owned()));
+        }
+        let text = serde_json::from_str(raw.get()).map_err(|_| wrong(name, "a text", raw))?;
+        Ok(Some(text))
+    }
+
+    fn targets(&self) -> Result<Option<Vec<(String, String)>>, FieldError> {
+        let Some(raw) = self.get(TARGET_LOGPROBS) else {
+            return Ok(None);
+        };
+        let members: Record<'_> = serde_json::from_str(raw.get())
+            .map_err(|_| wrong(TARGET_LOGPROBS, "an object of numbers, each name once", raw))?;
+        let members = members.0.into_iter();
+        let named = members.map(|(name, raw)| (name.into_owned(), raw.get().to_owned()));
+        Ok(Some(named.collect()))
+    }
+}
+
+/// Reads one file.
+///
+/// # Errors
+/// [`ImportError`] at the first line that is not a record.
+pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError> {
+    let mut reader = Reader::new(file, how);
+    let mapping = FIELDS.map(|name| (name.to_owned(), name.to_owned()));
+    let mut mapping = BTreeMap::from(mapping);
+    let mut there = [false; FIELDS.len()];
+    for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
+            reader.error(line, None, what)
+        })?;
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.trim().is_empty() {
+            continue;
+        }
+        let record: Record<'_> = serde_json::from_str(text)
+            .map_err(|error| reader.error(line, None, not_json(text, &error)))?;
+        let metadata = match record.get("metadata") {
+            Some(raw) if raw.get().starts_with('{') => {
+                let inner = serde_json::from_str(raw.get());
+                Some(inner.map_err(|error| {
+                    let what = format!("expected members, each once: {error}");
+                    reader.error(line, Some("metadata"), what)
+                })?)
+            }
+            _ => None,
+        };
+        let members = Members { record, metadata };
+        for (there, name) in there.iter_mut().zip(FIELDS) {
+            *there = *there || members.get(name).is_some();
+        }
+        reader.take(line, &members)?;
+    }
+    for (there, name) in there.iter().zip(FIELDS) {
+        if !there {
+            mapping.remove(name);
+        }
+    }
+    reader.mapping(mapping);
+    reader.finish()
+}

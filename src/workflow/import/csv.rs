@@ -1,0 +1,225 @@
+//! Comma-separated values by RFC 4180: UTF-8, one header, as many fields in every record, quotes only around
+//! whole fields. What is not that is refused with its line; nothing is guessed.
+
+use std::collections::BTreeMap;
+
+use crate::workflow::import::How;
+use crate::workflow::import::ImportError;
+use crate::workflow::import::Rows;
+use crate::workflow::import::row::FIELDS;
+use crate::workflow::import::row::FieldError;
+use crate::workflow::import::row::Fields;
+use crate::workflow::import::row::Reader;
+use crate::workflow::import::row::TARGET_LOGPROBS;
+
+/// One record: the line it begins on, and its fields.
+type Record = (u64, Vec<String>);
+/// A line and what is wrong on it.
+type Fault = (u64, String);
+
+/// Splits a text into records.
+fn records(text: &str) -> Result<Vec<Record>, Fault> {
+    let mut records = Vec::new();
+    let mut chars = text.chars().peekable();
+    let mut line = 1;
+    while chars.peek().is_some() {
+        let first = line;
+        let mut fields = Vec::new();
+        loop {
+            let field = match chars.peek() {
+                Some('"') => quoted(&mut chars, &mut line)?,
+                _ => plain(&mut chars, line)?,
+            };
+            fields.push(field);
+            match chars.next() {
+                Some(',') => {}
+                Some('\r') if chars.next_if_eq(&'\n').is_some() => break,
+                Some('\n') | None => break,
+                Some(other) => {
+                    let what = format!(
+                        "expected a comma or the end of the line after a quote, found {other:?}"
+                    );
+                    return Err((line, what));
+                }
+            }
+        }
+        line += 1;
+        records.push((first, fields));
+    }
+    Ok(records)
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn plain(chars: &mut Chars<'_>, line: u64) -> Result<String, Fault> {
+    let mut field = String::new();
+    while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '\n' | '\r')) {
+        if c == '"' {
+            let what = "expected quotes around the whole field, found one inside".to_owned();
+            return Err((line, what));
+        }
+        field.push(c);
+    }
+    Ok(field)
+}
+
+fn quoted(chars: &mut Chars<'_>, line: &mut u64) -> Result<String, Fault> {
+    let first = *line;
+    chars.next();
+    let mut field = String::new();
+    loop {
+        match chars.next() {
+            Some('"') if chars.next_if_eq(&'"').is_none() => return Ok(field),
+            Some(c) => {
+                *line += u64::from(c == '\n');
+                field.push(c);
+            }
+            None => return Err((first, "expected a closing quote, found the end".to_owned())),
+        }
+    }
+}
+
+/// Where each field stands.
+struct Columns<'a> {
+    of: &'a BTreeMap<String, usize>,
+    targets: &'a [(String, usize)],
+    record: &'a [String],
+}
+
+impl Fields for Columns<'_> {
+    fn number(&self, name: &str) -> Result<Option<String>, FieldError> {
+        self.text(name)
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, FieldError> {
+        let cell = self.of.get(name).and_then(|at| self.record.get(*at));
+        Ok(cell.filter(|cell| !cell.is_empty()).cloned())
+    }
+
+    fn targets(&self) -> Result<Option<Vec<(String, String)>>, FieldError> {
+        let cells = self.targets.iter();
+        let cells = cells.filter_map(|(name, at)| Some((name.clone(), self.record.get(*at)?)));
+        let named: Vec<_> = cells
+            .filter(|(_, cell)| !cell.is_empty())
+            .map(|(name, cell)| (name, cell.clone()))
+            .collect();
+        Ok((!self.targets.is_empty()).then_some(named))
+    }
+}
+
+/// Reads one file. `map` names the column of a field, as `judge_score=score` or
+/// `target_policy_logprobs.clone=lp_clone`; a field that it does not name has the column of its own name.
+///
+/// # Errors
+/// [`ImportError`] at the first line that is not a record.
+pub fn rows(
+    file: &str,
+    bytes: &[u8],
+    map: &BTreeMap<String, String>,
+    how: How<'_>,
+) -> Result<Rows, ImportError> {
+    let mut reader = Reader::new(file, how);
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
+        reader.error(line, None, what)
+    })?;
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(rest) => {
+            reader.warn("a byte order mark at the start was skipped".to_owned());
+            rest
+        }
+        None => text,
+    };
+    let records = records(text).map_err(|(line, what)| reader.error(line, None, what))?;
+    let mut records = records.into_iter();
+    let Some((_, header)) = records.next() else {
+        return Err(reader.error(1, None, "expected a header, found nothing".to_owned()));
+    };
+    let (of, targets) =
+        columns(&header, map).map_err(|(name, what)| reader.error(1, Some(&name), what))?;
+    let mapping = of
+        .iter()
+        .map(|(name, at)| (name.clone(), header[*at].clone()));
+    let logged = targets.iter();
+    let logged =
+        logged.map(|(name, at)| (format!("{TARGET_LOGPROBS}.{name}"), header[*at].clone()));
+    reader.mapping(mapping.chain(logged).collect());
+    for (line, record) in records {
+        if record.len() != header.len() {
+            let (wanted, found) = (header.len(), record.len());
+            let what = format!("expected {wanted} fields as in the header, found {found}");
+            return Err(reader.error(line, None, what));
+        }
+        let fields = Columns {
+            of: &of,
+            targets: &targets,
+            record: &record,
+        };
+        reader.take(line, &fields)?;
+    }
+    reader.finish()
+}
+
+type Places = (BTreeMap<String, usize>, Vec<(String, usize)>);
+
+/// Finds the column of each field.
+fn columns(header: &[String], map: &BTreeMap<String, String>) -> Result<Places, FieldError> {
+    for (at, name) in header.iter().enumerate() {
+        if header[..at].contains(name) {
+            let what = format!("expected each column once, found {name:?} twice");
+            return Err((name.clone(), what));
+        }
+    }
+    let place = |name: &str| header.iter().position(|column| column == name);
+    let (mut of, mut targets) = (BTreeMap::new(), Vec::new());
+    let prefix = format!("{TARGET_LOGPROBS}.");
+    for (field, column) in map {
+        let at = place(column).ok_or_else(|| {
+            let what = format!("expected the column {column:?} that --map names, found none");
+            (field.clone(), what)
+        })?;
+        match field.strip_prefix(&prefix) {
+            Some(policy) => targets.push((policy.to_owned(), at)),
+            None => drop(of.insert(field.clone(), at)),
+        }
+    }
+    for field in FIELDS {
+        if let Some(at) = place(field).filter(|_| !map.contains_key(field)) {
+            of.insert(field.to_owned(), at);
+        }
+    }
+    for (at, column) in header.iter().enumerate() {
+        if let Some(policy) = column.strip_prefix(&prefix)
+            && !map.contains_key(column)
+        {
+            targets.push((policy.to_owned(), at));
+        }
+    }
+    Ok((of, targets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_those_of_rfc_4180() {
+        let read =
+            |text| records(text).map(|found| found.into_iter().map(|(_, f)| f).collect::<Vec<_>>());
+        assert_eq!(
+            read("a,b\r\n\"1,\"\"2\n\",3"),
+            Ok(vec![
+                vec!["a".to_owned(), "b".to_owned()],
+                vec!["1,\"2\n".to_owned(), "3".to_owned()],
+            ])
+        );
+        assert_eq!(read(""), Ok(vec![]));
+        assert_eq!(read("a\n"), Ok(vec![vec!["a".to_owned()]]));
+        assert_eq!(records("a\n\"x\ny\"z\n").unwrap_err().0, 3);
+        for bad in ["\"a", "a\"b", "\"a\"b", "a\rb"] {
+            assert!(records(bad).is_err(), "{bad:?}");
+        }
+    }
+}

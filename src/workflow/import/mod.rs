@@ -1,0 +1,207 @@
+//! Importing files of judge-scored responses: pure functions from bytes to rows plus warnings.
+//!
+//! [`cje`] reads JSON Lines, [`csv`] comma-separated values; both go through [`row`], so one grammar of numbers
+//! and names holds for both. [`Rows::root`] is what `data.ingested` commits to, and [`plan`] says what of the
+//! rows a ledger already holds. Nothing here reads a file or appends an event.
+
+pub mod cje;
+pub mod csv;
+pub mod plan;
+pub mod row;
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::event::id::ItemId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::payload::judge::TargetLogprob;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::merkle::Frontier;
+use crate::ground::time::Timestamp;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportError {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1; 0 for the file as a whole.
+    pub line: u64,
+    /// The field, where one is to blame.
+    pub field: Option<String>,
+    /// What was expected, and what was found.
+    pub what: String,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, ": {field}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// How a file is to be read.
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    /// The policy of every record; else each names its own.
+    pub policy: Option<&'a PolicyId>,
+    /// Whether log-probabilities are read; then every record must have them.
+    pub logprobs: bool,
+    /// Least and greatest score and label.
+    pub scale: (Micro, Micro),
+    /// Names a prompt that has no id; keyed, so that the name tells nothing of the text.
+    pub name_prompt: &'a dyn Fn(&str) -> String,
+}
+
+impl fmt::Debug for How<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "How({:?}, {:?})", self.policy, self.scale)
+    }
+}
+
+/// Log-probabilities of a response.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Logprobs {
+    /// Under the logged policy.
+    pub base: Finite,
+    /// Under others, by name.
+    pub targets: Vec<TargetLogprob>,
+}
+
+/// One judge-scored response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// What was answered.
+    pub item: ItemId,
+    /// Who answered.
+    pub policy: PolicyId,
+    /// Which draw, from 0.
+    pub draw: Count,
+    /// The judge's score.
+    pub score: Micro,
+    /// The label, where there is one.
+    pub label: Option<Micro>,
+    /// The prompt's text.
+    pub prompt: Option<String>,
+    /// The response's text.
+    pub response: Option<String>,
+    /// When the prompt was sampled.
+    pub sampled_at: Option<Timestamp>,
+    /// Log-probabilities, where they are read.
+    pub logprobs: Option<Logprobs>,
+}
+
+/// The rows of one file.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// The file.
+    pub file: String,
+    /// In order of the file.
+    pub rows: Vec<Row>,
+    /// Records read.
+    pub read: u64,
+    /// Values that lost digits beyond the sixth decimal.
+    pub rounded: u64,
+    /// Which column or member each field came from, where it was there.
+    pub mapping: BTreeMap<String, String>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// A row as others may see it: without texts and without its label.
+#[derive(Serialize)]
+struct Leaf<'a> {
+    draw: Count,
+    item: &'a ItemId,
+    judge: &'a JudgeId,
+    labelled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<&'a Logprobs>,
+    policy: &'a PolicyId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampled_at: Option<Timestamp>,
+    score_micro: Micro,
+}
+
+impl Rows {
+    /// The canonical lines of the rows, each with its newline, and the RFC 6962 root over them without.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
+    pub fn root(&self, judge: &JudgeId) -> (Vec<u8>, Digest) {
+        let (mut lines, mut tree) = (Vec::new(), Frontier::new());
+        for row in &self.rows {
+            let leaf = Leaf {
+                draw: row.draw,
+                item: &row.item,
+                judge,
+                labelled: row.label.is_some(),
+                logprobs: row.logprobs.as_ref(),
+                policy: &row.policy,
+                sampled_at: row.sampled_at,
+                score_micro: row.score,
+            };
+            let line = canon::to_bytes(&leaf).expect("BUG: ids and numbers have a canonical form");
+            tree.push(merkle::leaf_hash(&line));
+            lines.extend_from_slice(&line);
+            lines.push(b'\n');
+        }
+        (lines, tree.root())
+    }
+
+    /// Rows that carry a label.
+    pub fn labelled(&self) -> u64 {
+        self.rows.iter().filter(|row| row.label.is_some()).count() as u64
+    }
+
+    /// First and last `sampled_at`; `None` unless every row has one.
+    pub fn sampled(&self) -> Option<(Timestamp, Timestamp)> {
+        let times: Option<Vec<_>> = self.rows.iter().map(|row| row.sampled_at).collect();
+        let times = times?;
+        Some((*times.iter().min()?, *times.iter().max()?))
+    }
+
+    /// Policies in order of their names.
+    pub fn policies(&self) -> BTreeSet<&PolicyId> {
+        self.rows.iter().map(|row| &row.policy).collect()
+    }
+}
+
+/// Refuses a draw that is in the files twice.
+///
+/// # Errors
+/// [`ImportError`] at the second.
+pub fn distinct(files: &[Rows]) -> Result<(), ImportError> {
+    let mut seen: BTreeMap<(&PolicyId, &ItemId, Count), (&str, u64)> = BTreeMap::new();
+    for rows in files {
+        for row in &rows.rows {
+            let key = (&row.policy, &row.item, row.draw);
+            if let Some((file, line)) = seen.insert(key, (&rows.file, row.line)) {
+                return Err(ImportError {
+                    file: rows.file.clone(),
+                    line: row.line,
+                    field: Some("draw_idx".to_owned()),
+                    what: format!(
+                        "draw {} of {} by {} is there already, {file}:{line}",
+                        row.draw, row.item, row.policy
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,324 @@
+//! What of a file's rows a ledger holds already, and what is to be appended: one decision per row, before
+//! anything is.
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::RaterId;
+use crate::event::id::RowId;
+use crate::event::payload::judge::LogprobRecorded;
+use crate::event::payload::judge::ScoreConflict;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::label::LabelPurpose;
+use crate::event::payload::label::LabelRecorded;
+use crate::event::payload::label::row_of_draw;
+use crate::event::registry;
+use crate::ground::digest::Digest;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::num::Micro;
+use crate::projection::designs::draw_serves;
+use crate::projection::splits::in_confirm;
+use crate::workflow::import::Row;
+use crate::workflow::import::Rows;
+
+/// Under which names rows are recorded, and what becomes of their labels.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// Who judged.
+    pub judge: JudgeId,
+    /// Who labelled.
+    pub rater: RaterId,
+    /// Design and purpose of open labels, as far as known.
+    pub open: Option<(DesignId, LabelPurpose)>,
+    /// Whether labels are to be opened.
+    pub opens: bool,
+    /// Design of sealed labels.
+    pub seal: Option<DesignId>,
+}
+
+/// Whether something is in the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is.
+    Already,
+    /// It is not.
+    New,
+}
+
+/// What becomes of a row's label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// There is none.
+    None,
+    /// It is recorded in the open.
+    Open(Standing),
+    /// It is sealed, as this row of the design.
+    Sealed(Standing, RowId),
+    /// Nobody asked for it.
+    Unread,
+}
+
+/// What becomes of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowPlan {
+    /// Its score.
+    pub score: Standing,
+    /// Its log-probabilities, where they are read.
+    pub logprob: Option<Standing>,
+    /// Its label.
+    pub label: Label,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The `data.ingested` of these rows, when there is one.
+    pub ingested: Option<EventId>,
+    /// Row by row.
+    pub rows: Vec<RowPlan>,
+    /// Scores that differ from the recorded ones.
+    pub conflicts: Vec<ScoreConflict>,
+}
+
+impl Plan {
+    /// Whether a label of the file stays closed: then its original is for the custodian alone.
+    pub fn stays_closed(&self) -> bool {
+        let mut labels = self.rows.iter().map(|row| &row.label);
+        labels.any(|label| matches!(label, Label::Sealed(..) | Label::Unread))
+    }
+}
+
+/// Why a file cannot be planned.
+#[derive(Debug)]
+pub enum Stop {
+    /// A row that a rule would refuse: its line, the rule, what would be accepted, what was found, and the
+    /// entry in the way.
+    Refused(u64, &'static str, &'static str, String, Option<u64>),
+    /// The ledger cannot be read.
+    Ledger(LedgerError),
+}
+
+impl From<LedgerError> for Stop {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+/// Decides what becomes of each row.
+///
+/// # Errors
+/// [`Stop`].
+pub fn plan(ledger: &Ledger, rows: &Rows, ask: &Ask) -> Result<Plan, Stop> {
+    let (_, root) = rows.root(&ask.judge);
+    let mut conflicts = Vec::new();
+    let rows: Result<Vec<_>, Stop> = rows
+        .rows
+        .iter()
+        .map(|row| {
+            Ok(RowPlan {
+                score: score(ledger, row, ask, &mut conflicts)?,
+                logprob: logprob(ledger, row, ask)?,
+                label: label(ledger, row, ask)?,
+            })
+        })
+        .collect();
+    Ok(Plan {
+        ingested: ingested(ledger, &ask.experiment, root)?,
+        rows: rows?,
+        conflicts,
+    })
+}
+
+/// The `data.ingested` of rows under this root.
+fn ingested(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    root: Digest,
+) -> Result<Option<EventId>, LedgerError> {
+    let root = root.to_base64();
+    let key = registry::natural_key_of(Kind::DataIngested, experiment, &[&root]);
+    Ok(recorded(ledger, &key)?.map(|(id, ..)| id))
+}
+
+/// The event that first gave a natural key, its payload and its seq.
+fn recorded(ledger: &Ledger, key: &Digest) -> Result<Option<(EventId, Payload, u64)>, LedgerError> {
+    let Some(seq) = ledger.giver(key)? else {
+        return Ok(None);
+    };
+    let read = ledger.entry(seq)?;
+    Ok(read.map(|read| (read.event.id, read.event.payload, seq)))
+}
+
+fn key(payload: &Payload, ask: &Ask) -> Digest {
+    let key = payload.natural_key(Some(&ask.experiment));
+    key.expect("BUG: kinds of rows have natural keys")
+}
+
+/// The score of a row, without texts.
+pub fn score_of(row: &Row, judge: &JudgeId) -> ScoreRecorded {
+    ScoreRecorded {
+        draw: row.draw,
+        item: row.item.clone(),
+        judge: judge.clone(),
+        policy: row.policy.clone(),
+        prompt: None,
+        response: None,
+        score_micro: row.score,
+    }
+}
+
+fn score(
+    ledger: &Ledger,
+    row: &Row,
+    ask: &Ask,
+    conflicts: &mut Vec<ScoreConflict>,
+) -> Result<Standing, LedgerError> {
+    let key = key(&score_of(row, &ask.judge).into(), ask);
+    let Some((id, Payload::ScoreRecorded(old), _)) = recorded(ledger, &key)? else {
+        return Ok(Standing::New);
+    };
+    if old.score_micro != row.score {
+        conflicts.push(ScoreConflict {
+            draw: row.draw,
+            item: row.item.clone(),
+            judge: ask.judge.clone(),
+            policy: row.policy.clone(),
+            recorded: id,
+            recorded_micro: old.score_micro,
+            score_micro: row.score,
+        });
+    }
+    Ok(Standing::Already)
+}
+
+/// The log-probabilities of a row, where they were read.
+pub fn logprob_of(row: &Row) -> Option<LogprobRecorded> {
+    row.logprobs.as_ref().map(|logprobs| LogprobRecorded {
+        base: logprobs.base,
+        draw: row.draw,
+        item: row.item.clone(),
+        policy: row.policy.clone(),
+        targets: logprobs.targets.clone(),
+    })
+}
+
+fn logprob(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Option<Standing>, Stop> {
+    let Some(new) = logprob_of(row).map(Payload::from) else {
+        return Ok(None);
+    };
+    match recorded(ledger, &key(&new, ask))? {
+        None => Ok(Some(Standing::New)),
+        Some((_, old, _)) if old == new => Ok(Some(Standing::Already)),
+        Some((.., seq)) => {
+            let expected = "the log-probabilities that are recorded";
+            let found = "others".to_owned();
+            Err(Stop::Refused(
+                row.line,
+                "natural_key",
+                expected,
+                found,
+                Some(seq),
+            ))
+        }
+    }
+}
+
+/// The open label of a row.
+pub fn label_of(
+    row: &Row,
+    value: Micro,
+    rater: &RaterId,
+    (design, purpose): &(DesignId, LabelPurpose),
+) -> LabelRecorded {
+    LabelRecorded {
+        design: design.clone(),
+        draw: row.draw,
+        item: row.item.clone(),
+        policy: row.policy.clone(),
+        purpose: *purpose,
+        rater: rater.clone(),
+        value_micro: value,
+    }
+}
+
+fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
+    let Some(value) = row.label else {
+        return Ok(Label::None);
+    };
+    let stop = |rule, expected, found: &str, seq| {
+        Stop::Refused(row.line, rule, expected, found.to_owned(), seq)
+    };
+    if let Some(open) = &ask.open {
+        let new = Payload::from(label_of(row, value, &ask.rater, open));
+        match recorded(ledger, &key(&new, ask))? {
+            Some((_, old, _)) if old == new => return Ok(Label::Open(Standing::Already)),
+            Some((.., seq)) => {
+                let expected = "the label that is recorded";
+                return Err(stop("natural_key", expected, "another", Some(seq)));
+            }
+            None => {}
+        }
+    }
+    let experiment = Some(&ask.experiment);
+    let draw = row_of_draw(&row.policy, &row.item, row.draw);
+    let sealed = ledger.giver(&draw_serves(experiment, &draw, "sealed"))?;
+    let confirm = ledger.giver(&in_confirm(experiment, &row.item))?;
+    match &ask.seal {
+        Some(design) if !ask.opens || confirm.is_some() || sealed.is_some() => {
+            let id = RowId::new(draw.as_str()).map_err(|error| {
+                let found = format!("{draw}: {error}");
+                Stop::Refused(row.line, "design", "a row id policy/item/draw", found, None)
+            })?;
+            if let Some(seq) = sealed {
+                return sealed_before(ledger, ask, design, &id, seq)
+                    .map(|standing| Label::Sealed(standing, id))
+                    .map_err(|found| stop("purpose", "a draw sealed once", &found, Some(seq)));
+            }
+            for purpose in ["calibrate", "audit"] {
+                let opened = ledger.giver(&draw_serves(experiment, &draw, purpose))?;
+                if let Some(seq) = opened {
+                    let expected = "a label that was never open";
+                    return Err(stop("purpose", expected, "an open one", Some(seq)));
+                }
+            }
+            Ok(Label::Sealed(Standing::New, id))
+        }
+        _ if !ask.opens => Ok(Label::Unread),
+        _ => {
+            if let Some(seq) = sealed {
+                let expected = "a label that is not sealed; --seal DESIGN leaves it so";
+                return Err(stop("purpose", expected, "a sealed one", Some(seq)));
+            }
+            if let Some(seq) = confirm {
+                let expected =
+                    "no open label of a confirm cluster; --seal DESIGN --reveal-by TIME seals it";
+                return Err(stop("split", expected, "one", Some(seq)));
+            }
+            Ok(Label::Open(Standing::New))
+        }
+    }
+}
+
+/// A draw that is sealed stays so in its design.
+fn sealed_before(
+    ledger: &Ledger,
+    ask: &Ask,
+    design: &DesignId,
+    row: &RowId,
+    seq: u64,
+) -> Result<Standing, String> {
+    let fields = [design.as_str(), row.as_str()];
+    let key = registry::natural_key_of(Kind::LabelSealed, &ask.experiment, &fields);
+    let here = ledger.giver(&key).map_err(|error| error.to_string())?;
+    if here == Some(seq) {
+        Ok(Standing::Already)
+    } else {
+        Err(format!("{row}, sealed in another design"))
+    }
+}

@@ -1,0 +1,302 @@
+//! From the fields of one record to a row: exact numbers, checked names, and what is wrong by field.
+
+use std::collections::BTreeMap;
+
+use crate::event::id::IdError;
+use crate::event::id::ItemId;
+use crate::event::id::PolicyId;
+use crate::event::payload::judge::TargetLogprob;
+use crate::ground::time::Timestamp;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::workflow::import::How;
+use crate::workflow::import::ImportError;
+use crate::workflow::import::Logprobs;
+use crate::workflow::import::Row;
+use crate::workflow::import::Rows;
+
+/// The judge's score.
+pub const JUDGE_SCORE: &str = "judge_score";
+/// The label.
+pub const ORACLE_LABEL: &str = "oracle_label";
+/// The prompt's id.
+pub const PROMPT_ID: &str = "prompt_id";
+/// The prompt's text.
+pub const PROMPT: &str = "prompt";
+/// The response's text.
+pub const RESPONSE: &str = "response";
+/// The draw.
+pub const DRAW_IDX: &str = "draw_idx";
+/// The policy.
+pub const TARGET_POLICY: &str = "target_policy";
+/// When the prompt was sampled.
+pub const SAMPLED_AT: &str = "sampled_at";
+/// Log-probability under the logged policy.
+pub const BASE_LOGPROB: &str = "base_policy_logprob";
+/// Log-probabilities under other policies, by their names.
+pub const TARGET_LOGPROBS: &str = "target_policy_logprobs";
+/// Every field with a place of its own.
+pub const FIELDS: [&str; 9] = [
+    BASE_LOGPROB,
+    DRAW_IDX,
+    JUDGE_SCORE,
+    ORACLE_LABEL,
+    PROMPT,
+    PROMPT_ID,
+    RESPONSE,
+    SAMPLED_AT,
+    TARGET_POLICY,
+];
+
+/// A field and what is wrong with it.
+pub type FieldError = (String, String);
+
+/// The fields of one record, whatever form they came in.
+pub trait Fields {
+    /// Text of a number, as it stands.
+    ///
+    /// # Errors
+    /// [`FieldError`] when something else is there.
+    fn number(&self, name: &str) -> Result<Option<String>, FieldError>;
+    /// A text.
+    ///
+    /// # Errors
+    /// [`FieldError`] when something else is there.
+    fn text(&self, name: &str) -> Result<Option<String>, FieldError>;
+    /// Numbers of [`TARGET_LOGPROBS`] by policy.
+    ///
+    /// # Errors
+    /// [`FieldError`] when something else is there.
+    fn targets(&self) -> Result<Option<Vec<(String, String)>>, FieldError>;
+}
+
+/// Takes records in turn.
+pub(super) struct Reader<'a> {
+    how: How<'a>,
+    out: Rows,
+    /// Draws taken, by policy and item: a record without a draw takes the least one that is free.
+    taken: BTreeMap<(PolicyId, ItemId), Vec<u64>>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(file: &str, how: How<'a>) -> Self {
+        let out = Rows {
+            file: file.to_owned(),
+            ..Rows::default()
+        };
+        Self {
+            how,
+            out,
+            taken: BTreeMap::new(),
+        }
+    }
+
+    /// An error at a line.
+    pub(super) fn error(&self, line: u64, field: Option<&str>, what: String) -> ImportError {
+        ImportError {
+            file: self.out.file.clone(),
+            line,
+            field: field.map(str::to_owned),
+            what,
+        }
+    }
+
+    pub(super) fn mapping(&mut self, mapping: BTreeMap<String, String>) {
+        self.out.mapping = mapping;
+    }
+
+    pub(super) fn warn(&mut self, text: String) {
+        self.out.warnings.push(text);
+    }
+
+    pub(super) fn take(&mut self, line: u64, fields: &dyn Fields) -> Result<(), ImportError> {
+        self.out.read += 1;
+        let row = self
+            .row(line, fields)
+            .map_err(|(field, what)| self.error(line, Some(&field), what))?;
+        self.out.rows.push(row);
+        Ok(())
+    }
+
+    fn row(&mut self, line: u64, fields: &dyn Fields) -> Result<Row, FieldError> {
+        let none =
+            |name: &str, what: &str| (name.to_owned(), format!("expected {what}, found none"));
+        let score = self
+            .value(fields, JUDGE_SCORE)?
+            .ok_or_else(|| none(JUDGE_SCORE, "a number"))?;
+        let label = self.value(fields, ORACLE_LABEL)?;
+        let prompt = fields.text(PROMPT)?;
+        let item = match (fields.text(PROMPT_ID)?, &prompt) {
+            (Some(id), _) => id,
+            (None, Some(prompt)) => (self.how.name_prompt)(prompt),
+            (None, None) => return Err(none(PROMPT_ID, "an id, or a prompt")),
+        };
+        let item = id(PROMPT_ID, &item, ItemId::new)?;
+        let named = fields.text(TARGET_POLICY)?;
+        let policy = match (self.how.policy, named) {
+            (Some(policy), Some(named)) if policy.as_str() != named => {
+                let what = format!("expected {policy}, the policy of the file, found {named}");
+                return Err((TARGET_POLICY.to_owned(), what));
+            }
+            (Some(policy), _) => policy.clone(),
+            (None, Some(named)) => id(TARGET_POLICY, &named, PolicyId::new)?,
+            (None, None) => return Err(none(TARGET_POLICY, "the name of a policy")),
+        };
+        let draw = self.draw(fields, &policy, &item)?;
+        let sampled_at = fields.text(SAMPLED_AT)?.map(|text| sampled_at(&text));
+        let logprobs = match self.how.logprobs {
+            true => Some(logprobs(fields)?),
+            false => None,
+        };
+        Ok(Row {
+            line,
+            item,
+            policy,
+            draw,
+            score,
+            label,
+            prompt,
+            response: fields.text(RESPONSE)?,
+            sampled_at: sampled_at.transpose()?,
+            logprobs,
+        })
+    }
+
+    /// A score or label: exact millionths on the scale, counted where digits were lost.
+    fn value(&mut self, fields: &dyn Fields, name: &str) -> Result<Option<Micro>, FieldError> {
+        let Some(text) = fields.number(name)? else {
+            return Ok(None);
+        };
+        let wrong = |what: String| (name.to_owned(), what);
+        let (value, rounded) = Micro::parse(&text)
+            .map_err(|error| wrong(format!("{error}, found {}", short(&text))))?;
+        let (low, high) = self.how.scale;
+        if value < low || value > high {
+            let found = short(&text);
+            return Err(wrong(format!("expected {low} to {high}, found {found}")));
+        }
+        self.out.rounded += u64::from(rounded);
+        Ok(Some(value))
+    }
+
+    fn draw(
+        &mut self,
+        fields: &dyn Fields,
+        policy: &PolicyId,
+        item: &ItemId,
+    ) -> Result<Count, FieldError> {
+        let key = (policy.clone(), item.clone());
+        let taken = self.taken.entry(key).or_default();
+        let wrong = |what: String| (DRAW_IDX.to_owned(), what);
+        let draw = match fields.number(DRAW_IDX)? {
+            Some(text) => text
+                .parse::<u64>()
+                .ok()
+                .filter(|_| text == "0" || !text.starts_with(['0', '+']))
+                .ok_or_else(|| wrong(format!("expected a count from 0, found {}", short(&text))))?,
+            None => (0..).find(|draw| !taken.contains(draw)).unwrap_or(u64::MAX),
+        };
+        if taken.contains(&draw) {
+            let what = format!("draw {draw} of {item} by {policy} is there already");
+            return Err(wrong(what));
+        }
+        taken.push(draw);
+        Count::new(draw).ok_or_else(|| wrong(format!("expected at most 2^53 - 1, found {draw}")))
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(mut self) -> Result<Rows, ImportError> {
+        if self.out.rows.is_empty() {
+            return Err(self.error(
+                0,
+                None,
+                "expected at least one record, found none".to_owned(),
+            ));
+        }
+        let out = &mut self.out;
+        if out.rounded > 0 {
+            out.warnings.push(format!(
+                "{} values have more than six decimals and were rounded half to even",
+                out.rounded
+            ));
+        }
+        let sampled = out
+            .rows
+            .iter()
+            .filter(|row| row.sampled_at.is_some())
+            .count();
+        if sampled < out.rows.len() {
+            out.warnings.push(format!(
+                "{} of {} records have no sampled_at: the gap in time is not_checked, and what follows from it EXPLORATORY",
+                out.rows.len() - sampled,
+                out.rows.len()
+            ));
+        }
+        Ok(self.out)
+    }
+}
+
+fn id<T>(
+    name: &str,
+    text: &str,
+    new: impl FnOnce(String) -> Result<T, IdError>,
+) -> Result<T, FieldError> {
+    new(text.to_owned())
+        .map_err(|error| (name.to_owned(), format!("{error}, found {}", short(text))))
+}
+
+fn sampled_at(text: &str) -> Result<Timestamp, FieldError> {
+    Timestamp::parse_rfc3339(text).ok_or_else(|| {
+        let what = format!(
+            "expected an RFC 3339 time with at most six decimals, found {}",
+            short(text)
+        );
+        (SAMPLED_AT.to_owned(), what)
+    })
+}
+
+fn logprobs(fields: &dyn Fields) -> Result<Logprobs, FieldError> {
+    let none = |name: &str| {
+        let what = "expected log-probabilities, found none".to_owned();
+        (name.to_owned(), what)
+    };
+    let base = fields.number(BASE_LOGPROB)?;
+    let base = logprob(BASE_LOGPROB, &base.ok_or_else(|| none(BASE_LOGPROB))?)?;
+    let named = fields.targets()?.ok_or_else(|| none(TARGET_LOGPROBS))?;
+    let mut targets = Vec::with_capacity(named.len());
+    for (policy, text) in named {
+        let field = format!("{TARGET_LOGPROBS}.{policy}");
+        targets.push(TargetLogprob {
+            logprob: logprob(&field, &text)?,
+            policy: id(&field, &policy, PolicyId::new)?,
+        });
+    }
+    targets.sort_by(|a, b| a.policy.cmp(&b.policy));
+    Ok(Logprobs { base, targets })
+}
+
+/// A log-probability: a finite double, not above 0.
+fn logprob(field: &str, text: &str) -> Result<Finite, FieldError> {
+    let number = Micro::parse(text).is_ok() || text.starts_with(['-', '0']);
+    let value = text.parse().ok().and_then(Finite::new);
+    value
+        .filter(|value| number && value.value() <= 0.0)
+        .ok_or_else(|| {
+            let what = format!(
+                "expected a finite number of at most 0, found {}",
+                short(text)
+            );
+            (field.to_owned(), what)
+        })
+}
+
+/// The start of a value, for a message.
+pub(super) fn short(text: &str) -> String {
+    let start: String = text.chars().take(40).collect();
+    if start.len() < text.len() {
+        format!("{start:?}…")
+    } else {
+        format!("{start:?}")
+    }
+}

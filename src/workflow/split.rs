@@ -1,0 +1,255 @@
+//! Splits: which clusters fit, choose and confirm, as a pure function of their ids, a seed, and where confirm is
+//! a later block of time, when they were first sampled. The bytes are those of `schema/SPLITS.md`.
+
+use std::collections::BTreeMap;
+
+use crate::event::Payload;
+use crate::event::id::ItemId;
+use crate::event::id::Root;
+use crate::event::id::SplitId;
+use crate::event::payload::Verdict;
+use crate::event::payload::intake::ClusterRule;
+use crate::event::payload::intake::PartRoot;
+use crate::event::payload::intake::Separation;
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::intake::SplitsFormed;
+use crate::event::payload::intake::SplitsListed;
+use crate::ground::merkle::Frontier;
+use crate::ground::time::Timestamp;
+use crate::num::Count;
+use crate::projection::splits::GAP_SECONDS_MIN;
+use crate::projection::splits::cluster_leaf;
+use crate::stats::folds;
+
+/// Gap in seconds where nothing else is said: 72 hours.
+pub const GAP_SECONDS_DEFAULT: u64 = 259_200;
+/// Bytes of cluster ids in one `splits.listed`, as they stand in JSON.
+const LISTED_BYTES: usize = 20_000;
+
+/// How confirm is kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// A quarter of the clusters, by hash.
+    Hashed,
+    /// Clusters first sampled from `t1` and the gap on, before `t2`.
+    Time {
+        /// End of fit and dev, exclusive.
+        t1: Timestamp,
+        /// End of confirm, exclusive.
+        t2: Timestamp,
+        /// Seconds between.
+        gap_seconds: u64,
+    },
+}
+
+/// Why clusters cannot be split.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SplitError {
+    /// The gap is too short.
+    #[error("expected a gap of at least {GAP_SECONDS_MIN} s (48 h), found {0} s")]
+    Gap(u64),
+    /// A cluster has no time.
+    #[error(
+        "cluster {0} has no sampled_at, so confirm cannot be a later block: register hashed separation"
+    )]
+    NoTime(ItemId),
+    /// A part is empty.
+    #[error("no cluster falls into {0}")]
+    Empty(SplitPart),
+}
+
+/// Members of each part, in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// By part.
+    pub members: BTreeMap<SplitPart, Vec<ItemId>>,
+    /// Clusters in the gap or outside the time of both.
+    pub left_out: usize,
+}
+
+/// Puts clusters, with the time each was first sampled, into parts.
+///
+/// # Errors
+/// [`SplitError`].
+pub fn parts(
+    clusters: &BTreeMap<ItemId, Option<Timestamp>>,
+    seed: u64,
+    apart: Apart,
+) -> Result<Parts, SplitError> {
+    let mut members: BTreeMap<_, Vec<ItemId>> =
+        SplitPart::ALL.map(|part| (part, Vec::new())).into();
+    let mut left_out = 0;
+    if let Apart::Time { gap_seconds, .. } = apart
+        && gap_seconds < GAP_SECONDS_MIN
+    {
+        return Err(SplitError::Gap(gap_seconds));
+    }
+    for (cluster, sampled) in clusters {
+        let confirm = match apart {
+            Apart::Hashed => Some(folds::hash_mod(cluster.as_str(), 4, seed) == 3),
+            Apart::Time {
+                t1,
+                t2,
+                gap_seconds,
+            } => {
+                let at = sampled.ok_or_else(|| SplitError::NoTime(cluster.clone()))?;
+                let seconds = i64::try_from(gap_seconds).unwrap_or(i64::MAX);
+                let from = t1.plus_seconds(seconds);
+                match (at < t1, at >= from && at < t2) {
+                    (true, _) => Some(false),
+                    (_, true) => Some(true),
+                    _ => None,
+                }
+            }
+        };
+        let part = match confirm {
+            None => {
+                left_out += 1;
+                continue;
+            }
+            Some(true) => SplitPart::Confirm,
+            Some(false) if folds::hash_mod(cluster.as_str(), 3, seed) == 2 => SplitPart::Dev,
+            Some(false) => SplitPart::Fit,
+        };
+        members.entry(part).or_default().push(cluster.clone());
+    }
+    let empty = members.iter().find(|(_, members)| members.is_empty());
+    match empty {
+        Some((part, _)) => Err(SplitError::Empty(*part)),
+        None => Ok(Parts { members, left_out }),
+    }
+}
+
+/// RFC 6962 root over clusters in ascending order.
+pub fn root(clusters: &[ItemId]) -> PartRoot {
+    let mut tree = Frontier::new();
+    for cluster in clusters {
+        tree.push(cluster_leaf(cluster));
+    }
+    PartRoot {
+        count: count(clusters.len() as u64),
+        root: Root(tree.root()),
+    }
+}
+
+fn count(value: u64) -> Count {
+    Count::new(value).expect("BUG: nobody holds 2^53 clusters")
+}
+
+/// The events that form a split, in their order.
+pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<Payload> {
+    let mut events = Vec::new();
+    for (part, members) in &parts.members {
+        let (mut from, mut bytes) = (0, 0);
+        for (at, cluster) in members.iter().enumerate() {
+            // Each quote and backslash of an id takes two bytes, and quotes and comma three.
+            bytes += 2 * cluster.as_str().len() + 3;
+            if bytes > LISTED_BYTES || at + 1 == members.len() {
+                events.push(Payload::from(SplitsListed {
+                    clusters: members[from..=at].to_vec(),
+                    first: count(from as u64),
+                    part: *part,
+                    split: split.clone(),
+                }));
+                (from, bytes) = (at + 1, 0);
+            }
+        }
+    }
+    let of = |part| root(&parts.members[&part]);
+    let (separation, time) = match apart {
+        Apart::Hashed => (Separation::Hashed, None),
+        Apart::Time {
+            t1,
+            t2,
+            gap_seconds,
+        } => (Separation::Time, Some((t1, t2, gap_seconds))),
+    };
+    events.push(Payload::from(SplitsFormed {
+        cluster_rule: ClusterRule::Blake2bMod3,
+        confirm: of(SplitPart::Confirm),
+        dev: of(SplitPart::Dev),
+        fit: of(SplitPart::Fit),
+        gap: time.map_or(Verdict::NotChecked, |_| Verdict::Pass),
+        gap_seconds: time.map(|(.., gap)| count(gap)),
+        seed,
+        separation,
+        split: split.clone(),
+        t1: time.map(|(t1, ..)| t1),
+        t2: time.map(|(_, t2, _)| t2),
+    }));
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clusters(count: usize) -> BTreeMap<ItemId, Option<Timestamp>> {
+        (0..count)
+            .map(|i| {
+                let at = Timestamp::EPOCH.plus_seconds(i as i64 * 3_600);
+                (format!("p{i:03}").parse().unwrap(), Some(at))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn roots_equal_those_of_python() {
+        // source: Python hashlib over the framing of schema/SPLITS.md.
+        let ids: Vec<ItemId> = ["a", "arena_22", "ü"].map(|id| id.parse().unwrap()).into();
+        let found = root(&ids);
+        assert_eq!(found.count.value(), 3);
+        assert_eq!(
+            found.root.0.to_base64(),
+            "2tK7I6UIfiaczMPJdJWTDQqmR8VMBb0IqSiyboH34v0="
+        );
+        assert_eq!(
+            root(&[]).root.0.to_base64(),
+            "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+        );
+    }
+
+    #[test]
+    fn clusters_fall_where_python_puts_them() {
+        // source: int.from_bytes(hashlib.blake2b(f"{id}-{seed}-{m}".encode(), digest_size=8).digest(), "big") % m
+        let parts = parts(&clusters(12), 7, Apart::Hashed).unwrap();
+        let text = |part| {
+            parts.members[&part]
+                .iter()
+                .map(|id| &id.as_str()[1..])
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(text(SplitPart::Confirm), "002 004");
+        assert_eq!(text(SplitPart::Dev), "001 006 007");
+        assert_eq!(text(SplitPart::Fit), "000 003 005 008 009 010 011");
+    }
+
+    #[test]
+    fn a_later_block_keeps_its_gap() {
+        let (t1, t2) = (
+            Timestamp::EPOCH.plus_seconds(100 * 3_600),
+            Timestamp::EPOCH.plus_seconds(180 * 3_600),
+        );
+        let apart = |hours: u64| Apart::Time {
+            t1,
+            t2,
+            gap_seconds: hours * 3_600,
+        };
+        let found = parts(&clusters(200), 1, apart(50)).unwrap();
+        assert_eq!(found.members[&SplitPart::Confirm].len(), 30);
+        assert_eq!(found.left_out, 50 + 20);
+        assert_eq!(
+            parts(&clusters(200), 1, apart(47)),
+            Err(SplitError::Gap(47 * 3_600))
+        );
+        let mut one = clusters(2);
+        one.insert("x".parse().unwrap(), None);
+        assert!(matches!(
+            parts(&one, 1, apart(48)),
+            Err(SplitError::NoTime(_))
+        ));
+        let early = parts(&clusters(20), 1, apart(48));
+        assert_eq!(early, Err(SplitError::Empty(SplitPart::Confirm)));
+    }
+}
