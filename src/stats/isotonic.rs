@@ -4,8 +4,6 @@
 //! (scikit-learn's, on which `cje-eval` stands); `centroid-1` is linear between block centroids and constant
 //! outside, then shifted so that the mean prediction is the mean label (CLOVER v1.1, section 2).
 
-use std::borrow::Cow;
-
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
@@ -114,44 +112,52 @@ pub(crate) struct Point {
     pub(crate) total: f64,
 }
 
-/// A run of points with one fitted value; it ends where the next one begins.
+/// A run of points with one fitted value.
 #[derive(Clone, Copy, Debug)]
 struct Block {
+    /// Index of its first point; it ends where the next block begins.
     first: usize,
+    /// Where its first and its last point stand.
+    from: f64,
+    to: f64,
     weight: f64,
     total: f64,
     mean: f64,
 }
 
-/// Merges points closer than [`SAME_X`] to the first of their run. Points must be in order of x.
-fn merged(points: &[Point]) -> Cow<'_, [Point]> {
-    // A run has two neighbours that close.
-    if points
-        .windows(2)
-        .all(|pair| pair[1].x - pair[0].x >= SAME_X)
-    {
-        return Cow::Borrowed(points);
-    }
-    let mut distinct: Vec<Point> = Vec::with_capacity(points.len());
-    for point in points {
-        match distinct.last_mut() {
-            Some(last) if point.x - last.x < SAME_X => {
-                last.weight += point.weight;
-                last.total += point.total;
+/// Adds each point to the first of its run while `same` says that it belongs to it.
+fn joined(
+    mut points: impl Iterator<Item = Point>,
+    same: impl Fn(&Point, &Point) -> bool,
+) -> impl Iterator<Item = Point> {
+    let mut open = points.next();
+    std::iter::from_fn(move || {
+        let mut run = open.take()?;
+        for point in points.by_ref() {
+            if !same(&run, &point) {
+                open = Some(point);
+                break;
             }
-            _ => distinct.push(*point),
+            run.weight += point.weight;
+            run.total += point.total;
         }
-    }
-    Cow::Owned(distinct)
+        Some(run)
+    })
+}
+
+/// Merges points closer than [`SAME_X`] to the first of their run. Points must be in order of x.
+fn merged(points: impl Iterator<Item = Point>) -> impl Iterator<Item = Point> {
+    joined(points, |first, point| point.x - first.x < SAME_X)
 }
 
 /// Pools adjacent violators; equal neighbours pool too.
-fn pool(points: &[Point]) -> Vec<Block> {
-    // Not as long as the points: few blocks remain of noisy labels.
+fn pool(points: impl Iterator<Item = Point>) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    for (at, point) in points.iter().enumerate() {
+    for (at, point) in points.enumerate() {
         let mut block = Block {
             first: at,
+            from: point.x,
+            to: point.x,
             weight: point.weight,
             total: point.total,
             mean: point.total / point.weight,
@@ -161,6 +167,7 @@ fn pool(points: &[Point]) -> Vec<Block> {
                 break;
             }
             block.first = previous.first;
+            block.from = previous.from;
             block.weight += previous.weight;
             block.total += previous.total;
             block.mean = block.total / block.weight;
@@ -171,23 +178,13 @@ fn pool(points: &[Point]) -> Vec<Block> {
     blocks
 }
 
-/// Each block with the points that it holds.
-fn runs<'a>(
-    blocks: &'a [Block],
-    points: &'a [Point],
-) -> impl Iterator<Item = (&'a Block, &'a [Point])> {
-    let ends = blocks.iter().skip(1).map(|block| block.first);
-    let ends = ends.chain([points.len()]);
-    blocks
-        .iter()
-        .zip(ends)
-        .map(|(block, end)| (block, &points[block.first..end]))
-}
-
 /// `peer-1`: a knot at each end of each block of distinct clipped value. Points in order of x, with some weight.
 pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
-    let points = merged(points);
-    let blocks = pool(&points);
+    through(points.iter().copied(), bounds)
+}
+
+/// As [`curve`], of points as they come.
+fn through(points: impl Iterator<Item = Point>, bounds: Bounds) -> Curve {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     let mut open: Option<(f64, f64, f64)> = None;
     let mut close = |run: (f64, f64, f64)| {
@@ -199,8 +196,8 @@ pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
             y.push(value);
         }
     };
-    for (block, within) in runs(&blocks, &points) {
-        let (from, to) = (within[0].x, within[within.len() - 1].x);
+    for block in pool(merged(points)) {
+        let (from, to) = (block.from, block.to);
         let value = bounds.clip(block.mean);
         open = match open {
             // Blocks that a bound made equal are one run.
@@ -221,10 +218,12 @@ pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
 /// `centroid-1`: knots at block centroids, shifted so that the weighted mean prediction over the points is the
 /// weighted mean label. Predictions are to be clipped to the scale afterwards. Points in order of x.
 pub(crate) fn centroid_curve(points: &[Point]) -> Curve {
-    let points = merged(points);
+    let points: Vec<Point> = merged(points.iter().copied()).collect();
     let (mut x, mut y) = (Vec::new(), Vec::new());
-    let blocks = pool(&points);
-    for (block, within) in runs(&blocks, &points) {
+    let blocks = pool(points.iter().copied());
+    let ends = blocks.iter().skip(1).map(|block| block.first);
+    for (block, end) in blocks.iter().zip(ends.chain([points.len()])) {
+        let within = &points[block.first..end];
         let moment: f64 = within.iter().map(|point| point.weight * point.x).sum();
         x.push(moment / block.weight);
         y.push(block.mean);
@@ -269,8 +268,7 @@ pub fn fit(
             high: bounds.low.map(|low| -low),
         },
     };
-    let points = sorted(x.as_slice(), y.as_slice(), weights, sign);
-    let mut curve = curve(&points, bounds);
+    let mut curve = fitted(x.as_slice(), y.as_slice(), weights, sign, bounds);
     if direction == Direction::Decreasing {
         for y in &mut curve.y {
             *y = -*y;
@@ -279,13 +277,13 @@ pub fn fit(
     Ok(curve)
 }
 
-/// Rows in order of (x, y, weight), those at one x summed.
-fn sorted(x: &[f64], y: &[f64], weights: Option<Weights<'_>>, sign: f64) -> Vec<Point> {
+/// The curve through rows in order of (x, y, weight), those at one x summed.
+fn fitted(x: &[f64], y: &[f64], weights: Option<Weights<'_>>, sign: f64, bounds: Bounds) -> Curve {
     let xy = x.iter().zip(y).map(|(&x, &y)| (ordered(x), sign * y));
     match weights {
         None => {
             let mut rows: Vec<(u64, f64)> = xy.collect();
-            summed(&mut rows, |row| (row.0, row.1, 1.0))
+            through(summed(&mut rows, |row| (row.0, row.1, 1.0)), bounds)
         }
         Some(weights) => {
             let mut rows: Vec<(u64, f64, f64)> = xy
@@ -293,7 +291,7 @@ fn sorted(x: &[f64], y: &[f64], weights: Option<Weights<'_>>, sign: f64) -> Vec<
                 .filter(|(_, weight)| **weight > 0.0)
                 .map(|((x, y), &weight)| (x, y, weight))
                 .collect();
-            summed(&mut rows, |row| *row)
+            through(summed(&mut rows, |row| *row), bounds)
         }
     }
 }
@@ -319,9 +317,11 @@ fn number(key: u64) -> f64 {
 
 /// Sorts rows by key and sums those at one x; within a key in order of (y, weight), so that the order in which rows
 /// came leaves no trace.
-fn summed<R: Copy>(rows: &mut [R], parts: impl Fn(&R) -> (u64, f64, f64)) -> Vec<Point> {
+fn summed<R: Copy>(
+    rows: &mut [R],
+    parts: impl Fn(&R) -> (u64, f64, f64),
+) -> impl Iterator<Item = Point> {
     rows.sort_unstable_by_key(|row| parts(row).0);
-    let mut points: Vec<Point> = Vec::with_capacity(rows.len());
     for run in rows.chunk_by_mut(|a, b| parts(a).0 == parts(b).0) {
         if run.len() > 1 {
             run.sort_unstable_by(|a, b| {
@@ -329,24 +329,17 @@ fn summed<R: Copy>(rows: &mut [R], parts: impl Fn(&R) -> (u64, f64, f64)) -> Vec
                 y.total_cmp(&other).then(w.total_cmp(&v))
             });
         }
-        for row in run.iter() {
-            let (key, y, weight) = parts(row);
-            let x = number(key);
-            match points.last_mut() {
-                // Zeros of either sign are one x.
-                Some(last) if last.x >= x => {
-                    last.weight += weight;
-                    last.total += weight * y;
-                }
-                _ => points.push(Point {
-                    x,
-                    weight,
-                    total: weight * y,
-                }),
-            }
-        }
     }
-    points
+    let points = rows.iter().map(move |row| {
+        let (key, y, weight) = parts(row);
+        Point {
+            x: number(key),
+            weight,
+            total: weight * y,
+        }
+    });
+    // Zeros of either sign are one x.
+    joined(points, |first, point| first.x >= point.x)
 }
 
 #[cfg(test)]
