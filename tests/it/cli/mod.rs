@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod divergence;
+mod intake;
 mod verbs;
 
 use std::ffi::OsString;

@@ -141,10 +141,26 @@ fn governed(world: &mut dyn World) {
     world.say(&owner(), design("calib", DesignPurpose::Calibrate), EXP);
     world.say(&owner(), design("probe", DesignPurpose::Audit), EXP);
     world.say(&owner(), design("hold", DesignPurpose::Confirm), EXP);
-    world.say(&owner(), listed("split-1", SplitPart::Confirm, 0, &["c"]), EXP);
-    world.say(&owner(), listed("split-1", SplitPart::Confirm, 1, &["d"]), EXP);
-    world.say(&owner(), listed("split-1", SplitPart::Fit, 0, &["a", "b"]), EXP);
-    world.say(&owner(), formed("split-1", &["c", "d"], &["a", "b"]).into(), EXP);
+    world.say(
+        &owner(),
+        listed("split-1", SplitPart::Confirm, 0, &["c"]),
+        EXP,
+    );
+    world.say(
+        &owner(),
+        listed("split-1", SplitPart::Confirm, 1, &["d"]),
+        EXP,
+    );
+    world.say(
+        &owner(),
+        listed("split-1", SplitPart::Fit, 0, &["a", "b"]),
+        EXP,
+    );
+    world.say(
+        &owner(),
+        formed("split-1", &["c", "d"], &["a", "b"]).into(),
+        EXP,
+    );
 }
 
 type Story<'a> = (&'a str, &'a [&'a str], Payload);
@@ -161,18 +177,38 @@ fn each(before: impl Fn(&mut dyn World), stories: Vec<Story<'_>>) {
 
 #[test]
 fn design_rule() {
-    each(governed, vec![
-        ("design", &["a registered label design", "pocket, not registered"],
-            label("pocket", "a", "lena", LabelPurpose::Calibrate)),
-        ("design", &["policy/item/draw", "row-1"], sealed("probe", "row-1")),
-        ("design", &["policy/item/draw"], sealed("probe", "base/a/00")),
-    ]);
+    each(
+        governed,
+        vec![
+            (
+                "design",
+                &["a registered label design", "pocket, not registered"],
+                label("pocket", "a", "lena", LabelPurpose::Calibrate),
+            ),
+            (
+                "design",
+                &["policy/item/draw", "row-1"],
+                sealed("probe", "row-1"),
+            ),
+            (
+                "design",
+                &["policy/item/draw"],
+                sealed("probe", "base/a/00"),
+            ),
+        ],
+    );
     // A design is said before its labels.
     tell(SOLO, |world| {
         begin(world);
         world.say(&owner(), calibrate("a"), EXP);
         let late = design("calib", DesignPurpose::Calibrate);
-        world.refuse_saying("design", &["before its first label", "since seq 2"], &owner(), late, EXP);
+        world.refuse_saying(
+            "design",
+            &["before its first label", "since seq 2"],
+            &owner(),
+            late,
+            EXP,
+        );
     });
     tell(SOLO, |world| {
         begin(world);
@@ -194,31 +230,72 @@ fn design_rule() {
 
 #[test]
 fn purpose_rule() {
-    each(governed, vec![
-        ("purpose", &["a label for calibrate", "for audit"], label("calib", "a", "lena", LabelPurpose::Audit)),
-        ("purpose", &["a label for confirm", "for calibrate"], label("hold", "a", "lena", LabelPurpose::Calibrate)),
-        ("purpose", &["for audit or confirm", "calib, for calibrate"], sealed("calib", "base/a/0")),
-    ]);
+    each(
+        governed,
+        vec![
+            (
+                "purpose",
+                &["a label for calibrate", "for audit"],
+                label("calib", "a", "lena", LabelPurpose::Audit),
+            ),
+            (
+                "purpose",
+                &["a label for confirm", "for calibrate"],
+                label("hold", "a", "lena", LabelPurpose::Calibrate),
+            ),
+            (
+                "purpose",
+                &["for audit or confirm", "calib, for calibrate"],
+                sealed("calib", "base/a/0"),
+            ),
+        ],
+    );
     let opened = |world: &mut dyn World| {
         governed(world);
         world.say(&owner(), calibrate("a"), EXP);
         // Another rater of the same draw, for the same purpose.
-        world.say(&owner(), label("calib", "a", "ben", LabelPurpose::Calibrate), EXP);
+        world.say(
+            &owner(),
+            label("calib", "a", "ben", LabelPurpose::Calibrate),
+            EXP,
+        );
     };
-    each(opened, vec![
-        ("purpose", &["one purpose", "seq 9"], label("probe", "a", "lena", LabelPurpose::Audit)),
-        ("purpose", &["one purpose", "seq 9"], sealed("probe", "base/a/0")),
-    ]);
+    each(
+        opened,
+        vec![
+            (
+                "purpose",
+                &["one purpose", "seq 9"],
+                label("probe", "a", "lena", LabelPurpose::Audit),
+            ),
+            (
+                "purpose",
+                &["one purpose", "seq 9"],
+                sealed("probe", "base/a/0"),
+            ),
+        ],
+    );
     let closed = |world: &mut dyn World| {
         governed(world);
         world.say(&owner(), design("probe-2", DesignPurpose::Audit), EXP);
         world.say(&owner(), sealed("probe", "base/a/0"), EXP);
     };
-    each(closed, vec![
-        ("purpose", &["sealed in one design", "seq 10"], calibrate("a")),
-        ("purpose", &["seq 10"], label("probe", "a", "lena", LabelPurpose::Audit)),
-        ("purpose", &["seq 10"], sealed("probe-2", "base/a/0")),
-    ]);
+    each(
+        closed,
+        vec![
+            (
+                "purpose",
+                &["sealed in one design", "seq 10"],
+                calibrate("a"),
+            ),
+            (
+                "purpose",
+                &["seq 10"],
+                label("probe", "a", "lena", LabelPurpose::Audit),
+            ),
+            ("purpose", &["seq 10"], sealed("probe-2", "base/a/0")),
+        ],
+    );
     // Where no design is registered, a draw still serves one purpose.
     tell(SOLO, |world| {
         begin(world);
@@ -230,34 +307,74 @@ fn purpose_rule() {
 
 #[test]
 fn split_rule_for_labels() {
-    each(governed, vec![
-        ("split", &["no open label of a confirm cluster", "seq 4"], calibrate("c")),
-        ("split", &["splits.listed put into confirm"], sealed("hold", "base/a/0")),
-        ("split", &["splits.listed put into confirm"], sealed("hold", "base/unlisted/0")),
-        // Spent: once in confirm, never again.
-        ("split", &["in confirm once", "seq 4"], listed("split-2", SplitPart::Confirm, 0, &["c"])),
-    ]);
+    each(
+        governed,
+        vec![
+            (
+                "split",
+                &["no open label of a confirm cluster", "seq 4"],
+                calibrate("c"),
+            ),
+            (
+                "split",
+                &["splits.listed put into confirm"],
+                sealed("hold", "base/a/0"),
+            ),
+            (
+                "split",
+                &["splits.listed put into confirm"],
+                sealed("hold", "base/unlisted/0"),
+            ),
+            // Spent: once in confirm, never again.
+            (
+                "split",
+                &["in confirm once", "seq 4"],
+                listed("split-2", SplitPart::Confirm, 0, &["c"]),
+            ),
+        ],
+    );
     let designed = |world: &mut dyn World| {
         begin(world);
         world.say(&owner(), design("hold", DesignPurpose::Confirm), EXP);
     };
-    each(designed, vec![(
-        "split", &["splits.formed before confirm labels", "no splits.formed"], sealed("hold", "base/c/0"),
-    )]);
+    each(
+        designed,
+        vec![(
+            "split",
+            &["splits.formed before confirm labels", "no splits.formed"],
+            sealed("hold", "base/c/0"),
+        )],
+    );
     // Listed since, and not formed: membership is not committed yet.
     let reopened = |world: &mut dyn World| {
         governed(world);
-        world.say(&owner(), listed("split-2", SplitPart::Confirm, 0, &["x"]), EXP);
+        world.say(
+            &owner(),
+            listed("split-2", SplitPart::Confirm, 0, &["x"]),
+            EXP,
+        );
     };
-    each(reopened, vec![
-        ("split", &["splits.formed before", "split-2, listed and not formed"], sealed("hold", "base/x/0")),
-    ]);
+    each(
+        reopened,
+        vec![(
+            "split",
+            &["splits.formed before", "split-2, listed and not formed"],
+            sealed("hold", "base/x/0"),
+        )],
+    );
     // What was open can never be confirm.
     let opened = |world: &mut dyn World| {
         begin(world);
         world.say(&owner(), calibrate("a"), EXP);
     };
-    each(opened, vec![("split", &["no open label", "seq 2"], listed("split-1", SplitPart::Confirm, 0, &["a"]))]);
+    each(
+        opened,
+        vec![(
+            "split",
+            &["no open label", "seq 2"],
+            listed("split-1", SplitPart::Confirm, 0, &["a"]),
+        )],
+    );
     // Sealed labels of confirm clusters stand; so do spent clusters in fit.
     tell(SOLO, |world| {
         governed(world);
@@ -272,34 +389,79 @@ fn split_rule_for_labels() {
 fn split_rule_for_listings() {
     let half = |world: &mut dyn World| {
         begin(world);
-        world.say(&owner(), listed("split-1", SplitPart::Confirm, 0, &["c", "d"]), EXP);
+        world.say(
+            &owner(),
+            listed("split-1", SplitPart::Confirm, 0, &["c", "d"]),
+            EXP,
+        );
         world.say(&owner(), listed("split-1", SplitPart::Fit, 0, &["a"]), EXP);
     };
     let mut other = formed("split-1", &["c", "d"], &["a"]);
     other.confirm.root = Root(Digest([1; 32]));
     let mut early = formed("split-1", &["c", "d"], &["a"]);
-    (early.gap, early.separation, early.gap_seconds) = (Verdict::Pass, Separation::Time, Some(count(172_799)));
+    (early.gap, early.separation, early.gap_seconds) =
+        (Verdict::Pass, Separation::Time, Some(count(172_799)));
     let mut timeless = early.clone();
     timeless.gap_seconds = Some(count(172_800));
     let mut hashed = formed("split-1", &["c", "d"], &["a"]);
     hashed.gap = Verdict::Pass;
-    each(half, vec![
-        ("split", &["first 2", "first 0"], listed("split-1", SplitPart::Confirm, 0, &["e"])),
-        ("split", &["ascending"], listed("split-1", SplitPart::Confirm, 2, &["b"])),
-        ("split", &["ascending"], listed("split-1", SplitPart::Confirm, 2, &["f", "f"])),
-        ("split", &["at least one"], listed("split-1", SplitPart::Confirm, 2, &[])),
-        ("split", &["one part", "seq 2"], listed("split-1", SplitPart::Fit, 1, &["c"])),
-        ("split", &["clusters of split-1", "split-2"], listed("split-2", SplitPart::Fit, 0, &["z"])),
-        ("split", &["listed clusters of split-2"], formed("split-2", &[], &[]).into()),
-        ("split", &["2 clusters of confirm", "1 clusters of confirm"], formed("split-1", &["c"], &["a"]).into()),
-        ("split", &["2 clusters of confirm"], other.into()),
-        ("split", &["at least 172800 s", "172799 s"], early.into()),
-        ("split", &["t1 before t2"], timeless.into()),
-        ("split", &["not_checked"], hashed.into()),
-    ]);
-    each(governed, vec![
-        ("split", &["not formed yet", "formed at seq 7"], listed("split-1", SplitPart::Dev, 0, &["z"])),
-    ]);
+    each(
+        half,
+        vec![
+            (
+                "split",
+                &["first 2", "first 0"],
+                listed("split-1", SplitPart::Confirm, 0, &["e"]),
+            ),
+            (
+                "split",
+                &["ascending"],
+                listed("split-1", SplitPart::Confirm, 2, &["b"]),
+            ),
+            (
+                "split",
+                &["ascending"],
+                listed("split-1", SplitPart::Confirm, 2, &["f", "f"]),
+            ),
+            (
+                "split",
+                &["at least one"],
+                listed("split-1", SplitPart::Confirm, 2, &[]),
+            ),
+            (
+                "split",
+                &["one part", "seq 2"],
+                listed("split-1", SplitPart::Fit, 1, &["c"]),
+            ),
+            (
+                "split",
+                &["clusters of split-1", "split-2"],
+                listed("split-2", SplitPart::Fit, 0, &["z"]),
+            ),
+            (
+                "split",
+                &["listed clusters of split-2"],
+                formed("split-2", &[], &[]).into(),
+            ),
+            (
+                "split",
+                &["2 clusters of confirm", "1 clusters of confirm"],
+                formed("split-1", &["c"], &["a"]).into(),
+            ),
+            ("split", &["2 clusters of confirm"], other.into()),
+            ("split", &["at least 172800 s", "172799 s"], early.into()),
+            ("split", &["t1 before t2"], timeless.into()),
+            ("split", &["not_checked"], hashed.into()),
+        ],
+    );
+    each(
+        governed,
+        vec![(
+            "split",
+            &["not formed yet", "formed at seq 7"],
+            listed("split-1", SplitPart::Dev, 0, &["z"]),
+        )],
+    );
 }
 
 #[test]
@@ -331,13 +493,25 @@ fn score_once_rule() {
     tell(SOLO, |world| {
         begin(world);
         let id = world.say(&owner(), score(5), EXP);
-        world.refuse_saying("score_once", &["another score"], &owner(), conflict(id, "a", 5, 5), EXP);
+        world.refuse_saying(
+            "score_once",
+            &["another score"],
+            &owner(),
+            conflict(id, "a", 5, 5),
+            EXP,
+        );
     });
     tell(SOLO, |world| {
         begin(world);
         let id = world.say(&owner(), score(5), EXP);
         let ghost = conflict(id, "b", 5, 6);
-        world.refuse_saying("score_once", &["an earlier score.recorded"], &owner(), ghost, EXP);
+        world.refuse_saying(
+            "score_once",
+            &["an earlier score.recorded"],
+            &owner(),
+            ghost,
+            EXP,
+        );
     });
     // The second value is refused as a score; as a conflict it is on record, once.
     tell(SOLO, |world| {
@@ -350,7 +524,10 @@ fn score_once_rule() {
 
 #[test]
 fn each_kind_has_its_signer() {
-    each_role(&[Role::Labeler], listed("split-1", SplitPart::Fit, 0, &["a"]));
+    each_role(
+        &[Role::Labeler],
+        listed("split-1", SplitPart::Fit, 0, &["a"]),
+    );
     each_role(&[Role::Scorer], design("calib", DesignPurpose::Calibrate));
     each_role(&[Role::Labeler], sealed("probe", "base/a/0"));
 }
