@@ -107,7 +107,7 @@ impl Counts {
     }
 
     /// Events that are new.
-    pub(super) fn new(&self) -> u64 {
+    pub(super) fn added(&self) -> u64 {
         self.pairs().iter().map(|pair| pair.new).sum()
     }
 

@@ -72,10 +72,8 @@ impl Signers {
         for plan in plans {
             total.add(&Counts::of(plan));
         }
-        let mut key = |kind: Kind, needed: bool| match needed {
-            true => wallet::signer(ctx, state, kind).map(Some),
-            false => Ok(None),
-        };
+        let mut key =
+            |kind: Kind, needed: bool| needed.then(|| wallet::signer(ctx, state, kind)).transpose();
         let scored = total.files.new + total.scores.new + total.logprobs.new > 0;
         let closed = plans
             .iter()
@@ -84,10 +82,9 @@ impl Signers {
             scorer: key(Kind::ScoreRecorded, scored)?,
             labeler: key(Kind::LabelRecorded, total.labels.new > 0)?,
             custodian: key(Kind::LabelSealed, total.sealed.new > 0)?,
-            recipient: match closed || total.sealed.new > 0 {
-                true => Some(recipient(ctx, state, request)?),
-                false => None,
-            },
+            recipient: (closed || total.sealed.new > 0)
+                .then(|| recipient(ctx, state, request))
+                .transpose()?,
         })
     }
 }
@@ -296,14 +293,13 @@ impl Keys {
                 continue;
             }
             let subject = seal::peppered_identifier(&pepper, &format!("item\n{}", row.item));
-            let key = match vault.subject_key(&subject)? {
-                Some(bytes) => SubjectKey::from_bytes(&bytes),
-                None => {
-                    not_erased(ledger, &subject, &rows.file, row)?;
-                    let key = ctx.ambient().with_entropy(SubjectKey::generate)?;
-                    fresh.push((subject, Zeroizing::new(*key.as_bytes())));
-                    key
-                }
+            let key = if let Some(bytes) = vault.subject_key(&subject)? {
+                SubjectKey::from_bytes(&bytes)
+            } else {
+                not_erased(ledger, &subject, &rows.file, row)?;
+                let key = ctx.ambient().with_entropy(SubjectKey::generate)?;
+                fresh.push((subject, Zeroizing::new(*key.as_bytes())));
+                key
             };
             by_item.insert(row.item.clone(), (subject, key));
         }
