@@ -159,13 +159,12 @@ fn identity<'i>(
     known: &'i mut Vec<Identity>,
 ) -> Result<&'i Identity, CliError> {
     let fits = |identity: &Identity| identity.recipient() == label.recipient.0;
-    let at = match known.iter().position(fits) {
-        Some(at) => at,
-        None => {
-            let path = args.identity.as_deref();
-            known.push(wallet::identity(ctx, path, &label.recipient.0)?);
-            known.len() - 1
-        }
+    let at = if let Some(at) = known.iter().position(fits) {
+        at
+    } else {
+        let path = args.identity.as_deref();
+        known.push(wallet::identity(ctx, path, &label.recipient.0)?);
+        known.len() - 1
     };
     Ok(&known[at])
 }

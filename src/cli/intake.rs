@@ -14,8 +14,8 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::home::Home;
+use crate::cli::intake_counts::Counts;
 use crate::cli::intake_events;
-use crate::cli::intake_events::Counts;
 use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui;
@@ -46,8 +46,12 @@ use crate::workflow::import::row;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CjeArgs {
-    /// Files or folders of POLICY_responses.jsonl
-    #[arg(required = true, value_name = "PATH")]
+    /// Files or folders
+    #[arg(
+        required = true,
+        value_name = "PATH",
+        help = "Files or folders of POLICY_responses.jsonl"
+    )]
     pub paths: Vec<PathBuf>,
     #[command(flatten)]
     pub common: Common,
@@ -60,8 +64,13 @@ pub(super) struct CjeArgs {
 pub(super) struct CsvArgs {
     /// RFC 4180, UTF-8, with a header
     pub file: PathBuf,
-    /// Columns of fields, as judge_score=score,prompt_id=id
-    #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',')]
+    /// Columns of fields
+    #[arg(
+        long,
+        value_name = "FIELD=COLUMN",
+        value_delimiter = ',',
+        help = "Columns of fields, as judge_score=score,prompt_id=id"
+    )]
     pub map: Vec<String>,
     #[command(flatten)]
     pub common: Common,
@@ -73,8 +82,12 @@ pub(super) struct Common {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
-    /// Whose responses; default from file name or target_policy
-    #[arg(long, value_name = "ID")]
+    /// Whose responses
+    #[arg(
+        long,
+        value_name = "ID",
+        help = "Whose responses; default from file name or target_policy"
+    )]
     pub policy: Option<String>,
     /// Who judged
     #[arg(long, value_name = "ID", default_value = "judge")]
@@ -534,7 +547,7 @@ fn answer(ledger: &Ledger, files: &[File], counts: &[Counts]) -> Answer {
     let (gap, grade) = grade(files);
     let root = ledger.root().to_base64();
     let size = ui::thousands(ledger.size());
-    let nothing = if total.new() == 0 {
+    let nothing = if total.added() == 0 {
         " · nothing new"
     } else {
         ""
@@ -542,7 +555,7 @@ fn answer(ledger: &Ledger, files: &[File], counts: &[Counts]) -> Answer {
     text.push_str(&ui::pairs(&[
         (
             "recorded",
-            format!("{}, already {}{nothing}", total.new(), total.already()),
+            format!("{}, already {}{nothing}", total.added(), total.already()),
         ),
         ("time gap", gap.to_owned()),
         ("grade", grade.to_owned()),
@@ -556,7 +569,7 @@ fn answer(ledger: &Ledger, files: &[File], counts: &[Counts]) -> Answer {
     let mut data = json!({"files": files, "gap": gap, "grade": grade});
     data["recorded"] = total.totals();
     let mut answer = Answer::new(text, data);
-    answer.verdict = if total.new() == 0 {
+    answer.verdict = if total.added() == 0 {
         "already_recorded"
     } else {
         "appended"

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -13,7 +12,7 @@ use crate::cli::error::Exit;
 use crate::cli::home::Home;
 use crate::cli::intake::File;
 use crate::cli::intake::Request;
-use crate::cli::ui;
+use crate::cli::intake_counts::Counts;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::Payload;
@@ -54,130 +53,6 @@ use crate::workflow::import::plan::Standing;
 /// Commands of one transaction.
 const BATCH: usize = 16_384;
 
-/// New and already recorded.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pair {
-    new: u64,
-    already: u64,
-}
-
-impl Pair {
-    fn see(&mut self, standing: Standing) {
-        match standing {
-            Standing::New => self.new += 1,
-            Standing::Already => self.already += 1,
-        }
-    }
-
-    pub(super) fn words(self) -> String {
-        format!(
-            "{} new, {} already",
-            ui::thousands(self.new),
-            ui::thousands(self.already)
-        )
-    }
-
-    pub(super) fn cell(self) -> String {
-        match (self.new, self.already) {
-            (0, 0) => "-".to_owned(),
-            (new, 0) => format!("+{}", ui::thousands(new)),
-            (new, already) => format!(
-                "+{} ({} already)",
-                ui::thousands(new),
-                ui::thousands(already)
-            ),
-        }
-    }
-
-    fn json(self) -> Value {
-        json!({"new": self.new, "already": self.already})
-    }
-}
-
-/// What a file adds.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub scores: Pair,
-    pub labels: Pair,
-    pub sealed: Pair,
-    pub logprobs: Pair,
-    files: Pair,
-}
-
-impl Counts {
-    pub(super) fn of(plan: &Plan) -> Self {
-        let mut counts = Self::default();
-        let is_new = plan.ingested.is_none();
-        counts.files.see(if is_new {
-            Standing::New
-        } else {
-            Standing::Already
-        });
-        for row in &plan.rows {
-            counts.scores.see(row.score);
-            match &row.label {
-                Label::Open(standing) => counts.labels.see(*standing),
-                Label::Sealed(standing, _) => counts.sealed.see(*standing),
-                Label::None | Label::Unread => {}
-            }
-            if let Some(standing) = row.logprob {
-                counts.logprobs.see(standing);
-            }
-        }
-        counts
-    }
-
-    fn pairs(&self) -> [Pair; 5] {
-        [
-            self.scores,
-            self.labels,
-            self.sealed,
-            self.logprobs,
-            self.files,
-        ]
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        let all = [
-            &mut self.scores,
-            &mut self.labels,
-            &mut self.sealed,
-            &mut self.logprobs,
-            &mut self.files,
-        ];
-        for (mine, other) in all.into_iter().zip(other.pairs()) {
-            mine.new += other.new;
-            mine.already += other.already;
-        }
-    }
-
-    /// Events that are new.
-    pub(super) fn new(&self) -> u64 {
-        self.pairs().iter().map(|pair| pair.new).sum()
-    }
-
-    /// Events that were there.
-    pub(super) fn already(&self) -> u64 {
-        self.pairs().iter().map(|pair| pair.already).sum()
-    }
-
-    pub(super) fn totals(&self) -> Value {
-        json!({
-            "scores": self.scores.json(), "labels": self.labels.json(),
-            "sealed": self.sealed.json(), "logprobs": self.logprobs.json(), "files": self.files.json(),
-        })
-    }
-
-    pub(super) fn json(&self, rows: &Rows) -> Value {
-        let mut value = self.totals();
-        value["file"] = json!(rows.file);
-        value["rows"] = json!(rows.rows.len());
-        value["labelled"] = json!(rows.labelled());
-        value["rounded"] = json!(rows.rounded);
-        value
-    }
-}
-
 /// Keys that sign, looked for before anything is appended.
 struct Signers {
     scorer: Option<Signer>,
@@ -197,10 +72,8 @@ impl Signers {
         for plan in plans {
             total.add(&Counts::of(plan));
         }
-        let mut key = |kind: Kind, needed: bool| match needed {
-            true => wallet::signer(ctx, state, kind).map(Some),
-            false => Ok(None),
-        };
+        let mut key =
+            |kind: Kind, needed: bool| needed.then(|| wallet::signer(ctx, state, kind)).transpose();
         let scored = total.files.new + total.scores.new + total.logprobs.new > 0;
         let closed = plans
             .iter()
@@ -209,10 +82,9 @@ impl Signers {
             scorer: key(Kind::ScoreRecorded, scored)?,
             labeler: key(Kind::LabelRecorded, total.labels.new > 0)?,
             custodian: key(Kind::LabelSealed, total.sealed.new > 0)?,
-            recipient: match closed || total.sealed.new > 0 {
-                true => Some(recipient(ctx, state, request)?),
-                false => None,
-            },
+            recipient: (closed || total.sealed.new > 0)
+                .then(|| recipient(ctx, state, request))
+                .transpose()?,
         })
     }
 }
@@ -421,14 +293,13 @@ impl Keys {
                 continue;
             }
             let subject = seal::peppered_identifier(&pepper, &format!("item\n{}", row.item));
-            let key = match vault.subject_key(&subject)? {
-                Some(bytes) => SubjectKey::from_bytes(&bytes),
-                None => {
-                    not_erased(ledger, &subject, &rows.file, row)?;
-                    let key = ctx.ambient().with_entropy(SubjectKey::generate)?;
-                    fresh.push((subject, Zeroizing::new(*key.as_bytes())));
-                    key
-                }
+            let key = if let Some(bytes) = vault.subject_key(&subject)? {
+                SubjectKey::from_bytes(&bytes)
+            } else {
+                not_erased(ledger, &subject, &rows.file, row)?;
+                let key = ctx.ambient().with_entropy(SubjectKey::generate)?;
+                fresh.push((subject, Zeroizing::new(*key.as_bytes())));
+                key
             };
             by_item.insert(row.item.clone(), (subject, key));
         }

@@ -29,6 +29,7 @@ mod import;
 mod init;
 mod input;
 mod intake;
+mod intake_counts;
 mod intake_events;
 mod key;
 mod label;

@@ -185,9 +185,9 @@ mod tests {
     use super::*;
 
     fn clusters(count: usize) -> BTreeMap<ItemId, Option<Timestamp>> {
-        (0..count)
+        (0..i64::try_from(count).unwrap())
             .map(|i| {
-                let at = Timestamp::EPOCH.plus_seconds(i as i64 * 3_600);
+                let at = Timestamp::EPOCH.plus_seconds(i * 3_600);
                 (format!("p{i:03}").parse().unwrap(), Some(at))
             })
             .collect()

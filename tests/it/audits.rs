@@ -107,7 +107,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
         if python.contains(&format!("(\"{kind}\", {})", kind.version())) {
             assert!(
                 said.contains(kind.as_str()),
-                "tell {kind} in tests/it/support/samples.rs"
+                "tell {kind} in tests/it/support/samples/"
             );
         } else {
             println!(

@@ -375,8 +375,105 @@ fn data_fields(kind: Kind) -> Fields {
                 word(&["pass", "fail", "inconclusive", "not_checked"]).boxed(),
             ),
         ],
-        other => panic!("{other} has no fields here: give it a line"),
+        other => intake_fields(other),
     }
+}
+
+/// A list of objects with one name, in its order and each once.
+fn named(
+    name: &'static str,
+    field: &'static str,
+    value: BoxedStrategy<Value>,
+) -> BoxedStrategy<Value> {
+    let map = proptest::collection::btree_map("[a-z]{1,9}", value, 0..4);
+    map.prop_map(move |map| {
+        let items = map.into_iter();
+        items
+            .map(|(key, value)| json!({name: key, field: value}))
+            .collect::<Vec<_>>()
+            .into()
+    })
+    .boxed()
+}
+
+fn intake_fields(kind: Kind) -> Fields {
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    let probability = || (1..=1_000_000_i64).prop_map(Value::from).boxed();
+    let logprob = || (-1e9..0.0_f64).prop_map(Value::from).boxed();
+    let part =
+        || (count(0), base64(32)).prop_map(|(count, root)| json!({"count": count, "root": root}));
+    let draw = || {
+        vec![
+            must("draw", count(0).boxed()),
+            must("item", id().boxed()),
+            must("policy", id().boxed()),
+        ]
+    };
+    let mut fields = match kind {
+        Kind::DataIngested => vec![
+            must("format", word(&["cje", "csv"]).boxed()),
+            must("labelled", count(0).boxed()),
+            must("rounded", count(0).boxed()),
+            must("rows", blob().boxed()),
+            must("rows_in", count(0).boxed()),
+            must("rows_out", count(0).boxed()),
+            must("rows_root", base64(32).boxed()),
+            may("sampled_from", time().boxed()),
+            may("sampled_to", time().boxed()),
+            must(
+                "source",
+                prop_oneof![
+                    private().prop_map(|private| json!({"private": private})),
+                    (blob(), recipient()).prop_map(
+                        |(blob, recipient)| json!({"envelope": {"blob": blob, "recipient": recipient}})
+                    ),
+                ]
+                .boxed(),
+            ),
+        ],
+        Kind::LogprobRecorded => vec![
+            must("base", logprob()),
+            must("targets", named("policy", "logprob", logprob())),
+        ],
+        Kind::ScoreConflict => vec![
+            must("judge", id().boxed()),
+            must("recorded", hex().boxed()),
+            must("recorded_micro", micro().boxed()),
+            must("score_micro", micro().boxed()),
+        ],
+        Kind::LabelDesignRegistered => vec![
+            must("design", id().boxed()),
+            must("inclusion_micro", probability()),
+            must("protocol", id().boxed()),
+            must("purpose", word(&["audit", "calibrate", "confirm"]).boxed()),
+            may("strata", named("stratum", "inclusion_micro", probability())),
+        ],
+        Kind::SplitsListed => vec![
+            must("clusters", vec(id(), 0..4).prop_map(Value::from).boxed()),
+            must("first", count(0).boxed()),
+            must("part", word(&["confirm", "dev", "fit"]).boxed()),
+            must("split", id().boxed()),
+        ],
+        Kind::SplitsFormed => vec![
+            must("cluster_rule", word(&["blake2b-mod3/1"]).boxed()),
+            must("confirm", part().boxed()),
+            must("dev", part().boxed()),
+            must("fit", part().boxed()),
+            must("gap", word(&["pass", "not_checked"]).boxed()),
+            may("gap_seconds", count(0).boxed()),
+            must("seed", count(0).boxed()),
+            must("separation", word(&["hashed", "time"]).boxed()),
+            must("split", id().boxed()),
+            may("t1", time().boxed()),
+            may("t2", time().boxed()),
+        ],
+        other => panic!("{other} has no fields here: give it a line"),
+    };
+    if matches!(kind, Kind::LogprobRecorded | Kind::ScoreConflict) {
+        fields.extend(draw());
+    }
+    fields
 }
 
 /// The data of a kind, as its author may write it.

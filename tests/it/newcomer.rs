@@ -82,6 +82,7 @@ fn a_struct_without_a_line_and_a_line_without_a_reader_are_noticed() {
             format!(": {name},"),
             format!("Option<{name}>"),
             format!("Vec<{name}>"),
+            format!("({name}),"),
         ];
         assert!(
             is_payload || is_part.iter().any(|field| payloads.contains(field)),

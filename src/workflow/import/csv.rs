@@ -26,6 +26,7 @@ fn records(text: &str) -> Result<Vec<Record>, Fault> {
         let first = line;
         let mut fields = Vec::new();
         loop {
+            let begun = line;
             let field = match chars.peek() {
                 Some('"') => quoted(&mut chars, &mut line)?,
                 _ => plain(&mut chars, line)?,
@@ -39,7 +40,7 @@ fn records(text: &str) -> Result<Vec<Record>, Fault> {
                     let what = format!(
                         "expected a comma or the end of the line after a quote, found {other:?}"
                     );
-                    return Err((line, what));
+                    return Err((begun, what));
                 }
             }
         }
@@ -121,7 +122,7 @@ pub fn rows(
     let mut reader = Reader::new(file, how);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let line = 1 + memchr::memchr_iter(b'\n', before).count() as u64;
         let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
         reader.error(line, None, what)
     })?;
@@ -217,7 +218,7 @@ mod tests {
         );
         assert_eq!(read(""), Ok(vec![]));
         assert_eq!(read("a\n"), Ok(vec![vec!["a".to_owned()]]));
-        assert_eq!(records("a\n\"x\ny\"z\n").unwrap_err().0, 3);
+        assert_eq!(records("a\n\"x\ny\"z\n").unwrap_err().0, 2);
         for bad in ["\"a", "a\"b", "\"a\"b", "a\rb"] {
             assert!(records(bad).is_err(), "{bad:?}");
         }

@@ -145,10 +145,7 @@ impl<'a> Reader<'a> {
         };
         let draw = self.draw(fields, &policy, &item)?;
         let sampled_at = fields.text(SAMPLED_AT)?.map(|text| sampled_at(&text));
-        let logprobs = match self.how.logprobs {
-            true => Some(logprobs(fields)?),
-            false => None,
-        };
+        let logprobs = self.how.logprobs.then(|| logprobs(fields)).transpose()?;
         Ok(Row {
             line,
             item,
@@ -195,7 +192,9 @@ impl<'a> Reader<'a> {
                 .ok()
                 .filter(|_| text == "0" || !text.starts_with(['0', '+']))
                 .ok_or_else(|| wrong(format!("expected a count from 0, found {}", short(&text))))?,
-            None => (0..).find(|draw| !taken.contains(draw)).unwrap_or(u64::MAX),
+            None => (0..=taken.len() as u64)
+                .find(|draw| !taken.contains(draw))
+                .unwrap_or(0),
         };
         if taken.contains(&draw) {
             let what = format!("draw {draw} of {item} by {policy} is there already");

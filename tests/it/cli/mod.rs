@@ -3,6 +3,7 @@
 mod analyze;
 mod bad_input;
 mod divergence;
+mod intake;
 mod verbs;
 
 use std::ffi::OsString;

@@ -216,15 +216,14 @@ fn design_rule() {
             inclusion_micro: micro(1),
             stratum: name.parse().unwrap(),
         };
-        let mut twice = LabelDesignRegistered {
+        let twice = LabelDesignRegistered {
             design: "calib".parse().unwrap(),
             inclusion_micro: micro(1),
             protocol: "sdp-1".parse().unwrap(),
             purpose: DesignPurpose::Calibrate,
             strata: Some(vec![stratum("b"), stratum("a")]),
         };
-        world.refuse_saying("design", &["in order"], &owner(), twice.clone().into(), EXP);
-        twice.strata = None;
+        world.refuse_saying("design", &["in order"], &owner(), twice.into(), EXP);
     });
 }
 
@@ -312,7 +311,7 @@ fn split_rule_for_labels() {
         vec![
             (
                 "split",
-                &["no open label of a confirm cluster", "seq 4"],
+                &["no open label of a confirm cluster", "seq 5"],
                 calibrate("c"),
             ),
             (
@@ -328,7 +327,7 @@ fn split_rule_for_labels() {
             // Spent: once in confirm, never again.
             (
                 "split",
-                &["in confirm once", "seq 4"],
+                &["in confirm once", "seq 5"],
                 listed("split-2", SplitPart::Confirm, 0, &["c"]),
             ),
         ],
@@ -410,8 +409,8 @@ fn split_rule_for_listings() {
         vec![
             (
                 "split",
-                &["first 2", "first 0"],
-                listed("split-1", SplitPart::Confirm, 0, &["e"]),
+                &["first 2", "first 1"],
+                listed("split-1", SplitPart::Confirm, 1, &["e"]),
             ),
             (
                 "split",
@@ -458,7 +457,7 @@ fn split_rule_for_listings() {
         governed,
         vec![(
             "split",
-            &["not formed yet", "formed at seq 7"],
+            &["not formed yet", "formed at seq 8"],
             listed("split-1", SplitPart::Dev, 0, &["z"]),
         )],
     );
@@ -526,13 +525,13 @@ fn score_once_rule() {
 fn each_kind_has_its_signer() {
     each_role(
         &[Role::Labeler],
-        listed("split-1", SplitPart::Fit, 0, &["a"]),
+        &listed("split-1", SplitPart::Fit, 0, &["a"]),
     );
-    each_role(&[Role::Scorer], design("calib", DesignPurpose::Calibrate));
-    each_role(&[Role::Labeler], sealed("probe", "base/a/0"));
+    each_role(&[Role::Scorer], &design("calib", DesignPurpose::Calibrate));
+    each_role(&[Role::Labeler], &sealed("probe", "base/a/0"));
 }
 
-fn each_role(roles: &[Role], payload: Payload) {
+fn each_role(roles: &[Role], payload: &Payload) {
     tell(SOLO, |world| {
         begin(world);
         let added = key_added(&signer(3), "Bo", roles);

@@ -231,18 +231,18 @@ fn data(test: &mut TestLedger) {
 
 /// Rows taken in, a design, a split, and a score that came out differently the second time.
 fn intake(test: &mut TestLedger) {
-    let blobs = vec![b"{}\n".to_vec(), b"original".to_vec()];
+    let blobs = blobs();
     let ingested = DataIngested {
         format: ImportFormat::Csv,
         labelled: count(0),
         rounded: count(0),
-        rows: blob_ref(&blobs[0]),
+        rows: blob_ref(&blobs[2]),
         rows_in: count(1),
         rows_out: count(1),
         rows_root: Root(clover::ground::merkle::leaf_hash(b"{}")),
         sampled_from: None,
         sampled_to: None,
-        source: Source::Private(private(&blobs[1])),
+        source: Source::Private(private(&blobs[0])),
     };
     let batch = [Command::new(ingested, experiment())];
     let owner = signer(1);

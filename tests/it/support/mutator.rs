@@ -437,6 +437,9 @@ fn say(dice: &mut Dice, world: &mut World) -> usize {
         }
         return new;
     }
+    if dice.once_in(3) {
+        return say_of_labels(dice, world);
+    }
     let who = *dice.pick(&AUTHORS);
     let account = *dice.pick(&["peeks", "judge-spend", "new"]);
     let experiment: Value = (*dice.pick(&["exp-1", "exp-1", "exp-2"])).into();
@@ -503,6 +506,87 @@ fn say(dice: &mut Dice, world: &mut World) -> usize {
         ),
     };
     world.say(author, kind, v, experiment, data)
+}
+
+/// One more event about designs, labels, splits or conflicts, on few names so that they meet.
+fn say_of_labels(dice: &mut Dice, world: &mut World) -> usize {
+    let experiment = match dice.below(8) {
+        0 => Value::Null,
+        1 => "exp-1".into(),
+        _ => "arena".into(),
+    };
+    let design = *dice.pick(&["calib", "probe", "hold", "late"]);
+    let item = format!("item-{}", *dice.pick(&["a", "b", "d", "e", "f", "g", "h"]));
+    let purpose = *dice.pick(&["calibrate", "audit"]);
+    let (who, kind, data) = match dice.below(7) {
+        0 | 1 => {
+            let data = json!({
+                "design": design, "draw": dice.below(2), "item": item, "policy": "base", "purpose": purpose,
+                "rater": *dice.pick(&["Lena", "Ben"]), "value_micro": 5,
+            });
+            (LENA, "label.recorded", data)
+        }
+        2 => {
+            let held = world
+                .items
+                .iter()
+                .find(|held| held.body["kind"] == "label.sealed");
+            let mut data = held.map_or(Value::Null, |held| held.body["data"].clone());
+            let rows = [
+                format!("base/{item}/0"),
+                "row-9".to_owned(),
+                format!("a%2Fb/{item}/00"),
+            ];
+            data["row"] = dice.pick(&rows).as_str().into();
+            data["design"] = design.into();
+            (CLEO, "label.sealed", data)
+        }
+        3 => {
+            let purpose = *dice.pick(&["calibrate", "audit", "confirm"]);
+            let strata = json!([{"inclusion_micro": 1, "stratum": "b"}, {"inclusion_micro": 2, "stratum": "a"}]);
+            let mut data = json!({
+                "design": design, "inclusion_micro": 1 + dice.below(9), "protocol": "sdp-1", "purpose": purpose,
+            });
+            if dice.once_in(4) {
+                data["strata"] = strata;
+            }
+            (LENA, "label.design_registered", data)
+        }
+        4 => {
+            let more = format!("item-{}", *dice.pick(&["i", "j", "a"]));
+            let data = json!({
+                "clusters": [item, more], "first": dice.below(3) / 2 * 2,
+                "part": *dice.pick(&["confirm", "dev", "fit"]), "split": *dice.pick(&["split-1", "split-2"]),
+            });
+            (ARBITER, "splits.listed", data)
+        }
+        5 => {
+            let formed = world
+                .items
+                .iter()
+                .find(|item| item.body["kind"] == "splits.formed");
+            let mut data = formed.map_or(Value::Null, |formed| formed.body["data"].clone());
+            data["split"] = (*dice.pick(&["split-2", "split-3"])).into();
+            if dice.once_in(2) {
+                data["confirm"] = json!({"count": 0, "root": Digest::sha256(b"").to_base64()});
+            }
+            (ARBITER, "splits.formed", data)
+        }
+        _ => {
+            let scored = world
+                .items
+                .iter()
+                .find(|item| item.body["kind"] == "score.recorded");
+            let recorded =
+                scored.map_or_else(|| Digest::sha256(b"").to_hex(), |item| item.was.clone());
+            let data = json!({
+                "draw": 0, "item": item, "judge": "judge-1", "policy": "base", "recorded": recorded,
+                "recorded_micro": 500_000, "score_micro": 500_000 + dice.below(2),
+            });
+            (RUNNER_3, "score.conflict", data)
+        }
+    };
+    world.say(who, kind, 1, experiment, data)
 }
 
 fn key(dice: &mut Dice, who: u8) -> Value {
