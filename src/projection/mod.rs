@@ -5,6 +5,7 @@
 
 pub mod budgets;
 pub mod experiments;
+pub mod manifests;
 pub mod rows;
 pub mod seals;
 
@@ -14,7 +15,7 @@ use crate::ledger::Rulebook;
 
 /// Folds, row models and rules that need recorded facts only.
 pub static RULEBOOK: Rulebook = Rulebook {
-    version: 1,
+    version: 2,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -26,6 +27,7 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &experiments::OpenExperiment,
         &budgets::Balance,
         &seals::Seals,
+        &manifests::Prereg,
     ],
 };
 
@@ -40,6 +42,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "experiments",
         reads: experiments::READS,
         make: || Box::<experiments::Experiments>::default(),
+    },
+    FoldEntry {
+        name: "manifests",
+        reads: manifests::READS,
+        make: || Box::<manifests::Manifests>::default(),
     },
     // The next fold goes here.
 ];

@@ -8,6 +8,8 @@ pub mod custody;
 pub mod experiment;
 pub mod judge;
 pub mod label;
+pub mod manifest;
+pub mod prereg;
 pub mod record;
 
 use serde::Deserialize;
