@@ -28,6 +28,7 @@ mod init;
 mod input;
 mod key;
 mod log;
+mod prereg;
 mod prove;
 mod qualify;
 mod record;
@@ -65,7 +66,7 @@ Usage: clover [OPTIONS] VERB …
 
   start    init · demo · status · doctor
   keys     key new|list|show|export|retire|compromise|rotate-log
-  write    record · append · import events · blob · seal · experiment · budget · erase
+  write    record · append · import events · blob · seal · experiment · prereg · budget · erase
   read     log · show · at · schema
   estimate analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -205,6 +206,9 @@ enum Verb {
     /// Experiments
     #[command(subcommand)]
     Experiment(experiment::Verb),
+    /// Plans that bind: manifests, their amendments and deviations
+    #[command(subcommand)]
+    Prereg(prereg::Verb),
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
@@ -310,6 +314,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Blob(verb) => blob::run(ctx, verb),
         Verb::Seal(verb) => seal::run(ctx, verb),
         Verb::Experiment(verb) => experiment::run(ctx, verb),
+        Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),
         Verb::Backup(args) => backup::run(ctx, &args),
