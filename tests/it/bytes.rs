@@ -559,6 +559,7 @@ fn every_parser(bytes: &[u8]) {
     targets::age_envelope(bytes);
     targets::key_file(bytes);
     targets::numbers(bytes);
+    targets::yaml(bytes);
 }
 
 /// Changes good bytes in several places: flips, cuts, repeats, and parts of others.
@@ -616,6 +617,7 @@ proptest! {
         targets::age_envelope(&mutated(&good.envelope, &edits));
         targets::key_file(&mutated(&pick(&good.keys), &edits));
         targets::numbers(&mutated(b"-123456.7890125e-3", &edits));
+        targets::yaml(&mutated(include_bytes!("../../src/cli/prereg/gate.yaml"), &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
     }
 

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod divergence;
+mod prereg;
 mod verbs;
 
 use std::ffi::OsString;

@@ -2,5 +2,6 @@
 //! `verify` in a ledger that was written around the program.
 
 mod idempotency;
+mod prereg;
 mod rules;
 mod world;
