@@ -158,7 +158,7 @@ fn sizes_that_cannot_work_are_refused_with_the_number_that_would() {
     for (template, from, to, parts) in [
         (
             "transport",
-            "clusters: 150",
+            "clusters: 200",
             "clusters: 30",
             &["clusters: expected at least ", "found 30 (E_N)"][..],
         ),

@@ -80,6 +80,16 @@ pub fn manifest(value: &Value) -> Manifest {
     serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error}: {value}"))
 }
 
+/// Gives the data of an event that holds a manifest the digests of that manifest.
+pub fn redigest(data: &mut Value) {
+    if let Some(value) = data.get("manifest")
+        && let Ok(manifest) = serde_json::from_value::<Manifest>(value.clone())
+    {
+        data["digest"] = manifest.digest().to_hex().into();
+        data["h0_digest"] = manifest.h0_digest().to_hex().into();
+    }
+}
+
 pub fn registered(value: &Value) -> Payload {
     let manifest = manifest(value);
     ManifestRegistered {
