@@ -77,7 +77,7 @@ impl Document {
         }
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let before = &bytes[..error.valid_up_to()];
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = memchr::memchr_iter(b'\n', before).count() + 1;
             let start = before
                 .iter()
                 .rposition(|byte| *byte == b'\n')
@@ -114,7 +114,7 @@ impl Document {
         // The value's place, which follows its key's.
         let found = |place: &&Place| place.path == path;
         let key = self.places.iter().position(|place| place.path == path)?;
-        self.places[key..].iter().take(2).filter(found).last()
+        self.places[key..].iter().take(2).rfind(found)
     }
 
     /// The document as a value of a type.

@@ -1,5 +1,6 @@
 //! Preflight of a manifest: whether its sizes can work, and the number that would. Pure; nothing is recorded.
 
+use crate::event::payload::manifest::AuditedEnvironment;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
@@ -11,6 +12,7 @@ use crate::num::math;
 use crate::projection::manifests;
 use crate::projection::manifests::Fault;
 use crate::stats::planner;
+use crate::stats::planner::AuditPlan;
 use crate::stats::planner::AuditReason;
 use crate::stats::planner::AuditScenario;
 use crate::stats::planner::AuditTerms;
@@ -187,50 +189,47 @@ fn transport(plan: &TransportPlan, report: &mut Report) {
     report.measure("power of each audit", planned.per_audit_power);
     report.measure("labels of all audits", planned.audit_labels);
     let level = terms.alpha / planned.family_size as f64;
-    for (at, (audited, plan)) in plan.environments.iter().zip(&planned.plans).enumerate() {
-        let name = &audited.environment;
-        let path = format!("transport.environments[{at}].clusters");
-        report.measure(
-            format!("clusters needed in {name}"),
-            plan.clusters.map(|n| n as f64),
-        );
-        let power = planner::pass_probability(audited.clusters.value(), &scenarios[at], level).ok();
-        report.measure(
-            format!("power with {} clusters in {name}", audited.clusters),
-            power,
-        );
-        let found = audited.clusters.to_string();
-        match (plan.reason, plan.clusters) {
-            (AuditReason::BiasOutsideMargin, _) => {
-                let expected = "a bias inside the margin: outside no size passes";
-                report.fault(
-                    "transport.bias_micro",
-                    expected,
-                    format!("{} (E_MARGIN)", scenarios[at].bias),
-                );
-                return;
-            }
-            (_, None) => report.fault(path, "a size below 100000 clusters", found),
-            (_, Some(needed)) if audited.clusters.value() < needed => {
-                report.fault(
-                    path,
-                    format!("at least {needed} clusters"),
-                    format!("{found} (E_N)"),
-                );
-            }
-            _ if audited
-                .available
-                .is_some_and(|there| there < audited.clusters) =>
-            {
-                let there = audited.available.map_or(0, Count::value);
-                report.fault(
-                    path,
-                    format!("at most the {there} available"),
-                    format!("{found} (E_N)"),
-                );
-            }
-            _ => {}
+    for (at, planned) in planned.plans.iter().enumerate() {
+        if planned.reason == AuditReason::BiasOutsideMargin {
+            let expected = "a bias inside the margin: outside no size passes";
+            let found = format!("{} (E_MARGIN)", plan.bias_micro.value());
+            report.fault("transport.bias_micro", expected, found);
+            return;
         }
+        audit(
+            &plan.environments[at],
+            (at, planned),
+            (&scenarios[at], level),
+            report,
+        );
+    }
+}
+
+fn audit(
+    audited: &AuditedEnvironment,
+    (at, planned): (usize, &AuditPlan),
+    (scenario, level): (&AuditScenario, f64),
+    report: &mut Report,
+) {
+    let (name, clusters) = (&audited.environment, audited.clusters);
+    let needed = planned.clusters.map(|needed| needed as f64);
+    let power = planner::pass_probability(clusters.value(), scenario, level);
+    report.measure(format!("clusters needed in {name}"), needed);
+    report.measure(
+        format!("power with {clusters} clusters in {name}"),
+        power.ok(),
+    );
+    let path = format!("transport.environments[{at}].clusters");
+    let found = format!("{clusters} (E_N)");
+    match (planned.clusters, audited.available) {
+        (None, _) => report.fault(path, "sizes that 100000 clusters are enough for", found),
+        (Some(needed), _) if clusters.value() < needed => {
+            report.fault(path, format!("at least {needed} clusters"), found);
+        }
+        (_, Some(there)) if there < clusters => {
+            report.fault(path, format!("at most the {there} available"), found);
+        }
+        _ => {}
     }
 }
 
@@ -244,28 +243,17 @@ fn iteration(plan: &IterationPlan, report: &mut Report) {
     report.measure("confirm rows for the test", tested);
     report.measure("confirm rows to clear eta", beyond.flatten());
     let path = "iteration.confirm_rows";
-    match (tested, beyond) {
-        (Some(tested), Some(Some(beyond))) => {
-            let needed = tested.max(beyond);
-            if rows(plan.confirm_rows) < needed {
-                report.fault(
-                    path,
-                    format!("at least {needed} rows"),
-                    format!("{} (E_N)", plan.confirm_rows),
-                );
-            }
+    if let (Some(tested), Some(Some(beyond))) = (tested, beyond) {
+        let needed = tested.max(beyond);
+        if rows(plan.confirm_rows) < needed {
+            let found = format!("{} (E_N)", plan.confirm_rows);
+            report.fault(path, format!("at least {needed} rows"), found);
         }
-        _ => {
-            let expected = format!(
-                "more than eta_micro {}: no size clears eta otherwise",
-                plan.eta_micro.value()
-            );
-            report.fault(
-                "iteration.effect_micro",
-                expected,
-                plan.effect_micro.value().to_string(),
-            );
-        }
+    } else {
+        let eta = plan.eta_micro.value();
+        let expected = format!("more than eta_micro {eta}: no size clears eta otherwise");
+        let found = plan.effect_micro.value().to_string();
+        report.fault("iteration.effect_micro", expected, found);
     }
     green(plan, report);
 }
@@ -289,21 +277,15 @@ fn green(plan: &IterationPlan, report: &mut Report) {
     let needed = needed.ok().map(|needed| needed.max(GREEN_ROWS_MIN));
     report.measure("rows of the smallest green slice", needed);
     let least = rows(plan.slice_rows_min);
-    match needed {
-        Some(needed) if least < needed => {
-            let expected = format!("at least {needed} rows");
-            report.fault(
-                "iteration.slice_rows_min",
-                expected,
-                format!("{} (E_N)", plan.slice_rows_min),
-            );
-        }
-        None => report.fault(
-            "iteration.green_sd_micro",
-            "sizes that can be planned",
-            plan.green_sd_micro.value().to_string(),
-        ),
-        Some(_) => {}
+    if let Some(needed) = needed
+        && least < needed
+    {
+        let found = format!("{} (E_N)", plan.slice_rows_min);
+        report.fault(
+            "iteration.slice_rows_min",
+            format!("at least {needed} rows"),
+            found,
+        );
     }
     let most = rows(plan.dev_rows.min(plan.confirm_rows));
     if least * f64::from(slices) > most {

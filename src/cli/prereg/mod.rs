@@ -130,7 +130,7 @@ pub(super) struct AmendArgs {
 pub(super) struct DeviationArgs {
     /// The manifest
     pub id: String,
-    /// The part of the manifest, such as test.n_max
+    /// The part of the manifest, as a path of its fields
     #[arg(long, value_name = "PATH")]
     pub rule_path: String,
     /// What was done

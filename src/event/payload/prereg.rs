@@ -70,7 +70,7 @@ pub struct ManifestDeviated {
     pub known_at_seq: Count,
     /// Whether an outcome had been seen by then.
     pub outcome_seen: bool,
-    /// The part of the manifest, such as test.n_max.
+    /// The part of the manifest, such as `test.n_max`.
     pub rule_path: Text,
     /// What was done.
     pub what: Text,

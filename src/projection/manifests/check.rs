@@ -16,6 +16,10 @@ pub struct Fault {
     pub found: String,
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the last word of functions that may find nothing"
+)]
 fn fault(path: &str, expected: impl Into<String>, found: impl Into<String>) -> Option<Fault> {
     Some(Fault {
         path: path.to_owned(),

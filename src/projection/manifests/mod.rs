@@ -4,6 +4,7 @@
 
 mod amend;
 mod check;
+mod family;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -275,6 +276,49 @@ impl Manifests {
             record.look(seq);
         }
     }
+
+    /// What is done under a manifest.
+    fn acted(&mut self, seq: u64, payload: &Payload) {
+        match payload {
+            Payload::ManifestDeviated(said) => {
+                if let Some(record) = self.of_digest_mut(said.digest) {
+                    record.deviations.push(Deviation {
+                        outcome_seen: said.outcome_seen,
+                        rule_path: said.rule_path.as_str().to_owned(),
+                        seq,
+                        what: said.what.as_str().to_owned(),
+                    });
+                }
+            }
+            Payload::PlanSealed(said) => {
+                if let Some(record) = self.by_id.get_mut(&said.manifest) {
+                    record.plan.get_or_insert(Plan {
+                        commitment: said.commitment,
+                        reveal_by: said.reveal_by,
+                        revealed_seq: None,
+                        sealed_seq: seq,
+                    });
+                }
+            }
+            Payload::PlanRevealed(said) => {
+                let record = self.by_id.get_mut(&said.manifest);
+                if let Some(plan) = record.and_then(|record| record.plan.as_mut()) {
+                    plan.revealed_seq.get_or_insert(seq);
+                }
+            }
+            Payload::ExposureOpened(said) => {
+                self.exposed
+                    .entry(said.confirm_root.0.to_hex())
+                    .or_insert(seq);
+                if let Some(record) = self.of_digest_mut(said.digest) {
+                    record.exposures += 1;
+                    record.units = record.units.max(after(said.last_unit));
+                    record.look(seq);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn version(
@@ -342,43 +386,7 @@ impl Fold for Manifests {
                     version.countersigned_seq.get_or_insert(seq);
                 }
             }
-            Payload::ManifestDeviated(said) => {
-                if let Some(record) = self.of_digest_mut(said.digest) {
-                    record.deviations.push(Deviation {
-                        outcome_seen: said.outcome_seen,
-                        rule_path: said.rule_path.as_str().to_owned(),
-                        seq,
-                        what: said.what.as_str().to_owned(),
-                    });
-                }
-            }
-            Payload::PlanSealed(said) => {
-                if let Some(record) = self.by_id.get_mut(&said.manifest) {
-                    record.plan.get_or_insert(Plan {
-                        commitment: said.commitment,
-                        reveal_by: said.reveal_by,
-                        revealed_seq: None,
-                        sealed_seq: seq,
-                    });
-                }
-            }
-            Payload::PlanRevealed(said) => {
-                let record = self.by_id.get_mut(&said.manifest);
-                if let Some(plan) = record.and_then(|record| record.plan.as_mut()) {
-                    plan.revealed_seq.get_or_insert(seq);
-                }
-            }
-            Payload::ExposureOpened(said) => {
-                self.exposed
-                    .entry(said.confirm_root.0.to_hex())
-                    .or_insert(seq);
-                if let Some(record) = self.of_digest_mut(said.digest) {
-                    record.exposures += 1;
-                    record.units = record.units.max(after(said.last_unit));
-                    record.look(seq);
-                }
-            }
-            _ => {}
+            _ => self.acted(seq, &event.payload),
         }
     }
 

@@ -28,6 +28,10 @@ use crate::support::score;
 use crate::support::signer;
 
 const EXP: Option<&str> = Some("exp-1");
+const STRICT: Start = Start {
+    separation: Separation::Strict,
+    roles: &[Role::Owner, Role::Registrar],
+};
 
 fn owner() -> Signer {
     signer(1)
@@ -121,12 +125,11 @@ fn manifest_by_itself() {
         tell(SOLO, |world| {
             begin(world);
             let mut gate = planned::gate("exp-1", "m-1");
-            match gate.pointer_mut(path) {
-                Some(place) => *place = value.clone(),
-                None => {
-                    let (parent, name) = path.rsplit_once('/').unwrap();
-                    gate.pointer_mut(parent).unwrap()[name] = value.clone();
-                }
+            let (parent, name) = path.rsplit_once('/').unwrap();
+            let parent = gate.pointer_mut(parent).unwrap();
+            match name.parse::<usize>() {
+                Ok(at) => parent[at] = value.clone(),
+                Err(_) => parent[name] = value.clone(),
             }
             refused(world, "manifest", &[wording], registered(&gate));
         });
@@ -452,10 +455,6 @@ fn countersign() {
             countersigned(&audits),
         );
     });
-    const STRICT: Start = Start {
-        separation: Separation::Strict,
-        roles: &[Role::Owner, Role::Registrar],
-    };
     tell(STRICT, |world| {
         let second = signer(6);
         let key = key_added(&second, "Ada", &[Role::Custodian]);

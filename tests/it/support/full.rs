@@ -93,6 +93,7 @@ pub fn blobs() -> Vec<Vec<u8>> {
         b"the prompt, encrypted".to_vec(),
         vec![0xb1; 700],
         b"an attachment".to_vec(),
+        planned::PLAN.to_vec(),
     ]
 }
 

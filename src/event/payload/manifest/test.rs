@@ -29,7 +29,7 @@ pub struct Bettor {
     /// Largest bet, for capped bettors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cap_micro: Option<Micro>,
-    /// Fractions of the grid, for grid_kelly.
+    /// Fractions of the grid, for `grid_kelly`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grid: Option<Count>,
     /// The strategy.
