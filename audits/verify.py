@@ -39,8 +39,9 @@ from json.encoder import encode_basestring
 RULES = (
     "line_format", "seq", "recorded_at", "body_format", "ledger", "kind", "schema", "keyid", "key", "signature",
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
-    "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "target",
-    "genesis", "root", "checkpoint", "size", "blob",
+    "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
+    "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "target", "genesis",
+    "root", "checkpoint", "size", "blob",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -660,6 +661,69 @@ PART = record(count=integer(), root=encoded(32))
 GAP_MIN = 172_800                     # seconds between fit and dev, and a confirm block that is apart in time
 KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), roles=role_set)
 
+COUNT = integer()
+METHOD = one_of("closed_ebh", "closed_mean", "ebh", "elond", "spend")
+MARGIN = record(margin_micro=MICRO, metric=ident)
+MANIFEST = record(
+    analysis=Optional(record(code_digest=hex64, env_digest=hex64, exploratory_allowed=boolean,
+                             plan_commitment=Optional(hex64), secondary=Optional(listing(text)))),
+    annex=Optional(BLOB),
+    arms=Optional(listing(record(artifact_digest=hex64, id=ident, role=one_of("baseline", "candidate")))),
+    data=Optional(record(confirm_root=encoded(32), exposure_cap=COUNT, n_units=COUNT, strata=Optional(listing(ident)),
+                         label_policy=Optional(record(pi_min_micro=MICRO, rule=text)))),
+    estimand=Optional(record(
+        aggregation=one_of("mean"), missing_rule=one_of("conservative", "excluded"),
+        population=one_of("finite", "superpopulation"), rep_rule=one_of("mean", "single"), unit_key=ident,
+        sampling_frame_digest=Optional(hex64),
+        exclusions=Optional(listing(record(field=ident, op=one_of("eq", "ge", "gt", "le", "lt", "missing", "ne"),
+                                           value=Optional(text), value_micro=Optional(MICRO)))))),
+    experiment=ident,
+    expiry=Optional(record(embargo_until=Optional(timestamp), must_start_before=Optional(timestamp),
+                           must_start_before_seq=Optional(COUNT))),
+    hypothesis=record(claim=text, kind=one_of("equivalent", "kill", "measure", "noninferior", "promote")),
+    iteration=Optional(record(
+        alpha_micro=MICRO, confirm_rows=COUNT, confirm_separation=one_of("hashed", "time"),
+        confirm_test=one_of("betting", "bootstrap", "t"), dev_rows=COUNT, difference_sd_micro=MICRO,
+        drift_max_micro=MICRO, ece_slack_micro=MICRO, effect_micro=MICRO, eta_micro=MICRO, fit_rows=COUNT,
+        gap_seconds=COUNT, green_sd_micro=MICRO, green_slices=COUNT, hypotheses_max=COUNT, ks_max_micro=MICRO,
+        patch_families=listing(ident), power_micro=MICRO, profile=one_of("literal", "recommended"), q_micro=MICRO,
+        shift_metric=one_of("both", "either", "ks", "w1"), slice_rows_min=COUNT, tau_micro=MICRO,
+        uplift_max_micro=MICRO, w1_max_micro=MICRO)),
+    manifest=ident,
+    metric=Optional(record(difference_max_micro=Optional(MICRO), direction=one_of("decrease", "increase"),
+                           guardrails=Optional(listing(MARGIN)), judge_digest=hex64, metric=ident, repeats=COUNT,
+                           scale_hi_micro=MICRO, scale_lo_micro=MICRO)),
+    multiplicity=Optional(record(family=ident, family_alpha_micro=MICRO, method=METHOD)),
+    parent_digest=Optional(hex64),
+    preflight=Optional(record(horizon_n=COUNT, n50=COUNT, n90=COUNT, power_at_delta_micro=MICRO, seed=hex64)),
+    roles=Optional(record(arbiter=Optional(hex64), custodian=Optional(hex64), registrar=Optional(hex64),
+                          releaser=Optional(hex64), scorer=Optional(hex64))),
+    sgd=Optional(record(
+        batch=COUNT, lexicon_digest=hex64, lr_max_micro=MICRO, lr_min_micro=MICRO, prompt_digest=hex64, repeats=COUNT,
+        loss=record(absolute_micro=MICRO, instability_micro=MICRO, parse_micro=MICRO, rank_micro=MICRO,
+                    spread_micro=MICRO),
+        seed=hex64, steps=COUNT, structure_lr_micro=MICRO, test_root=encoded(32), train_root=encoded(32),
+        validation_root=encoded(32), warmup=COUNT)),
+    supersedes=Optional(hex64),
+    template=one_of("gate", "iteration", "sgd", "transport", "workflow"),
+    test=Optional(record(
+        alpha_kill_micro=Optional(MICRO), alpha_micro=MICRO, beacon=one_of("drand", "first_checkpoint"),
+        beta_futile_micro=Optional(MICRO), continuation_of=Optional(hex64), delta_design_micro=Optional(MICRO),
+        bettor=record(cap_micro=Optional(MICRO), grid=Optional(COUNT),
+                      name=one_of("agrapa", "grid_kelly", "hedged")),
+        look_at=Optional(listing(COUNT)), n_max=COUNT, n_min=COUNT, null_margin_micro=MICRO,
+        side=one_of("lower", "two_sided", "upper"), without_replacement=boolean)),
+    title=text,
+    transport=Optional(record(
+        alpha_micro=MICRO, bias_micro=MICRO, clusters_min=COUNT, family_size=COUNT, labels_per_cluster=COUNT,
+        environments=listing(record(available=Optional(COUNT), clusters=COUNT, environment=ident, required=boolean)),
+        margin_micro=MICRO, power_micro=MICRO, residual_sd_micro=MICRO)),
+    version=integer(1),
+    workflow=Optional(record(
+        beam=COUNT, calls_max=COUNT, context_digest=hex64, edits=one_of("prompt", "structure"),
+        evaluation_digest=hex64, library_root=Optional(encoded(32)), meta_digest=hex64, outer_loop=boolean,
+        proposals=COUNT, rounds=COUNT, seed=hex64, start_digest=hex64, theta_micro=MICRO)))
+
 KINDS = {
     ("ledger.created", 1): Kind("", "", format=integer(), log_vkey=vkey, origin=origin, owner=record(
         holder=ident, human=boolean, public_key=encoded(32), roles=role_set), policy=record(separation=SEPARATION)),
@@ -716,10 +780,24 @@ KINDS = {
         files=listing(record(cases=integer(), digest=hex64, failed=integer(), name=text, not_run=integer()))),
     ("data.read", 1): Kind("custodian", None, outcome=one_of("allowed", "denied"), purpose=text, reader=hex64,
                            rows_root=Optional(encoded(32)), **{"class": ident}),
+    ("family.opened", 1): Kind("registrar", "family", alpha_micro=MICRO, family=ident, members_max=COUNT,
+                               gamma_micro=Optional(listing(MICRO)), members=Optional(listing(ident)),
+                               membership=text, method=METHOD),
+    ("manifest.registered", 1): Kind("registrar", "@ digest", digest=hex64, h0_digest=hex64, manifest=MANIFEST),
+    ("manifest.countersigned", 1): Kind("custodian", "@ digest", digest=hex64),
+    ("manifest.amended", 1): Kind("registrar", "@ digest", digest=hex64, h0_digest=hex64, manifest=MANIFEST,
+                                  parent_digest=hex64, reason=text, **{"class": COUNT}),
+    ("manifest.deviated", 1): Kind("", None, digest=hex64, impact=text, known_at_seq=COUNT, outcome_seen=boolean,
+                                   rule_path=text, what=text, why=text),
+    ("plan.sealed", 1): Kind("arbiter", "@ manifest", commitment=hex64, manifest=ident, reveal_by=timestamp),
+    ("plan.revealed", 1): Kind("arbiter", "@ manifest", manifest=ident, plan=BLOB, salt=encoded(32)),
+    ("exposure.opened", 1): Kind("custodian", "@ digest exposure", confirm_root=encoded(32), digest=hex64,
+                                 exposure=COUNT, first_unit=COUNT, last_unit=COUNT),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
-EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested")
+EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested", "manifest.", "plan.",
+                "exposure.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -772,6 +850,10 @@ class Entry:
             return [self.data["rows"]] + [source["blob"] for source in self.data["source"].values()]
         if self.kind == "score.recorded":
             return [self.data[name]["blob"] for name in ("prompt", "response") if name in self.data]
+        if self.kind in ("manifest.registered", "manifest.amended"):
+            return [self.data["manifest"]["annex"]] if "annex" in self.data["manifest"] else []
+        if self.kind == "plan.revealed":
+            return [self.data["plan"]]
         return []
 
 
@@ -826,6 +908,68 @@ def draw_of_row(row):
     return draw if row_of_draw(*draw) == row else None
 
 
+class Family:
+    def __init__(self, data):
+        self.method, self.alpha, self.most = data["method"], data["alpha_micro"], data["members_max"]
+        self.members, self.gamma, self.joined = data.get("members"), data.get("gamma_micro", []), {}
+
+
+class Version:
+    """One version of a manifest; it binds once its custodian has countersigned, where that is needed."""
+
+    def __init__(self, entry, data, amendment):
+        self.author, self.digest, self.manifest = entry.author, data["digest"], data["manifest"]
+        self.needs = "data" in self.manifest and (amendment is None or amendment == 1 or amendment >= 3)
+        self.countersigned = False
+
+
+class Record:
+    """One manifest with its versions, oldest first."""
+
+    def __init__(self, experiment, version):
+        self.experiment, self.versions = experiment, [version]
+        self.first_look = self.plan = self.superseded_by = None
+        self.exposures = self.units = 0
+
+    def version(self, digest):
+        return next((version for version in self.versions if version.digest == digest), None)
+
+    def in_force(self):
+        return next((v for v in reversed(self.versions) if v.countersigned or not v.needs), None)
+
+    def look(self, position):
+        if self.first_look is None:
+            self.first_look = position
+
+
+def labelled(label, value):
+    return sha256(label, b"\0", encode(value).encode("utf-8")).hex()
+
+
+def manifest_digest(manifest):
+    return labelled(b"clover/manifest/v1", manifest)
+
+
+def h0_digest(manifest):
+    margin = manifest.get("test", {}).get("null_margin_micro", manifest.get("transport", {}).get("margin_micro"))
+    parts = {"kind": manifest["hypothesis"]["kind"], "template": manifest["template"], "margin_micro": margin,
+             "estimand": manifest.get("estimand"), "metric": manifest.get("metric")}
+    return labelled(b"clover/h0/v1", {name: part for name, part in parts.items() if part is not None})
+
+
+def plan_commitment(ledger, manifest, salt, blake3):
+    return sha256(b"clover/plan/v1\0", length_prefixed(ledger), length_prefixed(manifest), salt,
+                  bytes.fromhex(blake3)).hex()
+
+
+def alpha_of(manifest):
+    """The error rate that a manifest takes from its family."""
+    for section in ("test", "transport", "iteration"):
+        if section in manifest:
+            return manifest[section]["alpha_micro"]
+    return 0
+
+
 def key_id_of(public):
     return sha256(SPKI, public).hex()
 
@@ -861,6 +1005,7 @@ class State:
         self.draws = {}                           # (experiment, row) -> what its labels serve
         self.open_clusters, self.confirm, self.placed = set(), set(), set()
         self.splits, self.formed = {}, {}         # experiment -> the Split being listed, -> seqs of formed ones
+        self.manifests, self.families, self.exposed, self.first_outcome = {}, {}, {}, {}
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -960,6 +1105,7 @@ class State:
             self.draws.setdefault((entry.experiment, row), set()).add(purpose)
 
     def label_recorded(self, entry, data):
+        self.outcome(entry, data)
         self.serve(entry, row_of_draw(data["policy"], data["item"], data["draw"]), data["purpose"])
         self.open_clusters.add((entry.experiment, data["item"]))
 
@@ -990,6 +1136,68 @@ class State:
         self.serve(entry, None, None)
         for seal in matching_seals(self, entry):
             seal.revealed = True
+        for record_ in self.manifests.values():
+            if record_.experiment == entry.experiment:
+                record_.look(entry.position)
+
+    def outcome(self, entry, _data):
+        if entry.experiment is not None:
+            self.first_outcome.setdefault(entry.experiment, entry.position)
+
+    def family_opened(self, _entry, data):
+        self.families.setdefault(data["family"], Family(data))
+
+    def joined(self, manifest):
+        of = manifest.get("multiplicity")
+        if of and of["family"] in self.families:
+            joined = self.families[of["family"]].joined          # in order of registration; the largest alpha counts
+            alpha = alpha_of(manifest)
+            joined[manifest["manifest"]] = max(alpha, joined.get(manifest["manifest"], alpha))
+
+    def manifest_registered(self, entry, data):
+        manifest = data["manifest"]
+        if manifest["manifest"] in self.manifests:
+            return
+        old = self.of_digest(manifest.get("supersedes"))
+        if old:
+            old.superseded_by = old.superseded_by or manifest["manifest"]
+        self.manifests[manifest["manifest"]] = Record(entry.experiment, Version(entry, data, None))
+        self.joined(manifest)
+
+    def manifest_amended(self, entry, data):
+        record_ = self.manifests.get(data["manifest"]["manifest"])
+        if record_:
+            record_.versions.append(Version(entry, data, data["class"]))
+            self.joined(data["manifest"])
+
+    def manifest_countersigned(self, _entry, data):
+        record_ = self.of_digest(data["digest"])
+        if record_:
+            record_.version(data["digest"]).countersigned = True
+
+    def of_digest(self, digest):
+        """The manifest that has a version with this digest, or None."""
+        named = (self.manifests[name] for name in sorted(self.manifests))
+        return next((record_ for record_ in named if digest and record_.version(digest)), None)
+
+    def gates(self, experiment):
+        """Gate manifests of an experiment, by name."""
+        return [self.manifests[name] for name in sorted(self.manifests)
+                if self.manifests[name].experiment == experiment and experiment is not None
+                and self.manifests[name].versions[0].manifest["template"] == "gate"]
+
+    def plan_sealed(self, _entry, data):
+        record_ = self.manifests.get(data["manifest"])
+        if record_ and record_.plan is None:
+            record_.plan = data["commitment"]
+
+    def exposure_opened(self, entry, data):
+        self.exposed.setdefault(data["confirm_root"], entry.position)
+        record_ = self.of_digest(data["digest"])
+        if record_:
+            record_.exposures += 1
+            record_.units = max(record_.units, min(data["last_unit"] + 1, SAFE_INTEGER))
+            record_.look(entry.position)
 
     def audit_attested(self, entry, data):
         self.attestations.append((entry.position, data["size"], data["root"]))
@@ -1003,7 +1211,10 @@ FOLDS = {
     "experiment.closed": State.experiment_closed, "label.sealed": State.label_sealed,
     "seal.accepted": State.seal_accepted, "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
     "label.design_registered": State.design_registered, "label.recorded": State.label_recorded,
-    "splits.listed": State.splits_listed, "splits.formed": State.splits_formed,
+    "splits.listed": State.splits_listed, "splits.formed": State.splits_formed, "score.recorded": State.outcome,
+    "family.opened": State.family_opened, "manifest.registered": State.manifest_registered,
+    "manifest.amended": State.manifest_amended, "manifest.countersigned": State.manifest_countersigned,
+    "plan.sealed": State.plan_sealed, "exposure.opened": State.exposure_opened,
 }
 
 
@@ -1346,6 +1557,345 @@ def rule_blob(state, e):
             return problem
 
 
+# Pre-registration (`schema/MANIFEST.md`).
+
+NEEDS = {"gate": "arms data estimand metric multiplicity test", "iteration": "iteration", "sgd": "sgd",
+         "transport": "transport", "workflow": "workflow"}
+OWNED = {"iteration": "iteration", "sgd": "sgd", "test": "gate", "transport": "transport", "workflow": "workflow"}
+ONE, MANY, MICRO_MAX = 10 ** 6, SAFE_INTEGER, 10 ** 12
+RANGES = (
+    ("data.exposure_cap", 1, MANY), ("data.label_policy.pi_min_micro", 1, ONE), ("data.n_units", 1, MANY),
+    ("metric.repeats", 1, MANY), ("test.alpha_kill_micro", 1, ONE - 1), ("test.alpha_micro", 1, ONE - 1),
+    ("test.beta_futile_micro", 1, ONE - 1), ("test.bettor.grid", 1, 1000), ("test.n_max", 1, MANY),
+    ("test.n_min", 1, MANY), ("transport.alpha_micro", 1, ONE - 1), ("transport.clusters_min", 2, MANY),
+    ("transport.family_size", 1, MANY), ("transport.labels_per_cluster", 1, MANY),
+    ("transport.margin_micro", 1, MICRO_MAX), ("transport.power_micro", ONE // 2 + 1, ONE - 1),
+    ("transport.residual_sd_micro", 0, MICRO_MAX), ("iteration.alpha_micro", 1, ONE - 1),
+    ("iteration.confirm_rows", 1, MANY), ("iteration.difference_sd_micro", 1, ONE),
+    ("iteration.effect_micro", 1, 2 * ONE), ("iteration.eta_micro", 500, 2500),
+    ("iteration.gap_seconds", 48 * 3600, MANY), ("iteration.green_sd_micro", 1, ONE),
+    ("iteration.hypotheses_max", 1, 1000), ("iteration.power_micro", ONE // 2 + 1, ONE - 1),
+    ("iteration.q_micro", 1, ONE - 1), ("iteration.tau_micro", 0, 2000), ("sgd.batch", 3, MANY),
+    ("sgd.lr_max_micro", 1, ONE), ("sgd.lr_min_micro", 0, ONE), ("sgd.repeats", 2, MANY), ("sgd.steps", 1, MANY),
+    ("workflow.beam", 1, MANY), ("workflow.calls_max", 1, MANY), ("workflow.proposals", 1, MANY),
+    ("workflow.rounds", 1, MANY))
+WORDS = ("title", "hypothesis.claim")
+PREDICTABLE = ("preflight", "test.bettor", "test.look_at", "test.n_max")
+TESTED = ("arms", "data", "estimand", "experiment", "hypothesis.kind", "manifest", "metric", "multiplicity",
+          "supersedes", "template", "test.beacon", "test.continuation_of", "test.null_margin_micro", "test.side",
+          "test.without_replacement", "transport.environments", "transport.margin_micro")
+FIXED = ("experiment", "manifest", "supersedes", "template")
+
+
+def at_path(value, path):
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def each_once(names):
+    return len(set(names)) == len(names)
+
+
+def manifest_fault(manifest):
+    """What is wrong with a manifest by itself: sections, then ranges, then sizes."""
+    template = manifest["template"]
+    for section in NEEDS[template].split():
+        if section not in manifest:
+            return "section %s for template %s" % (section, template), "none"
+    for section, owner in OWNED.items():
+        if owner != template and section in manifest:
+            return "no section of template %s" % owner, "section %s (E_UNREGISTERED_RULE)" % section
+    for path, low, high in RANGES:
+        value = at_path(manifest, path)
+        if value is not None and not low <= value <= high:
+            return "%s: %d to %d" % (path, low, high), str(value)
+    roles = [arm["role"] for arm in manifest.get("arms", [])]
+    if "arms" in manifest and (roles.count("baseline") != 1 or len(roles) < 2
+                               or not each_once([arm["id"] for arm in manifest["arms"]])):
+        return "arms: one baseline and at least one candidate, each id once", "%d arms" % len(roles)
+    metric, test = manifest.get("metric"), manifest.get("test")
+    if metric and metric["scale_lo_micro"] >= metric["scale_hi_micro"]:
+        return "metric.scale_hi_micro: more than scale_lo_micro", "%d (E_SCALE)" % metric["scale_hi_micro"]
+    if test:
+        if "data" in manifest and test["n_max"] > manifest["data"]["n_units"]:
+            return "test.n_max: at most data.n_units", "%d (E_N)" % test["n_max"]
+        if test["n_min"] > test["n_max"]:
+            return "test.n_min: at most test.n_max", "%d (E_N)" % test["n_min"]
+        looks = test.get("look_at")
+        if looks is not None and not (looks and all(a < b for a, b in zip(looks, looks[1:]))
+                                      and test["n_min"] <= looks[0] and looks[-1] <= test["n_max"]):
+            return "test.look_at: looks from n_min to n_max, ascending", "%d looks (E_N)" % len(looks)
+    audits, sgd = manifest.get("transport"), manifest.get("sgd")
+    if audits:
+        names = [audited["environment"] for audited in audits["environments"]]
+        if not names or not each_once(names):
+            return "transport.environments: at least one, each once", "%d environments" % len(names)
+        if audits["family_size"] < len(names):
+            return "transport.family_size: at least the %d audits planned" % len(names), str(audits["family_size"])
+    if sgd and sgd["lr_min_micro"] > sgd["lr_max_micro"]:
+        return "sgd.lr_min_micro: at most sgd.lr_max_micro", str(sgd["lr_min_micro"])
+
+
+def leaves(value, path, out):
+    """Every field by path; a list is one field."""
+    if isinstance(value, dict):
+        for name, field in value.items():
+            leaves(field, path + "." + name if path else name, out)
+    else:
+        out[path] = value
+    return out
+
+
+def changes(old, new):
+    """Paths in which two versions differ; which version they are is no difference."""
+    old, new = leaves(old, "", {}), leaves(new, "", {})
+    return sorted(path for path in (old.keys() | new.keys()) - {"version", "parent_digest"}
+                  if old.get(path) != new.get(path))
+
+
+def class_of_change(path):
+    def within(prefixes):
+        return any(path == prefix or path.startswith(prefix + ".") for prefix in prefixes)
+    return 0 if within(WORDS) else 3 if within(TESTED) else 2 if within(PREDICTABLE) else 1
+
+
+def amendment_class(old, new):
+    classes = {class_of_change(path) for path in changes(old, new)}
+    narrower = False
+    if "test" in old and "test" in new:
+        was, now = old["test"].get("look_at"), new["test"].get("look_at")
+        narrower = new["test"]["n_max"] < old["test"]["n_max"] or now is not None and (
+            was is None or not set(was) <= set(now))
+    return 3 if 3 in classes else 1 if 1 in classes or narrower else 2 if 2 in classes else 0
+
+
+def signer_problem(role, manifest, author):
+    named = manifest.get("roles", {}).get(role)
+    if named and named != author:
+        return "signed by roles.%s %s" % (role, named), "%s (E_SIGNER_ROLE)" % author
+
+
+def superseded(record_):
+    if record_.superseded_by:
+        return "a manifest in force", "one that %s superseded (E_STALE_VERSION)" % record_.superseded_by
+
+
+def rule_manifest(state, e):
+    if e.kind == "manifest.deviated":
+        record_ = state.of_digest(e.data["digest"])
+        known = record_ and record_.experiment == e.experiment
+        return None if known else ("the digest of a manifest of this experiment", e.data["digest"])
+    if e.kind not in ("manifest.registered", "manifest.amended"):
+        return None
+    manifest = e.data["manifest"]
+    if e.experiment != manifest["experiment"]:
+        return "an event of experiment %s" % manifest["experiment"], str(e.experiment)
+    for name, digest in (("digest", manifest_digest(manifest)), ("h0_digest", h0_digest(manifest))):
+        if e.data[name] != digest:
+            return "%s %s" % (name, digest), e.data[name]
+    problem = manifest_fault(manifest) or signer_problem("registrar", manifest, e.author)
+    if problem or e.kind == "manifest.amended":
+        return problem
+    if manifest["version"] != 1 or "parent_digest" in manifest:
+        return "version 1 without parent_digest", "version %d" % manifest["version"]
+    if manifest["manifest"] in state.manifests:
+        return "a manifest id that is not used yet", manifest["manifest"]
+    if "supersedes" in manifest:
+        old = state.of_digest(manifest["supersedes"])
+        if old is None:
+            return "supersedes: the digest of a registered version", manifest["supersedes"]
+        if old.superseded_by:
+            return "a manifest that is not superseded yet", "one that %s superseded" % old.superseded_by
+
+
+def rule_manifest_first(state, e):
+    if e.kind in ("score.recorded", "label.recorded"):
+        gates = state.gates(e.experiment)
+        if gates and not any(gate.exposures for gate in gates):
+            return "exposure.opened under a gate manifest before any score or open label", "none (E_EXPOSURE)"
+    elif e.kind == "exposure.opened":
+        record_ = state.of_digest(e.data["digest"])
+        if not record_ or record_.experiment != e.experiment:
+            return "a manifest of this experiment, registered before its exposure", e.data["digest"]
+    elif e.kind == "manifest.registered":
+        manifest = e.data["manifest"]
+        if manifest["template"] == "gate" and e.experiment in state.first_outcome:
+            return ("a gate's manifest before any score or open label of its experiment",
+                    "one at seq %d (E_ADAPTIVE_REUSE)" % state.first_outcome[e.experiment])
+        root = manifest.get("data", {}).get("confirm_root")
+        if root in state.exposed:
+            return ("a confirm root whose units nobody has seen",
+                    "%s, exposed at seq %d (E_ADAPTIVE_REUSE)" % (root, state.exposed[root]))
+
+
+def rule_amendment(state, e):
+    if e.kind != "manifest.amended":
+        return None
+    new = e.data["manifest"]
+    record_ = state.manifests.get(new["manifest"])
+    if record_ is None:
+        return "a registered manifest", new["manifest"]
+    parent = record_.in_force()
+    if parent is None:
+        return "a version in force", e.data["parent_digest"]
+    if e.data["parent_digest"] != parent.digest or new.get("parent_digest") != parent.digest:
+        return "parent_digest %s, in force" % parent.digest, e.data["parent_digest"]
+    if new["version"] != len(record_.versions) + 1:
+        return "version %d" % (len(record_.versions) + 1), "version %d" % new["version"]
+    fixed = [path for path in changes(parent.manifest, new) if path in FIXED]
+    if fixed:
+        return "%s, which no amendment changes" % fixed[0], "another"
+    expected = amendment_class(parent.manifest, new)
+    if e.data["class"] != expected:
+        return "class %d" % expected, "class %d" % e.data["class"]
+    if record_.first_look is not None and expected == 3:
+        return ("no change of what is tested after the first look at seq %d; a new manifest with supersedes %s would "
+                "be accepted" % (record_.first_look, parent.digest), "class 3")
+    if record_.first_look is not None and expected == 1:
+        return "an amendment of class 0 or 2 after the first look at seq %d" % record_.first_look, "class 1"
+
+
+def rule_stale_version(state, e):
+    if e.kind == "manifest.amended":
+        record_ = state.manifests.get(e.data["manifest"]["manifest"])
+        return record_ and superseded(record_)
+    if e.kind not in ("manifest.countersigned", "manifest.deviated", "exposure.opened"):
+        return None
+    digest = e.data["digest"]
+    record_ = state.of_digest(digest)
+    if record_ is None or record_.superseded_by:
+        return record_ and superseded(record_)
+    due = record_.versions[-1] if e.kind == "manifest.countersigned" else record_.in_force()
+    if due and due.digest != digest:
+        return "version %d, %s" % (due.manifest["version"], due.digest), "%s (E_STALE_VERSION)" % digest
+
+
+def rule_countersign(state, e):
+    if e.kind == "exposure.opened":
+        record_ = state.of_digest(e.data["digest"])
+        if record_ and not record_.in_force():
+            return "a manifest that its custodian has countersigned", "one that is not"
+    if e.kind != "manifest.countersigned":
+        return None
+    record_ = state.of_digest(e.data["digest"])
+    if record_ is None:
+        return "the digest of a registered version", e.data["digest"]
+    version = record_.version(e.data["digest"])
+    if not version.needs:
+        return "a version that binds confirm data", "one that needs no countersignature"
+    problem = signer_problem("custodian", version.manifest, e.author)
+    if problem:
+        return problem
+    if e.author == version.author:
+        return "another key than the registrar's", e.author
+    keys = [state.keys.get(e.author), state.keys.get(version.author)]
+    if state.strict and all(keys) and keys[0].holder == keys[1].holder:
+        return "another holder than the registrar's, under strict", keys[0].holder
+
+
+def family_problem(state, manifest, joining):
+    of = manifest.get("multiplicity")
+    if of is None:
+        return None
+    family, name = state.families.get(of["family"]), manifest["manifest"]
+    if family is None:
+        return "an open family", of["family"]
+    if (family.method, family.alpha) != (of["method"], of["family_alpha_micro"]):
+        return ("%s at %d, as it was opened" % (family.method, family.alpha),
+                "%s at %d (E_FAMILY_BUDGET)" % (of["method"], of["family_alpha_micro"]))
+    others = [alpha for member, alpha in family.joined.items() if member != name]
+    if joining and family.members is not None and name not in family.members:
+        return "a listed member", name
+    if joining and len(others) >= family.most:
+        return "at most %d members" % family.most, "%s more (E_FAMILY_BUDGET)" % name
+    most = family.alpha
+    if family.method == "spend":
+        most -= sum(others)
+    elif family.method == "elond":
+        place = list(family.joined).index(name) if name in family.joined else len(family.joined)
+        share = family.gamma[place] if place < len(family.gamma) else 0
+        product = max(-2 ** 63, min(family.alpha * share, 2 ** 63 - 1))
+        most = abs(product) // ONE * (1 if product >= 0 else -1)
+    if alpha_of(manifest) > most:
+        return "at most alpha_micro %d left" % max(0, most), "%d (E_FAMILY_BUDGET)" % alpha_of(manifest)
+
+
+def rule_family(state, e):
+    if e.kind == "manifest.registered":
+        return family_problem(state, e.data["manifest"], True)
+    if e.kind == "manifest.amended":
+        record_ = state.manifests.get(e.data["manifest"]["manifest"])
+        if record_ is None:
+            return None
+        old, new = (m.get("multiplicity", {}).get("family")
+                    for m in (record_.versions[0].manifest, e.data["manifest"]))
+        if old != new:
+            return "family %s: membership is fixed at registration" % old, "%s (E_FAMILY_BUDGET)" % new
+        return family_problem(state, e.data["manifest"], False)
+    if e.kind != "family.opened":
+        return None
+    gamma, most, listed = e.data.get("gamma_micro"), e.data["members_max"], len(e.data.get("members", []))
+    if not 1 <= e.data["alpha_micro"] < ONE:
+        return "alpha_micro 1 to %d" % (ONE - 1), str(e.data["alpha_micro"])
+    if most == 0 or listed > most:
+        return "members_max of at least %d" % max(1, listed), str(most)
+    if (gamma is None) != (e.data["method"] != "elond"):
+        return "gamma_micro for elond only", "none" if gamma is None else "gamma_micro"
+    if gamma is not None and not (gamma and all(1 <= share <= ONE for share in gamma) and sum(gamma) <= ONE):
+        return "shares from 1, together at most %d" % ONE, "%d shares, together %d" % (len(gamma), sum(gamma))
+
+
+def rule_exposure(state, e):
+    record_ = state.of_digest(e.data["digest"]) if e.kind == "exposure.opened" else None
+    current = record_ and record_.in_force()
+    if not current:
+        return None
+    data, manifest = current.manifest.get("data"), current.manifest
+    if data is None:
+        return "a manifest that binds confirm data", "none (E_DATA_ROOT)"
+    if e.data["confirm_root"] != data["confirm_root"]:
+        return "confirm_root %s" % data["confirm_root"], "%s (E_DATA_ROOT)" % e.data["confirm_root"]
+    number, first, last = e.data["exposure"], e.data["first_unit"], e.data["last_unit"]
+    if number != record_.exposures + 1 or number > data["exposure_cap"]:
+        return ("exposure %d of at most %d" % (record_.exposures + 1, data["exposure_cap"]),
+                "exposure %d (E_EXPOSURE)" % number)
+    if first != record_.units or last < first or last >= data["n_units"]:
+        return ("units from %d to at most %d" % (record_.units, data["n_units"] - 1),
+                "units %d to %d (E_EXPOSURE)" % (first, last))
+    problem, expiry = signer_problem("custodian", manifest, e.author), manifest.get("expiry")
+    if problem or expiry is None:
+        return problem
+    if "embargo_until" in expiry and e.recorded_at < micros(expiry["embargo_until"]):
+        return "not before the embargo ends at %s" % expiry["embargo_until"], e.recorded_text
+    if record_.exposures:
+        return None
+    if "must_start_before" in expiry and e.recorded_at >= micros(expiry["must_start_before"]):
+        return "a start before %s" % expiry["must_start_before"], e.recorded_text
+    if "must_start_before_seq" in expiry and e.position >= expiry["must_start_before_seq"]:
+        return "a start below seq %d" % expiry["must_start_before_seq"], "seq %d" % e.position
+
+
+def rule_plan(state, e):
+    if e.kind not in ("plan.sealed", "plan.revealed"):
+        return None
+    record_ = state.manifests.get(e.data["manifest"])
+    record_ = record_ if record_ and record_.experiment == e.experiment else None
+    if e.kind == "plan.revealed":
+        if record_ is None or record_.plan is None:
+            return "a sealed plan of this manifest", "none"
+        opened = plan_commitment(e.ledger, e.data["manifest"], decode_base64(e.data["salt"]), e.data["plan"]["blake3"])
+        return None if opened == record_.plan else ("what opens to %s" % record_.plan, opened)
+    if record_ is None:
+        return "a manifest of this experiment", e.data["manifest"]
+    if record_.first_look is not None:
+        return "a plan before the first look", "a first look at seq %d" % record_.first_look
+    current = record_.in_force()
+    bound = current and current.manifest.get("analysis", {}).get("plan_commitment")
+    if bound and bound != e.data["commitment"]:
+        return "commitment %s, as registered" % bound, e.data["commitment"]
+
+
 # Rules that need the line, then the header, then data that follows its schema; within RULES order.
 LINE_RULES = (("seq", rule_seq), ("recorded_at", rule_recorded_at))
 HEADER_RULES = (("ledger", rule_ledger), ("keyid", rule_keyid), ("key", rule_key), ("signature", rule_signature),
@@ -1355,7 +1905,10 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("last_owner", rule_last_owner), ("experiment", rule_experiment), ("account", rule_account),
               ("overdraft", rule_overdraft), ("natural_key", rule_natural_key), ("seal", rule_seal),
               ("charge", rule_charge), ("design", rule_design), ("purpose", rule_purpose), ("split", rule_split),
-              ("score_once", rule_score_once), ("target", rule_target), ("blob", rule_blob))
+              ("score_once", rule_score_once), ("manifest", rule_manifest), ("manifest_first", rule_manifest_first),
+              ("amendment", rule_amendment), ("stale_version", rule_stale_version),
+              ("countersign", rule_countersign), ("family", rule_family), ("exposure", rule_exposure),
+              ("plan", rule_plan), ("target", rule_target), ("blob", rule_blob))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 

@@ -304,6 +304,12 @@ pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
         ("blob", None) => "clover blob put FILE".to_owned(),
         ("refs" | "natural_key" | "author_seq" | "recorded_at", None) => "clover log".to_owned(),
         ("seal", None) => "clover log --kind label.sealed".to_owned(),
+        ("manifest" | "manifest_first" | "amendment" | "stale_version" | "plan", None) => {
+            "clover log --kind manifest.registered".to_owned()
+        }
+        ("countersign", None) => "clover prereg sign FILE --countersign --custodian KEY".to_owned(),
+        ("family", None) => "clover log --kind family.opened".to_owned(),
+        ("exposure", None) => "clover log --kind exposure.opened".to_owned(),
         ("kind" | "schema" | "body_format", None) => "clover schema".to_owned(),
         ("backdated", None) => "date -u".to_owned(),
         _ => "clover status".to_owned(),

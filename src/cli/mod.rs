@@ -34,6 +34,7 @@ mod intake_events;
 mod key;
 mod label;
 mod log;
+mod prereg;
 mod prove;
 mod qualify;
 mod record;
@@ -72,6 +73,7 @@ Usage: clover [OPTIONS] VERB …
   start    init · demo · status · doctor
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
+  plan     prereg new|check|sign|show|diff|amend|deviation
   labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema
   estimate analyze · qualify
@@ -218,6 +220,9 @@ enum Verb {
     /// Experiments
     #[command(subcommand)]
     Experiment(experiment::Verb),
+    /// Plans that bind: manifests, their amendments and deviations
+    #[command(subcommand)]
+    Prereg(prereg::Verb),
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
@@ -325,6 +330,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Label(verb) => label::run(ctx, verb),
         Verb::Confirm(verb) => confirm::run(ctx, verb),
         Verb::Experiment(verb) => experiment::run(ctx, verb),
+        Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),
         Verb::Backup(args) => backup::run(ctx, &args),

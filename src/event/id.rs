@@ -113,18 +113,32 @@ macro_rules! text_ids {
 text_ids! {
     /// A budget account.
     AccountId;
+    /// One of the things that a manifest compares.
+    ArmId;
     /// A class of data, for reading and retention.
     ClassId;
     /// A label design.
     DesignId;
+    /// An environment: a policy, a time window, a domain.
+    EnvironmentId;
     /// An experiment.
     ExperimentId;
+    /// A family of tests with one error rate.
+    FamilyId;
+    /// A field of the data.
+    FieldId;
     /// Who holds a key.
     HolderId;
     /// What was judged: a prompt or a task item.
     ItemId;
     /// A judge, with its version.
     JudgeId;
+    /// A manifest.
+    ManifestId;
+    /// A metric.
+    MetricId;
+    /// A family of rubric patches.
+    PatchFamilyId;
     /// A policy (a model or system whose outputs are judged).
     PolicyId;
     /// A protocol by which people label, with its version.

@@ -45,6 +45,14 @@ use crate::event::payload::label::LabelRecorded;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
 use crate::event::payload::label::SealAccepted;
+use crate::event::payload::prereg::ExposureOpened;
+use crate::event::payload::prereg::FamilyOpened;
+use crate::event::payload::prereg::ManifestAmended;
+use crate::event::payload::prereg::ManifestCountersigned;
+use crate::event::payload::prereg::ManifestDeviated;
+use crate::event::payload::prereg::ManifestRegistered;
+use crate::event::payload::prereg::PlanRevealed;
+use crate::event::payload::prereg::PlanSealed;
 use crate::event::payload::record::AuditAttested;
 use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
@@ -284,6 +292,14 @@ registry! {
         SplitsListed         "splits.listed"        1  by Signers::Role(Arbiter),   Experiment,    unique [split, part, first];
         SplitsFormed         "splits.formed"        1  by Signers::Role(Arbiter),   Experiment,    unique [split];
         QualificationRecorded "qualification.recorded" 1 by Signers::Any,           Anywhere,      repeatable;
+        FamilyOpened         "family.opened"        1  by Signers::Role(Registrar), Anywhere,      unique [family];
+        ManifestRegistered   "manifest.registered"  1  by Signers::Role(Registrar), Experiment,    unique [digest];
+        ManifestCountersigned "manifest.countersigned" 1 by Signers::Role(Custodian), Experiment,  unique [digest];
+        ManifestAmended      "manifest.amended"     1  by Signers::Role(Registrar), Experiment,    unique [digest];
+        ManifestDeviated     "manifest.deviated"    1  by Signers::Any,             Experiment,    repeatable;
+        PlanSealed           "plan.sealed"          1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
+        PlanRevealed         "plan.revealed"        1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
+        ExposureOpened       "exposure.opened"      1  by Signers::Role(Custodian), Experiment,    unique [digest, exposure];
         // The next kind goes here.
     }
     retired {

@@ -14,3 +14,4 @@ pub mod seal;
 pub mod seed;
 pub mod sign;
 pub mod time;
+pub mod yaml;

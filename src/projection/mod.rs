@@ -6,6 +6,7 @@
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
+pub mod manifests;
 pub mod rows;
 pub mod seals;
 pub mod splits;
@@ -31,6 +32,7 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &designs::Purposes,
         &splits::Split,
         &designs::ScoreOnce,
+        &manifests::Prereg,
     ],
 };
 
@@ -50,6 +52,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "experiments",
         reads: experiments::READS,
         make: || Box::<experiments::Experiments>::default(),
+    },
+    FoldEntry {
+        name: "manifests",
+        reads: manifests::READS,
+        make: || Box::<manifests::Manifests>::default(),
     },
     FoldEntry {
         name: "splits",

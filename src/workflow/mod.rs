@@ -2,5 +2,6 @@
 
 pub mod analyze;
 pub mod import;
+pub mod prereg;
 pub mod qualify;
 pub mod split;

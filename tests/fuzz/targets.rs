@@ -20,6 +20,7 @@ use clover::ground::seal;
 use clover::ground::seal::Identity;
 use clover::ground::seal::Recipient;
 use clover::ground::time::Timestamp;
+use clover::ground::yaml::Document;
 use clover::ledger::verify;
 use clover::ledger::verify::Lines;
 use clover::ledger::verify::Signatures;
@@ -143,6 +144,21 @@ pub fn numbers(bytes: &[u8]) {
     }
     if let Some(digest) = Digest::from_base64(text) {
         assert_eq!(digest.to_base64(), text);
+    }
+}
+
+/// What is accepted is JSON with a place for every line, and a typed error names one of them.
+pub fn yaml(bytes: &[u8]) {
+    let Ok(document) = Document::parse(bytes) else {
+        return;
+    };
+    let lines = bytes.split(|byte| *byte == b'\n' || *byte == b'\r').count();
+    if !document.json().is_empty() {
+        canon::parse(document.json().as_bytes())
+            .expect("what is accepted is JSON without a second key");
+    }
+    if let Err(error) = document.decode::<clover::event::payload::manifest::Manifest>() {
+        assert!(error.place.line <= lines + 1 && !error.message.is_empty());
     }
 }
 

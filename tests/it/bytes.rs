@@ -34,6 +34,7 @@ use serde_json::json;
 
 use crate::support::TestLedger;
 use crate::support::full;
+use crate::support::planned;
 
 fn config(cases: u32) -> Config {
     let many = if std::env::var_os("RUN_SLOW_TESTS").is_some() {
@@ -379,6 +380,118 @@ fn data_fields(kind: Kind) -> Fields {
     }
 }
 
+/// A manifest with some of its sections and numbers changed.
+fn manifest() -> BoxedStrategy<Value> {
+    let gate = planned::gate("exp-1", "m-1");
+    let audits = planned::audits("exp-1", "m-1");
+    let sections = vec(any::<bool>(), 8);
+    (
+        select(vec![gate, audits]),
+        sections,
+        id(),
+        micro(),
+        count(1),
+        (free_text(), blob(), hex()),
+    )
+        .prop_map(
+            |(mut value, keep, name, micro, version, (text, blob, hex))| {
+                let optional = [
+                    "arms",
+                    "data",
+                    "estimand",
+                    "metric",
+                    "multiplicity",
+                    "test",
+                    "transport",
+                ];
+                for (section, keep) in optional.iter().zip(&keep) {
+                    if !keep {
+                        value.as_object_mut().unwrap().remove(*section);
+                    }
+                }
+                if keep[7] {
+                    value["annex"] = blob;
+                    value["parent_digest"] = hex.clone();
+                    value["roles"] = json!({"registrar": hex});
+                }
+                for (section, field) in [("test", "null_margin_micro"), ("transport", "bias_micro")]
+                {
+                    if let Some(section) = value.get_mut(section) {
+                        section[field] = micro.clone();
+                    }
+                }
+                value["manifest"] = name;
+                value["version"] = version;
+                value["title"] = text;
+                value
+            },
+        )
+        .boxed()
+}
+
+fn plan_fields(kind: Kind) -> Fields {
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    match kind {
+        Kind::FamilyOpened => vec![
+            must("alpha_micro", micro().boxed()),
+            must("family", id().boxed()),
+            may(
+                "gamma_micro",
+                vec(micro(), 0..4).prop_map(Value::from).boxed(),
+            ),
+            may("members", vec(id(), 0..4).prop_map(Value::from).boxed()),
+            must("members_max", count(0).boxed()),
+            must("membership", free_text().boxed()),
+            must(
+                "method",
+                word(&["closed_ebh", "closed_mean", "ebh", "elond", "spend"]).boxed(),
+            ),
+        ],
+        Kind::ManifestRegistered => vec![
+            must("digest", hex().boxed()),
+            must("h0_digest", hex().boxed()),
+            must("manifest", manifest()),
+        ],
+        Kind::ManifestCountersigned => vec![must("digest", hex().boxed())],
+        Kind::ManifestAmended => vec![
+            must("class", count(0).boxed()),
+            must("digest", hex().boxed()),
+            must("h0_digest", hex().boxed()),
+            must("manifest", manifest()),
+            must("parent_digest", hex().boxed()),
+            must("reason", free_text().boxed()),
+        ],
+        Kind::ManifestDeviated => vec![
+            must("digest", hex().boxed()),
+            must("impact", free_text().boxed()),
+            must("known_at_seq", count(0).boxed()),
+            must("outcome_seen", any::<bool>().prop_map(Value::from).boxed()),
+            must("rule_path", free_text().boxed()),
+            must("what", free_text().boxed()),
+            must("why", free_text().boxed()),
+        ],
+        Kind::PlanSealed => vec![
+            must("commitment", hex().boxed()),
+            must("manifest", id().boxed()),
+            must("reveal_by", time().boxed()),
+        ],
+        Kind::PlanRevealed => vec![
+            must("manifest", id().boxed()),
+            must("plan", blob().boxed()),
+            must("salt", base64(32).boxed()),
+        ],
+        Kind::ExposureOpened => vec![
+            must("confirm_root", base64(32).boxed()),
+            must("digest", hex().boxed()),
+            must("exposure", count(0).boxed()),
+            must("first_unit", count(0).boxed()),
+            must("last_unit", count(0).boxed()),
+        ],
+        other => panic!("{other} has no fields here: give it a line"),
+    }
+}
+
 /// A list of objects with one name, in its order and each once.
 fn named(
     name: &'static str,
@@ -468,7 +581,7 @@ fn intake_fields(kind: Kind) -> Fields {
             may("t1", time().boxed()),
             may("t2", time().boxed()),
         ],
-        other => panic!("{other} has no fields here: give it a line"),
+        other => plan_fields(other),
     };
     if matches!(kind, Kind::LogprobRecorded | Kind::ScoreConflict) {
         fields.extend(draw());
@@ -690,6 +803,7 @@ fn every_parser(bytes: &[u8]) {
     targets::key_file(bytes);
     targets::numbers(bytes);
     targets::responses(bytes);
+    targets::yaml(bytes);
 }
 
 /// Changes good bytes in several places: flips, cuts, repeats, and parts of others.
@@ -747,6 +861,7 @@ proptest! {
         targets::age_envelope(&mutated(&good.envelope, &edits));
         targets::key_file(&mutated(&pick(&good.keys), &edits));
         targets::numbers(&mutated(b"-123456.7890125e-3", &edits));
+        targets::yaml(&mutated(include_bytes!("../../src/cli/prereg/gate.yaml"), &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
         targets::responses(&mutated(RESPONSES.as_bytes(), &edits));
     }

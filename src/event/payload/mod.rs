@@ -9,6 +9,8 @@ pub mod experiment;
 pub mod intake;
 pub mod judge;
 pub mod label;
+pub mod manifest;
+pub mod prereg;
 pub mod record;
 
 use serde::Deserialize;

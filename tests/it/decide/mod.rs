@@ -3,5 +3,6 @@
 
 mod idempotency;
 mod intake;
+mod prereg;
 mod rules;
 mod world;

@@ -61,6 +61,7 @@ use super::ORIGIN;
 use super::TestLedger;
 use super::experiment;
 use super::key_added;
+use super::planned;
 use super::score;
 use super::signer;
 use super::text;
@@ -103,6 +104,7 @@ pub fn blobs() -> Vec<Vec<u8>> {
         b"the prompt, encrypted".to_vec(),
         vec![0xb1; 700],
         b"an attachment".to_vec(),
+        planned::PLAN.to_vec(),
     ]
 }
 
@@ -333,6 +335,36 @@ fn records(test: &mut TestLedger) {
     test.append(&batch).unwrap();
 }
 
+fn plans(test: &mut TestLedger) {
+    test.register("exp-3");
+    let custodian = signer(41);
+    test.add_key(&custodian, "Cem", &[Role::Custodian]).unwrap();
+    let first = planned::gate("exp-3", "m-1");
+    let mut second = planned::next(&first, &first);
+    second["title"] = "Answers, autumn".into();
+    let exp = || Some("exp-3".parse().unwrap());
+    test.append(&[Command::new(planned::family(), None)])
+        .unwrap();
+    let said =
+        |test: &mut TestLedger, payload| test.append(&[Command::new(payload, exp())]).unwrap();
+    said(test, planned::registered(&first));
+    let agreed = Command::new(planned::countersigned(&first), exp());
+    test.ledger.append(&[agreed], &custodian).unwrap();
+    said(
+        test,
+        planned::plan_sealed(ORIGIN, "m-1", [9; 32], planned::PLAN),
+    );
+    said(test, planned::amended(&second, &first, 0));
+    said(test, planned::exposed(&second, 1, 0, 9));
+    said(test, planned::deviated(&second));
+    let revealed = Command::new(planned::plan_revealed("m-1", [9; 32], planned::PLAN), exp());
+    let owner = signer(1);
+    let blobs = [planned::PLAN.to_vec()];
+    test.ledger
+        .append_with_blobs(&[revealed], &owner, &blobs)
+        .unwrap();
+}
+
 fn ends(test: &mut TestLedger) {
     test.register("exp-2");
     let closed = ExperimentClosed {
@@ -370,6 +402,7 @@ pub fn every_kind(test: &mut TestLedger) {
     sealed(test);
     intake(test);
     records(test);
+    plans(test);
     ends(test);
     for kind in Kind::ALL {
         let mut seen = false;

@@ -6,6 +6,7 @@ pub mod forge;
 pub mod forger;
 pub mod full;
 pub mod mutator;
+pub mod planned;
 pub mod samples;
 pub mod tampered;
 pub mod verifiers;

@@ -18,6 +18,7 @@ use super::forger;
 use super::forger::Item;
 use super::forger::Sealed;
 use super::forger::World;
+use super::planned;
 use super::samples::*;
 use super::signer;
 use super::tampered;
@@ -54,6 +55,7 @@ impl Dice {
 /// What cases are made of.
 pub struct Mutator {
     good: Story,
+    planned: Story,
     samples: Vec<Sample>,
     dice: Dice,
 }
@@ -62,6 +64,7 @@ impl Mutator {
     pub fn new(seed: u64) -> Self {
         Self {
             good: good(),
+            planned: planned::story(),
             samples: tampered::all(),
             dice: Dice(seed),
         }
@@ -77,8 +80,13 @@ impl Mutator {
             lines.pop();
             (lines, sample.case.clone())
         } else {
-            let size = [1 + dice.below(self.good.lines.len()), self.good.lines.len()];
-            let mut world = World::of(&self.good.lines[..*dice.pick(&size)]);
+            let story = if dice.once_in(3) {
+                &self.planned
+            } else {
+                &self.good
+            };
+            let size = [1 + dice.below(story.lines.len()), story.lines.len()];
+            let mut world = World::of(&story.lines[..*dice.pick(&size)]);
             let changes = *dice.pick(&[0, 1, 1, 1, 2, 3]);
             for _ in 0..changes {
                 change(dice, &mut world);
@@ -309,6 +317,9 @@ fn change(dice: &mut Dice, world: &mut World) {
         0 | 1 => {
             let mut body = world.items[at].body.clone();
             mutate(dice, &mut body["data"]);
+            if dice.once_in(2) {
+                planned::redigest(&mut body["data"]);
+            }
             world.items[at].body = body;
         }
         2 => mutate_header(dice, &mut world.items[at]),

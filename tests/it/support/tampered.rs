@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use base64ct::Base64;
 use base64ct::Encoding;
+use clover::event::Payload;
+use clover::event::payload::Role;
 use clover::ground::canon;
 use clover::ground::digest::Digest;
 use clover::ground::keyfile;
@@ -16,6 +18,7 @@ use super::forger;
 use super::forger::Sealed;
 use super::forger::World;
 
+use super::planned;
 use super::samples::*;
 use super::signer;
 use super::verifiers::Case;
@@ -53,7 +56,235 @@ pub fn all() -> Vec<Sample> {
     table.intake();
     table.forms();
     table.checkpoints();
-    table.rows
+    let mut rows = table.rows;
+    let story = planned::story();
+    let mut table = Plans {
+        story: &story,
+        rows: Vec::new(),
+    };
+    table.good_one();
+    table.looked_first();
+    table.written_otherwise();
+    rows.extend(table.rows);
+    rows
+}
+
+/// Samples around a pre-registered gate.
+struct Plans<'a> {
+    story: &'a Story,
+    rows: Vec<Sample>,
+}
+
+impl Plans<'_> {
+    fn push(&mut self, name: &'static str, done: &'static str, sealed: &Sealed, first: First) {
+        let case = Case {
+            ledger: forger::file(&sealed.lines),
+            checkpoint: Some(sealed.checkpoint(&[LOG])),
+            log_key: Some(log_vkey(LOG).to_string()),
+            ..Case::default()
+        };
+        self.rows.push(Sample {
+            name,
+            done,
+            case,
+            first,
+        });
+    }
+
+    fn good_one(&mut self) {
+        let sealed = World::of(&self.story.lines).seal();
+        self.push(
+            "good-plan",
+            "Nothing. A gate registered in a family, countersigned, amended three times, exposed twice, with a \
+             deviation and a sealed plan that was revealed.",
+            &sealed,
+            None,
+        );
+    }
+
+    /// Events said at the end; the last of them breaks `rule`.
+    fn said(
+        &mut self,
+        name: &'static str,
+        done: &'static str,
+        rule: &'static str,
+        said: &[(u8, Payload, Value)],
+    ) {
+        let mut world = World::of(&self.story.lines);
+        for (who, payload, experiment) in said {
+            let (kind, v) = (payload.kind().as_str(), payload.kind().version());
+            let data = serde_json::to_value(payload).unwrap();
+            world.say(*who, kind, u64::from(v), experiment.clone(), data);
+        }
+        let last = world.items.len() - 1;
+        self.push(name, done, &world.seal(), Some((last, rule)));
+    }
+
+    fn edited(
+        &mut self,
+        name: &'static str,
+        done: &'static str,
+        at: &str,
+        edit: impl FnOnce(&mut Value),
+        rule: &'static str,
+    ) {
+        let mut world = World::of(&self.story.lines);
+        let at = self.story.at(at);
+        edit(&mut world.items[at].body["data"]);
+        self.push(name, done, &world.seal(), Some((at, rule)));
+    }
+
+    fn removed(
+        &mut self,
+        name: &'static str,
+        done: &'static str,
+        gone: &str,
+        (found, rule): (&str, &'static str),
+    ) {
+        let mut world = World::of(&self.story.lines);
+        world.remove(self.story.at(gone));
+        let first = Some((self.story.at(found) - 1, rule));
+        self.push(name, done, &world.seal(), first);
+    }
+
+    fn looked_first(&mut self) {
+        let exp: Value = EXPERIMENT.into();
+        let [.., third, fourth] = planned::versions();
+        let mut late = planned::gate(EXPERIMENT, "m-2");
+        late["data"]["confirm_root"] = Digest::sha256(b"other units").to_base64().into();
+        self.said(
+            "score-before-manifest",
+            "A gate was registered in an experiment that had scores already.",
+            "manifest_first",
+            &[(ADA, planned::registered(&late), exp.clone())],
+        );
+        let mut again = planned::audits(EXPERIMENT, "m-3");
+        again["data"] = third["data"].clone();
+        self.said(
+            "confirm-set-used-again",
+            "A manifest binds a confirm set whose units had been exposed under another.",
+            "manifest_first",
+            &[(ADA, planned::registered(&again), exp.clone())],
+        );
+        let mut alpha = planned::next(&fourth, &fourth);
+        alpha["test"]["alpha_micro"] = 50_000.into();
+        self.said(
+            "changed-alpha",
+            "Alpha was raised after the first look.",
+            "amendment",
+            &[(ADA, planned::amended(&alpha, &fourth, 1), exp.clone())],
+        );
+        let mut scale = planned::next(&fourth, &fourth);
+        scale["metric"]["direction"] = "decrease".into();
+        self.said(
+            "changed-hypothesis",
+            "The direction of the metric was turned after the first look.",
+            "amendment",
+            &[(ADA, planned::amended(&scale, &fourth, 3), exp.clone())],
+        );
+        self.said(
+            "understated-class",
+            "The same, called an amendment of words.",
+            "amendment",
+            &[(ADA, planned::amended(&scale, &fourth, 0), exp.clone())],
+        );
+        self.said(
+            "third-exposure",
+            "Units were exposed a third time under a manifest that allows two.",
+            "exposure",
+            &[(CLEO, planned::exposed(&fourth, 3, 100, 100), exp.clone())],
+        );
+        self.said(
+            "stale-manifest",
+            "A deviation was declared from a version that was not in force any more.",
+            "stale_version",
+            &[(RUNNER, planned::deviated(&third), exp)],
+        );
+    }
+
+    fn written_otherwise(&mut self) {
+        self.edited(
+            "extra-unit",
+            "One unit more was exposed than the manifest has.",
+            "exposed-2",
+            |data| data["last_unit"] = 100.into(),
+            "exposure",
+        );
+        self.edited(
+            "other-confirm-set",
+            "Units of another set were exposed than the manifest binds.",
+            "exposed-1",
+            |data| data["confirm_root"] = Digest::sha256(b"other").to_base64().into(),
+            "exposure",
+        );
+        self.edited(
+            "forged-manifest-digest",
+            "The digest beside a manifest is another's.",
+            "m-audits",
+            |data| data["digest"] = Digest::sha256(b"other").to_hex().into(),
+            "manifest",
+        );
+        self.edited(
+            "other-plan",
+            "Another plan was revealed than was sealed.",
+            "plan-revealed",
+            |data| data["plan"]["blake3"] = Digest::blake3(b"other").to_hex().into(),
+            "plan",
+        );
+        self.removed(
+            "deleted-amendment",
+            "An amendment of words was taken out of the history.",
+            "amended-2",
+            ("amended-3", "amendment"),
+        );
+        self.removed(
+            "deleted-countersignature",
+            "The custodian's agreement to the version in force was taken out.",
+            "countersigned-3",
+            ("exposed-1", "stale_version"),
+        );
+        let exp: Value = "exp-2".into();
+        let begun = planned::experiment_registered();
+        let other = |alpha: u64| {
+            let mut other = planned::gate("exp-2", "m-4");
+            other["data"]["confirm_root"] = Digest::sha256(b"other units").to_base64().into();
+            other["test"]["alpha_micro"] = alpha.into();
+            other
+        };
+        let gate = other(25_000);
+        let said = |payload: Payload, who| (who, payload, exp.clone());
+        self.said(
+            "missing-countersignature",
+            "Units were exposed under a manifest that the custodian had not countersigned.",
+            "countersign",
+            &[
+                said(begun.clone(), ADA),
+                said(planned::registered(&gate), ADA),
+                said(planned::exposed(&gate, 1, 0, 9), CLEO),
+            ],
+        );
+        let ada = super::samples::key_added(&signer(STRANGER), "Ada", true, &[Role::Custodian]);
+        self.said(
+            "countersigned-by-the-registrar",
+            "The registrar countersigned with a second key, under strict separation.",
+            "countersign",
+            &[
+                (ADA, ada.into(), Value::Null),
+                said(begun.clone(), ADA),
+                said(planned::registered(&gate), ADA),
+                said(planned::countersigned(&gate), STRANGER),
+            ],
+        );
+        self.said(
+            "family-overspent",
+            "A second gate took more alpha than its family had left.",
+            "family",
+            &[
+                said(begun, ADA),
+                said(planned::registered(&other(25_001)), ADA),
+            ],
+        );
+    }
 }
 
 struct Table<'a> {

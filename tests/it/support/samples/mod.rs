@@ -146,7 +146,8 @@ impl Clock for Shared {
     }
 }
 
-pub(super) struct Teller {
+/// Tells a story through a real ledger.
+pub struct Teller {
     ledger: Ledger,
     clock: Arc<FixedClock>,
     now: Timestamp,
@@ -157,7 +158,7 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    fn begin() -> Self {
+    pub fn begin() -> Self {
         let now = Timestamp::parse(START).unwrap();
         let clock = Arc::new(FixedClock::new(now, 250));
         let ambient = Arc::new(Ambient::new(
@@ -211,11 +212,11 @@ impl Teller {
         }
     }
 
-    fn say(&mut self, who: u8, name: &'static str, payload: impl Into<Payload>) {
+    pub fn say(&mut self, who: u8, name: &'static str, payload: impl Into<Payload>) {
         self.say_all(who, vec![(name, Command::new(payload, None))]);
     }
 
-    fn say_in(&mut self, who: u8, name: &'static str, payload: impl Into<Payload>) {
+    pub fn say_in(&mut self, who: u8, name: &'static str, payload: impl Into<Payload>) {
         self.say_all(who, vec![(name, in_experiment(payload))]);
     }
 
@@ -227,7 +228,7 @@ impl Teller {
         self.ledger.ambient().with_entropy(f)
     }
 
-    fn blob(&mut self, bytes: Vec<u8>, media: &str) -> BlobRef {
+    pub fn blob(&mut self, bytes: Vec<u8>, media: &str) -> BlobRef {
         let blake3 = Digest::blake3(&bytes);
         let length = Count::new(bytes.len() as u64).unwrap();
         self.blobs.insert(blake3.to_hex(), bytes);
@@ -250,7 +251,7 @@ impl Teller {
         }
     }
 
-    fn finish(self) -> Story {
+    pub fn finish(self) -> Story {
         let (mut lines, mut checkpoints) = (Vec::new(), BTreeMap::new());
         let size = self.ledger.size();
         let take = |read: clover::ledger::read::Read| {

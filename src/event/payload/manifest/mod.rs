@@ -1,0 +1,275 @@
+//! The manifest: everything that a claim rests on, said before anybody looks. Exact integers, typed and closed;
+//! `schema/MANIFEST.md` gives the digests.
+
+mod claim;
+mod plan;
+mod terms;
+mod test;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+pub use claim::Aggregation;
+pub use claim::Arm;
+pub use claim::ArmRole;
+pub use claim::Comparison;
+pub use claim::DataBinding;
+pub use claim::Direction;
+pub use claim::Estimand;
+pub use claim::Exclusion;
+pub use claim::Guardrail;
+pub use claim::Hypothesis;
+pub use claim::HypothesisKind;
+pub use claim::LabelPolicy;
+pub use claim::Metric;
+pub use claim::MissingRule;
+pub use claim::Population;
+pub use claim::RepRule;
+pub use plan::AuditedEnvironment;
+pub use plan::ConfirmSeparation;
+pub use plan::ConfirmTest;
+pub use plan::EditAxis;
+pub use plan::IterationPlan;
+pub use plan::LossWeights;
+pub use plan::Profile;
+pub use plan::SgdPlan;
+pub use plan::ShiftMetric;
+pub use plan::TransportPlan;
+pub use plan::WorkflowPlan;
+pub use terms::Analysis;
+pub use terms::Expiry;
+pub use terms::RoleBinding;
+pub use test::Beacon;
+pub use test::Bettor;
+pub use test::BettorName;
+pub use test::FamilyMethod;
+pub use test::Multiplicity;
+pub use test::Preflight;
+pub use test::Side;
+pub use test::Test;
+
+use crate::event::id::ExperimentId;
+use crate::event::id::ManifestId;
+use crate::event::id::Text;
+use crate::event::payload::BlobRef;
+use crate::event::payload::budget::at_least_one;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Micro;
+
+/// Domain label of a manifest's digest.
+pub const MANIFEST_LABEL: &str = "clover/manifest/v1";
+/// Domain label of the digest of a null hypothesis.
+pub const H0_LABEL: &str = "clover/h0/v1";
+/// Domain label of the commitment to a plan.
+pub const PLAN_LABEL: &str = "clover/plan/v1";
+
+/// What a manifest is for; each template needs its own sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Template {
+    /// A sequential test of a candidate.
+    Gate,
+    /// An iteration of a rubric.
+    Iteration,
+    /// Descent on a judge prompt.
+    Sgd,
+    /// Audits of a judge in other environments.
+    Transport,
+    /// A search over workflows.
+    Workflow,
+}
+
+impl Template {
+    /// Every template.
+    pub const ALL: [Self; 5] = [
+        Self::Gate,
+        Self::Iteration,
+        Self::Sgd,
+        Self::Transport,
+        Self::Workflow,
+    ];
+
+    /// The word in manifests and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Iteration => "iteration",
+            Self::Sgd => "sgd",
+            Self::Transport => "transport",
+            Self::Workflow => "workflow",
+        }
+    }
+
+    /// Sections that it needs beyond those that every manifest has.
+    pub fn needs(self) -> &'static [&'static str] {
+        match self {
+            Self::Gate => &["arms", "data", "estimand", "metric", "multiplicity", "test"],
+            Self::Iteration => &["iteration"],
+            Self::Sgd => &["sgd"],
+            Self::Transport => &["transport"],
+            Self::Workflow => &["workflow"],
+        }
+    }
+}
+
+/// Sections that belong to one template alone.
+pub const OWNED: [(&str, Template); 5] = [
+    ("iteration", Template::Iteration),
+    ("sgd", Template::Sgd),
+    ("test", Template::Gate),
+    ("transport", Template::Transport),
+    ("workflow", Template::Workflow),
+];
+
+/// A plan that binds: every number that a gate, an audit or an iteration uses comes from here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Manifest {
+    /// What will be run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
+    /// What is too long to stand here, such as a protocol for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annex: Option<BlobRef>,
+    /// What is compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arms: Option<Vec<Arm>>,
+    /// The confirm set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataBinding>,
+    /// What is estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimand: Option<Estimand>,
+    /// The experiment that it belongs to.
+    pub experiment: ExperimentId,
+    /// When the work may start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<Expiry>,
+    /// What is put at risk.
+    pub hypothesis: Hypothesis,
+    /// Parameters of an iteration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationPlan>,
+    /// Its name, one in the whole ledger.
+    pub manifest: ManifestId,
+    /// What is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// The family that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multiplicity: Option<Multiplicity>,
+    /// Digest of the version that this one amends; absent in version 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_digest: Option<Digest>,
+    /// What a simulation showed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preflight: Option<Preflight>,
+    /// Keys that alone may act under it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<RoleBinding>,
+    /// Descent on a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sgd: Option<SgdPlan>,
+    /// Digest of a version of another manifest that this one replaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<Digest>,
+    /// What it is for.
+    pub template: Template,
+    /// The test of a gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<Test>,
+    /// Its name for people.
+    pub title: Text,
+    /// Audits in other environments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportPlan>,
+    /// 1, 2, 3 and so on.
+    #[serde(deserialize_with = "at_least_one")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub version: Count,
+    /// A search over workflows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowPlan>,
+}
+
+/// What the digest of a null hypothesis covers.
+#[derive(Serialize)]
+struct Null<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimand: &'a Option<Estimand>,
+    kind: HypothesisKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    margin_micro: Option<Micro>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metric: &'a Option<Metric>,
+    template: Template,
+}
+
+fn labelled<T: Serialize>(label: &str, value: &T) -> Digest {
+    let bytes = canon::to_bytes(value).expect("BUG: a manifest holds integers and texts");
+    Digest::labelled(label, &bytes)
+}
+
+impl Manifest {
+    /// SHA-256 of `"clover/manifest/v1" 0x00` and its canonical bytes.
+    pub fn digest(&self) -> Digest {
+        labelled(MANIFEST_LABEL, self)
+    }
+
+    /// SHA-256 of `"clover/h0/v1" 0x00` and the canonical bytes of what the null hypothesis says.
+    pub fn h0_digest(&self) -> Digest {
+        let margin = self.test.as_ref().map(|test| test.null_margin_micro);
+        let audit = self.transport.as_ref().map(|plan| plan.margin_micro);
+        let null = Null {
+            estimand: &self.estimand,
+            kind: self.hypothesis.kind,
+            margin_micro: margin.or(audit),
+            metric: &self.metric,
+            template: self.template,
+        };
+        labelled(H0_LABEL, &null)
+    }
+
+    /// The error rate that it takes from its family.
+    pub fn alpha(&self) -> Option<i64> {
+        let test = self.test.as_ref().map(|test| test.alpha_micro);
+        let audit = self.transport.as_ref().map(|plan| plan.alpha_micro);
+        let iteration = self.iteration.as_ref().map(|plan| plan.alpha_micro);
+        test.or(audit).or(iteration).map(Micro::value)
+    }
+
+    /// Whether a section is there.
+    pub fn has(&self, section: &str) -> bool {
+        match section {
+            "arms" => self.arms.is_some(),
+            "data" => self.data.is_some(),
+            "estimand" => self.estimand.is_some(),
+            "iteration" => self.iteration.is_some(),
+            "metric" => self.metric.is_some(),
+            "multiplicity" => self.multiplicity.is_some(),
+            "sgd" => self.sgd.is_some(),
+            "test" => self.test.is_some(),
+            "transport" => self.transport.is_some(),
+            "workflow" => self.workflow.is_some(),
+            _ => false,
+        }
+    }
+}
+
+/// Commitment to a plan: SHA-256 of `"clover/plan/v1" 0x00`, origin and manifest id, each after its length as u16
+/// big-endian, the salt, and the plan's BLAKE3 digest.
+pub fn plan_commitment(origin: &str, manifest: &str, salt: &[u8; 32], plan: &Digest) -> Digest {
+    let mut bytes = Vec::with_capacity(origin.len() + manifest.len() + 68);
+    for text in [origin, manifest] {
+        let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    bytes.extend_from_slice(salt);
+    bytes.extend_from_slice(plan.as_bytes());
+    Digest::labelled(PLAN_LABEL, &bytes)
+}

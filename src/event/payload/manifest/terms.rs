@@ -1,0 +1,67 @@
+//! Analysis, keys and deadlines of a manifest.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::Text;
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ground::time::Timestamp;
+use crate::num::Count;
+
+/// What will be run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Analysis {
+    /// SHA-256 of the analysis code.
+    pub code_digest: Digest,
+    /// SHA-256 of its environment, such as a lock file.
+    pub env_digest: Digest,
+    /// Whether other analyses may be reported, as exploratory.
+    pub exploratory_allowed: bool,
+    /// Salted commitment to a plan that is revealed later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_commitment: Option<Digest>,
+    /// Secondary analyses, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secondary: Option<Vec<Text>>,
+}
+
+/// When the work may start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Expiry {
+    /// No unit is exposed before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embargo_until: Option<Timestamp>,
+    /// The first unit is exposed before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub must_start_before: Option<Timestamp>,
+    /// The first unit is exposed below this position.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub must_start_before_seq: Option<Count>,
+}
+
+/// Keys that alone may act under the manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RoleBinding {
+    /// Looks and decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arbiter: Option<KeyId>,
+    /// Countersigns and exposes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custodian: Option<KeyId>,
+    /// Registers and amends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registrar: Option<KeyId>,
+    /// Promotes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub releaser: Option<KeyId>,
+    /// Scores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scorer: Option<KeyId>,
+}

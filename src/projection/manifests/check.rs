@@ -1,0 +1,270 @@
+//! What can be wrong with a manifest by itself.
+
+use crate::event::payload::manifest::ArmRole;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::OWNED;
+use crate::event::payload::manifest::Test;
+
+/// What is wrong, and with which field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Path of the field, such as `test.n_max`.
+    pub path: String,
+    /// What would be accepted.
+    pub expected: String,
+    /// What stands there.
+    pub found: String,
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the last word of functions that may find nothing"
+)]
+fn fault(path: &str, expected: impl Into<String>, found: impl Into<String>) -> Option<Fault> {
+    Some(Fault {
+        path: path.to_owned(),
+        expected: expected.into(),
+        found: found.into(),
+    })
+}
+
+const ONE: i64 = 1_000_000;
+const MANY: i64 = 9_007_199_254_740_991;
+/// A second more than two days is no gap; two days are.
+const GAP_SECONDS_MIN: i64 = 48 * 3600;
+
+/// A number of a manifest with the least and the largest value it may have.
+type Range = (&'static str, i64, i64, i64);
+
+/// The first fault of a manifest, judged by itself: sections, then ranges, then sizes.
+pub fn fault_of(manifest: &Manifest) -> Option<Fault> {
+    sections(manifest)
+        .or_else(|| outside(manifest))
+        .or_else(|| sizes(manifest))
+        .or_else(|| plans(manifest))
+}
+
+fn sections(manifest: &Manifest) -> Option<Fault> {
+    let template = manifest.template;
+    for section in template.needs() {
+        if !manifest.has(section) {
+            let expected = format!("section {section} for template {}", template.as_str());
+            return fault(section, expected, "none");
+        }
+    }
+    for (section, owner) in OWNED {
+        if owner != template && manifest.has(section) {
+            let found = format!("section {section} (E_UNREGISTERED_RULE)");
+            return fault(
+                section,
+                format!("no section of template {}", owner.as_str()),
+                found,
+            );
+        }
+    }
+    None
+}
+
+fn count(value: crate::num::Count) -> i64 {
+    i64::try_from(value.value()).unwrap_or(i64::MAX)
+}
+
+fn outside(manifest: &Manifest) -> Option<Fault> {
+    let mut ranges = Vec::new();
+    claim_ranges(manifest, &mut ranges);
+    test_ranges(manifest, &mut ranges);
+    plan_ranges(manifest, &mut ranges);
+    let wrong = ranges.into_iter();
+    let (path, value, low, high) = wrong
+        .into_iter()
+        .find(|(_, value, low, high)| value < low || value > high)?;
+    fault(path, format!("{low} to {high}"), value.to_string())
+}
+
+fn claim_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
+    if let Some(data) = &manifest.data {
+        out.push(("data.exposure_cap", count(data.exposure_cap), 1, MANY));
+        if let Some(policy) = &data.label_policy {
+            let pi = policy.pi_min_micro.value();
+            out.push(("data.label_policy.pi_min_micro", pi, 1, ONE));
+        }
+        out.push(("data.n_units", count(data.n_units), 1, MANY));
+    }
+    if let Some(metric) = &manifest.metric {
+        out.push(("metric.repeats", count(metric.repeats), 1, MANY));
+    }
+}
+
+fn test_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
+    let Some(test) = &manifest.test else {
+        return;
+    };
+    if let Some(alpha) = test.alpha_kill_micro {
+        out.push(("test.alpha_kill_micro", alpha.value(), 1, ONE - 1));
+    }
+    out.push(("test.alpha_micro", test.alpha_micro.value(), 1, ONE - 1));
+    if let Some(beta) = test.beta_futile_micro {
+        out.push(("test.beta_futile_micro", beta.value(), 1, ONE - 1));
+    }
+    if let Some(grid) = test.bettor.grid {
+        out.push(("test.bettor.grid", count(grid), 1, 1_000));
+    }
+    out.push(("test.n_max", count(test.n_max), 1, MANY));
+    out.push(("test.n_min", count(test.n_min), 1, MANY));
+}
+
+fn plan_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
+    if let Some(plan) = &manifest.transport {
+        out.push((
+            "transport.alpha_micro",
+            plan.alpha_micro.value(),
+            1,
+            ONE - 1,
+        ));
+        out.push(("transport.clusters_min", count(plan.clusters_min), 2, MANY));
+        out.push(("transport.family_size", count(plan.family_size), 1, MANY));
+        let labels = count(plan.labels_per_cluster);
+        out.push(("transport.labels_per_cluster", labels, 1, MANY));
+        let micro = crate::num::Micro::MAX;
+        out.push((
+            "transport.margin_micro",
+            plan.margin_micro.value(),
+            1,
+            micro,
+        ));
+        let power = plan.power_micro.value();
+        out.push(("transport.power_micro", power, ONE / 2 + 1, ONE - 1));
+        let sd = plan.residual_sd_micro.value();
+        out.push(("transport.residual_sd_micro", sd, 0, micro));
+    }
+    if let Some(plan) = &manifest.iteration {
+        out.push((
+            "iteration.alpha_micro",
+            plan.alpha_micro.value(),
+            1,
+            ONE - 1,
+        ));
+        out.push(("iteration.confirm_rows", count(plan.confirm_rows), 1, MANY));
+        let sd = plan.difference_sd_micro.value();
+        out.push(("iteration.difference_sd_micro", sd, 1, ONE));
+        out.push((
+            "iteration.effect_micro",
+            plan.effect_micro.value(),
+            1,
+            2 * ONE,
+        ));
+        out.push(("iteration.eta_micro", plan.eta_micro.value(), 500, 2_500));
+        let gap = count(plan.gap_seconds);
+        out.push(("iteration.gap_seconds", gap, GAP_SECONDS_MIN, MANY));
+        out.push((
+            "iteration.green_sd_micro",
+            plan.green_sd_micro.value(),
+            1,
+            ONE,
+        ));
+        let most = count(plan.hypotheses_max);
+        out.push(("iteration.hypotheses_max", most, 1, 1_000));
+        let power = plan.power_micro.value();
+        out.push(("iteration.power_micro", power, ONE / 2 + 1, ONE - 1));
+        out.push(("iteration.q_micro", plan.q_micro.value(), 1, ONE - 1));
+        out.push(("iteration.tau_micro", plan.tau_micro.value(), 0, 2_000));
+    }
+    if let Some(plan) = &manifest.sgd {
+        out.push(("sgd.batch", count(plan.batch), 3, MANY));
+        out.push(("sgd.lr_max_micro", plan.lr_max_micro.value(), 1, ONE));
+        out.push(("sgd.lr_min_micro", plan.lr_min_micro.value(), 0, ONE));
+        out.push(("sgd.repeats", count(plan.repeats), 2, MANY));
+        out.push(("sgd.steps", count(plan.steps), 1, MANY));
+    }
+    if let Some(plan) = &manifest.workflow {
+        out.push(("workflow.beam", count(plan.beam), 1, MANY));
+        out.push(("workflow.calls_max", count(plan.calls_max), 1, MANY));
+        out.push(("workflow.proposals", count(plan.proposals), 1, MANY));
+        out.push(("workflow.rounds", count(plan.rounds), 1, MANY));
+    }
+}
+
+/// Numbers that only make sense together.
+fn sizes(manifest: &Manifest) -> Option<Fault> {
+    if let Some(arms) = &manifest.arms {
+        let baselines = arms.iter().filter(|arm| arm.role == ArmRole::Baseline);
+        let found = (arms.len(), baselines.count());
+        let ids: std::collections::BTreeSet<_> = arms.iter().map(|arm| &arm.id).collect();
+        if found.1 != 1 || found.0 < 2 || ids.len() != arms.len() {
+            let found = format!("{} arms, {} of them baselines", found.0, found.1);
+            return fault(
+                "arms",
+                "one baseline and at least one candidate, each id once",
+                found,
+            );
+        }
+    }
+    if let Some(metric) = &manifest.metric
+        && metric.scale_lo_micro >= metric.scale_hi_micro
+    {
+        let expected = format!("more than scale_lo_micro {}", metric.scale_lo_micro.value());
+        let found = format!("{} (E_SCALE)", metric.scale_hi_micro.value());
+        return fault("metric.scale_hi_micro", expected, found);
+    }
+    let test = manifest.test.as_ref()?;
+    if let Some(data) = &manifest.data
+        && test.n_max > data.n_units
+    {
+        let expected = format!("at most data.n_units {}", data.n_units);
+        return fault("test.n_max", expected, format!("{} (E_N)", test.n_max));
+    }
+    if test.n_min > test.n_max {
+        let expected = format!("at most test.n_max {}", test.n_max);
+        return fault("test.n_min", expected, format!("{} (E_N)", test.n_min));
+    }
+    looks(test)
+}
+
+fn looks(test: &Test) -> Option<Fault> {
+    let at = test.look_at.as_ref()?;
+    let ascending = at.windows(2).all(|pair| pair[0] < pair[1]);
+    let within = at
+        .iter()
+        .all(|look| (test.n_min..=test.n_max).contains(look));
+    if at.is_empty() || !ascending || !within {
+        let expected = format!("looks from {} to {}, ascending", test.n_min, test.n_max);
+        return fault(
+            "test.look_at",
+            expected,
+            format!("{} looks (E_N)", at.len()),
+        );
+    }
+    None
+}
+
+fn plans(manifest: &Manifest) -> Option<Fault> {
+    if let Some(plan) = &manifest.transport {
+        let audits = plan.environments.len() as u64;
+        let ids: std::collections::BTreeSet<_> = plan
+            .environments
+            .iter()
+            .map(|audited| &audited.environment)
+            .collect();
+        if audits == 0 || ids.len() as u64 != audits {
+            let found = format!("{audits} environments");
+            return fault(
+                "transport.environments",
+                "at least one environment, each once",
+                found,
+            );
+        }
+        if plan.family_size.value() < audits {
+            let expected = format!("at least the {audits} audits planned");
+            let found = plan.family_size.to_string();
+            return fault("transport.family_size", expected, found);
+        }
+    }
+    if let Some(plan) = &manifest.sgd
+        && plan.lr_min_micro > plan.lr_max_micro
+    {
+        let expected = format!("at most sgd.lr_max_micro {}", plan.lr_max_micro.value());
+        let found = plan.lr_min_micro.value().to_string();
+        return fault("sgd.lr_min_micro", expected, found);
+    }
+    None
+}

@@ -1,0 +1,141 @@
+//! Families: what one is, who may join, and what a member may spend.
+
+use crate::event::id::ManifestId;
+use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Multiplicity;
+use crate::event::payload::prereg::FamilyOpened;
+use crate::projection::manifests::Family;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::rules::Judged;
+use crate::projection::manifests::rules::no;
+
+const ONE: i64 = 1_000_000;
+
+pub(super) fn opened(opened: &FamilyOpened) -> Judged {
+    let alpha = opened.alpha_micro.value();
+    if !(1..ONE).contains(&alpha) {
+        return no(format!("alpha_micro 1 to {}", ONE - 1), alpha.to_string());
+    }
+    let most = opened.members_max.value();
+    let listed = opened
+        .members
+        .as_ref()
+        .map_or(0, |members| members.len() as u64);
+    if most == 0 || listed > most {
+        return no(
+            format!("members_max of at least {}", listed.max(1)),
+            most.to_string(),
+        );
+    }
+    let elond = opened.method == FamilyMethod::Elond;
+    let Some(gamma) = &opened.gamma_micro else {
+        return elond.then(|| ("gamma_micro for elond".to_owned(), "none".to_owned()));
+    };
+    if !elond {
+        return no("gamma_micro for elond only", "gamma_micro");
+    }
+    let legal = gamma.iter().all(|share| (1..=ONE).contains(&share.value()));
+    let sum = gamma
+        .iter()
+        .map(|share| share.value())
+        .fold(0, i64::saturating_add);
+    if legal && !gamma.is_empty() && sum <= ONE {
+        return None;
+    }
+    no(
+        format!("shares from 1, together at most {ONE}"),
+        format!("{} shares, together {sum}", gamma.len()),
+    )
+}
+
+fn family_of<'a>(manifests: &'a Manifests, of: &Multiplicity) -> Result<&'a Family, Judged> {
+    let name = &of.family;
+    let Some(family) = manifests.families.get(name) else {
+        return Err(no("an open family", format!("{name}, never opened")));
+    };
+    if family.method != of.method || family.alpha != of.family_alpha_micro.value() {
+        let found = format!("{:?} at {}", of.method, of.family_alpha_micro.value());
+        let expected = format!(
+            "{:?} at {}, as {name} was opened",
+            family.method, family.alpha
+        );
+        return Err(no(expected, format!("{found} (E_FAMILY_BUDGET)")));
+    }
+    Ok(family)
+}
+
+pub(super) fn join(manifests: &Manifests, manifest: &Manifest) -> Judged {
+    let of = manifest.multiplicity.as_ref()?;
+    let family = match family_of(manifests, of) {
+        Ok(family) => family,
+        Err(judged) => return judged,
+    };
+    let id = &manifest.manifest;
+    if family
+        .members
+        .as_ref()
+        .is_some_and(|members| !members.contains(id))
+    {
+        return no(format!("a listed member of {}", of.family), id.to_string());
+    }
+    let others = family
+        .joined
+        .iter()
+        .filter(|(member, _)| member != id)
+        .count();
+    if others as u64 >= family.members_max {
+        let expected = format!("at most {} members of {}", family.members_max, of.family);
+        return no(expected, format!("{id} more (E_FAMILY_BUDGET)"));
+    }
+    alpha(family, of, id, manifest.alpha().unwrap_or(0))
+}
+
+/// What a member may spend.
+fn alpha(family: &Family, of: &Multiplicity, id: &ManifestId, alpha: i64) -> Judged {
+    let others = || family.joined.iter().filter(|(member, _)| member != id);
+    let most = match family.method {
+        FamilyMethod::Spend => {
+            let spent = others()
+                .map(|(_, alpha)| *alpha)
+                .fold(0, i64::saturating_add);
+            family.alpha.saturating_sub(spent)
+        }
+        FamilyMethod::Elond => {
+            let place = family.joined.iter().position(|(member, _)| member == id);
+            let share = family.gamma.get(place.unwrap_or(family.joined.len()));
+            // Both are at most 10^12 millionths, so the product of a share below 1 and alpha fits.
+            family.alpha.saturating_mul(share.copied().unwrap_or(0)) / ONE
+        }
+        FamilyMethod::ClosedEbh | FamilyMethod::ClosedMean | FamilyMethod::Ebh => family.alpha,
+    };
+    if alpha <= most {
+        return None;
+    }
+    no(
+        format!("at most alpha_micro {} left in {}", most.max(0), of.family),
+        format!("{alpha} (E_FAMILY_BUDGET)"),
+    )
+}
+
+pub(super) fn amended(manifests: &Manifests, manifest: &Manifest) -> Judged {
+    let record = manifests.by_id.get(&manifest.manifest)?;
+    let old = record.versions.first()?.manifest.multiplicity.as_ref();
+    let new = manifest.multiplicity.as_ref();
+    if old.map(|of| &of.family) != new.map(|of| &of.family) {
+        let name =
+            |of: Option<&Multiplicity>| of.map_or("none".to_owned(), |of| of.family.to_string());
+        let expected = format!("family {}: membership is fixed at registration", name(old));
+        return no(expected, format!("{} (E_FAMILY_BUDGET)", name(new)));
+    }
+    let of = new?;
+    match family_of(manifests, of) {
+        Ok(family) => alpha(
+            family,
+            of,
+            &manifest.manifest,
+            manifest.alpha().unwrap_or(0),
+        ),
+        Err(judged) => judged,
+    }
+}

@@ -1,0 +1,408 @@
+//! Manifests: every version, the one in force, the one in force at the first look, deviations, families.
+//!
+//! The fold keeps what was said even where a rule was broken; of two claims to one name the first counts.
+
+mod amend;
+mod check;
+mod family;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+pub use amend::Change;
+pub use amend::changes;
+pub use amend::class;
+pub use check::Fault;
+pub use check::fault_of;
+pub use rules::Prereg;
+
+use crate::event::Event;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::FamilyId;
+use crate::event::id::ManifestId;
+use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Template;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ground::time::Timestamp;
+use crate::ledger::Fold;
+use crate::ledger::VerifiedEvent;
+use crate::num::Count;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[
+    Kind::ExposureOpened,
+    Kind::FamilyOpened,
+    Kind::LabelRecorded,
+    Kind::LabelRevealed,
+    Kind::ManifestAmended,
+    Kind::ManifestCountersigned,
+    Kind::ManifestDeviated,
+    Kind::ManifestRegistered,
+    Kind::PlanRevealed,
+    Kind::PlanSealed,
+    Kind::ScoreRecorded,
+];
+
+/// One version of a manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    /// Who registered it.
+    pub author: KeyId,
+    /// Class of the amendment; `None` for the first version.
+    pub class: Option<u64>,
+    /// The entry of its countersignature.
+    pub countersigned_seq: Option<u64>,
+    /// Its digest.
+    pub digest: Digest,
+    /// Digest of its null hypothesis.
+    pub h0_digest: Digest,
+    /// What it says.
+    pub manifest: Manifest,
+    /// Its entry.
+    pub seq: u64,
+}
+
+impl Version {
+    /// Whether it needs the custodian: it binds confirm data, and is new or touches more than words and what may
+    /// change in flight.
+    pub fn needs_countersignature(&self) -> bool {
+        self.manifest.data.is_some() && self.class.is_none_or(|class| class == 1 || class >= 3)
+    }
+
+    /// Whether it is in force unless a later one is.
+    pub fn stands(&self) -> bool {
+        self.countersigned_seq.is_some() || !self.needs_countersignature()
+    }
+}
+
+/// Something that was done otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deviation {
+    /// Whether an outcome had been seen.
+    pub outcome_seen: bool,
+    /// The part of the manifest.
+    pub rule_path: String,
+    /// Its entry.
+    pub seq: u64,
+    /// What was done.
+    pub what: String,
+}
+
+/// The first time that an outcome could be seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstLook {
+    /// Digest of the version that was in force.
+    pub digest: Option<Digest>,
+    /// The entry.
+    pub seq: u64,
+}
+
+/// A plan that was sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its commitment.
+    pub commitment: Digest,
+    /// By when it is revealed.
+    pub reveal_by: Timestamp,
+    /// The entry that revealed it.
+    pub revealed_seq: Option<u64>,
+    /// The entry that sealed it.
+    pub sealed_seq: u64,
+}
+
+/// One manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// What was done otherwise.
+    pub deviations: Vec<Deviation>,
+    /// Its experiment.
+    pub experiment: Option<ExperimentId>,
+    /// Exposures opened.
+    pub exposures: u64,
+    /// The first look.
+    pub first_look: Option<FirstLook>,
+    /// Its sealed plan.
+    pub plan: Option<Plan>,
+    /// The manifest that replaced it.
+    pub superseded_by: Option<ManifestId>,
+    /// Units exposed.
+    pub units: u64,
+    /// Its versions, oldest first.
+    pub versions: Vec<Version>,
+}
+
+impl Record {
+    /// The version in force: the newest that stands.
+    pub fn in_force(&self) -> Option<&Version> {
+        self.versions.iter().rev().find(|version| version.stands())
+    }
+
+    /// A version by its digest.
+    pub fn version(&self, digest: Digest) -> Option<&Version> {
+        self.versions
+            .iter()
+            .find(|version| version.digest == digest)
+    }
+
+    fn look(&mut self, seq: u64) {
+        let digest = self.in_force().map(|version| version.digest);
+        self.first_look.get_or_insert(FirstLook { digest, seq });
+    }
+}
+
+/// One family.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    /// Its error rate, in millionths.
+    pub alpha: i64,
+    /// Shares of its members, for elond.
+    pub gamma: Vec<i64>,
+    /// Members in order of registration, with the largest alpha that each had.
+    pub joined: Vec<(ManifestId, i64)>,
+    /// Who alone may join.
+    pub members: Option<Vec<ManifestId>>,
+    /// Most members.
+    pub members_max: u64,
+    /// How it keeps its error rate.
+    pub method: FamilyMethod,
+    /// The entry that opened it.
+    pub opened_seq: u64,
+}
+
+impl Family {
+    /// Alpha of its members together.
+    pub fn spent(&self) -> i64 {
+        let alphas = self.joined.iter().map(|(_, alpha)| *alpha);
+        alphas.fold(0, i64::saturating_add)
+    }
+
+    fn join(&mut self, id: &ManifestId, alpha: i64) {
+        match self.joined.iter_mut().find(|(member, _)| member == id) {
+            Some((_, most)) => *most = alpha.max(*most),
+            None => self.joined.push((id.clone(), alpha)),
+        }
+    }
+}
+
+/// Every manifest and family.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifests {
+    /// Manifests by name.
+    pub by_id: BTreeMap<ManifestId, Record>,
+    /// The first exposure of each confirm root.
+    pub exposed: BTreeMap<String, u64>,
+    /// Families by name.
+    pub families: BTreeMap<FamilyId, Family>,
+    /// The first score or open label of each experiment.
+    pub first_outcome: BTreeMap<ExperimentId, u64>,
+}
+
+impl Manifests {
+    /// The manifest that has a version with this digest.
+    pub fn of_digest(&self, digest: Digest) -> Option<(&ManifestId, &Record)> {
+        let mut records = self.by_id.iter();
+        records.find(|(_, record)| record.version(digest).is_some())
+    }
+
+    fn of_digest_mut(&mut self, digest: Digest) -> Option<&mut Record> {
+        let mut records = self.by_id.values_mut();
+        records.find(|record| record.version(digest).is_some())
+    }
+
+    /// Gates of an experiment: those whose template is `gate`.
+    fn gates<'a>(
+        &'a self,
+        experiment: &'a ExperimentId,
+    ) -> impl Iterator<Item = (&'a ManifestId, &'a Record)> {
+        self.by_id.iter().filter(move |(_, record)| {
+            let gate = |version: &Version| version.manifest.template == Template::Gate;
+            record.experiment.as_ref() == Some(experiment)
+                && record.versions.first().is_some_and(gate)
+        })
+    }
+
+    fn registered(&mut self, seq: u64, event: &Event, manifest: &Manifest, digests: [Digest; 2]) {
+        let id = manifest.manifest.clone();
+        if self.by_id.contains_key(&id) {
+            return;
+        }
+        if let Some(old) = manifest.supersedes
+            && let Some(old) = self.of_digest_mut(old)
+        {
+            old.superseded_by.get_or_insert(id.clone());
+        }
+        let version = version(seq, event, manifest, digests, None);
+        let record = Record {
+            deviations: Vec::new(),
+            experiment: event.header.experiment.clone(),
+            exposures: 0,
+            first_look: None,
+            plan: None,
+            superseded_by: None,
+            units: 0,
+            versions: vec![version],
+        };
+        self.by_id.insert(id, record);
+        self.joined(manifest);
+    }
+
+    fn joined(&mut self, manifest: &Manifest) {
+        if let Some(multiplicity) = &manifest.multiplicity
+            && let Some(family) = self.families.get_mut(&multiplicity.family)
+        {
+            family.join(&manifest.manifest, manifest.alpha().unwrap_or(0));
+        }
+    }
+
+    /// An outcome could be seen in an experiment.
+    fn revealed(&mut self, seq: u64, experiment: Option<&ExperimentId>) {
+        let of = |record: &&mut Record| record.experiment.as_ref() == experiment;
+        for record in self.by_id.values_mut().filter(of) {
+            record.look(seq);
+        }
+    }
+
+    /// What is done under a manifest.
+    fn acted(&mut self, seq: u64, payload: &Payload) {
+        match payload {
+            Payload::ManifestDeviated(said) => {
+                if let Some(record) = self.of_digest_mut(said.digest) {
+                    record.deviations.push(Deviation {
+                        outcome_seen: said.outcome_seen,
+                        rule_path: said.rule_path.as_str().to_owned(),
+                        seq,
+                        what: said.what.as_str().to_owned(),
+                    });
+                }
+            }
+            Payload::PlanSealed(said) => {
+                if let Some(record) = self.by_id.get_mut(&said.manifest) {
+                    record.plan.get_or_insert(Plan {
+                        commitment: said.commitment,
+                        reveal_by: said.reveal_by,
+                        revealed_seq: None,
+                        sealed_seq: seq,
+                    });
+                }
+            }
+            Payload::PlanRevealed(said) => {
+                let record = self.by_id.get_mut(&said.manifest);
+                if let Some(plan) = record.and_then(|record| record.plan.as_mut()) {
+                    plan.revealed_seq.get_or_insert(seq);
+                }
+            }
+            Payload::ExposureOpened(said) => {
+                self.exposed
+                    .entry(said.confirm_root.0.to_hex())
+                    .or_insert(seq);
+                if let Some(record) = self.of_digest_mut(said.digest) {
+                    record.exposures += 1;
+                    record.units = record.units.max(after(said.last_unit));
+                    record.look(seq);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn version(
+    seq: u64,
+    event: &Event,
+    manifest: &Manifest,
+    [digest, h0_digest]: [Digest; 2],
+    class: Option<u64>,
+) -> Version {
+    Version {
+        author: event.header.author,
+        class,
+        countersigned_seq: None,
+        digest,
+        h0_digest,
+        manifest: manifest.clone(),
+        seq,
+    }
+}
+
+impl Fold for Manifests {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let (seq, event) = (event.seq(), event.event());
+        let experiment = event.header.experiment.as_ref();
+        match &event.payload {
+            Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => {
+                if let Some(experiment) = experiment
+                    && !self.first_outcome.contains_key(experiment)
+                {
+                    self.first_outcome.insert(experiment.clone(), seq);
+                }
+            }
+            Payload::LabelRevealed(_) => self.revealed(seq, experiment),
+            Payload::FamilyOpened(opened) => {
+                let gamma = opened.gamma_micro.iter().flatten();
+                let family = Family {
+                    alpha: opened.alpha_micro.value(),
+                    gamma: gamma.map(|share| share.value()).collect(),
+                    joined: Vec::new(),
+                    members: opened.members.clone(),
+                    members_max: opened.members_max.value(),
+                    method: opened.method,
+                    opened_seq: seq,
+                };
+                self.families.entry(opened.family.clone()).or_insert(family);
+            }
+            Payload::ManifestRegistered(said) => {
+                self.registered(seq, event, &said.manifest, [said.digest, said.h0_digest]);
+            }
+            Payload::ManifestAmended(said) => {
+                let digests = [said.digest, said.h0_digest];
+                if let Some(record) = self.by_id.get_mut(&said.manifest.manifest) {
+                    let class = Some(said.class.value());
+                    let version = version(seq, event, &said.manifest, digests, class);
+                    record.versions.push(version);
+                    self.joined(&said.manifest);
+                }
+            }
+            Payload::ManifestCountersigned(said) => {
+                let versions = self
+                    .by_id
+                    .values_mut()
+                    .flat_map(|record| &mut record.versions);
+                if let Some(version) = versions.into_iter().find(|of| of.digest == said.digest) {
+                    version.countersigned_seq.get_or_insert(seq);
+                }
+            }
+            _ => self.acted(seq, &event.payload),
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        canon::to_bytes(self).expect("BUG: manifests have a canonical form")
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        serde_json::from_slice(bytes)
+            .map(|state| *self = state)
+            .is_ok()
+    }
+}
+
+/// Units up to and with this one.
+fn after(unit: Count) -> u64 {
+    // Below 2^53, so that snapshots hold it exactly.
+    (unit.value() + 1).min(crate::num::INTEGER_MAX)
+}

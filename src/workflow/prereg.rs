@@ -1,0 +1,302 @@
+//! Preflight of a manifest: whether its sizes can work, and the number that would. Pure; nothing is recorded.
+
+use crate::event::payload::manifest::AuditedEnvironment;
+use crate::event::payload::manifest::IterationPlan;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Metric;
+use crate::event::payload::manifest::Test;
+use crate::event::payload::manifest::TransportPlan;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::num::math;
+use crate::projection::manifests;
+use crate::projection::manifests::Fault;
+use crate::stats::planner;
+use crate::stats::planner::AuditPlan;
+use crate::stats::planner::AuditReason;
+use crate::stats::planner::AuditScenario;
+use crate::stats::planner::AuditTerms;
+
+/// A number that the sizes give.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// What it is.
+    pub name: String,
+    /// Its value; `None` where no number exists.
+    pub value: Option<f64>,
+}
+
+/// What a preflight shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Numbers, in the order in which they are shown.
+    pub measures: Vec<Measure>,
+    /// Sizes that cannot work.
+    pub faults: Vec<Fault>,
+    /// What nobody could check.
+    pub not_checked: Vec<String>,
+}
+
+impl Report {
+    fn measure(&mut self, name: impl Into<String>, value: impl Into<Option<f64>>) {
+        self.measures.push(Measure {
+            name: name.into(),
+            value: value.into(),
+        });
+    }
+
+    fn fault(&mut self, path: impl Into<String>, expected: impl Into<String>, found: String) {
+        self.faults.push(Fault {
+            path: path.into(),
+            expected: expected.into(),
+            found,
+        });
+    }
+}
+
+/// Judges a manifest by itself and the sizes of its template.
+pub fn preflight(manifest: &Manifest) -> Report {
+    let mut report = Report::default();
+    if let Some(fault) = manifests::fault_of(manifest) {
+        report.faults.push(fault);
+        return report;
+    }
+    if let Some(of) = &manifest.multiplicity
+        && let Some(alpha) = manifest.alpha()
+        && alpha > of.family_alpha_micro.value()
+    {
+        let expected = format!(
+            "at most multiplicity.family_alpha_micro {}",
+            of.family_alpha_micro.value()
+        );
+        let path = match manifest.template.as_str() {
+            "gate" => "test.alpha_micro",
+            "iteration" => "iteration.alpha_micro",
+            _ => "transport.alpha_micro",
+        };
+        report.fault(path, expected, format!("{alpha} (E_FAMILY_BUDGET)"));
+    }
+    if let Some(test) = &manifest.test {
+        gate(manifest, test, &mut report);
+    }
+    if let Some(plan) = &manifest.transport {
+        transport(plan, &mut report);
+    }
+    if let Some(plan) = &manifest.iteration {
+        iteration(plan, &mut report);
+    }
+    if manifest.sgd.is_some() || manifest.workflow.is_some() {
+        report
+            .not_checked
+            .push("power: this template is exploratory until a gate confirms it".to_owned());
+    }
+    report
+}
+
+fn real(value: Micro) -> f64 {
+    value.value() as f64 / 1e6
+}
+
+/// Below 2^53, so exact.
+fn rows(value: Count) -> f64 {
+    value.value() as f64
+}
+
+/// Largest difference of two scores, in millionths.
+fn difference_max(metric: &Metric) -> i64 {
+    let width = metric.scale_hi_micro.value() - metric.scale_lo_micro.value();
+    metric.difference_max_micro.map_or(width, Micro::value)
+}
+
+/// No bettor can multiply its wealth by more than 1/m0 with one unit, so fewer than ln(1/alpha) / ln(1/m0) units never
+/// decide.
+fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
+    let scale = manifest.metric.as_ref().map_or(0, difference_max);
+    let margin = test.null_margin_micro.value();
+    if scale <= 0 || margin.abs() >= scale {
+        let expected = format!("less than the largest difference {scale} in magnitude");
+        report.fault(
+            "test.null_margin_micro",
+            expected,
+            format!("{margin} (E_MARGIN)"),
+        );
+        return;
+    }
+    if let Some(delta) = test.delta_design_micro
+        && (delta.value() <= margin || delta.value() > scale)
+    {
+        let expected = format!("more than test.null_margin_micro {margin}, at most {scale}");
+        report.fault(
+            "test.delta_design_micro",
+            expected,
+            format!("{} (E_MARGIN)", delta.value()),
+        );
+    }
+    let null = 0.5 + margin as f64 / (2.0 * scale as f64);
+    let horizon = (math::ln(1.0 / real(test.alpha_micro)) / math::ln(1.0 / null)).ceil();
+    report.measure("null mean", null);
+    report.measure("units without which no bettor can decide", horizon);
+    if rows(test.n_max) < horizon {
+        let expected = format!("at least {horizon} units");
+        report.fault(
+            "test.n_max",
+            expected,
+            format!("{} (E_HORIZON)", test.n_max),
+        );
+    }
+    if let Some(preflight) = &manifest.preflight
+        && test.n_max < preflight.horizon_n
+    {
+        let expected = format!("at least preflight.horizon_n {}", preflight.horizon_n);
+        report.fault(
+            "test.n_max",
+            expected,
+            format!("{} (E_HORIZON)", test.n_max),
+        );
+    }
+    report
+        .not_checked
+        .push("power of the gate: it needs a simulation with the registered bettor".to_owned());
+}
+
+fn transport(plan: &TransportPlan, report: &mut Report) {
+    let scenario = |available: Option<Count>| AuditScenario {
+        residual_sd: real(plan.residual_sd_micro),
+        margin: real(plan.margin_micro),
+        bias: real(plan.bias_micro),
+        available: available.map(Count::value),
+        labels_per_cluster: rows(plan.labels_per_cluster),
+    };
+    let scenarios: Vec<_> = plan
+        .environments
+        .iter()
+        .map(|audited| scenario(audited.available))
+        .collect();
+    let terms = AuditTerms {
+        alpha: real(plan.alpha_micro),
+        power: real(plan.power_micro),
+        family_size: Some(plan.family_size.value()),
+        clusters_min: plan.clusters_min.value(),
+        ..AuditTerms::new(1.0, 0)
+    };
+    let planned = match planner::plan_transport_audits(&scenarios, &terms) {
+        Ok(planned) => planned,
+        Err(error) => {
+            report.fault("transport", "sizes that can be planned", error.to_string());
+            return;
+        }
+    };
+    report.measure("power of each audit", planned.per_audit_power);
+    report.measure("labels of all audits", planned.audit_labels);
+    let level = terms.alpha / planned.family_size as f64;
+    for (at, planned) in planned.plans.iter().enumerate() {
+        if planned.reason == AuditReason::BiasOutsideMargin {
+            let expected = "a bias inside the margin: outside no size passes";
+            let found = format!("{} (E_MARGIN)", plan.bias_micro.value());
+            report.fault("transport.bias_micro", expected, found);
+            return;
+        }
+        audit(
+            &plan.environments[at],
+            (at, planned),
+            (&scenarios[at], level),
+            report,
+        );
+    }
+}
+
+fn audit(
+    audited: &AuditedEnvironment,
+    (at, planned): (usize, &AuditPlan),
+    (scenario, level): (&AuditScenario, f64),
+    report: &mut Report,
+) {
+    let (name, clusters) = (&audited.environment, audited.clusters);
+    let needed = planned.clusters.map(|needed| needed as f64);
+    let power = planner::pass_probability(clusters.value(), scenario, level);
+    report.measure(format!("clusters needed in {name}"), needed);
+    report.measure(
+        format!("power with {clusters} clusters in {name}"),
+        power.ok(),
+    );
+    let path = format!("transport.environments[{at}].clusters");
+    let found = format!("{clusters} (E_N)");
+    match (planned.clusters, audited.available) {
+        (None, _) => report.fault(path, "sizes that 100000 clusters are enough for", found),
+        (Some(needed), _) if clusters.value() < needed => {
+            report.fault(path, format!("at least {needed} clusters"), found);
+        }
+        (_, Some(there)) if there < clusters => {
+            report.fault(path, format!("at most the {there} available"), found);
+        }
+        _ => {}
+    }
+}
+
+fn iteration(plan: &IterationPlan, report: &mut Report) {
+    let (effect, eta) = (real(plan.effect_micro), real(plan.eta_micro));
+    let (sd, power) = (real(plan.difference_sd_micro), real(plan.power_micro));
+    let level = real(plan.alpha_micro) / rows(plan.hypotheses_max);
+    let tested = planner::confirm_rows(sd, effect, level, power).ok();
+    let beyond = planner::confirm_rows_beyond_eta(sd, effect, eta, power).ok();
+    report.measure("level of each confirm test", level);
+    report.measure("confirm rows for the test", tested);
+    report.measure("confirm rows to clear eta", beyond.flatten());
+    let path = "iteration.confirm_rows";
+    if let (Some(tested), Some(Some(beyond))) = (tested, beyond) {
+        let needed = tested.max(beyond);
+        if rows(plan.confirm_rows) < needed {
+            let found = format!("{} (E_N)", plan.confirm_rows);
+            report.fault(path, format!("at least {needed} rows"), found);
+        }
+    } else {
+        let eta = plan.eta_micro.value();
+        let expected = format!("more than eta_micro {eta}: no size clears eta otherwise");
+        let found = plan.effect_micro.value().to_string();
+        report.fault("iteration.effect_micro", expected, found);
+    }
+    green(plan, report);
+}
+
+/// Rows below which the smallest green slice is inconclusive whatever it shows.
+const GREEN_ROWS_MIN: f64 = 40.0;
+
+fn green(plan: &IterationPlan, report: &mut Report) {
+    let slices = u32::try_from(plan.green_slices.value()).unwrap_or(u32::MAX);
+    if slices == 0 {
+        return;
+    }
+    if plan.tau_micro.value() == 0 {
+        report
+            .not_checked
+            .push("green slices: with tau_micro 0 no size gives power".to_owned());
+        return;
+    }
+    let (sd, tau) = (real(plan.green_sd_micro), real(plan.tau_micro));
+    let needed = planner::green_rows(sd, tau, real(plan.q_micro), real(plan.power_micro), slices);
+    let needed = needed.ok().map(|needed| needed.max(GREEN_ROWS_MIN));
+    report.measure("rows of the smallest green slice", needed);
+    let least = rows(plan.slice_rows_min);
+    if let Some(needed) = needed
+        && least < needed
+    {
+        let found = format!("{} (E_N)", plan.slice_rows_min);
+        report.fault(
+            "iteration.slice_rows_min",
+            format!("at least {needed} rows"),
+            found,
+        );
+    }
+    let most = rows(plan.dev_rows.min(plan.confirm_rows));
+    if least * f64::from(slices) > most {
+        let expected = format!(
+            "at most {} rows in each of {slices} slices",
+            (most / f64::from(slices)).floor()
+        );
+        report.fault(
+            "iteration.slice_rows_min",
+            expected,
+            plan.slice_rows_min.to_string(),
+        );
+    }
+}
