@@ -60,6 +60,7 @@ pub(super) enum Verb {
     Amend(AmendArgs),
     /// Record that something was done otherwise than registered
     #[command(
+        override_usage = "clover prereg deviation ID --rule-path PATH --what T --why T --impact T",
         after_help = "Example:\n  clover prereg deviation m-1 --rule-path test.n_max --what 'stopped at 80' \\\n    --why 'the judge was withdrawn' --impact 'less power' --outcome-seen"
     )]
     Deviation(DeviationArgs),

@@ -273,3 +273,41 @@ pub fn plan_commitment(origin: &str, manifest: &str, salt: &[u8; 32], plan: &Dig
     bytes.extend_from_slice(plan.as_bytes());
     Digest::labelled(PLAN_LABEL, &bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digests_of_the_format_page_hold() {
+        let text = concat!(
+            r#"{"experiment":"exp-1","hypothesis":{"claim":"the judge is unbiased elsewhere","#,
+            r#""kind":"measure"},"manifest":"m-audits","template":"transport","title":"Audits","#,
+            r#""transport":{"alpha_micro":50000,"bias_micro":0,"clusters_min":20,"environments":["#,
+            r#"{"clusters":400,"environment":"clone","required":true},"#,
+            r#"{"clusters":400,"environment":"premium","required":true}],"family_size":2,"#,
+            r#""labels_per_cluster":1,"margin_micro":50000,"power_micro":800000,"#,
+            r#""residual_sd_micro":200000},"version":1}"#
+        );
+        let manifest: Manifest = serde_json::from_str(text).unwrap();
+        assert_eq!(canon::to_bytes(&manifest).unwrap(), text.as_bytes());
+        assert_eq!(
+            manifest.digest().to_hex(),
+            "977776b842d1ba82d090b8f05b9b2fa3918fc3705964f0c6d493f2010abd7f2b"
+        );
+        assert_eq!(
+            manifest.h0_digest().to_hex(),
+            "83df9021772f74b01ce951bc5b5c48fdc21f6d2e62bcb2868e6a6cc54d948ac6"
+        );
+        let commitment = plan_commitment(
+            "ledger.example/audits",
+            "m-1",
+            &[9; 32],
+            &Digest([0x11; 32]),
+        );
+        assert_eq!(
+            commitment.to_hex(),
+            "fb168ed7bc4cdad6c6907ed5170f40306c638508341875fa548e67a0b3df0319"
+        );
+    }
+}
