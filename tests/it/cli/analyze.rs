@@ -181,8 +181,8 @@ fn the_terminal_shows_the_same() {
     }
 }
 
-const TEXT: &str = "
-exploratory: not on the record · SAMPLE · cluster-robust + jackknife, t intervals
+const TEXT: &str =
+    "exploratory: not on the record · SAMPLE · cluster-robust + jackknife, t intervals
 
 policy                    value   95 % interval      labels alone      labels  rows   level
 base                      0.7544  [0.7339, 0.7748]   [0.7337, 0.7745]  480     1,000  own labels
@@ -205,11 +205,17 @@ clone - parallel_universe_prompt      -0.0004  [-0.0094, 0.0086]  0.922  0.922  
 clone - unhelpful                     +0.2521  [-0.4068, 0.9111]  0.348  0.505   not told apart
 parallel_universe_prompt - unhelpful  +0.2526  [-0.4123, 0.9174]  0.351  0.505   not told apart
 
-calibrator  calibrator/peer-1 two_stage, 480 labels on 480 prompts, 5 folds; error out of fold 0.215; scores 0.1 to 1, flat at the low end
-clone  borrows calibration from other labels; its interval does not cover the risk that it does not transfer. Label 20 or more of its responses, or audit with --transport-probe clone=FILE
-parallel_universe_prompt  borrows calibration from other labels; its interval does not cover the risk that it does not transfer. Label 20 or more of its responses, or audit with --transport-probe parallel_universe_prompt=FILE
-unhelpful  REFUSE-LEVEL: 1.3 % of scores outside the labelled ones, 86.4 % in a tail with few labels; monotonicity alone leaves 0.5047 to 0.5069
-unhelpful  borrows calibration from other labels; its interval does not cover the risk that it does not transfer. Label 20 or more of its responses, or audit with --transport-probe unhelpful=FILE
+calibrator  calibrator/peer-1 two_stage, 480 labels on 480 prompts, 5 folds; error out of fold
+    0.215; scores 0.1 to 1, flat at the low end
+clone  borrows calibration from other labels; its interval does not cover the risk that it does not
+    transfer. Label 20 or more of its responses, or audit with --transport-probe clone=FILE
+parallel_universe_prompt  borrows calibration from other labels; its interval does not cover the
+    risk that it does not transfer. Label 20 or more of its responses, or audit with
+    --transport-probe parallel_universe_prompt=FILE
+unhelpful  REFUSE-LEVEL: 1.3 % of scores outside the labelled ones, 86.4 % in a tail with few
+    labels; monotonicity alone leaves 0.5047 to 0.5069
+unhelpful  borrows calibration from other labels; its interval does not cover the risk that it does
+    not transfer. Label 20 or more of its responses, or audit with --transport-probe unhelpful=FILE
 differences  6 pairs: read p (BH), which holds the share of false findings
 ";
 
