@@ -166,6 +166,7 @@ fn origin(ctx: &Ctx<'_>, folder: &Path, given: Option<&str>) -> Result<Origin, C
         .unwrap_or_default()
         .chars()
         .filter(plain)
+        .map(|c| c.to_ascii_lowercase())
         .take(40)
         .collect();
     let name = if name.is_empty() { "ledger" } else { &name };

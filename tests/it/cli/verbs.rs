@@ -10,6 +10,17 @@ use crate::cli::says;
 use crate::cli::score_line;
 use crate::support;
 
+/// An origin is lower-case ASCII without spaces; a folder's name may be neither.
+#[test]
+fn any_folder_can_hold_a_ledger() {
+    let mut desk = Desk::new();
+    let ran = desk
+        .ok("init My-Lab --holder Ada --roles all --json")
+        .json();
+    let origin = ran["data"]["origin"].as_str().unwrap().to_owned();
+    assert!(origin.starts_with("clover.local/my-lab-"), "{origin}");
+}
+
 #[test]
 fn the_first_five_minutes() {
     let mut desk = Desk::new();
