@@ -157,7 +157,7 @@ enum Verb {
     #[command(after_help = "Example:\n  clover init --holder Ada --roles all")]
     Init(init::Args),
     /// Show everything once: 10,000 signed events, verified, proven, tampered with and caught
-    #[command(after_help = "Example:\n  clover demo --dir /tmp/demo")]
+    #[command(after_help = "Example:\n  clover demo --dir demo")]
     Demo(demo::Args),
     /// Keys: who may sign what
     #[command(subcommand)]
