@@ -7,9 +7,11 @@
 pub mod ambient;
 pub mod canon;
 pub mod digest;
+mod json;
 pub mod keyfile;
 pub mod merkle;
 pub mod note;
+mod pbes2;
 pub mod seal;
 pub mod seed;
 pub mod sign;

@@ -27,6 +27,8 @@
 //! `clover/subject/v1/encrypt`, `clover/subject/v1/identify`, `clover/pepper/v1/identify`.
 
 mod age;
+mod age_header;
+mod age_key;
 
 use std::fmt;
 
@@ -45,11 +47,11 @@ use zeroize::Zeroizing;
 pub use self::age::AGE_HEADER_MAX;
 pub use self::age::AGE_STANZAS_MAX;
 pub use self::age::AgeError;
-pub use self::age::Identity;
-pub use self::age::Recipient;
 pub use self::age::check_header;
 pub use self::age::decrypt;
 pub use self::age::encrypt;
+pub use self::age_key::Identity;
+pub use self::age_key::Recipient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::ambient::Entropy;
 use crate::ground::digest::Digest;

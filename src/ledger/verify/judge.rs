@@ -9,7 +9,6 @@ use crate::event::PAYLOAD_TYPE;
 use crate::event::Seen;
 use crate::event::payload::Verdict;
 use crate::ground::ambient::Ambient;
-use crate::ground::ambient::Scratch;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::merkle::Tiler;
@@ -18,8 +17,6 @@ use crate::ground::sign;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::PublicKey;
 use crate::ground::time::Timestamp;
-use crate::ledger::append;
-use crate::ledger::checkpoint;
 use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::fold::Breach;
@@ -38,9 +35,11 @@ use crate::ledger::verify::report::Divergent;
 use crate::ledger::verify::report::Findings;
 use crate::ledger::verify::report::Report;
 use crate::ledger::verify::report::Taint;
+use crate::ledger::verify::sets::root_digest;
 use crate::ledger::verify::sorter::Op;
 use crate::ledger::verify::sorter::Record;
 use crate::ledger::verify::sorter::Sorter;
+use crate::ledger::verify::times::Times;
 use crate::ledger::verify::work::Digested;
 use crate::ledger::verify::work::Signature;
 
@@ -53,30 +52,30 @@ const UNFIT: [&str; 3] = ["key", "role", "signature"];
     reason = "each says of one thing whether the walk has met it"
 )]
 pub(super) struct Judge<'a> {
-    options: &'a VerifyOptions,
+    pub(super) options: &'a VerifyOptions,
     pub(super) findings: Findings,
     pub(super) state: State,
     pub(super) tiler: Tiler,
-    sorter: Sorter,
+    pub(super) sorter: Sorter,
     times: Times,
-    position: u64,
+    pub(super) position: u64,
     signers: BTreeSet<KeyId>,
     /// The file that the entries came from, when there is one.
     pub(super) file: Option<FileView<'a>>,
     pub(super) blobs: Option<BlobSource<'a>>,
-    blobs_named: bool,
+    pub(super) blobs_named: bool,
     /// Checkpoints to be held against the root at their size: by size, name and whether it is the log's own
     /// head.
     outside: BTreeMap<u64, Vec<(String, SignedCheckpoint)>>,
-    head: Option<SignedCheckpoint>,
-    head_held: bool,
+    pub(super) head: Option<SignedCheckpoint>,
+    pub(super) head_held: bool,
     not_checked: Vec<String>,
     notes: Vec<String>,
     unproven_keys: u64,
-    divergence: Option<Divergent>,
+    pub(super) divergence: Option<Divergent>,
     /// The entries do not even match the log's own checkpoints: changed in place, not another history.
     pub(super) own_root_broken: bool,
-    identity: bool,
+    pub(super) identity: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -180,70 +179,6 @@ impl<'a> Judge<'a> {
             self.hold(&name, &outside);
         }
         Ok(())
-    }
-
-    /// Holds the root at hand against an outside checkpoint of this size.
-    fn hold(&mut self, name: &str, outside: &SignedCheckpoint) {
-        let size = outside.checkpoint().size;
-        self.head_held |= self.head.as_ref() == Some(outside);
-        self.judge_outside(name, outside, size.saturating_sub(1));
-        self.compare_root(name, outside, self.tiler.root());
-    }
-
-    fn compare_root(&mut self, name: &str, outside: &SignedCheckpoint, root: Digest) {
-        let (size, expected) = (outside.checkpoint().size, outside.checkpoint().root);
-        if root != expected {
-            let expected = format!("root {} of {name}", expected.to_base64());
-            self.findings
-                .add(size.saturating_sub(1), "root", expected, root.to_base64());
-            if self.head.as_ref() == Some(outside) {
-                self.own_root_broken = true;
-            } else {
-                self.divergence.get_or_insert(Divergent::Forked);
-            }
-        }
-    }
-
-    /// Judges the signatures of an outside checkpoint: those of the log keys in force at its size. Past the
-    /// last entry a rotation may be missing, so there only a bad signature is a finding.
-    fn judge_outside(&mut self, name: &str, outside: &SignedCheckpoint, seq: u64) {
-        // Without the events nobody knows the log's keys; the root is compared all the same.
-        if self.options.tree_only {
-            return;
-        }
-        let size = outside.checkpoint().size;
-        let is_head = self.head.as_ref() == Some(outside);
-        let keyring = &self.state.keyring;
-        let is_own = checkpoint::is_own(outside, keyring);
-        if !is_head && !is_own {
-            self.divergence.get_or_insert(Divergent::Forged);
-        }
-        let known: Vec<_> = (keyring.log_keys.iter())
-            .filter(|(seq, _)| *seq < size.max(1))
-            .map(|(_, key)| key.key().clone())
-            .collect();
-        let required = checkpoint::required_keys(keyring, size.saturating_sub(1), size.max(1));
-        let verdict = checkpoint::check_known(outside, &keyring.origin, &known).and_then(|()| {
-            if size > self.position {
-                Ok(())
-            } else {
-                checkpoint::check(outside, &keyring.origin, &required)
-            }
-        });
-        match verdict {
-            Ok(()) => {
-                let known = self.options.log_key.as_ref();
-                let by_known =
-                    known.is_some_and(|key| outside.verify(std::slice::from_ref(key)).is_ok());
-                // The export's own checkpoint may be the very one that was kept outside.
-                let kept = self.options.against.iter().any(|(_, kept)| kept == outside);
-                self.identity |= by_known || kept || !is_head && is_own;
-            }
-            Err(found) => {
-                let expected = format!("{name} signed by the log key of {}", keyring.origin);
-                self.findings.add(seq, "checkpoint", expected, found);
-            }
-        }
     }
 
     fn judge(&mut self, seq: u64, entry: Digested) -> Result<(), VerifyError> {
@@ -491,94 +426,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn give_judged(&mut self, seq: u64, judged: bool, facts: &[Fact]) -> Result<(), VerifyError> {
-        if judged {
-            return self.give(seq, facts);
-        }
-        let givers: Vec<_> = facts
-            .iter()
-            .filter_map(|fact| match fact {
-                Fact::Id { .. } => Some(*fact),
-                Fact::Gives { digest, .. } => Some(Fact::Gives {
-                    digest: *digest,
-                    once: None,
-                }),
-                Fact::Needs { .. } | Fact::Forbids { .. } => None,
-            })
-            .collect();
-        self.give(seq, &givers)
-    }
-
-    fn give(&mut self, seq: u64, facts: &[Fact]) -> Result<(), VerifyError> {
-        for fact in facts {
-            self.sorter.push(match *fact {
-                Fact::Id { digest } => Record::new(digest, seq, Op::Id, "refs", 0),
-                Fact::Gives { digest, once: None } => {
-                    Record::new(digest, seq, Op::Gives, "refs", 0)
-                }
-                Fact::Gives {
-                    digest,
-                    once: Some(rule),
-                } => Record::new(digest, seq, Op::GivesOnce, rule, 0),
-                Fact::Needs {
-                    digest,
-                    before,
-                    rule,
-                } => Record::new(digest, seq, Op::Needs, rule, before),
-                Fact::Forbids { digest, rule } => Record::new(digest, seq, Op::Forbids, rule, 0),
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Blobs that an entry names: read at once where there is a source, joined with the table where the
-    /// entries came from a file.
-    fn name_blobs(&mut self, seq: u64, blobs: &[(Digest, u64)]) -> Result<(), VerifyError> {
-        for (digest, bytes) in blobs {
-            self.blobs_named = true;
-            if self.file.is_some() {
-                self.sorter.push(Record::new(
-                    blob_digest(digest, *bytes),
-                    seq,
-                    Op::Needs,
-                    "blob",
-                    u64::MAX,
-                ))?;
-                continue;
-            }
-            let Some(source) = self.blobs else {
-                continue;
-            };
-            let expected = format!("blob {digest} of {bytes} bytes");
-            match source(digest)? {
-                None => self.findings.add(seq, "blob", expected, "no such blob"),
-                Some(found)
-                    if Digest::blake3(&found) != *digest || found.len() as u64 != *bytes =>
-                {
-                    let found = format!(
-                        "{} bytes with digest {}",
-                        found.len(),
-                        Digest::blake3(&found)
-                    );
-                    self.findings.add(seq, "blob", expected, found);
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Names a blob that the file holds.
-    pub(super) fn hold_blob(&mut self, digest: &Digest, bytes: u64) -> Result<(), VerifyError> {
-        Ok(self.sorter.push(Record::new(
-            blob_digest(digest, bytes),
-            0,
-            Op::Holds,
-            "blob",
-            0,
-        ))?)
-    }
-
     /// Judges what is due at the end and writes the report.
     pub(super) fn finish(mut self) -> Result<Report, VerifyError> {
         let events = self.position;
@@ -610,45 +457,6 @@ impl<'a> Judge<'a> {
         self.judge_sets()?;
         self.remarks();
         Ok(self.into_report(events))
-    }
-
-    /// The log key that was named from outside must be this ledger's.
-    fn judge_log_key(&mut self) {
-        let Some(known) = &self.options.log_key else {
-            return;
-        };
-        let keyring = &self.state.keyring;
-        if !keyring.log_keys.iter().any(|(_, key)| key.key() == known) && !self.options.tree_only {
-            let found = keyring
-                .log_key()
-                .map_or("none".to_owned(), ToString::to_string);
-            self.findings
-                .add(0, "checkpoint", format!("log key {known}"), found);
-            self.divergence.get_or_insert(Divergent::Forged);
-        } else if self.file.is_some() {
-            self.identity = true;
-        }
-    }
-
-    fn judge_sets(&mut self) -> Result<(), VerifyError> {
-        let (ambient_sorter, findings, file) =
-            (&mut self.sorter, &mut self.findings, &mut self.file);
-        let sorter = std::mem::replace(ambient_sorter, Sorter::new(Arc::new(Ambient::system())));
-        let mut index = match file {
-            Some(file) if !self.options.tree_only => Some(file.index_walk()?),
-            _ => None,
-        };
-        sorter.finish(|group| {
-            judge_group(group, findings);
-            match &mut index {
-                Some(index) => index.step(group, findings),
-                None => Ok(()),
-            }
-        })?;
-        match index {
-            Some(index) => index.finish(findings),
-            None => Ok(()),
-        }
     }
 
     fn remarks(&mut self) {
@@ -742,118 +550,4 @@ impl<'a> Judge<'a> {
 /// The first entry is folded whatever it breaks: without it nothing after it can be judged.
 fn rules_genesis(seq: u64, event: &Event) -> bool {
     seq == 0 && matches!(event.payload, crate::event::Payload::LedgerCreated(_))
-}
-
-/// Judges every record of one digest.
-fn judge_group(group: &[Record], findings: &mut Findings) {
-    let givers = || {
-        let asks = |record: &&Record| matches!(record.op, Op::Needs | Op::Forbids);
-        group.iter().filter(move |record| !asks(record))
-    };
-    let first = givers().map(|record| record.seq).min();
-    let event = group.iter().filter(|record| record.op == Op::Id);
-    let event = event.map(|record| record.seq).min();
-    let held = group.iter().any(|record| record.op == Op::Holds);
-    for record in group {
-        match record.op {
-            Op::GivesOnce => {
-                if let Some(first) = first.filter(|first| *first < record.seq) {
-                    let found = format!("seq {first} has it");
-                    findings.add(
-                        record.seq,
-                        record.rule(),
-                        "one event per natural key",
-                        found,
-                    );
-                }
-            }
-            Op::Needs => {
-                let first = if record.rule() == "refs" {
-                    event
-                } else {
-                    first
-                };
-                if !held && first.is_none_or(|first| first >= record.before) {
-                    let breach =
-                        append::need_breach(record.rule(), &record.digest, record.before, first);
-                    findings.breach(record.seq, breach);
-                }
-            }
-            Op::Forbids => {
-                if let Some(first) = first.filter(|first| *first < record.seq) {
-                    findings.breach(record.seq, append::forbid_breach(record.rule(), first));
-                }
-            }
-            Op::Id | Op::Gives | Op::Holds => {}
-        }
-    }
-}
-
-/// Digest under which the root of a size is known.
-fn root_digest(size: u64, root: &Digest) -> Digest {
-    let mut bytes = size.to_be_bytes().to_vec();
-    bytes.extend_from_slice(&root.0);
-    Digest::labelled("clover/root/v1", &bytes)
-}
-
-/// Digest under which a blob of a length is known.
-fn blob_digest(digest: &Digest, bytes: u64) -> Digest {
-    let mut text = digest.0.to_vec();
-    text.extend_from_slice(&bytes.to_be_bytes());
-    Digest::labelled("clover/blob-ref/v1", &text)
-}
-
-/// `recorded_at` of every entry walked, in an unnamed scratch file.
-struct Times {
-    scratch: Scratch,
-    pending: Vec<u8>,
-    flushed: u64,
-    last: Option<(u64, Timestamp)>,
-}
-
-impl Times {
-    const PENDING_MAX: usize = 1 << 19;
-
-    fn new(ambient: &Ambient) -> Result<Self, VerifyError> {
-        Ok(Self {
-            scratch: Scratch::new(ambient)?,
-            pending: Vec::new(),
-            flushed: 0,
-            last: None,
-        })
-    }
-
-    fn push(&mut self, at: Timestamp) -> Result<(), VerifyError> {
-        self.pending.extend_from_slice(&at.micros().to_be_bytes());
-        if self.pending.len() >= Self::PENDING_MAX {
-            self.scratch.append(&self.pending)?;
-            self.flushed += self.pending.len() as u64;
-            self.pending.clear();
-        }
-        Ok(())
-    }
-
-    fn at(&mut self, seq: u64) -> Result<Timestamp, VerifyError> {
-        if let Some((_, at)) = self.last.filter(|(of, _)| *of == seq) {
-            return Ok(at);
-        }
-        let mut bytes = [0; 8];
-        let offset = seq * 8;
-        match offset
-            .checked_sub(self.flushed)
-            .and_then(|at| usize::try_from(at).ok())
-        {
-            Some(at) => {
-                if let Some(found) = self.pending.get(at..at + 8) {
-                    bytes.copy_from_slice(found);
-                }
-            }
-            None => {
-                self.scratch.read_at(offset, &mut bytes)?;
-            }
-        }
-        let at = Timestamp::from_micros(i64::from_be_bytes(bytes)).unwrap_or(Timestamp::EPOCH);
-        self.last = Some((seq, at));
-        Ok(at)
-    }
 }

@@ -7,8 +7,11 @@
 mod file;
 mod index;
 mod judge;
+mod outside;
 mod report;
+mod sets;
 mod sorter;
+mod times;
 mod work;
 
 use std::io::BufRead;

@@ -1,0 +1,91 @@
+//! Checkpoints and keys that came from elsewhere: pins, copies that somebody kept, the log key that was named.
+
+use crate::ground::digest::Digest;
+use crate::ground::note::SignedCheckpoint;
+use crate::ledger::checkpoint;
+use crate::ledger::verify::judge::Judge;
+use crate::ledger::verify::report::Divergent;
+
+impl Judge<'_> {
+    /// Holds the root at hand against an outside checkpoint of this size.
+    pub(super) fn hold(&mut self, name: &str, outside: &SignedCheckpoint) {
+        let size = outside.checkpoint().size;
+        self.head_held |= self.head.as_ref() == Some(outside);
+        self.judge_outside(name, outside, size.saturating_sub(1));
+        self.compare_root(name, outside, self.tiler.root());
+    }
+
+    pub(super) fn compare_root(&mut self, name: &str, outside: &SignedCheckpoint, root: Digest) {
+        let (size, expected) = (outside.checkpoint().size, outside.checkpoint().root);
+        if root != expected {
+            let expected = format!("root {} of {name}", expected.to_base64());
+            self.findings
+                .add(size.saturating_sub(1), "root", expected, root.to_base64());
+            if self.head.as_ref() == Some(outside) {
+                self.own_root_broken = true;
+            } else {
+                self.divergence.get_or_insert(Divergent::Forked);
+            }
+        }
+    }
+
+    /// Judges the signatures of an outside checkpoint: those of the log keys in force at its size. Past the
+    /// last entry a rotation may be missing, so there only a bad signature is a finding.
+    pub(super) fn judge_outside(&mut self, name: &str, outside: &SignedCheckpoint, seq: u64) {
+        // Without the events nobody knows the log's keys; the root is compared all the same.
+        if self.options.tree_only {
+            return;
+        }
+        let size = outside.checkpoint().size;
+        let is_head = self.head.as_ref() == Some(outside);
+        let keyring = &self.state.keyring;
+        let is_own = checkpoint::is_own(outside, keyring);
+        if !is_head && !is_own {
+            self.divergence.get_or_insert(Divergent::Forged);
+        }
+        let known: Vec<_> = (keyring.log_keys.iter())
+            .filter(|(seq, _)| *seq < size.max(1))
+            .map(|(_, key)| key.key().clone())
+            .collect();
+        let required = checkpoint::required_keys(keyring, size.saturating_sub(1), size.max(1));
+        let verdict = checkpoint::check_known(outside, &keyring.origin, &known).and_then(|()| {
+            if size > self.position {
+                Ok(())
+            } else {
+                checkpoint::check(outside, &keyring.origin, &required)
+            }
+        });
+        match verdict {
+            Ok(()) => {
+                let known = self.options.log_key.as_ref();
+                let by_known =
+                    known.is_some_and(|key| outside.verify(std::slice::from_ref(key)).is_ok());
+                // The export's own checkpoint may be the very one that was kept outside.
+                let kept = self.options.against.iter().any(|(_, kept)| kept == outside);
+                self.identity |= by_known || kept || !is_head && is_own;
+            }
+            Err(found) => {
+                let expected = format!("{name} signed by the log key of {}", keyring.origin);
+                self.findings.add(seq, "checkpoint", expected, found);
+            }
+        }
+    }
+
+    /// The log key that was named from outside must be this ledger's.
+    pub(super) fn judge_log_key(&mut self) {
+        let Some(known) = &self.options.log_key else {
+            return;
+        };
+        let keyring = &self.state.keyring;
+        if !keyring.log_keys.iter().any(|(_, key)| key.key() == known) && !self.options.tree_only {
+            let found = keyring
+                .log_key()
+                .map_or("none".to_owned(), ToString::to_string);
+            self.findings
+                .add(0, "checkpoint", format!("log key {known}"), found);
+            self.divergence.get_or_insert(Divergent::Forged);
+        } else if self.file.is_some() {
+            self.identity = true;
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What is exact over the whole history only: facts and blobs go to the sorter as they are met, and are judged
+//! together at the end.
+
+use std::sync::Arc;
+
+use crate::ground::ambient::Ambient;
+use crate::ground::digest::Digest;
+use crate::ledger::append;
+use crate::ledger::fold::Fact;
+use crate::ledger::verify::VerifyError;
+use crate::ledger::verify::judge::Judge;
+use crate::ledger::verify::report::Findings;
+use crate::ledger::verify::sorter::Op;
+use crate::ledger::verify::sorter::Record;
+use crate::ledger::verify::sorter::Sorter;
+
+impl Judge<'_> {
+    pub(super) fn give_judged(
+        &mut self,
+        seq: u64,
+        judged: bool,
+        facts: &[Fact],
+    ) -> Result<(), VerifyError> {
+        if judged {
+            return self.give(seq, facts);
+        }
+        let givers: Vec<_> = facts
+            .iter()
+            .filter_map(|fact| match fact {
+                Fact::Id { .. } => Some(*fact),
+                Fact::Gives { digest, .. } => Some(Fact::Gives {
+                    digest: *digest,
+                    once: None,
+                }),
+                Fact::Needs { .. } | Fact::Forbids { .. } => None,
+            })
+            .collect();
+        self.give(seq, &givers)
+    }
+
+    pub(super) fn give(&mut self, seq: u64, facts: &[Fact]) -> Result<(), VerifyError> {
+        for fact in facts {
+            self.sorter.push(match *fact {
+                Fact::Id { digest } => Record::new(digest, seq, Op::Id, "refs", 0),
+                Fact::Gives { digest, once: None } => {
+                    Record::new(digest, seq, Op::Gives, "refs", 0)
+                }
+                Fact::Gives {
+                    digest,
+                    once: Some(rule),
+                } => Record::new(digest, seq, Op::GivesOnce, rule, 0),
+                Fact::Needs {
+                    digest,
+                    before,
+                    rule,
+                } => Record::new(digest, seq, Op::Needs, rule, before),
+                Fact::Forbids { digest, rule } => Record::new(digest, seq, Op::Forbids, rule, 0),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Blobs that an entry names: read at once where there is a source, joined with the table where the
+    /// entries came from a file.
+    pub(super) fn name_blobs(
+        &mut self,
+        seq: u64,
+        blobs: &[(Digest, u64)],
+    ) -> Result<(), VerifyError> {
+        for (digest, bytes) in blobs {
+            self.blobs_named = true;
+            if self.file.is_some() {
+                self.sorter.push(Record::new(
+                    blob_digest(digest, *bytes),
+                    seq,
+                    Op::Needs,
+                    "blob",
+                    u64::MAX,
+                ))?;
+                continue;
+            }
+            let Some(source) = self.blobs else {
+                continue;
+            };
+            let expected = format!("blob {digest} of {bytes} bytes");
+            match source(digest)? {
+                None => self.findings.add(seq, "blob", expected, "no such blob"),
+                Some(found)
+                    if Digest::blake3(&found) != *digest || found.len() as u64 != *bytes =>
+                {
+                    let found = format!(
+                        "{} bytes with digest {}",
+                        found.len(),
+                        Digest::blake3(&found)
+                    );
+                    self.findings.add(seq, "blob", expected, found);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Names a blob that the file holds.
+    pub(super) fn hold_blob(&mut self, digest: &Digest, bytes: u64) -> Result<(), VerifyError> {
+        Ok(self.sorter.push(Record::new(
+            blob_digest(digest, bytes),
+            0,
+            Op::Holds,
+            "blob",
+            0,
+        ))?)
+    }
+
+    pub(super) fn judge_sets(&mut self) -> Result<(), VerifyError> {
+        let (ambient_sorter, findings, file) =
+            (&mut self.sorter, &mut self.findings, &mut self.file);
+        let sorter = std::mem::replace(ambient_sorter, Sorter::new(Arc::new(Ambient::system())));
+        let mut index = match file {
+            Some(file) if !self.options.tree_only => Some(file.index_walk()?),
+            _ => None,
+        };
+        sorter.finish(|group| {
+            judge_group(group, findings);
+            match &mut index {
+                Some(index) => index.step(group, findings),
+                None => Ok(()),
+            }
+        })?;
+        match index {
+            Some(index) => index.finish(findings),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Judges every record of one digest.
+fn judge_group(group: &[Record], findings: &mut Findings) {
+    let givers = || {
+        let asks = |record: &&Record| matches!(record.op, Op::Needs | Op::Forbids);
+        group.iter().filter(move |record| !asks(record))
+    };
+    let first = givers().map(|record| record.seq).min();
+    let event = group.iter().filter(|record| record.op == Op::Id);
+    let event = event.map(|record| record.seq).min();
+    let held = group.iter().any(|record| record.op == Op::Holds);
+    for record in group {
+        match record.op {
+            Op::GivesOnce => {
+                if let Some(first) = first.filter(|first| *first < record.seq) {
+                    let found = format!("seq {first} has it");
+                    findings.add(
+                        record.seq,
+                        record.rule(),
+                        "one event per natural key",
+                        found,
+                    );
+                }
+            }
+            Op::Needs => {
+                let first = if record.rule() == "refs" {
+                    event
+                } else {
+                    first
+                };
+                if !held && first.is_none_or(|first| first >= record.before) {
+                    let breach =
+                        append::need_breach(record.rule(), &record.digest, record.before, first);
+                    findings.breach(record.seq, breach);
+                }
+            }
+            Op::Forbids => {
+                if let Some(first) = first.filter(|first| *first < record.seq) {
+                    findings.breach(record.seq, append::forbid_breach(record.rule(), first));
+                }
+            }
+            Op::Id | Op::Gives | Op::Holds => {}
+        }
+    }
+}
+
+/// Digest under which the root of a size is known.
+pub(super) fn root_digest(size: u64, root: &Digest) -> Digest {
+    let mut bytes = size.to_be_bytes().to_vec();
+    bytes.extend_from_slice(&root.0);
+    Digest::labelled("clover/root/v1", &bytes)
+}
+
+/// Digest under which a blob of a length is known.
+fn blob_digest(digest: &Digest, bytes: u64) -> Digest {
+    let mut text = digest.0.to_vec();
+    text.extend_from_slice(&bytes.to_be_bytes());
+    Digest::labelled("clover/blob-ref/v1", &text)
+}
