@@ -124,8 +124,7 @@ macro_rules! natural_key {
 }
 
 fn natural_key_digest<T: Serialize>(parts: &T) -> Digest {
-    let bytes = canon::to_bytes(parts).expect("BUG: natural keys are ids and counts");
-    Digest::labelled(NATURAL_KEY_LABEL, &bytes)
+    canon::digest(NATURAL_KEY_LABEL, parts)
 }
 
 /// The natural key of an event in an experiment whose key fields are these texts, in the registry's order.

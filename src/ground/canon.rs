@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::Serializer;
 use serde::ser;
 
+use super::digest::Digest;
 pub use super::json::Value;
 pub use super::json::parse;
 use crate::num::INTEGER_MAX;
@@ -65,6 +66,15 @@ pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonError>
 /// [`CanonError`] when the value has no canonical form.
 pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), CanonError> {
     value.serialize(Canon { out })
+}
+
+/// The digest of a value's canonical form in a domain of its own: SHA-256(label ‖ 0x00 ‖ bytes).
+///
+/// # Panics
+/// If the value has no canonical form, which ids, digests, texts and counts always have.
+pub fn digest<T: Serialize + ?Sized>(label: &str, value: &T) -> Digest {
+    let bytes = to_bytes(value).expect("BUG: ids, texts and counts have a canonical form");
+    Digest::labelled(label, &bytes)
 }
 
 /// Whether `bytes` are exactly the canonical form of the value they hold.

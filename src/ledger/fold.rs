@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::event::Event;
 use crate::event::Kind;
+use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
 use crate::store::RowChange;
@@ -121,6 +122,25 @@ pub trait Fold: Any + Send + Sync {
     fn snapshot(&self) -> Vec<u8>;
     /// Replaces the state by a snapshot's. False when the bytes are not one.
     fn restore(&mut self, bytes: &[u8]) -> bool;
+}
+
+/// Canonical bytes of a fold's state, for [`Fold::snapshot`].
+///
+/// # Panics
+/// If the state has no canonical form: folds hold ids, texts, counts and digests, which have one.
+pub fn snapshot_of<T: serde::Serialize>(state: &T) -> Vec<u8> {
+    canon::to_bytes(state).expect("BUG: a fold's state has a canonical form")
+}
+
+/// Replaces a fold's state by that of a snapshot, for [`Fold::restore`]. False when the bytes are not one.
+pub fn restore_from<T: serde::de::DeserializeOwned>(state: &mut T, bytes: &[u8]) -> bool {
+    match serde_json::from_slice(bytes) {
+        Ok(found) => {
+            *state = found;
+            true
+        }
+        Err(_) => false,
+    }
 }
 
 /// A fold's line in a rulebook.

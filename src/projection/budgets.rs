@@ -11,7 +11,6 @@ use crate::event::id::AccountId;
 use crate::event::id::UnitId;
 use crate::event::payload::Roles;
 use crate::event::payload::budget::Period;
-use crate::ground::canon;
 use crate::ground::time::Quarter;
 use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
@@ -20,6 +19,7 @@ use crate::ledger::Fold;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::BudgetOpened, Kind::BudgetCharged];
@@ -104,13 +104,11 @@ impl Fold for Budgets {
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        canon::to_bytes(self).expect("BUG: budgets have a canonical form")
+        fold::snapshot_of(self)
     }
 
     fn restore(&mut self, bytes: &[u8]) -> bool {
-        serde_json::from_slice(bytes)
-            .map(|state| *self = state)
-            .is_ok()
+        fold::restore_from(self, bytes)
     }
 }
 

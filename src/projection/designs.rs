@@ -29,6 +29,7 @@ use crate::ledger::Fold;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -153,24 +154,17 @@ impl Fold for Designs {
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        canon::to_bytes(self).expect("BUG: designs have a canonical form")
+        fold::snapshot_of(self)
     }
 
     fn restore(&mut self, bytes: &[u8]) -> bool {
-        serde_json::from_slice(bytes)
-            .map(|state| *self = state)
-            .is_ok()
+        fold::restore_from(self, bytes)
     }
-}
-
-fn labelled(text: &'static str, parts: &impl Serialize) -> Digest {
-    let bytes = canon::to_bytes(parts).expect("BUG: ids have a canonical form");
-    Digest::labelled(text, &bytes)
 }
 
 /// Digest under which it is known that a draw's label serves this purpose: `calibrate`, `audit` or `sealed`.
 pub fn draw_serves(experiment: Option<&ExperimentId>, row: &str, purpose: &str) -> Digest {
-    labelled("clover/draw/v1", &(experiment, row, purpose))
+    canon::digest("clover/draw/v1", &(experiment, row, purpose))
 }
 
 /// The rules `design` and `purpose`.

@@ -9,13 +9,13 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::registry::Scope;
-use crate::ground::canon;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fold;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
 use crate::ledger::rules::FORMAT;
 
 /// Kinds that move it.
@@ -66,13 +66,11 @@ impl Fold for Experiments {
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        canon::to_bytes(self).expect("BUG: experiments have a canonical form")
+        fold::snapshot_of(self)
     }
 
     fn restore(&mut self, bytes: &[u8]) -> bool {
-        serde_json::from_slice(bytes)
-            .map(|state| *self = state)
-            .is_ok()
+        fold::restore_from(self, bytes)
     }
 }
 

@@ -24,7 +24,7 @@ fn sealed(
     row: &RowId,
     commitment: &Digest,
 ) -> Digest {
-    keyed("clover/seal/v1", &(experiment, design, row, commitment))
+    canon::digest("clover/seal/v1", &(experiment, design, row, commitment))
 }
 
 /// Digest under which a sealed envelope is known.
@@ -34,24 +34,17 @@ fn envelope(
     row: &RowId,
     sha256: &Digest,
 ) -> Digest {
-    keyed("clover/envelope/v1", &(experiment, design, row, sha256))
+    canon::digest("clover/envelope/v1", &(experiment, design, row, sha256))
 }
 
 /// Digest under which a custodian's acceptance of a row's seal is known.
 fn acceptance(experiment: Option<&ExperimentId>, design: &DesignId, row: &RowId) -> Digest {
-    keyed("clover/accepted/v1", &(experiment, design, row))
+    canon::digest("clover/accepted/v1", &(experiment, design, row))
 }
 
 /// Digest under which a charge is known.
 fn charge(id: &Digest) -> Digest {
-    keyed("clover/charge/v1", &(id,))
-}
-
-fn keyed<T: serde::Serialize>(label: &str, parts: &T) -> Digest {
-    Digest::labelled(
-        label,
-        &canon::to_bytes(parts).expect("BUG: ids and digests have a canonical form"),
-    )
+    canon::digest("clover/charge/v1", &(id,))
 }
 
 fn gives(digest: Digest) -> Fact {

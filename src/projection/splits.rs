@@ -32,6 +32,7 @@ use crate::ledger::Fold;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
 use crate::projection::designs::Designs;
 
 /// Kinds that move it.
@@ -163,34 +164,27 @@ impl Fold for Splits {
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        canon::to_bytes(self).expect("BUG: splits have a canonical form")
+        fold::snapshot_of(self)
     }
 
     fn restore(&mut self, bytes: &[u8]) -> bool {
-        serde_json::from_slice(bytes)
-            .map(|state| *self = state)
-            .is_ok()
+        fold::restore_from(self, bytes)
     }
-}
-
-fn labelled(text: &'static str, parts: &impl Serialize) -> Digest {
-    let bytes = canon::to_bytes(parts).expect("BUG: ids have a canonical form");
-    Digest::labelled(text, &bytes)
 }
 
 /// Digest under which a cluster's place in a split is known.
 fn placed(experiment: Option<&ExperimentId>, split: &SplitId, cluster: &ItemId) -> Digest {
-    labelled("clover/split/v1", &(experiment, split, cluster))
+    canon::digest("clover/split/v1", &(experiment, split, cluster))
 }
 
 /// Digest under which a cluster is known to have been in confirm.
 pub fn in_confirm(experiment: Option<&ExperimentId>, cluster: &ItemId) -> Digest {
-    labelled("clover/confirm/v1", &(experiment, cluster))
+    canon::digest("clover/confirm/v1", &(experiment, cluster))
 }
 
 /// Digest under which a cluster is known to have an open label.
 fn labelled_open(experiment: Option<&ExperimentId>, cluster: &ItemId) -> Digest {
-    labelled("clover/open-label/v1", &(experiment, cluster))
+    canon::digest("clover/open-label/v1", &(experiment, cluster))
 }
 
 fn gives(digest: Digest) -> Fact {

@@ -28,12 +28,12 @@ use crate::event::id::ManifestId;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
-use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::Fold;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
 use crate::num::Count;
 
 /// Kinds that move it.
@@ -391,13 +391,11 @@ impl Fold for Manifests {
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        canon::to_bytes(self).expect("BUG: manifests have a canonical form")
+        fold::snapshot_of(self)
     }
 
     fn restore(&mut self, bytes: &[u8]) -> bool {
-        serde_json::from_slice(bytes)
-            .map(|state| *self = state)
-            .is_ok()
+        fold::restore_from(self, bytes)
     }
 }
 

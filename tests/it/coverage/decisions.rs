@@ -1,6 +1,5 @@
 //! Levels and power of the confirm test, coverage of transport and pooled intervals, and what pooling gains.
 
-use clover::stats::distribution;
 use clover::stats::inference::Interval;
 use clover::stats::pooling;
 use clover::stats::pooling::Group;
@@ -11,39 +10,15 @@ use clover::stats::sample::Values;
 use clover::stats::transport;
 use clover::stats::transport::Probe;
 use clover::stats::transport::Terms;
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+
+use crate::coverage::World;
+use crate::coverage::is_slow;
+use crate::coverage::worlds;
 
 /// Level of the confirm test, 0.05 over four families.
 const LEVEL: f64 = 0.0125;
 
-fn is_slow() -> bool {
-    std::env::var_os("RUN_SLOW_TESTS").is_some()
-}
-
-fn worlds(short: u64, long: u64) -> u64 {
-    if is_slow() { long } else { short }
-}
-
-/// A stream of its own for each world.
-struct World(ChaCha20Rng);
-
 impl World {
-    fn new(seed: u8, number: u64) -> Self {
-        let mut stream = ChaCha20Rng::from_seed([seed; 32]);
-        stream.set_stream(number);
-        Self(stream)
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        distribution::normal_quantile(self.uniform().max(1e-16))
-    }
-
     fn coin(&mut self, p: f64) -> f64 {
         if self.uniform() < p { 1.0 } else { 0.0 }
     }

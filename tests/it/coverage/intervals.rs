@@ -16,18 +16,10 @@ use clover::workflow::analyze::Request;
 use clover::workflow::analyze::dataset::Dataset;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::dataset::Prompts;
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
 use rayon::prelude::*;
 
-fn worlds(short: u64, long: u64) -> u64 {
-    if std::env::var_os("RUN_SLOW_TESTS").is_some() {
-        long
-    } else {
-        short
-    }
-}
+use crate::coverage::World;
+use crate::coverage::worlds;
 
 /// What label noise looks like.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,7 +106,7 @@ impl Design {
     }
 
     fn world(&self, number: u64) -> (Dataset, Prompts) {
-        let mut random = Random::new(self.seed, number);
+        let mut random = World::new(self.seed, number);
         let mut prompts = Prompts::default();
         for prompt in 0..self.prompts {
             prompts.number(&format!("p{prompt}"));
@@ -187,20 +179,7 @@ impl Design {
     }
 }
 
-/// A stream of its own for each world.
-struct Random(ChaCha20Rng);
-
-impl Random {
-    fn new(seed: u8, number: u64) -> Self {
-        let mut stream = ChaCha20Rng::from_seed([seed; 32]);
-        stream.set_stream(number);
-        Self(stream)
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
+impl World {
     /// `count` of `rows` at random, by Knuth's selection sampling.
     fn chosen(&mut self, rows: usize, count: usize) -> Vec<bool> {
         let mut left = count;
@@ -427,7 +406,7 @@ fn bootstrap_intervals_are_tabled() {
 #[test]
 fn the_truth_is_the_mean_over_many_responses() {
     for design in designs() {
-        let mut random = Random::new(47, 0);
+        let mut random = World::new(47, 0);
         let rows = 50_000;
         let (start, reach) = SCORES[0];
         let values: Vec<f64> = (0..rows)

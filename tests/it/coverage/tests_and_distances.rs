@@ -4,7 +4,6 @@ use clover::stats::blocks;
 use clover::stats::blocks::Scheme;
 use clover::stats::distance;
 use clover::stats::distance::Method;
-use clover::stats::distribution;
 use clover::stats::inference::Interval;
 use clover::stats::monitor::Cusum;
 use clover::stats::monitor::InControl;
@@ -20,39 +19,14 @@ use clover::stats::sample::Clusters;
 use clover::stats::sample::Values;
 use clover::stats::student;
 use clover::stats::student::Alternative;
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+
+use crate::coverage::World;
+use crate::coverage::worlds;
 
 /// The level of single tests.
 const LEVEL: f64 = 0.05;
 
-fn worlds(short: u64, long: u64) -> u64 {
-    if std::env::var_os("RUN_SLOW_TESTS").is_some() {
-        long
-    } else {
-        short
-    }
-}
-
-/// A stream of its own for each world.
-struct World(ChaCha20Rng);
-
 impl World {
-    fn new(seed: u8, number: u64) -> Self {
-        let mut stream = ChaCha20Rng::from_seed([seed; 32]);
-        stream.set_stream(number);
-        Self(stream)
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        distribution::normal_quantile(self.uniform().max(1e-16))
-    }
-
     fn column(&mut self, rows: usize, draw: impl Fn(&mut Self) -> f64) -> Vec<f64> {
         (0..rows).map(|_| draw(self)).collect()
     }

@@ -40,8 +40,6 @@ use clover::event::payload::label::SealAccepted;
 use clover::event::payload::record::AuditAttested;
 use clover::event::payload::record::DataRead;
 use clover::event::payload::record::NoteRecorded;
-use clover::event::payload::record::QualificationRecorded;
-use clover::event::payload::record::QualifiedFile;
 use clover::event::payload::record::ReadOutcome;
 use clover::event::payload::record::ReviewOutcome;
 use clover::event::payload::record::ReviewRecorded;
@@ -314,23 +312,11 @@ fn records(test: &mut TestLedger) {
         statement: text("verified"),
         verdict: Verdict::Pass,
     };
-    let qualified = QualificationRecorded {
-        build: text("clover 0.1.0"),
-        files: vec![QualifiedFile {
-            cases: count(12),
-            digest: Digest::sha256(b"isotonic.json"),
-            failed: count(0),
-            name: text("bundled/isotonic.json"),
-            not_run: count(0),
-        }],
-        platform: text("x86_64 linux"),
-        verdict: Verdict::Pass,
-    };
     let batch = [
         Command::new(read, None),
         Command::new(review, None),
         Command::new(audit, None),
-        Command::new(qualified, None),
+        Command::new(crate::support::qualification(), None),
     ];
     test.append(&batch).unwrap();
 }

@@ -302,3 +302,21 @@ pub fn score(n: u64) -> Command {
     };
     Command::new(Payload::from(payload), experiment())
 }
+
+/// A build that passed the one file it was given.
+pub fn qualification() -> clover::event::payload::record::QualificationRecorded {
+    let count = |value| Count::new(value).unwrap();
+    let file = clover::event::payload::record::QualifiedFile {
+        cases: count(12),
+        digest: clover::ground::digest::Digest::sha256(b"isotonic.json"),
+        failed: count(0),
+        name: text("bundled/isotonic.json"),
+        not_run: count(0),
+    };
+    clover::event::payload::record::QualificationRecorded {
+        build: text("clover 0.1.0"),
+        files: vec![file],
+        platform: text("x86_64 linux"),
+        verdict: Verdict::Pass,
+    }
+}

@@ -209,15 +209,10 @@ struct Null<'a> {
     template: Template,
 }
 
-fn labelled<T: Serialize>(label: &str, value: &T) -> Digest {
-    let bytes = canon::to_bytes(value).expect("BUG: a manifest holds integers and texts");
-    Digest::labelled(label, &bytes)
-}
-
 impl Manifest {
     /// SHA-256 of `"clover/manifest/v1" 0x00` and its canonical bytes.
     pub fn digest(&self) -> Digest {
-        labelled(MANIFEST_LABEL, self)
+        canon::digest(MANIFEST_LABEL, self)
     }
 
     /// SHA-256 of `"clover/h0/v1" 0x00` and the canonical bytes of what the null hypothesis says.
@@ -231,7 +226,7 @@ impl Manifest {
             metric: &self.metric,
             template: self.template,
         };
-        labelled(H0_LABEL, &null)
+        canon::digest(H0_LABEL, &null)
     }
 
     /// The error rate that it takes from its family.

@@ -40,8 +40,6 @@ use clover::event::payload::label::SealAccepted;
 use clover::event::payload::record::AuditAttested;
 use clover::event::payload::record::DataRead;
 use clover::event::payload::record::NoteRecorded;
-use clover::event::payload::record::QualificationRecorded;
-use clover::event::payload::record::QualifiedFile;
 use clover::event::payload::record::ReadOutcome;
 use clover::event::payload::record::ReviewOutcome;
 use clover::event::payload::record::ReviewRecorded;
@@ -565,19 +563,7 @@ fn opening(teller: &mut Teller, openings: &[LabelOpening; 2]) {
         through_seq: count(size - 1),
     };
     teller.say(AUDE, "reviewed", review);
-    let qualified = QualificationRecorded {
-        build: text("clover 0.1.0"),
-        files: vec![QualifiedFile {
-            cases: count(12),
-            digest: Digest::sha256(b"isotonic.json"),
-            failed: count(0),
-            name: text("bundled/isotonic.json"),
-            not_run: count(0),
-        }],
-        platform: text("x86_64 linux"),
-        verdict: Verdict::Pass,
-    };
-    teller.say(AUDE, "qualified", qualified);
+    teller.say(AUDE, "qualified", crate::support::qualification());
     for name in ["wait-1", "wait-2"] {
         teller.say(LENA, name, note("still waiting for the next quarter"));
     }
