@@ -115,12 +115,16 @@ text_ids! {
     AccountId;
     /// One of the things that a manifest compares.
     ArmId;
+    /// An attack of the battery.
+    AttackId;
     /// A class of data, for reading and retention.
     ClassId;
     /// A label design.
     DesignId;
     /// An environment: a policy, a time window, a domain.
     EnvironmentId;
+    /// A partition of rows into environments.
+    EnvironmentFamilyId;
     /// An experiment.
     ExperimentId;
     /// A family of tests with one error rate.
@@ -147,6 +151,10 @@ text_ids! {
     RaterId;
     /// A row of a label design.
     RowId;
+    /// A partition of rows into slices.
+    SliceFamilyId;
+    /// A slice of a family.
+    SliceId;
     /// A split of clusters into fit, dev and confirm.
     SplitId;
     /// A stratum of a label design.
@@ -347,6 +355,7 @@ mod schemas {
     use crate::num::Count;
     use crate::num::Finite;
     use crate::num::Micro;
+    use crate::num::Probability;
 
     macro_rules! schema {
         ($($ty:ty, $name:literal => $schema:tt;)*) => {$(
@@ -375,6 +384,7 @@ mod schemas {
         Count, "Count" => {"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64};
         Finite, "Finite" => {"type": "number"};
         Micro, "Micro" => {"type": "integer", "minimum": -1_000_000_000_000_i64, "maximum": 1_000_000_000_000_i64};
+        Probability, "Probability" => {"type": "number", "minimum": 0, "maximum": 1};
         Origin, "Origin" => {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-*,-@\\[-~]+$"};
     }
 

@@ -48,6 +48,9 @@ impl<'de> Deserialize<'de> for Finite {
 pub struct Probability(Finite);
 
 impl Probability {
+    /// Certain.
+    pub const ONE: Self = Self(Finite(1.0));
+
     /// `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
         let finite = Finite::new(value)?;

@@ -94,7 +94,8 @@ pub fn test(
     let adjusted = multiplicity::adjusted(&p, correction)?;
     for (finding, p_adjusted) in findings.iter_mut().zip(adjusted) {
         finding.p_adjusted = p_adjusted;
-        finding.verdict = verdict(finding, level);
+        let p_adjusted = finding.p.map(|_| p_adjusted);
+        finding.verdict = verdict(finding.rows, p_adjusted, finding.detectable_bias, level);
     }
     Ok(findings)
 }
@@ -128,14 +129,22 @@ fn raw(environment: &Environment<'_>) -> Result<Finding, SampleError> {
     })
 }
 
-fn verdict(finding: &Finding, level: f64) -> Verdict {
-    if finding.p.is_some() && finding.p_adjusted <= level {
+/// The verdict of one environment: rejected, or with too few rows or too coarse an error to see a bias of 0.05, or
+/// neither. What has no p is never rejected and never passes.
+pub fn verdict(
+    rows: usize,
+    p_adjusted: Option<f64>,
+    detectable_bias: Option<f64>,
+    level: f64,
+) -> Verdict {
+    let Some(p_adjusted) = p_adjusted else {
+        return Verdict::Inconclusive;
+    };
+    if p_adjusted <= level {
         return Verdict::Fail;
     }
-    let seen = finding
-        .detectable_bias
-        .is_some_and(|bias| bias <= DETECTABLE_MAX);
-    if finding.p.is_some() && finding.rows >= ROWS_MIN && seen {
+    let seen = detectable_bias.is_some_and(|bias| bias <= DETECTABLE_MAX);
+    if rows >= ROWS_MIN && seen && p_adjusted > level {
         return Verdict::Pass;
     }
     Verdict::Inconclusive

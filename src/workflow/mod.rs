@@ -2,6 +2,8 @@
 
 pub mod analyze;
 pub mod import;
+pub mod iterate;
+pub mod predicate;
 pub mod prereg;
 pub mod qualify;
 pub mod split;

@@ -6,6 +6,7 @@
 pub mod budget;
 pub mod custody;
 pub mod experiment;
+pub mod gate;
 pub mod intake;
 pub mod judge;
 pub mod label;

@@ -33,6 +33,44 @@ pub enum GreenRule {
     Guard,
 }
 
+/// The numbers that decide a green slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GreenNumbers {
+    /// Labelled rows.
+    pub rows: usize,
+    /// Whether no row's loss changed.
+    pub untouched: bool,
+    /// DMSE.
+    pub mean: f64,
+    /// p of the non-inferiority test under the rule's tolerance, if it has one.
+    pub p: Option<f64>,
+    /// One-sided 90 % upper bound of DMSE, if it has one.
+    pub upper: Option<f64>,
+}
+
+impl GreenRule {
+    /// The outcome under this rule; NaN never passes.
+    pub fn outcome(self, numbers: &GreenNumbers) -> GreenOutcome {
+        if numbers.rows < GREEN_ROWS_MIN {
+            return GreenOutcome::Inconclusive;
+        }
+        if numbers.untouched {
+            return GreenOutcome::Untouched;
+        }
+        let pass = match self {
+            Self::NonInferior { level, .. } => numbers.p.map(|p| p <= level),
+            Self::Guard => numbers
+                .upper
+                .map(|upper| numbers.mean <= 0.0 && upper <= GUARD_MAX),
+        };
+        match pass {
+            Some(true) => GreenOutcome::Pass,
+            Some(false) => GreenOutcome::Fail,
+            None => GreenOutcome::Inconclusive,
+        }
+    }
+}
+
 /// What a green slice came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GreenOutcome {
@@ -79,7 +117,8 @@ pub fn not_worse_p(losses: &Losses, tau: f64) -> Option<f64> {
     Some(distribution::t_cdf(mean.t(tau)?, mean.df()))
 }
 
-fn untouched(losses: &Losses) -> bool {
+/// Whether no row's loss changed: all |d| < 1e-12.
+pub fn untouched(losses: &Losses) -> bool {
     losses.differences().iter().all(|d| d.abs() < UNTOUCHED)
 }
 
@@ -105,13 +144,13 @@ pub fn green(losses: &Losses, rule: GreenRule) -> Result<Green, SampleError> {
         GreenRule::NonInferior { tau, .. } => not_worse_p(losses, tau),
         GreenRule::Guard => None,
     };
-    let outcome = if mean.rows < GREEN_ROWS_MIN {
-        GreenOutcome::Inconclusive
-    } else if untouched(losses) {
-        GreenOutcome::Untouched
-    } else {
-        judged(rule, &mean, p, upper)
-    };
+    let outcome = rule.outcome(&GreenNumbers {
+        rows: mean.rows,
+        untouched: untouched(losses),
+        mean: mean.mean,
+        p,
+        upper,
+    });
     Ok(Green {
         mean,
         p,
@@ -119,23 +158,6 @@ pub fn green(losses: &Losses, rule: GreenRule) -> Result<Green, SampleError> {
         worst: losses.worst(WORST),
         outcome,
     })
-}
-
-fn judged(
-    rule: GreenRule,
-    mean: &ClusteredMean,
-    p: Option<f64>,
-    upper: Option<f64>,
-) -> GreenOutcome {
-    let pass = match rule {
-        GreenRule::NonInferior { level, .. } => p.map(|p| p <= level),
-        GreenRule::Guard => upper.map(|upper| mean.mean <= 0.0 && upper <= GUARD_MAX),
-    };
-    match pass {
-        Some(true) => GreenOutcome::Pass,
-        Some(false) => GreenOutcome::Fail,
-        None => GreenOutcome::Inconclusive,
-    }
 }
 
 /// `RiskImprove = sum_{g in Risk} w_g u_g DMSE_g`, negative when better; a tie-break, never a gate.

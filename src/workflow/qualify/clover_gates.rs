@@ -1,5 +1,7 @@
 //! `clover_gates` vectors: the statistics of each gate, not verdicts.
 
+mod rules;
+
 use std::collections::BTreeMap;
 
 use crate::stats::multiplicity::Correction;
@@ -51,7 +53,8 @@ pub fn clover_gates(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
     check.number(&expected.at("ece0")?, ece.baseline)?;
     check.number(&expected.at("ece1_same_edges")?, ece.patched)?;
     let drift = reliability::anchor_drift(baseline, patched).map_err(refused)?;
-    check.number(&expected.at("anchor_drift_mean")?, drift)
+    check.number(&expected.at("anchor_drift_mean")?, drift)?;
+    rules::through_the_rules(case, check)
 }
 
 /// Rows of each slice, by name.

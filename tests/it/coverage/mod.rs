@@ -5,6 +5,7 @@
 
 mod decisions;
 mod intervals;
+mod iteration;
 mod tests_and_distances;
 
 use clover::stats::distribution;

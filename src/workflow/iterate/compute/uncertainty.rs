@@ -1,0 +1,121 @@
+//! How much of a policy value's variance the calibrator causes, and whether that stops the iteration.
+
+use crate::num::math;
+use crate::stats::oua;
+use crate::stats::oua::RiskSlice;
+use crate::stats::oua::Share;
+use crate::stats::sample::Unfit;
+use crate::stats::sample::Values;
+use crate::workflow::iterate::compute::audit::Audited;
+use crate::workflow::iterate::compute::fit;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::fit::Settings;
+use crate::workflow::iterate::compute::rows::Table;
+use crate::workflow::iterate::compute::rows::mean_at;
+use crate::workflow::iterate::compute::rows::pick;
+
+/// Fold seeds over which the calibration variance is averaged: five folds alone have four degrees of freedom.
+pub const FOLD_SEEDS: usize = 20;
+
+/// Shares of the plug-in mean over all logs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Uncertainty {
+    /// Over all logs, the calibration variance averaged over the fold seeds.
+    pub share: Share,
+    /// By decile of the reward, under the first fold seed.
+    pub by_decile: Vec<Option<Share>>,
+}
+
+/// The share of the baseline. `seeds` are the fold seeds; the first is that of `baseline` itself.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn uncertainty(
+    table: &Table,
+    baseline: &Fitted,
+    settings: Settings,
+    seeds: &[u64],
+) -> Result<Uncertainty, Unfit> {
+    let scored = &table.data().scored;
+    let logs = table.logs();
+    let fold_values = |fitted: &Fitted| -> Vec<f64> {
+        (0..fitted.folds)
+            .map(|fold| math::mean(&fitted.without_fold(table, scored, fold, logs)))
+            .collect()
+    };
+    let settings = settings.bound_to(baseline);
+    let mut of_seeds = Vec::with_capacity(seeds.len());
+    for &seed in seeds {
+        let fitted = fit::fit(table, scored, Settings { seed, ..settings })?;
+        of_seeds.push(fold_values(&fitted));
+    }
+    let columns: Vec<Values<'_>> = of_seeds
+        .iter()
+        .map(|values| Values::new("fold values", values))
+        .collect::<Result<_, _>>()?;
+    let rewards = pick(&baseline.rewards, logs);
+    let rewards = Values::new("rewards", &rewards)?;
+    let clusters = table.clusters(logs)?;
+    let folds: Vec<Vec<f64>> = (0..baseline.folds)
+        .map(|fold| baseline.without_fold(table, scored, fold, logs))
+        .collect();
+    let folds: Vec<Values<'_>> = folds
+        .iter()
+        .map(|fold| Values::new("fold rewards", fold))
+        .collect::<Result<_, _>>()?;
+    Ok(Uncertainty {
+        share: Share {
+            rows: logs.len(),
+            main: oua::main_variance(rewards, &clusters)?,
+            oua: oua::averaged_variance(&columns)?,
+        },
+        by_decile: oua::share_by_decile(rewards, &folds, &clusters)?,
+    })
+}
+
+/// Calibration variance of the mean reward on some rows, by the jackknife over folds.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn variance_on(
+    table: &Table,
+    fitted: &Fitted,
+    scored: &crate::workflow::iterate::compute::rows::Scored,
+    rows: &[usize],
+) -> Result<f64, Unfit> {
+    let values: Vec<f64> = (0..fitted.folds)
+        .map(|fold| math::mean(&fitted.without_fold(table, scored, fold, rows)))
+        .collect();
+    Ok(crate::stats::inference::jackknife_variance(&values)?)
+}
+
+/// Lower bound on the gain in sight from correcting the mean of every Risk slice of one family.
+pub fn promising_gain(audited: &[Audited]) -> f64 {
+    let families: Vec<Vec<RiskSlice>> = audited
+        .iter()
+        .map(|family| {
+            let risk = family.risk();
+            risk.filter_map(|slice| {
+                let pooled = slice.pooled.as_ref()?;
+                Some(RiskSlice {
+                    exposure: slice.exposure,
+                    mean: pooled.mean,
+                    standard_error: pooled.standard_error,
+                })
+            })
+            .collect()
+        })
+        .collect();
+    oua::promising_gain(&families)
+}
+
+/// Whether an iteration pauses for labels: a share of at least 0.30, and less than eta in sight.
+pub fn pauses(share: Option<f64>, gain: f64, eta: f64) -> bool {
+    // A share that has no value means that nothing varies: there is nothing that labels would cure.
+    share.is_some_and(|share| share >= oua::PAUSE_SHARE) && !(gain >= eta)
+}
+
+/// Mean reward over the logs: the plug-in value that the share is about.
+pub fn plug_in(table: &Table, fitted: &Fitted) -> f64 {
+    mean_at(&fitted.rewards, table.logs())
+}

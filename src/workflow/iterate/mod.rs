@@ -1,0 +1,6 @@
+//! The governed iteration, from its opening to its close.
+//!
+//! [`compute`] turns rows into numbers and knows no ledger; the gates that judge those numbers are
+//! [`predicate`](crate::workflow::predicate).
+
+pub mod compute;

@@ -1,0 +1,311 @@
+//! The acceptance predicate: one pure rule per gate, over the sufficient statistics that a gate event carries.
+//!
+//! Evidence is what was measured, a verdict is what a rule says of it. The same rules judge a candidate, an event that
+//! is about to be appended, and history. A gate that cannot be computed is `inconclusive`, which is not a pass. To add
+//! a gate: its evidence in `event::payload::gate`, its file here, its line in [`GATES`]. Source: CLOVER v1.1, section 5.
+
+mod p0;
+mod p1;
+mod p10;
+mod p2;
+mod p4;
+mod p5;
+mod p6;
+mod p7;
+mod p8;
+mod p9;
+mod select;
+
+pub use p6::adjusted;
+pub use p7::ATTACKS;
+pub use select::ACCEPTED_MAX;
+pub use select::Ranked;
+pub use select::select;
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::gate::LossMean;
+use crate::event::payload::gate::MustNotRegress;
+use crate::event::payload::gate::Thresholds;
+use crate::event::payload::gate::Verdicts;
+use crate::event::payload::manifest::ConfirmTest;
+use crate::event::payload::manifest::Profile;
+use crate::event::payload::manifest::ShiftMetric;
+use crate::num::Count;
+use crate::num::Micro;
+
+/// Calibration error that may be gained under the profile `recommended`.
+const ECE_SLACK: f64 = 0.005;
+
+/// One gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    /// Which.
+    pub id: GateId,
+    /// What it asks, for people.
+    pub asks: &'static str,
+    /// On which rows it is evaluated before a candidate is accepted.
+    pub splits: &'static [GateSplit],
+    /// Its rule; `None` for evidence of another gate.
+    pub judge: fn(&Evidence, &Held) -> Option<Verdict>,
+    /// Its numbers beside what they are held to.
+    pub show: fn(&Evidence, &Held) -> Vec<Shown>,
+}
+
+/// One line per gate, in order.
+pub const GATES: [Gate; 11] = [
+    p0::GATE,
+    p1::GATE,
+    p2::GATE,
+    p9::DEV,
+    p4::GATE,
+    p5::GATE,
+    p6::GATE,
+    p7::GATE,
+    p8::GATE,
+    p9::CONFIRM,
+    p10::GATE,
+];
+
+/// A number of a gate beside what it is held to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// What it is.
+    pub name: String,
+    /// Its value; `None` if there is none.
+    pub value: Option<f64>,
+    /// What it is held to, such as `<= 0.05`; empty for a number that decides nothing.
+    pub held: String,
+}
+
+impl Shown {
+    fn new(
+        name: impl Into<String>,
+        value: impl Into<Option<f64>>,
+        held: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
+            held: held.into(),
+        }
+    }
+}
+
+/// Thresholds as one profile reads them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    /// Alpha divided by the hypotheses.
+    pub level: f64,
+    /// The test of the confirm block.
+    pub confirm_test: ConfirmTest,
+    /// Largest mean shift of an anchor set.
+    pub drift_max: f64,
+    /// By how much the calibration error may grow.
+    pub ece_slack: f64,
+    /// Improvement that is demanded.
+    pub eta: f64,
+    /// Largest Kolmogorov-Smirnov distance.
+    pub ks_max: f64,
+    /// What slices that must not regress are held to.
+    pub must_not_regress: MustNotRegress,
+    /// Level of a green slice and of transport.
+    pub q: f64,
+    /// Which distance bounds the blast radius.
+    pub shift_metric: ShiftMetric,
+    /// Largest mean absolute uplift of style stripping.
+    pub style_max: f64,
+    /// Tolerance of a green slice.
+    pub tau: f64,
+    /// Largest uplift of an attack.
+    pub uplift_max: f64,
+    /// Largest Wasserstein distance.
+    pub w1_max: f64,
+}
+
+fn real(value: Micro) -> f64 {
+    value.value() as f64 / 1e6
+}
+
+fn whole(count: Count) -> usize {
+    usize::try_from(count.value()).unwrap_or(usize::MAX)
+}
+
+impl Held {
+    /// The registered thresholds under a profile. The profile that is registered keeps its own confirm test and, if it
+    /// is `recommended`, every registered number; `literal` always has no slack for the calibration error, bounds the
+    /// blast radius by Kolmogorov-Smirnov, and reads must-not-regress by the letter.
+    pub fn under(thresholds: &Thresholds, profile: Profile) -> Self {
+        let registered = thresholds.profile == profile;
+        let literal = profile == Profile::Literal;
+        let asymptotic = thresholds.confirm_test != ConfirmTest::Betting;
+        let (ece_slack, shift_metric, must_not_regress) = match (literal, registered) {
+            (true, _) => (0.0, ShiftMetric::Ks, MustNotRegress::Literal),
+            (false, true) => (
+                real(thresholds.ece_slack_micro),
+                thresholds.shift_metric,
+                thresholds.must_not_regress,
+            ),
+            (false, false) => (ECE_SLACK, ShiftMetric::Either, thresholds.must_not_regress),
+        };
+        let confirm_test = match (registered, literal) {
+            (true, _) => thresholds.confirm_test,
+            (false, true) if asymptotic => thresholds.confirm_test,
+            (false, true) => ConfirmTest::T,
+            (false, false) => ConfirmTest::Betting,
+        };
+        Self {
+            level: real(thresholds.alpha_micro) / thresholds.hypotheses.value().max(1) as f64,
+            confirm_test,
+            drift_max: real(thresholds.drift_max_micro),
+            ece_slack,
+            eta: real(thresholds.eta_micro),
+            ks_max: real(thresholds.ks_max_micro),
+            must_not_regress,
+            q: real(thresholds.q_micro),
+            shift_metric,
+            style_max: real(thresholds.style_max_micro),
+            tau: real(thresholds.tau_micro),
+            uplift_max: real(thresholds.uplift_max_micro),
+            w1_max: real(thresholds.w1_max_micro),
+        }
+    }
+}
+
+/// The gate of an id.
+pub fn gate(id: GateId) -> &'static Gate {
+    static ALL: [Gate; 11] = GATES;
+    &ALL[id as usize]
+}
+
+/// What a profile says of evidence.
+pub fn judge(evidence: &Evidence, held: &Held) -> Verdict {
+    (gate(evidence.gate()).judge)(evidence, held).unwrap_or(Verdict::Inconclusive)
+}
+
+/// What both profiles say of evidence.
+pub fn verdicts(evidence: &Evidence, thresholds: &Thresholds) -> Verdicts {
+    let under = |profile| judge(evidence, &Held::under(thresholds, profile));
+    Verdicts {
+        literal: under(Profile::Literal),
+        recommended: under(Profile::Recommended),
+    }
+}
+
+/// The worst of some verdicts; a pass if there are none. Fail, then inconclusive, then not checked, then pass.
+pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
+    let rank = |verdict: &Verdict| match verdict {
+        Verdict::Fail => 0,
+        Verdict::Inconclusive => 1,
+        Verdict::NotChecked => 2,
+        Verdict::Pass => 3,
+    };
+    verdicts
+        .into_iter()
+        .min_by_key(rank)
+        .unwrap_or(Verdict::Pass)
+}
+
+fn pass_if(holds: bool) -> Verdict {
+    if holds { Verdict::Pass } else { Verdict::Fail }
+}
+
+/// What is shown of a mean of loss differences.
+fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<Shown> {
+    let error = loss.standard_error.map(crate::num::Finite::value);
+    vec![
+        Shown::new("dmse", loss.mean.value(), held),
+        Shown::new("se", error, ""),
+        Shown::new("rows", loss.rows.value() as f64, ""),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::CalibrationShare;
+    use crate::num::Finite;
+    use crate::num::Probability;
+
+    fn micro(value: i64) -> Micro {
+        Micro::new(value).unwrap()
+    }
+
+    /// The defaults of the template, betting, four hypotheses.
+    pub(super) fn thresholds() -> Thresholds {
+        Thresholds {
+            alpha_micro: micro(50_000),
+            confirm_test: ConfirmTest::Betting,
+            drift_max_micro: micro(10_000),
+            ece_slack_micro: micro(5_000),
+            eta_micro: micro(1_000),
+            hypotheses: Count::new(4).unwrap(),
+            ks_max_micro: micro(50_000),
+            must_not_regress: MustNotRegress::Guard,
+            profile: Profile::Recommended,
+            q_micro: micro(100_000),
+            shift_metric: ShiftMetric::Either,
+            style_max_micro: micro(20_000),
+            tau_micro: micro(1_500),
+            uplift_max_micro: micro(50_000),
+            w1_max_micro: micro(20_000),
+        }
+    }
+
+    pub(super) fn held() -> Held {
+        Held::under(&thresholds(), Profile::Recommended)
+    }
+
+    #[test]
+    fn each_line_stands_in_its_place() {
+        for (gate, id) in GATES.iter().zip(GateId::ALL) {
+            assert_eq!(gate.id, id);
+            assert_eq!(super::gate(id).id, id);
+        }
+    }
+
+    #[test]
+    fn profiles_read_the_same_thresholds_differently() {
+        let both = thresholds();
+        let literal = Held::under(&both, Profile::Literal);
+        assert!((literal.level - 0.0125).abs() < 1e-15);
+        assert!(literal.ece_slack.abs() <= 0.0);
+        assert_eq!(literal.shift_metric, ShiftMetric::Ks);
+        assert_eq!(literal.confirm_test, ConfirmTest::T);
+        assert_eq!(literal.must_not_regress, MustNotRegress::Literal);
+        let registered = Thresholds {
+            profile: Profile::Literal,
+            confirm_test: ConfirmTest::Bootstrap,
+            ece_slack_micro: micro(0),
+            ..both
+        };
+        let other = Held::under(&registered, Profile::Recommended);
+        assert_eq!(other.confirm_test, ConfirmTest::Betting);
+        assert!((other.ece_slack - 0.005).abs() < 1e-15);
+        let own = Held::under(&registered, Profile::Literal);
+        assert_eq!(own.confirm_test, ConfirmTest::Bootstrap);
+    }
+
+    #[test]
+    fn evidence_of_another_gate_decides_nothing() {
+        let evidence = Evidence::P10(CalibrationShare {
+            confirm_change: Finite::new(-0.01).unwrap(),
+            share: Probability::new(0.1).unwrap(),
+        });
+        for gate in GATES {
+            let found = (gate.judge)(&evidence, &held());
+            assert_eq!(found.is_some(), gate.id == GateId::P10);
+        }
+    }
+
+    #[test]
+    fn the_worst_verdict_wins() {
+        use Verdict::{Fail, Inconclusive, NotChecked, Pass};
+        assert_eq!(worst([Pass, NotChecked, Pass]), NotChecked);
+        assert_eq!(worst([NotChecked, Inconclusive, Pass]), Inconclusive);
+        assert_eq!(worst([Inconclusive, Fail]), Fail);
+        assert_eq!(worst([]), Pass);
+    }
+}

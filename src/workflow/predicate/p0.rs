@@ -1,0 +1,89 @@
+//! P0: the patch is admissible.
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::workflow::predicate::Gate;
+use crate::workflow::predicate::Held;
+use crate::workflow::predicate::Shown;
+use crate::workflow::predicate::pass_if;
+use crate::workflow::predicate::worst;
+
+/// Grammar, family, code length, declared inputs, an open iteration, and scores that repeat.
+pub(super) const GATE: Gate = Gate {
+    id: GateId::P0,
+    asks: "admissible",
+    splits: &[GateSplit::Dev],
+    judge,
+    show,
+};
+
+fn judge(evidence: &Evidence, _: &Held) -> Option<Verdict> {
+    let Evidence::P0(found) = evidence else {
+        return None;
+    };
+    let holds =
+        found.valid && found.inputs_declared && found.open && found.kappa <= found.kappa_max;
+    Some(worst([pass_if(holds), found.replay]))
+}
+
+fn show(evidence: &Evidence, _: &Held) -> Vec<Shown> {
+    let Evidence::P0(found) = evidence else {
+        return Vec::new();
+    };
+    let held = format!("<= {}", found.kappa_max.value());
+    vec![Shown::new("kappa", found.kappa.value() as f64, held)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::Admissible;
+    use crate::num::Count;
+    use crate::workflow::predicate::tests::held;
+
+    #[test]
+    fn every_part_is_needed() {
+        let count = |value| Count::new(value).unwrap();
+        let good = Admissible {
+            inputs_declared: true,
+            kappa: count(150),
+            kappa_max: count(150),
+            open: true,
+            replay: Verdict::Pass,
+            valid: true,
+        };
+        let said = |found: Admissible| judge(&Evidence::P0(found), &held()).unwrap();
+        assert_eq!(said(good), Verdict::Pass);
+        assert_eq!(
+            said(Admissible {
+                open: false,
+                ..good
+            }),
+            Verdict::Fail
+        );
+        assert_eq!(
+            said(Admissible {
+                valid: false,
+                ..good
+            }),
+            Verdict::Fail
+        );
+        let kappa = count(151);
+        assert_eq!(said(Admissible { kappa, ..good }), Verdict::Fail);
+        let inputs_declared = false;
+        assert_eq!(
+            said(Admissible {
+                inputs_declared,
+                ..good
+            }),
+            Verdict::Fail
+        );
+        // Imported scores cannot be asked for again: that stays visible, and is no pass.
+        let replay = Verdict::NotChecked;
+        assert_eq!(said(Admissible { replay, ..good }), Verdict::NotChecked);
+        let replay = Verdict::Fail;
+        assert_eq!(said(Admissible { replay, ..good }), Verdict::Fail);
+    }
+}

@@ -1,0 +1,59 @@
+//! P1: the squared error falls on dev. The search is free there, so nothing is tested.
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::workflow::predicate::Gate;
+use crate::workflow::predicate::Held;
+use crate::workflow::predicate::Shown;
+use crate::workflow::predicate::loss_lines;
+use crate::workflow::predicate::pass_if;
+
+/// DMSE(dev) <= -eta.
+pub(super) const GATE: Gate = Gate {
+    id: GateId::P1,
+    asks: "squared error falls, dev",
+    splits: &[GateSplit::Dev],
+    judge,
+    show,
+};
+
+fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+    let Evidence::P1(loss) = evidence else {
+        return None;
+    };
+    Some(pass_if(loss.mean.value() <= -held.eta))
+}
+
+fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+    let Evidence::P1(loss) = evidence else {
+        return Vec::new();
+    };
+    loss_lines(loss, format!("<= {}", -held.eta))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::LossMean;
+    use crate::num::Count;
+    use crate::num::Finite;
+    use crate::workflow::predicate::tests::held;
+
+    #[test]
+    fn the_margin_itself_passes() {
+        let said = |mean: f64| {
+            let loss = LossMean {
+                clusters: Count::new(9).unwrap(),
+                mean: Finite::new(mean).unwrap(),
+                rows: Count::new(9).unwrap(),
+                standard_error: None,
+            };
+            judge(&Evidence::P1(loss), &held()).unwrap()
+        };
+        assert_eq!(said(-0.001), Verdict::Pass);
+        assert_eq!(said(-0.000_999_999), Verdict::Fail);
+        assert_eq!(said(0.0), Verdict::Fail);
+    }
+}

@@ -1,0 +1,67 @@
+//! P10: the gain is not calibration noise.
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::stats::oua;
+use crate::workflow::predicate::Gate;
+use crate::workflow::predicate::Held;
+use crate::workflow::predicate::Shown;
+use crate::workflow::predicate::pass_if;
+
+/// Not both: a share of at least 0.30, and less than twice eta gained on confirm.
+pub(super) const GATE: Gate = Gate {
+    id: GateId::P10,
+    asks: "calibration uncertainty",
+    splits: &[GateSplit::Confirm],
+    judge,
+    show,
+};
+
+fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+    let Evidence::P10(found) = evidence else {
+        return None;
+    };
+    let (share, change) = (found.share.value(), found.confirm_change.value());
+    Some(
+        match oua::gain_is_within_calibration_noise(share, change, held.eta) {
+            Some(noise) => pass_if(!noise),
+            None => Verdict::Inconclusive,
+        },
+    )
+}
+
+fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+    let Evidence::P10(found) = evidence else {
+        return Vec::new();
+    };
+    let (share, change) = (found.share.value(), found.confirm_change.value());
+    vec![
+        Shown::new("oua share", share, format!("< {} or", oua::PAUSE_SHARE)),
+        Shown::new("dmse", change, format!("<= {}", -2.0 * held.eta)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::CalibrationShare;
+    use crate::num::Finite;
+    use crate::num::Probability;
+    use crate::workflow::predicate::tests::held;
+
+    #[test]
+    fn a_tiny_gain_under_a_large_share_fails() {
+        let said = |share: f64, change: f64| {
+            let found = CalibrationShare {
+                confirm_change: Finite::new(change).unwrap(),
+                share: Probability::new(share).unwrap(),
+            };
+            judge(&Evidence::P10(found), &held()).unwrap()
+        };
+        assert_eq!(said(0.30, -0.0019), Verdict::Fail);
+        assert_eq!(said(0.30, -0.002), Verdict::Pass);
+        assert_eq!(said(0.299, -0.001), Verdict::Pass);
+    }
+}

@@ -1,0 +1,63 @@
+//! P2: calibration is not worse.
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::workflow::predicate::Gate;
+use crate::workflow::predicate::Held;
+use crate::workflow::predicate::Shown;
+use crate::workflow::predicate::pass_if;
+
+/// ECE(R') - ECE(R) <= slack on dev, on the baseline's bins.
+pub(super) const GATE: Gate = Gate {
+    id: GateId::P2,
+    asks: "calibration not worse",
+    splits: &[GateSplit::Dev],
+    judge,
+    show,
+};
+
+fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+    let Evidence::P2(found) = evidence else {
+        return None;
+    };
+    let change = found.patched.value() - found.baseline.value();
+    Some(pass_if(change <= held.ece_slack))
+}
+
+fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+    let Evidence::P2(found) = evidence else {
+        return Vec::new();
+    };
+    let change = found.patched.value() - found.baseline.value();
+    vec![
+        Shown::new("dece", change, format!("<= {}", held.ece_slack)),
+        Shown::new("ece before", found.baseline.value(), ""),
+        Shown::new("ece after", found.patched.value(), ""),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::CalibrationChange;
+    use crate::num::Count;
+    use crate::num::Finite;
+    use crate::workflow::predicate::tests::held;
+
+    #[test]
+    fn slack_is_of_the_profile() {
+        let found = Evidence::P2(CalibrationChange {
+            baseline: Finite::new(0.02).unwrap(),
+            bins: Count::new(10).unwrap(),
+            patched: Finite::new(0.0245).unwrap(),
+        });
+        assert_eq!(judge(&found, &held()), Some(Verdict::Pass));
+        let literal = Held {
+            ece_slack: 0.0,
+            ..held()
+        };
+        assert_eq!(judge(&found, &literal), Some(Verdict::Fail));
+    }
+}

@@ -1,0 +1,81 @@
+//! P5: anchors stay where they are.
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::workflow::predicate::Gate;
+use crate::workflow::predicate::Held;
+use crate::workflow::predicate::Shown;
+use crate::workflow::predicate::pass_if;
+use crate::workflow::predicate::worst;
+
+/// Rows that an anchor set needs.
+const ROWS_MIN: u64 = 200;
+/// Anchor sets: a low and a high policy.
+const SETS_MIN: usize = 2;
+
+/// The mean reward of each anchor set moves by at most the cap.
+pub(super) const GATE: Gate = Gate {
+    id: GateId::P5,
+    asks: "anchors stay",
+    splits: &[GateSplit::Dev],
+    judge,
+    show,
+};
+
+fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+    let Evidence::P5(found) = evidence else {
+        return None;
+    };
+    if found.anchors.len() < SETS_MIN {
+        return Some(Verdict::Inconclusive);
+    }
+    Some(worst(found.anchors.iter().map(|anchor| {
+        if anchor.rows.value() < ROWS_MIN {
+            return Verdict::Inconclusive;
+        }
+        pass_if(anchor.drift.value() <= held.drift_max)
+    })))
+}
+
+fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+    let Evidence::P5(found) = evidence else {
+        return Vec::new();
+    };
+    let cap = format!("<= {}", held.drift_max);
+    let line = |anchor: &crate::event::payload::gate::AnchorDrift| {
+        Shown::new(anchor.policy.as_str(), anchor.drift.value(), &*cap)
+    };
+    found.anchors.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::AnchorDrift;
+    use crate::event::payload::gate::Anchors;
+    use crate::num::Count;
+    use crate::num::Finite;
+    use crate::workflow::predicate::tests::held;
+
+    #[test]
+    fn both_sets_need_rows_and_stay() {
+        let said = |sets: &[(f64, u64)]| {
+            let anchors = sets.iter().map(|&(drift, rows)| AnchorDrift {
+                drift: Finite::new(drift).unwrap(),
+                policy: "p".parse().unwrap(),
+                rows: Count::new(rows).unwrap(),
+            });
+            let found = Anchors {
+                anchors: anchors.collect(),
+            };
+            judge(&Evidence::P5(found), &held()).unwrap()
+        };
+        assert_eq!(said(&[(0.01, 200), (0.0, 300)]), Verdict::Pass);
+        assert_eq!(said(&[(0.0101, 200), (0.0, 300)]), Verdict::Fail);
+        assert_eq!(said(&[(0.0, 200), (0.0, 199)]), Verdict::Inconclusive);
+        assert_eq!(said(&[(0.0, 200)]), Verdict::Inconclusive);
+        assert_eq!(said(&[]), Verdict::Inconclusive);
+    }
+}

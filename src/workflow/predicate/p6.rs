@@ -1,0 +1,142 @@
+//! P6: the candidate's calibrator holds in every environment.
+
+use std::collections::BTreeMap;
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::gate::Transported;
+use crate::num::Finite;
+use crate::stats::environment;
+use crate::stats::multiplicity;
+use crate::stats::multiplicity::Correction;
+use crate::workflow::predicate::Gate;
+use crate::workflow::predicate::Held;
+use crate::workflow::predicate::Shown;
+use crate::workflow::predicate::whole;
+use crate::workflow::predicate::worst;
+
+/// Required environments pass, no other fails; on dev, and again on confirm.
+pub(super) const GATE: Gate = Gate {
+    id: GateId::P6,
+    asks: "transport",
+    splits: &[GateSplit::Dev, GateSplit::Confirm],
+    judge,
+    show,
+};
+
+/// p of each environment, adjusted within its family by Benjamini and Hochberg; what has no p counts as 1 there,
+/// and what has no row does not count.
+pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
+    let mut families: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, environment) in found.environments.iter().enumerate() {
+        if environment.rows.value() == 0 {
+            continue;
+        }
+        families.entry(&environment.family).or_default().push(at);
+    }
+    let p = |at: usize| found.environments[at].p.map(|p| p.value());
+    let mut adjusted = vec![None; found.environments.len()];
+    for members in families.values() {
+        let of: Vec<f64> = members.iter().map(|&at| p(at).unwrap_or(1.0)).collect();
+        let corrected = multiplicity::adjusted(&of, Correction::BenjaminiHochberg)
+            .expect("BUG: probabilities lie in [0, 1]");
+        for (&at, value) in members.iter().zip(corrected) {
+            adjusted[at] = p(at).map(|_| value);
+        }
+    }
+    adjusted
+}
+
+fn of_each(found: &Transported, held: &Held) -> Vec<Verdict> {
+    let adjusted = adjusted(found);
+    let judged = found.environments.iter().zip(adjusted);
+    let verdict = judged.map(|(environment, p_adjusted)| {
+        let bias = environment.detectable_bias.map(Finite::value);
+        match environment::verdict(whole(environment.rows), p_adjusted, bias, held.q) {
+            environment::Verdict::Fail => Verdict::Fail,
+            environment::Verdict::Inconclusive => Verdict::Inconclusive,
+            environment::Verdict::Pass => Verdict::Pass,
+        }
+    });
+    verdict.collect()
+}
+
+fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+    let Evidence::P6(found) = evidence else {
+        return None;
+    };
+    let each = found.environments.iter().zip(of_each(found, held));
+    Some(worst(each.map(|(environment, verdict)| {
+        if !environment.required && verdict == Verdict::Inconclusive {
+            return Verdict::Pass;
+        }
+        verdict
+    })))
+}
+
+fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+    let Evidence::P6(found) = evidence else {
+        return Vec::new();
+    };
+    let adjusted = adjusted(found);
+    let lines = found.environments.iter().zip(adjusted);
+    let line = lines.map(|(environment, p_adjusted)| {
+        let name = format!("{} {} p", environment.family, environment.environment);
+        Shown::new(name, p_adjusted, format!("> {}", held.q))
+    });
+    line.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::TestedEnvironment;
+    use crate::num::Count;
+    use crate::num::Probability;
+    use crate::workflow::predicate::tests::held;
+
+    fn tested(p: f64, rows: u64, bias: f64, required: bool) -> TestedEnvironment {
+        TestedEnvironment {
+            baseline_fails: false,
+            detectable_bias: Finite::new(bias),
+            environment: "e".parse().unwrap(),
+            family: "f".parse().unwrap(),
+            mean: Finite::new(0.0),
+            p: Probability::new(p),
+            required,
+            rows: Count::new(rows).unwrap(),
+            standard_error: Finite::new(bias / 2.8),
+        }
+    }
+
+    fn said(environments: &[TestedEnvironment]) -> Verdict {
+        let environments = environments.to_vec();
+        judge(&Evidence::P6(Transported { environments }), &held()).unwrap()
+    }
+
+    #[test]
+    fn required_environments_must_pass_and_others_must_not_fail() {
+        let good = tested(0.5, 200, 0.05, true);
+        assert_eq!(said(&[good.clone()]), Verdict::Pass);
+        assert_eq!(said(&[tested(0.5, 39, 0.05, true)]), Verdict::Inconclusive);
+        assert_eq!(
+            said(&[tested(0.5, 200, 0.051, true)]),
+            Verdict::Inconclusive
+        );
+        let unsure = tested(0.5, 39, 0.05, false);
+        assert_eq!(said(&[good.clone(), unsure]), Verdict::Pass);
+        // .05 among two is adjusted to .10, and on the level it is rejected.
+        let off = tested(0.05, 200, 0.05, false);
+        assert_eq!(said(&[good.clone(), off]), Verdict::Fail);
+        let near = tested(0.051, 200, 0.05, false);
+        assert_eq!(said(&[good, near]), Verdict::Pass);
+        let silent = TestedEnvironment {
+            p: None,
+            ..tested(0.5, 200, 0.01, true)
+        };
+        assert_eq!(said(&[silent]), Verdict::Inconclusive);
+        assert_eq!(said(&[]), Verdict::Pass);
+    }
+}

@@ -1,0 +1,157 @@
+//! P8: the squared error falls on confirm, beyond chance.
+
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::ConfirmLoss;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::manifest::ConfirmTest;
+use crate::num::Probability;
+use crate::stats::crv1::ClusteredMean;
+use crate::stats::predicate;
+use crate::stats::predicate::Betting;
+use crate::stats::predicate::Confirm;
+use crate::stats::predicate::Decision;
+use crate::workflow::predicate::Gate;
+use crate::workflow::predicate::Held;
+use crate::workflow::predicate::Shown;
+use crate::workflow::predicate::loss_lines;
+use crate::workflow::predicate::whole;
+
+/// DMSE(confirm) <= -eta and p <= alpha divided by the hypotheses.
+pub(super) const GATE: Gate = Gate {
+    id: GateId::P8,
+    asks: "squared error falls, confirm",
+    splits: &[GateSplit::Confirm],
+    judge,
+    show,
+};
+
+fn test_of(held: &Held) -> predicate::ConfirmTest {
+    match held.confirm_test {
+        ConfirmTest::Betting => predicate::ConfirmTest::Betting,
+        ConfirmTest::Bootstrap => predicate::ConfirmTest::Bootstrap,
+        ConfirmTest::T => predicate::ConfirmTest::StudentT,
+    }
+}
+
+fn numbers(found: &ConfirmLoss) -> Confirm {
+    Confirm {
+        mean: ClusteredMean {
+            rows: whole(found.loss.rows),
+            clusters: whole(found.loss.clusters),
+            mean: found.loss.mean.value(),
+            variance: None,
+            effective_clusters: found.loss.clusters.value() as f64,
+        },
+        bound: found.bound.value(),
+        betting: Betting {
+            units: whole(found.loss.clusters),
+            ln_wealth: found.ln_wealth.value(),
+            p: found.p_exact.value(),
+        },
+        t_p: found.p_t.map(Probability::value),
+        bootstrap_p: found.p_bootstrap.map(Probability::value),
+        moved_clusters: whole(found.moved_clusters),
+    }
+}
+
+fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+    let Evidence::P8(found) = evidence else {
+        return None;
+    };
+    Some(
+        match numbers(found).decide(test_of(held), held.eta, held.level) {
+            Ok(Decision::Pass) => Verdict::Pass,
+            Ok(Decision::Fail) => Verdict::Fail,
+            Ok(Decision::Inconclusive) | Err(_) => Verdict::Inconclusive,
+        },
+    )
+}
+
+fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+    let Evidence::P8(found) = evidence else {
+        return Vec::new();
+    };
+    let mut lines = loss_lines(&found.loss, format!("<= {}", -held.eta));
+    let level = |test: ConfirmTest| {
+        if test == held.confirm_test {
+            format!("<= {}", held.level)
+        } else {
+            String::new()
+        }
+    };
+    let p = |p: Option<Probability>| p.map(Probability::value);
+    lines.push(Shown::new(
+        "p betting",
+        found.p_exact.value(),
+        level(ConfirmTest::Betting),
+    ));
+    lines.push(Shown::new("p t", p(found.p_t), level(ConfirmTest::T)));
+    lines.push(Shown::new(
+        "p bootstrap",
+        p(found.p_bootstrap),
+        level(ConfirmTest::Bootstrap),
+    ));
+    let moved = found.moved_clusters.value() as f64;
+    let needed = if test_of(held).is_asymptotic() {
+        format!(">= {} (asymptotic)", predicate::CONFIRM_CLUSTERS_MIN)
+    } else {
+        String::new()
+    };
+    lines.push(Shown::new("moved clusters", moved, needed));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::gate::LossMean;
+    use crate::num::Count;
+    use crate::num::Finite;
+    use crate::workflow::predicate::tests::held;
+
+    fn found(mean: f64, p_exact: f64, p_t: f64, moved: u64) -> ConfirmLoss {
+        let count = |value| Count::new(value).unwrap();
+        ConfirmLoss {
+            bound: Finite::new(0.1).unwrap(),
+            ln_wealth: Finite::new(5.0).unwrap(),
+            loss: LossMean {
+                clusters: count(300),
+                mean: Finite::new(mean).unwrap(),
+                rows: count(300),
+                standard_error: None,
+            },
+            moved_clusters: count(moved),
+            p_bootstrap: None,
+            p_exact: Probability::new(p_exact).unwrap(),
+            p_t: Probability::new(p_t),
+        }
+    }
+
+    #[test]
+    fn the_registered_test_decides_at_the_divided_level() {
+        let said = |of, confirm_test| {
+            judge(
+                &Evidence::P8(of),
+                &Held {
+                    confirm_test,
+                    ..held()
+                },
+            )
+            .unwrap()
+        };
+        let betting = ConfirmTest::Betting;
+        assert_eq!(said(found(-0.002, 0.0125, 0.5, 3), betting), Verdict::Pass);
+        assert_eq!(said(found(-0.002, 0.0126, 0.0, 3), betting), Verdict::Fail);
+        assert_eq!(said(found(-0.0009, 0.0, 0.0, 300), betting), Verdict::Fail);
+        let t = ConfirmTest::T;
+        assert_eq!(said(found(-0.002, 1.0, 0.01, 30), t), Verdict::Pass);
+        assert_eq!(said(found(-0.002, 1.0, 0.01, 29), t), Verdict::Inconclusive);
+        let bootstrap = ConfirmTest::Bootstrap;
+        assert_eq!(
+            said(found(-0.002, 0.0, 0.0, 300), bootstrap),
+            Verdict::Inconclusive
+        );
+    }
+}
