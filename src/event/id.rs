@@ -117,6 +117,8 @@ text_ids! {
     ArmId;
     /// An attack of the battery.
     AttackId;
+    /// A residual card of an iteration.
+    CardId;
     /// A class of data, for reading and retention.
     ClassId;
     /// A label design.

@@ -4,6 +4,7 @@
 //! (`deny_unknown_fields`), and optional ones are absent when there is nothing to say.
 
 pub mod budget;
+pub mod card;
 pub mod custody;
 pub mod experiment;
 pub mod gate;

@@ -4,6 +4,7 @@
 //! part of the input. Source: CLOVER v1.1, sections 2 to 6 and 8.
 
 pub mod audit;
+pub mod cards;
 pub mod evidence;
 pub mod fit;
 pub mod labels;
