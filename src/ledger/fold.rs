@@ -177,6 +177,11 @@ pub trait Rule: Sync {
     fn demands(&self, state: &super::State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         let _ = (state, event, facts);
     }
+    /// Whether re-judging history by it takes long: `verify` then asks it only under `--recompute`. An append
+    /// always asks.
+    fn is_costly(&self) -> bool {
+        false
+    }
 }
 
 /// Everything that judges and folds beyond the ledger's own custody.
@@ -187,11 +192,18 @@ pub struct Rulebook {
     pub folds: &'static [FoldEntry],
     /// Row models.
     pub row_models: &'static [&'static dyn RowModel],
-    /// Rules, in the order of their judgement.
+    /// Rules over recorded facts, in the order of their judgement.
     pub rules: &'static [&'static dyn Rule],
+    /// Rules that compute again what an arbiter said, asked after the others.
+    pub recompute: &'static [&'static dyn Rule],
 }
 
 impl Rulebook {
+    /// Every rule, in the order of judgement.
+    pub fn every_rule(&self) -> impl Iterator<Item = &'static dyn Rule> {
+        self.rules.iter().chain(self.recompute).copied()
+    }
+
     /// Gives the rows that an event adds to the read models.
     pub fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>)) {
         let kind = event.event().kind();

@@ -15,9 +15,10 @@ use crate::event::Kind;
 use crate::ledger::FoldEntry;
 use crate::ledger::Rulebook;
 
-/// Folds, row models and rules that need recorded facts only.
-pub static RULEBOOK: Rulebook = Rulebook {
-    version: 2,
+/// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
+/// recompute; that one opens and verifies ledgers.
+pub const RULEBOOK: Rulebook = Rulebook {
+    version: 3,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -34,6 +35,7 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &designs::ScoreOnce,
         &manifests::Prereg,
     ],
+    recompute: &[],
 };
 
 /// One line per fold.

@@ -7,3 +7,15 @@ pub mod predicate;
 pub mod prereg;
 pub mod qualify;
 pub mod split;
+
+use crate::ledger::Rulebook;
+use crate::projection;
+
+/// Everything that judges and folds: what needs recorded facts only, and the rules that compute again what an
+/// arbiter said. Ledgers are opened and verified with it.
+pub static RULEBOOK: Rulebook = Rulebook {
+    recompute: &[
+        // The next rule that recomputes goes here.
+    ],
+    ..projection::RULEBOOK
+};

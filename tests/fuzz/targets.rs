@@ -26,7 +26,7 @@ use clover::ledger::verify::Lines;
 use clover::ledger::verify::Signatures;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Micro;
-use clover::projection::RULEBOOK;
+use clover::workflow::RULEBOOK;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::read;
 use clover::workflow::analyze::read::Fields;

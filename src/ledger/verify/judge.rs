@@ -376,7 +376,11 @@ impl<'a> Judge<'a> {
         };
         if judged {
             rules::custody(&self.state, &candidate, &mut breaches);
-            for rule in self.state.rulebook().rules {
+            let (rulebook, recompute) = (self.state.rulebook(), self.options.recompute);
+            for rule in rulebook.every_rule() {
+                if rule.is_costly() && !recompute {
+                    continue;
+                }
                 rule.judge(&self.state, &candidate, &mut breaches);
                 rule.demands(&self.state, &candidate, &mut facts);
             }

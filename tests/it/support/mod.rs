@@ -42,9 +42,9 @@ use clover::ledger::verify::Report;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Count;
 use clover::num::Micro;
-use clover::projection::RULEBOOK;
 use clover::store::CreateOptions;
 use clover::store::OpenOptions;
+use clover::workflow::RULEBOOK;
 
 /// Origin of every test ledger.
 pub const ORIGIN: &str = "ledger.example/test";

@@ -64,8 +64,8 @@ use clover::ledger::LedgerError;
 use clover::ledger::rules;
 use clover::num::Count;
 use clover::num::Micro;
-use clover::projection::RULEBOOK;
 use clover::store::CreateOptions;
+use clover::workflow::RULEBOOK;
 
 use super::options;
 use super::signer;
