@@ -125,11 +125,9 @@ text_ids! {
     DesignId;
     /// An environment: a policy, a time window, a domain.
     EnvironmentId;
-    /// A partition of rows into environments.
-    EnvironmentFamilyId;
     /// An experiment.
     ExperimentId;
-    /// A family of tests with one error rate.
+    /// A family: of tests with one error rate, of slices, of environments.
     FamilyId;
     /// A field of the data.
     FieldId;
@@ -137,6 +135,8 @@ text_ids! {
     HolderId;
     /// What was judged: a prompt or a task item.
     ItemId;
+    /// An iteration of a rubric.
+    IterationId;
     /// A judge, with its version.
     JudgeId;
     /// A manifest.
@@ -145,6 +145,8 @@ text_ids! {
     MetricId;
     /// A family of rubric patches.
     PatchFamilyId;
+    /// A rubric patch.
+    PatchId;
     /// A policy (a model or system whose outputs are judged).
     PolicyId;
     /// A protocol by which people label, with its version.
@@ -153,9 +155,7 @@ text_ids! {
     RaterId;
     /// A row of a label design.
     RowId;
-    /// A partition of rows into slices.
-    SliceFamilyId;
-    /// A slice of a family.
+    /// A slice of the rows.
     SliceId;
     /// A split of clusters into fit, dev and confirm.
     SplitId;

@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::event::id::AttackId;
 use crate::event::id::CardId;
+use crate::event::id::FamilyId;
 use crate::event::id::FieldId;
-use crate::event::id::SliceFamilyId;
+use crate::event::id::IterationId;
 use crate::event::id::SliceId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
@@ -126,7 +127,7 @@ pub struct PublicCard {
     /// Share of all logs.
     pub exposure_micro: Micro,
     /// Family of the slice.
-    pub family: SliceFamilyId,
+    pub family: FamilyId,
     /// Features that differ.
     pub hints: Vec<Hint>,
     /// Mean residual; absent below 40 rows.
@@ -159,6 +160,8 @@ pub struct CardPublished {
     pub card: PublicCard,
     /// Digest of the full card, which names rows.
     pub full_digest: Digest,
+    /// The iteration.
+    pub iteration: IterationId,
     /// Digest of `card`.
     pub public_digest: Digest,
 }

@@ -6,6 +6,7 @@
 pub mod budget;
 pub mod card;
 pub mod custody;
+pub mod diagnosis;
 pub mod experiment;
 pub mod gate;
 pub mod intake;
@@ -14,6 +15,7 @@ pub mod label;
 pub mod manifest;
 pub mod prereg;
 pub mod record;
+pub mod slices;
 
 use serde::Deserialize;
 use serde::Deserializer;

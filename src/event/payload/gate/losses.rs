@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::SliceFamilyId;
+use crate::event::id::FamilyId;
 use crate::event::id::SliceId;
 use crate::num::Count;
 use crate::num::Finite;
@@ -47,7 +47,7 @@ pub struct GreenSlice {
     /// By how much the share of abstentions among its logs rises.
     pub abstention_rise: Finite,
     /// Its family.
-    pub family: SliceFamilyId,
+    pub family: FamilyId,
     /// Its labelled rows; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossMean>,

@@ -1,8 +1,15 @@
 //! Gates: what was measured of a candidate, what it was held to, and what each profile says.
 
+mod event;
 mod losses;
 mod moves;
 
+pub use event::CandidatesSealed;
+pub use event::ConfirmUnsealed;
+pub use event::GateEvaluated;
+pub use event::PatchAccepted;
+pub use event::RowsRead;
+pub use event::SealedHypothesis;
 pub use losses::CalibrationChange;
 pub use losses::CalibrationShare;
 pub use losses::ConfirmLoss;

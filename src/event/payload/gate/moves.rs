@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::id::AttackId;
-use crate::event::id::EnvironmentFamilyId;
 use crate::event::id::EnvironmentId;
+use crate::event::id::FamilyId;
 use crate::event::id::PolicyId;
 use crate::event::payload::Verdict;
 use crate::num::Count;
@@ -79,7 +79,7 @@ pub struct TestedEnvironment {
     /// The environment.
     pub environment: EnvironmentId,
     /// Its family.
-    pub family: EnvironmentFamilyId,
+    pub family: FamilyId,
     /// Mean residual; absent without labelled rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<Finite>,

@@ -1,6 +1,6 @@
 //! Residual audit of the baseline on dev, and the classification that all later gates cite.
 
-use crate::event::id::SliceFamilyId;
+use crate::event::id::FamilyId;
 use crate::event::id::SliceId;
 use crate::event::payload::intake::SplitPart;
 use crate::num::math;
@@ -25,7 +25,7 @@ pub const OTHER: &str = "other";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audited {
     /// The family.
-    pub family: SliceFamilyId,
+    pub family: FamilyId,
     /// Names of its slices, `other` last.
     pub names: Vec<SliceId>,
     /// Whether each must not regress.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::event::id::CardId;
 use crate::event::id::FieldId;
+use crate::event::id::IterationId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
 use crate::event::payload::card::BinnedFeature;
@@ -116,10 +117,11 @@ pub struct FullCard {
 
 impl FullCard {
     /// What is published of it.
-    pub fn published(&self) -> CardPublished {
+    pub fn published(&self, iteration: IterationId) -> CardPublished {
         CardPublished {
             card: self.public.clone(),
             full_digest: canon::digest(FULL_LABEL, self),
+            iteration,
             public_digest: canon::digest(PUBLIC_LABEL, &self.public),
         }
     }

@@ -1,9 +1,8 @@
 //! The rows of an iteration, checked once.
 
-use crate::event::id::EnvironmentFamilyId;
 use crate::event::id::EnvironmentId;
+use crate::event::id::FamilyId;
 use crate::event::id::PolicyId;
-use crate::event::id::SliceFamilyId;
 use crate::event::id::SliceId;
 use crate::event::payload::intake::SplitPart;
 use crate::ground::digest::Digest;
@@ -35,7 +34,7 @@ impl Scored {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SliceFamily {
     /// Its name.
-    pub id: SliceFamilyId,
+    pub id: FamilyId,
     /// Its cells in order.
     pub slices: Vec<SliceId>,
     /// Stakes of each cell in [0, 1].
@@ -50,7 +49,7 @@ pub struct SliceFamily {
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentFamily {
     /// Its name.
-    pub id: EnvironmentFamilyId,
+    pub id: FamilyId,
     /// Its environments in order.
     pub environments: Vec<EnvironmentId>,
     /// Whether each must pass.

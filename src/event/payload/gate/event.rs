@@ -1,0 +1,124 @@
+//! Events of the decision: gates, sealing, the one look at confirm, acceptance.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::EventId;
+use crate::event::id::IterationId;
+use crate::event::id::PatchId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::gate::Thresholds;
+use crate::event::payload::gate::Verdicts;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Finite;
+
+/// What a computation read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RowsRead {
+    /// Digest of the rows as they were read.
+    pub digest: Digest,
+    /// How many.
+    pub rows: Count,
+    /// The last entry that was read.
+    pub through_seq: Count,
+}
+
+/// A gate was evaluated for a candidate: once for each split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateEvaluated {
+    /// The program that computed it.
+    pub build: Text,
+    /// The candidate: hash of its patch, or of a composite.
+    pub candidate: Digest,
+    /// Digest of the frozen classification.
+    pub classification_hash: Digest,
+    /// Sufficient statistics.
+    pub evidence: Evidence,
+    /// The gate.
+    pub gate: GateId,
+    /// What was read.
+    pub inputs: RowsRead,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// Digest of the registered parameters.
+    pub params_hash: Digest,
+    /// Path of the stream of random draws from the registered seed.
+    pub seed_label: Text,
+    /// On which rows.
+    pub split: GateSplit,
+    /// What it was held to.
+    pub thresholds: Thresholds,
+    /// What both profiles say.
+    pub verdicts: Verdicts,
+}
+
+/// A hypothesis that goes to confirm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SealedHypothesis {
+    /// Hash of the patch, or of the composite.
+    pub candidate: Digest,
+    /// Patches that it is made of: one, or the two of the composite, by hash.
+    pub patches: Vec<Digest>,
+}
+
+/// Candidates are sealed: what confirm will be asked, and no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CandidatesSealed {
+    /// Hypotheses among which alpha is divided.
+    pub divisor: Count,
+    /// Hypotheses in order of hash.
+    pub hypotheses: Vec<SealedHypothesis>,
+    /// The iteration.
+    pub iteration: IterationId,
+}
+
+/// The confirm block of an iteration is unsealed: its one exposure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ConfirmUnsealed {
+    /// The charge of the peek.
+    pub charge: EventId,
+    /// Merkle root of the confirm clusters.
+    pub confirm_root: Root,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// The entry that sealed the candidates.
+    pub sealed: EventId,
+}
+
+/// A patch is accepted: every gate passed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PatchAccepted {
+    /// Hash of the patch.
+    pub candidate: Digest,
+    /// Every gate event of it, in the order of gates and splits.
+    pub gates: Vec<EventId>,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// Code length.
+    pub kappa: Count,
+    /// Its id.
+    pub patch: PatchId,
+    /// Place in the order of acceptance, from 1.
+    pub rank: Count,
+    /// Risk improvement on confirm, negative when better; never a gate.
+    pub risk_improve: Finite,
+    /// Hash of the rubric that results.
+    pub result_hash: Digest,
+}
