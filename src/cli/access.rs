@@ -179,7 +179,10 @@ fn rows(ledger: &Ledger, experiment: &ExperimentId) -> Result<Released, CliError
         };
         let bytes = ledger.store().reader().blob(&blob)?;
         let bytes = bytes.ok_or_else(|| damaged("not there"))?;
-        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        for line in bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
             let row: IngestedRow =
                 serde_json::from_slice(line).map_err(|error| damaged(&error.to_string()))?;
             released.push(line, row_of_draw(&row.policy, &row.item, row.draw));
@@ -234,7 +237,10 @@ pub(super) fn read(
 fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     let role = args.role.as_deref().map(|text| {
         text.parse::<Role>().map_err(|error| {
-            CliError::usage(format!("--as {text:?}: {error}"), "clover access release --help")
+            CliError::usage(
+                format!("--as {text:?}: {error}"),
+                "clover access release --help",
+            )
         })
     });
     let role = role.transpose()?;
@@ -242,9 +248,18 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
     let reader = wallet::resolve(ctx, ledger.state(), &args.to)?;
     let signer = wallet::signer(ctx, ledger.state(), Kind::DataRead)?;
-    let barred = ledger.state().fold::<Access>().barred(&reader, role, &args.class);
+    let barred = ledger
+        .state()
+        .fold::<Access>()
+        .barred(&reader, role, &args.class);
     if let Some(barred) = barred {
-        let denied = read(&args.class, ReadOutcome::Denied, &args.purpose, (reader, role), None)?;
+        let denied = read(
+            &args.class,
+            ReadOutcome::Denied,
+            &args.purpose,
+            (reader, role),
+            None,
+        )?;
         let appended = ledger.append(&[Command::new(denied, Some(experiment))], &signer)?;
         let message = format!(
             "access: {} is not for role {barred}; on record as denied at seq {}, and nothing was released",
@@ -258,10 +273,19 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     };
     if released.count == 0 {
         let message = format!("nothing of class {} in {experiment}", args.class);
-        return Err(CliError::not_found(message, "clover import cje PATH --labels"));
+        return Err(CliError::not_found(
+            message,
+            "clover import cje PATH --labels",
+        ));
     }
     let root = rows_root(released.rows.iter().map(String::as_str));
-    let allowed = read(&args.class, ReadOutcome::Allowed, &args.purpose, (reader, role), Some(root))?;
+    let allowed = read(
+        &args.class,
+        ReadOutcome::Allowed,
+        &args.purpose,
+        (reader, role),
+        Some(root),
+    )?;
     // On record first: what cannot be recorded is not released.
     let path = ctx.path(&args.output);
     let appended = ledger.append(&[Command::new(allowed, Some(experiment.clone()))], &signer)?;

@@ -174,15 +174,25 @@ fn list(ctx: &mut Ctx<'_>, named: Option<&str>) -> Result<Answer, CliError> {
     let experiments = experiments(state, named)?;
     let rows = assumptions::rows(state, now, &experiments);
     let mut text = format!("ledger time {}\n\n", log::short_time(now));
-    text.push_str(&table(rows.iter().filter(|row| row.experiment.is_none()), now));
+    text.push_str(&table(
+        rows.iter().filter(|row| row.experiment.is_none()),
+        now,
+    ));
     for experiment in &experiments {
-        text.push_str(&format!("\nexperiment {}\n", ui::escape(experiment.as_str())));
-        let own = rows.iter().filter(|row| row.experiment.as_ref() == Some(experiment));
+        text.push_str(&format!(
+            "\nexperiment {}\n",
+            ui::escape(experiment.as_str())
+        ));
+        let own = rows
+            .iter()
+            .filter(|row| row.experiment.as_ref() == Some(experiment));
         text.push_str(&table(own, now));
     }
     if experiments.is_empty() {
         text.push_str("\nno experiment yet; in each, untested until something is found:\n");
-        let codes = Assumption::ALL.into_iter().filter(|code| !code.is_of_ledger());
+        let codes = Assumption::ALL
+            .into_iter()
+            .filter(|code| !code.is_of_ledger());
         let rows: Vec<_> = codes
             .map(|code| assumptions::standing(state, now, code, None))
             .collect();
@@ -198,10 +208,14 @@ fn list(ctx: &mut Ctx<'_>, named: Option<&str>) -> Result<Answer, CliError> {
 
 fn pending(row: &Standing) -> String {
     let of = row.experiment.as_ref();
-    let of = of.map_or(String::new(), |id| format!(" --experiment {}", ui::escape(id.as_str())));
+    let of = of.map_or(String::new(), |id| {
+        format!(" --experiment {}", ui::escape(id.as_str()))
+    });
     let seq = row.proposed.as_ref().map_or(0, |waiver| waiver.seq);
     let code = row.code;
-    format!("waiver of {code} at seq {seq} waits for a second key: clover assume waive {code}{of} --countersign")
+    format!(
+        "waiver of {code} at seq {seq} waits for a second key: clover assume waive {code}{of} --countersign"
+    )
 }
 
 fn waiver_json(waiver: &Waiver) -> Value {
@@ -266,8 +280,14 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
 }
 
 fn one(row: &Standing, now: Timestamp) -> String {
-    let place = row.experiment.as_ref().map_or("the ledger", ExperimentId::as_str);
-    let mut pairs = vec![("of", place.to_owned()), ("status", row.status.as_str().to_owned())];
+    let place = row
+        .experiment
+        .as_ref()
+        .map_or("the ledger", ExperimentId::as_str);
+    let mut pairs = vec![
+        ("of", place.to_owned()),
+        ("status", row.status.as_str().to_owned()),
+    ];
     if let Some(waiver) = &row.waiver {
         let second = waiver.agreed.map_or(0, |agreed| agreed.seq);
         let text = format!(
@@ -286,10 +306,15 @@ fn one(row: &Standing, now: Timestamp) -> String {
             status.as_str().to_owned(),
             evidence.map_or_else(dash, |evidence| evidence.seq.to_string()),
             evidence.map_or_else(dash, |evidence| age(evidence.at, now)),
-            evidence.and_then(|evidence| evidence.expires_at).map_or_else(dash, day),
+            evidence
+                .and_then(|evidence| evidence.expires_at)
+                .map_or_else(dash, day),
         ]
     });
-    text.push_str(&ui::table(&["part", "status", "seq", "age", "until"], parts.collect()));
+    text.push_str(&ui::table(
+        &["part", "status", "seq", "age", "until"],
+        parts.collect(),
+    ));
     if row.proposed.is_some() {
         text.push_str(&format!("{}\n", pending(row)));
     }
@@ -333,7 +358,9 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
     }
     answer.line("it holds once another approver's key agrees");
     let of = experiment.map_or(String::new(), |id| format!(" --experiment {id}"));
-    Ok(answer.with_next(format!("clover assume waive {code}{of} --countersign --key KEY")))
+    Ok(answer.with_next(format!(
+        "clover assume waive {code}{of} --countersign --key KEY"
+    )))
 }
 
 /// The waiver of an assumption that waits for its second key.
@@ -355,7 +382,10 @@ fn agree(
 ) -> Result<Answer, CliError> {
     let Some(waiver) = waiting(ledger, code, experiment) else {
         let message = format!("no waiver of {code} waits for a second key");
-        return Err(CliError::not_found(message, format!("clover assume show {code}")));
+        return Err(CliError::not_found(
+            message,
+            format!("clover assume show {code}"),
+        ));
     };
     let signer = wallet::signer(ctx, ledger.state(), Kind::AssumptionCountersigned)?;
     let command = Command::new(AssumptionCountersigned { waiver }, experiment.cloned());

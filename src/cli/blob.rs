@@ -73,7 +73,12 @@ pub(super) struct GetArgs {
     #[arg(long, value_name = "HEX")]
     pub subject: Option<String>,
     /// What for
-    #[arg(long = "for", value_name = "TEXT", default_value = "read by hand", requires = "subject")]
+    #[arg(
+        long = "for",
+        value_name = "TEXT",
+        default_value = "read by hand",
+        requires = "subject"
+    )]
     pub purpose: String,
 }
 

@@ -99,14 +99,20 @@ fn accounts(state: &State, now: Timestamp) -> Vec<Line> {
             left: account.left(now),
             charges: account.charges,
             last_seq: account.last_seq,
-            spenders: account.spenders.as_slice().iter().map(|role| role.to_string()).collect(),
+            spenders: account
+                .spenders
+                .as_slice()
+                .iter()
+                .map(|role| role.to_string())
+                .collect(),
         })
         .collect();
     let manifests = state.fold::<Manifests>();
     for (name, family) in &manifests.families {
         let (opened, charged) = (family.alpha.unsigned_abs(), family.spent().unsigned_abs());
         let joined = family.joined.iter();
-        let last = joined.filter_map(|(id, _)| Some(manifests.by_id.get(id)?.versions.first()?.seq));
+        let last =
+            joined.filter_map(|(id, _)| Some(manifests.by_id.get(id)?.versions.first()?.seq));
         lines.push(Line {
             name: format!("alpha:{name}"),
             pays: "alpha",
@@ -123,7 +129,8 @@ fn accounts(state: &State, now: Timestamp) -> Vec<Line> {
     }
     for (name, record) in &manifests.by_id {
         let version = record.in_force();
-        let Some((version, data)) = version.and_then(|of| Some((of, of.manifest.data.as_ref()?))) else {
+        let Some((version, data)) = version.and_then(|of| Some((of, of.manifest.data.as_ref()?)))
+        else {
             continue;
         };
         let opened = data.exposure_cap.value();
@@ -147,7 +154,9 @@ fn accounts(state: &State, now: Timestamp) -> Vec<Line> {
 pub(super) fn is_empty(state: &State) -> bool {
     let manifests = state.fold::<Manifests>();
     let binds = manifests.by_id.values().any(|record| {
-        record.in_force().is_some_and(|version| version.manifest.data.is_some())
+        record
+            .in_force()
+            .is_some_and(|version| version.manifest.data.is_some())
     });
     state.fold::<Budgets>().accounts.is_empty() && manifests.families.is_empty() && !binds
 }
@@ -199,20 +208,38 @@ struct Charge {
 }
 
 fn show(ledger: &Ledger, state: &State, now: Timestamp, name: &str) -> Result<Answer, CliError> {
-    let found = accounts(state, now).into_iter().find(|line| line.name == name);
+    let found = accounts(state, now)
+        .into_iter()
+        .find(|line| line.name == name);
     let Some(line) = found else {
         let message = format!("no account {name:?}");
         return Err(CliError::not_found(message, "clover budget list"));
     };
     let charges = charges(ledger, state, name)?;
-    let per = if line.period == "once" { "ledger" } else { "quarter" };
+    let per = if line.period == "once" {
+        "ledger"
+    } else {
+        "quarter"
+    };
     let mut text = ui::pairs(&[
         ("account", name.to_owned()),
         ("pays for", line.pays.to_owned()),
-        ("opened", format!("{} {} per {per}, seq {}", line.opened, line.unit, line.opened_seq)),
+        (
+            "opened",
+            format!(
+                "{} {} per {per}, seq {}",
+                line.opened, line.unit, line.opened_seq
+            ),
+        ),
         ("spenders", line.spenders.join(", ")),
-        ("charged", format!("{} {} in {}", line.charged, line.unit, line.period)),
-        ("left", format!("{} {} in {}", line.left, line.unit, line.period)),
+        (
+            "charged",
+            format!("{} {} in {}", line.charged, line.unit, line.period),
+        ),
+        (
+            "left",
+            format!("{} {} in {}", line.left, line.unit, line.period),
+        ),
     ]);
     if !charges.is_empty() {
         let hidden = charges.len().saturating_sub(SHOWN_MAX);
@@ -225,7 +252,10 @@ fn show(ledger: &Ledger, state: &State, now: Timestamp, name: &str) -> Result<An
             ]
         });
         text.push('\n');
-        text.push_str(&ui::table(&["seq", "period", "amount", "for"], rows.collect()));
+        text.push_str(&ui::table(
+            &["seq", "period", "amount", "for"],
+            rows.collect(),
+        ));
         if hidden > 0 {
             text.push_str(&format!("… and {hidden} before them (--json lists them)\n"));
         }
@@ -253,7 +283,11 @@ fn charges(ledger: &Ledger, state: &State, name: &str) -> Result<Vec<Charge>, Cl
         let family = families.find(|(id, _)| id.as_str() == family);
         let joined = family.into_iter().flat_map(|(_, family)| &family.joined);
         let charges = joined.map(|(id, alpha)| Charge {
-            seq: manifests.by_id.get(id).and_then(|record| record.versions.first()).map_or(0, |of| of.seq),
+            seq: manifests
+                .by_id
+                .get(id)
+                .and_then(|record| record.versions.first())
+                .map_or(0, |of| of.seq),
             amount: alpha.unsigned_abs(),
             period: "once".to_owned(),
             what: format!("manifest {id}"),

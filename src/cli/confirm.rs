@@ -551,7 +551,11 @@ fn splits(state: &crate::ledger::State, text: &mut String) -> Vec<Value> {
                 || "not_checked: confirm not time-separated, EXPLORATORY".to_owned(),
                 |gap| format!("{} h", gap / 3_600),
             );
-            let placed = if formed.is_placed { "" } else { " · parts not_checked" };
+            let placed = if formed.is_placed {
+                ""
+            } else {
+                " · parts not_checked"
+            };
             text.push_str(&format!(
                 "split {split} of {experiment}: fit {fit} · dev {dev} · confirm {confirm} · gap {gap}{placed}\n"
             ));

@@ -73,13 +73,12 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …
 
-  start    init · demo · status · doctor
+  start    init · demo · status · doctor             estimate  analyze · qualify
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation          assume list|show|waive
   labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema · score list|show · access list|release
-  estimate analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
   shell    completions · man                    (clover VERB --help shows one of them)
 

@@ -63,13 +63,23 @@ fn list(ledger: &Ledger) -> Result<Answer, CliError> {
         }));
         Ok::<_, StoreError>(())
     })?;
-    let head = ["experiment", "judge", "policy", "items", "scores", "several draws", "most"];
+    let head = [
+        "experiment",
+        "judge",
+        "policy",
+        "items",
+        "scores",
+        "several draws",
+        "most",
+    ];
     let mut text = ui::table(&head, rows);
     for (experiment, of) in &designs.by_experiment {
         if of.score_conflicts > 0 {
             let count = of.score_conflicts;
             let experiment = ui::escape(experiment.as_str());
-            text.push_str(&format!("{experiment}: {count} score.conflict, CLOVER.J2 fails\n"));
+            text.push_str(&format!(
+                "{experiment}: {count} score.conflict, CLOVER.J2 fails\n"
+            ));
         }
     }
     Ok(Answer::new(text, json!({"scores": data})))
@@ -103,14 +113,22 @@ fn show(ledger: &Ledger, item: &str) -> Result<Answer, CliError> {
         Ok::<_, StoreError>(())
     })?;
     let designs = ledger.state().fold::<Designs>();
-    if designs.by_experiment.values().any(|of| of.score_conflicts > 0) {
+    if designs
+        .by_experiment
+        .values()
+        .any(|of| of.score_conflicts > 0)
+    {
         ledger.entries::<CliError>(0, ledger.size(), |read| {
             let experiment = read.event.header.experiment.as_ref();
             if let (Payload::ScoreConflict(other), Some(experiment)) =
                 (&read.event.payload, experiment)
                 && other.item.as_str() == item
             {
-                let texts = [experiment.as_str(), other.judge.as_str(), other.policy.as_str()];
+                let texts = [
+                    experiment.as_str(),
+                    other.judge.as_str(),
+                    other.policy.as_str(),
+                ];
                 let (draw, micro) = (other.draw.value(), other.score_micro.value());
                 add(read.stored.seq, texts, draw, micro, "conflict");
             }
@@ -121,8 +139,22 @@ fn show(ledger: &Ledger, item: &str) -> Result<Answer, CliError> {
         let message = format!("no score of item {item:?}");
         return Err(CliError::not_found(message, "clover score list"));
     }
-    let head = ["experiment", "judge", "policy", "draw", "score", "seq", "standing"];
-    let draws = data.iter().filter(|row| row["standing"] == "recorded").count();
+    let head = [
+        "experiment",
+        "judge",
+        "policy",
+        "draw",
+        "score",
+        "seq",
+        "standing",
+    ];
+    let draws = data
+        .iter()
+        .filter(|row| row["standing"] == "recorded")
+        .count();
     let text = ui::table(&head, rows);
-    Ok(Answer::new(text, json!({"item": item, "draws": draws, "scores": data})))
+    Ok(Answer::new(
+        text,
+        json!({"item": item, "draws": draws, "scores": data}),
+    ))
 }

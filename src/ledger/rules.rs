@@ -522,13 +522,7 @@ pub fn facts(event: &Candidate<'_>, natural_key: Option<Digest>, facts: &mut Vec
 
 /// What an event gives and needs by its header alone, whatever its data says; `recorded` is the number that
 /// it is known for.
-pub fn header_facts(
-    seq: u64,
-    id: EventId,
-    recorded: u64,
-    header: &Header,
-    facts: &mut Vec<Fact>,
-) {
+pub fn header_facts(seq: u64, id: EventId, recorded: u64, header: &Header, facts: &mut Vec<Fact>) {
     facts.push(Fact::Id {
         digest: id.0,
         said: recorded,

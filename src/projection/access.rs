@@ -102,7 +102,9 @@ impl Taint {
         let Self {
             class, role, seq, ..
         } = self;
-        format!("{experiment} is tainted: at seq {seq} {class} was released to a key in role {role}")
+        format!(
+            "{experiment} is tainted: at seq {seq} {class} was released to a key in role {role}"
+        )
     }
 }
 
@@ -165,7 +167,9 @@ impl Access {
             None => self.open.iter().cloned().collect(),
         };
         for experiment in tainted {
-            self.taints.entry(experiment).or_insert_with(|| taint.clone());
+            self.taints
+                .entry(experiment)
+                .or_insert_with(|| taint.clone());
         }
     }
 
@@ -237,7 +241,11 @@ impl Rule for Gateway {
         let key = state.keyring.keys.get(&read.reader);
         let Some(key) = key.filter(|key| key.end.is_none()) else {
             let found = format!("{}, unknown or ended", read.reader);
-            breaches.push(Breach::new("access", "a reader with a live key of this ledger", found));
+            breaches.push(Breach::new(
+                "access",
+                "a reader with a live key of this ledger",
+                found,
+            ));
             return;
         };
         if let Some(role) = read.role

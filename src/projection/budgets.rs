@@ -175,19 +175,12 @@ impl Fold for Budgets {
     }
 }
 
-/// A charge names an account, by a role that may spend from it, for no more than is left; a label is opened by
-/// a charge to an account of peeks.
+/// A charge names an account, by a role that may spend from it, for no more than is left.
 #[derive(Clone, Copy, Debug)]
 pub struct Balance;
 
 impl Rule for Balance {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
-        if let Payload::LabelRevealed(revealed) = &event.event.payload
-            && !state.fold::<Budgets>().peeks.contains(&revealed.charge)
-        {
-            let expected = "a charge to an account of peeks, whose unit is peek";
-            breaches.push(Breach::new("charge", expected, revealed.charge.to_string()));
-        }
         let Payload::BudgetCharged(charged) = &event.event.payload else {
             return;
         };

@@ -358,7 +358,8 @@ fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Found {
             separation: new.separation,
         };
         if found != by {
-            let text = |by: ListedBy| format!("seed {}, separation {}", by.seed, by.separation.as_str());
+            let text =
+                |by: ListedBy| format!("seed {}, separation {}", by.seed, by.separation.as_str());
             return Some((format!("{}, as listed", text(by)), text(found)));
         }
     }

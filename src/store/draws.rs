@@ -36,7 +36,10 @@ impl Reader<'_> {
         self,
         mut take: impl FnMut(Draws) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut statement = self.conn.prepare_cached(SELECT_DRAWS).map_err(StoreError::from)?;
+        let mut statement = self
+            .conn
+            .prepare_cached(SELECT_DRAWS)
+            .map_err(StoreError::from)?;
         let mut rows = statement.query([]).map_err(StoreError::from)?;
         while let Some(row) = rows.next().map_err(StoreError::from)? {
             let read = || -> Result<Draws, StoreError> {

@@ -257,7 +257,8 @@ mod tests {
 
     #[test]
     fn codes_are_in_order_and_read_back() {
-        let ordered = |pair: &[Assumption]| pair[0] < pair[1] && pair[0].as_str() < pair[1].as_str();
+        let ordered =
+            |pair: &[Assumption]| pair[0] < pair[1] && pair[0].as_str() < pair[1].as_str();
         assert!(Assumption::ALL.windows(2).all(ordered));
         for code in Assumption::ALL {
             assert_eq!(serde_json::to_string(&code).unwrap(), format!("\"{code}\""));

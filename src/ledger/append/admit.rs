@@ -380,6 +380,9 @@ pub(in crate::ledger) fn need_breach(
                 "an earlier label.sealed of that row to match, and before its reveal a seal.accepted ({digest})"
             )
         }
+        "charge" if before == 0 => {
+            "a budget.charged to an account of peeks, whose unit is peek".to_owned()
+        }
         "charge" => {
             format!("a budget.charged at a seq below {before}, under the checkpoint that was seen")
         }

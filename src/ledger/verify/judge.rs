@@ -397,10 +397,9 @@ impl<'a> Judge<'a> {
             // It counts as an event that stands there, not as what only one with the right to it could say.
             let counts = |fact: &&Fact| match fact {
                 Fact::Gives { once, .. } => once.is_some(),
-                Fact::Id { .. }
-                | Fact::Needs { .. }
-                | Fact::Forbids { .. }
-                | Fact::Says { .. } => true,
+                Fact::Id { .. } | Fact::Needs { .. } | Fact::Forbids { .. } | Fact::Says { .. } => {
+                    true
+                }
             };
             let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
             self.give_judged(seq, judged, &facts)?;

@@ -42,9 +42,7 @@ impl Judge<'_> {
         for fact in facts {
             self.sorter.push(match *fact {
                 Fact::Id { digest, said } => Record::new(digest, seq, Op::Id, "refs", said),
-                Fact::Says { digest, rule, said } => {
-                    Record::new(digest, seq, Op::Says, rule, said)
-                }
+                Fact::Says { digest, rule, said } => Record::new(digest, seq, Op::Says, rule, said),
                 Fact::Gives { digest, once: None } => {
                     Record::new(digest, seq, Op::Gives, "refs", 0)
                 }
@@ -179,9 +177,8 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
             }
             Op::Says => {
                 // What stands only later is no event that could be named: that is another rule's.
-                let other = |event: &&Record| {
-                    event.seq < record.seq && event.before != record.before
-                };
+                let other =
+                    |event: &&Record| event.seq < record.seq && event.before != record.before;
                 if let Some(event) = event.filter(other) {
                     let breach = append::says_breach(record.rule(), event.seq);
                     findings.breach(record.seq, breach);

@@ -63,14 +63,18 @@ impl Entry {
     /// When it has none of that name: updates name parts that are here.
     pub fn part(&self, name: &str) -> &'static Part {
         let mut parts = self.parts.iter();
-        parts.find(|part| part.name == name).expect("BUG: an update names a part of the catalogue")
+        parts
+            .find(|part| part.name == name)
+            .expect("BUG: an update names a part of the catalogue")
     }
 }
 
 /// The entry of a code.
 pub fn entry(code: Assumption) -> &'static Entry {
     let mut entries = CATALOGUE.iter();
-    entries.find(|entry| entry.code == code).expect("BUG: the catalogue has every code")
+    entries
+        .find(|entry| entry.code == code)
+        .expect("BUG: the catalogue has every code")
 }
 
 macro_rules! catalogue {
@@ -156,8 +160,16 @@ mod tests {
         assert_eq!(codes, Assumption::ALL);
         for entry in CATALOGUE {
             let names: Vec<_> = entry.parts.iter().map(|part| part.name).collect();
-            assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{}", entry.code);
-            assert!(entry.parts.iter().any(|part| part.is_required), "{}", entry.code);
+            assert!(
+                names.windows(2).all(|pair| pair[0] < pair[1]),
+                "{}",
+                entry.code
+            );
+            assert!(
+                entry.parts.iter().any(|part| part.is_required),
+                "{}",
+                entry.code
+            );
         }
     }
 }

@@ -169,15 +169,15 @@ impl Assumptions {
         self.by_experiment.get(experiment?)?.rows.get(&code)
     }
 
-    fn row_mut(
-        &mut self,
-        code: Assumption,
-        experiment: Option<&ExperimentId>,
-    ) -> Option<&mut Row> {
+    fn row_mut(&mut self, code: Assumption, experiment: Option<&ExperimentId>) -> Option<&mut Row> {
         let rows = if code.is_of_ledger() {
             &mut self.of_ledger
         } else {
-            &mut self.by_experiment.entry(experiment?.clone()).or_default().rows
+            &mut self
+                .by_experiment
+                .entry(experiment?.clone())
+                .or_default()
+                .rows
         };
         Some(rows.entry(code).or_default())
     }
@@ -266,9 +266,13 @@ impl Fold for Assumptions {
                 }
             }
             Payload::AssumptionCountersigned(new) => {
-                let of = self.by_experiment.values_mut().flat_map(|of| of.rows.values_mut());
+                let of = self
+                    .by_experiment
+                    .values_mut()
+                    .flat_map(|of| of.rows.values_mut());
                 let mut rows = self.of_ledger.values_mut().chain(of);
-                let waits = |row: &&mut Row| row.proposed.as_ref().is_some_and(|of| of.id == new.waiver);
+                let waits =
+                    |row: &&mut Row| row.proposed.as_ref().is_some_and(|of| of.id == new.waiver);
                 if let Some(row) = rows.find(waits) {
                     row.granted = row.proposed.take().map(|waiver| Waiver {
                         agreed: Some(Agreed {
@@ -282,7 +286,10 @@ impl Fold for Assumptions {
             payload => {
                 self.found(event);
                 if let (Payload::LabelDesignRegistered(_), Some(id)) = (payload, experiment) {
-                    self.by_experiment.entry(id.clone()).or_default().is_governed = true;
+                    self.by_experiment
+                        .entry(id.clone())
+                        .or_default()
+                        .is_governed = true;
                 }
             }
         }

@@ -4,9 +4,9 @@
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
+use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::AssumptionCountersigned;
 use crate::event::payload::assumption::AssumptionWaived;
-use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::BridgeAssessed;
 use crate::event::payload::custody::Separation;
 use crate::ground::sign::KeyId;
@@ -69,10 +69,14 @@ fn blocked(state: &State, kind: Kind, experiment: Option<&ExperimentId>) -> Judg
     if !GOVERNED.contains(&kind) {
         return None;
     }
-    let failed = state.fold::<Assumptions>().failed(Assumption::CloverJ2, experiment)?;
+    let failed = state
+        .fold::<Assumptions>()
+        .failed(Assumption::CloverJ2, experiment)?;
     let experiment = experiment?;
     no(
-        format!("{kind} in an experiment whose judge never contradicted itself; close {experiment} and register another"),
+        format!(
+            "{kind} in an experiment whose judge never contradicted itself; close {experiment} and register another"
+        ),
         format!("CLOVER.J2 fail since the score.conflict at seq {failed}"),
     )
 }
@@ -91,7 +95,12 @@ fn assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) -> Judge
             let expected = format!("the newest protocol, {}", newest.version);
             return no(expected, new.sdp_version.to_string());
         }
-        None => return no("a registered protocol", format!("{}, not registered", new.sdp_version)),
+        None => {
+            return no(
+                "a registered protocol",
+                format!("{}, not registered", new.sdp_version),
+            );
+        }
     }
     if !is_human(state, &event.event.header.author) {
         return no("a key that a person holds", "a machine's");
@@ -108,29 +117,46 @@ fn assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) -> Judge
     if ordered {
         return None;
     }
-    no("ci_lo, estimate and ci_hi in ascending order, or no interval", "otherwise")
+    no(
+        "ci_lo, estimate and ci_hi in ascending order, or no interval",
+        "otherwise",
+    )
 }
 
 /// From the first registered protocol on, people label by the one in force.
 fn by_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> Judged {
-    let force = state.fold::<Assumptions>().sdp_in_force(event.recorded_at)?;
+    let force = state
+        .fold::<Assumptions>()
+        .sdp_in_force(event.recorded_at)?;
     if force.version.as_str() == protocol {
         return None;
     }
-    no(format!("protocol {}, in force since seq {}", force.version, force.seq), protocol)
+    no(
+        format!(
+            "protocol {}, in force since seq {}",
+            force.version, force.seq
+        ),
+        protocol,
+    )
 }
 
 fn labelled(state: &State, event: &Candidate<'_>, design: &crate::event::id::DesignId) -> Judged {
     let experiment = event.event.header.experiment.as_ref()?;
     let design = state.fold::<Designs>().registered(experiment, design)?;
     let (expected, found) = by_protocol(state, event, design.protocol.as_str())?;
-    no(format!("a label of a design by {expected}"), format!("a design by {found}"))
+    no(
+        format!("a label of a design by {expected}"),
+        format!("a design by {found}"),
+    )
 }
 
 /// What no waiver covers.
 fn unwaivable(state: &State, code: Assumption, experiment: Option<&ExperimentId>) -> Judged {
     if code == Assumption::H1 {
-        return no("another assumption: a confirm block that was touched is never waived", "H1");
+        return no(
+            "another assumption: a confirm block that was touched is never waived",
+            "H1",
+        );
     }
     if !matches!(code, Assumption::A0 | Assumption::CloverJ2) {
         return None;
@@ -178,7 +204,9 @@ fn waiting<'a>(
         None => &assumptions.of_ledger,
     };
     let proposed = |(code, row): (&Assumption, &'a Row)| Some((*code, row.proposed.as_ref()?));
-    rows.iter().filter_map(proposed).find(|(_, waiver)| waiver.id == new.waiver)
+    rows.iter()
+        .filter_map(proposed)
+        .find(|(_, waiver)| waiver.id == new.waiver)
 }
 
 fn agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -> Judged {
@@ -186,10 +214,16 @@ fn agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -
     let experiment = header.experiment.as_ref();
     let assumptions = state.fold::<Assumptions>();
     let Some((code, waiver)) = waiting(assumptions, experiment, new) else {
-        return no("the newest waiver of an assumption, waiting for a second key", new.waiver.to_string());
+        return no(
+            "the newest waiver of an assumption, waiting for a second key",
+            new.waiver.to_string(),
+        );
     };
     if header.author == waiver.author {
-        return no("another key than the one that proposed it", header.author.to_string());
+        return no(
+            "another key than the one that proposed it",
+            header.author.to_string(),
+        );
     }
     let holder = |key: &KeyId| state.keyring.keys.get(key).map(|record| &record.holder);
     if state.keyring.separation() == Some(Separation::Strict)
@@ -197,7 +231,10 @@ fn agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -
         && Some(second) == holder(&waiver.author)
     {
         let found = format!("{second}, who proposed it");
-        return no("another holder than the one who proposed it, under strict", found);
+        return no(
+            "another holder than the one who proposed it, under strict",
+            found,
+        );
     }
     if !is_human(state, &header.author) {
         return no("a key that a person holds", "a machine's");

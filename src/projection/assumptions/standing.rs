@@ -42,7 +42,9 @@ pub fn rows<'a>(
 ) -> Vec<Standing> {
     let codes = || Assumption::ALL.into_iter();
     let ledger = codes().filter(|code| code.is_of_ledger());
-    let mut rows: Vec<_> = ledger.map(|code| standing(state, now, code, None)).collect();
+    let mut rows: Vec<_> = ledger
+        .map(|code| standing(state, now, code, None))
+        .collect();
     for experiment in of {
         let own = codes().filter(|code| !code.is_of_ledger());
         rows.extend(own.map(|code| standing(state, now, code, Some(experiment))));
@@ -80,8 +82,13 @@ pub fn standing(
         None => (Status::Untested, None),
     };
     let waiver = row.granted.as_ref();
-    let waiver = waiver.filter(|waiver| in_force(waiver, &parts, now)).cloned();
-    let never = matches!((code, status), (Assumption::A0 | Assumption::CloverJ2, Status::Fail));
+    let waiver = waiver
+        .filter(|waiver| in_force(waiver, &parts, now))
+        .cloned();
+    let never = matches!(
+        (code, status),
+        (Assumption::A0 | Assumption::CloverJ2, Status::Fail)
+    );
     let waiver = waiver.filter(|_| !never && code != Assumption::H1 && status != Status::Pass);
     let proposed = row.proposed.clone();
     Standing {
@@ -90,7 +97,11 @@ pub fn standing(
         experiment: experiment.cloned(),
         parts,
         proposed: proposed.filter(|waiver| now < waiver.expires_at),
-        status: if waiver.is_some() { Status::Waived } else { status },
+        status: if waiver.is_some() {
+            Status::Waived
+        } else {
+            status
+        },
         waiver,
     }
 }
@@ -103,11 +114,7 @@ fn in_force(waiver: &Waiver, parts: &[(&str, Status, Option<Evidence>)], now: Ti
 }
 
 /// A read of what its reader may not see stands against an untouched confirm block.
-fn taint(
-    state: &State,
-    code: Assumption,
-    experiment: Option<&ExperimentId>,
-) -> Option<Evidence> {
+fn taint(state: &State, code: Assumption, experiment: Option<&ExperimentId>) -> Option<Evidence> {
     if code != Assumption::H1 {
         return None;
     }
