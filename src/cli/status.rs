@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::cli::access;
+use crate::cli::assume;
 use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -13,7 +15,6 @@ use crate::cli::ui::Answer;
 use crate::event::payload::custody::Separation;
 use crate::ledger::Ledger;
 use crate::ledger::State;
-use crate::projection::budgets::Budgets;
 use crate::projection::experiments::Experiments;
 use crate::store::StoreError;
 use crate::store::Table;
@@ -48,6 +49,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
             .map(|(name, count)| format!("{name} {}", ui::thousands(*count)));
         pairs.push(("rows", rows.collect::<Vec<_>>().join(" · ")));
     }
+    let failing = assume::failing(state);
+    if !failing.is_empty() {
+        let names = failing.iter().map(|row| match &row.experiment {
+            Some(experiment) => format!("{} fail in {experiment}", row.code),
+            None => format!("{} fail", row.code),
+        });
+        pairs.push(("assumed", names.collect::<Vec<_>>().join(" · ")));
+    }
+    let tainted = access::taint_lines(state);
+    if !tainted.is_empty() {
+        pairs.push(("access", tainted.join(" · ")));
+    }
     let mut text = ui::pairs(&pairs);
     let now = ledger
         .ambient()
@@ -63,7 +76,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         text.push('\n');
         text.push_str(&experiment::table(state));
     }
-    if !state.fold::<Budgets>().accounts.is_empty() {
+    if !budget::is_empty(state) {
         text.push('\n');
         text.push_str(&budget::table(state, now));
     }
@@ -76,6 +89,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "rows": rows.iter().map(|(name, count)| json!({"table": name, "rows": count})).collect::<Vec<_>>(),
         "experiments": experiment::list_json(state),
         "budgets": budget::list_json(state, now),
+        "failing": failing.iter().map(|row| {
+            json!({"code": row.code.as_str(), "experiment": row.experiment.as_ref().map(|id| id.as_str())})
+        }).collect::<Vec<_>>(),
+        "tainted": access::taints_json(state),
     });
     let mut answer = Answer::new(text, data);
     answer.checkpoint = Some((state.size, root));

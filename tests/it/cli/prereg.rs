@@ -302,3 +302,32 @@ fn a_thousand_malformed_manifests_are_refused_at_their_place_and_change_nothing(
     );
     assert_eq!(desk.head(), before);
 }
+
+#[test]
+fn an_amended_version_is_countersigned_from_its_file() {
+    let mut desk = Desk::with_ledger();
+    family(&mut desk);
+    let text = filled(&mut desk, "gate", "m-1");
+    let file = desk.file("plan.yaml", &text);
+    desk.ok(&format!(
+        "prereg sign {file} --countersign --key owner --custodian cem"
+    ));
+    let less = text.replace("  alpha_micro: 50000", "  alpha_micro: 40000");
+    let less = desk.file("less.yaml", &less);
+    let amended = desk.ok(&format!("prereg amend {less} --reason less --json"));
+    let amended = amended.json();
+    assert_eq!(
+        (&amended["data"]["class"], &amended["data"]["in_force"]),
+        (&1.into(), &false.into())
+    );
+    assert_eq!(
+        amended["next"][0],
+        format!("clover prereg sign {less} --countersign")
+    );
+    let agreed = desk.ok(&format!("prereg sign {less} --countersign --json"));
+    let agreed = agreed.json();
+    assert_eq!(agreed["data"]["in_force"], true);
+    assert_eq!(agreed["data"]["digest"], amended["data"]["digest"]);
+    assert_eq!(agreed["data"]["seqs"].as_array().unwrap().len(), 1);
+    desk.head();
+}
