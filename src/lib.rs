@@ -9,6 +9,7 @@
 //! | 0 | [`num`] | exact millionths, bounded counts, finite doubles, the one door to `libm` |
 //! | 1 | [`ground`] | bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one door to the world |
 //! | 1 | [`stats`] | a pure island: calibrators, inference, audits; it names only [`num`] |
+//! | 1 | [`rubric`] | rubric and patch grammar, evidence record, engine, code length; pure |
 //! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
 //! | 3 | [`store`] | the ledger file; the only place that names `SQLite` |
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
@@ -54,6 +55,7 @@ pub mod ledger;
 pub mod num;
 pub mod projection;
 pub mod report;
+pub mod rubric;
 pub mod stats;
 pub mod store;
 pub mod workflow;
