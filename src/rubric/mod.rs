@@ -2,6 +2,7 @@
 //! it. Pure, and knows no event.
 //!
 //! A judge's raw answer is a base score and an [`Evidence`](evidence::Evidence) record, written once;
-//! the engine turns both into the score under a rubric, any number of times, to the same millionth.
+//! [`engine`] turns both into the score under a rubric, any number of times, to the same millionth.
 
+pub mod engine;
 pub mod evidence;
