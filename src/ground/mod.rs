@@ -16,4 +16,5 @@ pub mod seal;
 pub mod seed;
 pub mod sign;
 pub mod time;
+pub mod words;
 pub mod yaml;
