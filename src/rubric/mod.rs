@@ -6,3 +6,4 @@
 
 pub mod engine;
 pub mod evidence;
+pub mod extract;
