@@ -12,6 +12,7 @@ pub mod keyfile;
 pub mod merkle;
 pub mod note;
 mod pbes2;
+pub mod process;
 pub mod seal;
 pub mod seed;
 pub mod sign;

@@ -2,6 +2,8 @@
 
 pub mod analyze;
 pub mod import;
+pub mod judge;
 pub mod prereg;
 pub mod qualify;
+pub mod simulate;
 pub mod split;
