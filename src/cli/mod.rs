@@ -46,6 +46,7 @@ mod score;
 mod seal;
 mod selftest;
 mod show;
+mod simulate;
 mod status;
 mod submit;
 mod ui;
@@ -73,7 +74,7 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …
 
-  start    init · demo · status · doctor             estimate  analyze · qualify
+  start    init · demo · status · doctor          trials    simulate dataset|truth
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation          assume list|show|waive
@@ -190,6 +191,9 @@ enum Verb {
         after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
     )]
     Analyze(analyze::Args),
+    /// Data with a known truth, for trials and planning
+    #[command(subcommand)]
+    Simulate(simulate::Verb),
     /// Run reference vectors with known answers on this machine
     #[command(after_help = "Example:\n  clover qualify --json")]
     Qualify(qualify::Args),
@@ -331,6 +335,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Show(args) => show::run(ctx, &args),
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
+        Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),
         Verb::Verify(args) => verify::run(ctx, &args),
         Verb::Prove(args) => prove::run(ctx, &args),

@@ -3,9 +3,11 @@
 pub mod analyze;
 pub mod import;
 pub mod iterate;
+pub mod judge;
 pub mod predicate;
 pub mod prereg;
 pub mod qualify;
+pub mod simulate;
 pub mod split;
 
 use crate::ledger::Rulebook;

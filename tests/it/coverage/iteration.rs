@@ -1,9 +1,9 @@
 //! Whole iterations on rows from a simulator whose truth is known: how often a patch without merit is accepted, and how
 //! often a real fix is.
 //!
-//! Quality q is Beta(2, 2); a label is q with noise of .15, a score q with noise of .12, both kept in [0, 1]. In the power
-//! worlds the judge gives .30 too much on 8 % of the rows, all in one slice, and the patch takes exactly that back. In
-//! the null worlds the judge offends nowhere; a search tries patches that move an arbitrary 2 to 10 % of the rows, and
+//! Quality q is Beta(2, 2), an answer is worth .7 q and .3 more for a quarter of the rows; the label is that with noise
+//! of .15, the score that exactly. In the power worlds the judge gives .30 too much on 8 % of the rows, all in one slice,
+//! and the patch takes exactly that back. In the null worlds the judge offends nowhere; a search tries patches that move an arbitrary 2 to 10 % of the rows, and
 //! the best of them on dev goes to confirm. Gates P0 and P7 (the patch itself, attacks on text) are not simulated.
 //! Source: CLOVER v1.1, section 5 and appendix C.
 
@@ -67,19 +67,16 @@ struct Row {
 fn row(world: &mut World, slices: usize, offends: bool) -> Row {
     let mut three = [world.uniform(), world.uniform(), world.uniform()];
     three.sort_by(f64::total_cmp);
-    let quality = three[1];
-    let place = world.uniform();
-    // The offending slice comes first; the rest share what is left.
-    let slice = ((place * slices as f64) as usize).min(slices - 1);
+    let core = (70.0 * three[1]).round() / 100.0;
+    let slice = ((world.uniform() * slices as f64) as usize).min(slices - 1);
     let within = OFFENDING * slices as f64;
     let offends = offends && slice == 0 && world.uniform() < within;
-    let noisy = |sd: f64, world: &mut World| (quality + sd * world.normal()).clamp(0.0, 1.0);
-    let label = noisy(0.15, world);
-    let score = noisy(0.12, world);
-    let raised = if offends { OFFENCE } else { 0.0 };
+    let sourced = world.uniform() < 0.25 && !offends;
+    let raised = |is: bool| if is { OFFENCE } else { 0.0 };
+    let worth = core + raised(sourced);
     Row {
-        label,
-        score: (score + raised).clamp(0.0, 1.0),
+        label: (worth + 0.15 * world.normal()).clamp(0.0, 1.0),
+        score: (worth + raised(offends)).clamp(0.0, 1.0),
         slice,
         offends,
     }
@@ -132,7 +129,7 @@ fn stage(world: &mut World, sizes: [usize; 3], slices: usize, offends: bool) -> 
     }];
     let mut anchors_offend = Vec::new();
     for policy in ["low", "high"] {
-        let rows: Vec<Row> = (0..400).map(|_| row(world, slices, offends)).collect();
+        let rows: Vec<Row> = (0..400).map(|_| row(world, slices, false)).collect();
         data.anchors.push(Anchor {
             policy: policy.parse().unwrap(),
             scored: Scored::of(rows.iter().map(|row| row.score).collect()),
