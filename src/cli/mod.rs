@@ -79,7 +79,7 @@ Usage: clover [OPTIONS] VERB …
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation          assume list|show|waive
   labels   label design new|list · seal · confirm status|seal|unseal
-  read     log · show · at · schema · score list|show · access list|release
+  read     log · show · at · schema · score list|show · access list|release · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
   shell    completions · man                    (clover VERB --help shows one of them)
 

@@ -14,13 +14,9 @@ mod p6;
 mod p7;
 mod p8;
 mod p9;
-mod select;
 
 pub use p6::adjusted;
 pub use p7::ATTACKS;
-pub use select::ACCEPTED_MAX;
-pub use select::Ranked;
-pub use select::select;
 
 use crate::event::payload::Verdict;
 use crate::event::payload::gate::Evidence;

@@ -126,6 +126,7 @@ mod tests {
             p_bootstrap: None,
             p_exact: Probability::new(p_exact).unwrap(),
             p_t: Probability::new(p_t),
+            risk_improve: Finite::default(),
         }
     }
 

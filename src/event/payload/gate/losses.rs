@@ -102,6 +102,8 @@ pub struct ConfirmLoss {
     /// p by t; absent for one cluster or without spread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_t: Option<Probability>,
+    /// Change of the squared error over Risk slices, by exposure and stakes: it orders candidates and decides nothing.
+    pub risk_improve: Finite,
 }
 
 /// Whether a gain could be calibration noise.

@@ -264,6 +264,7 @@ impl Compared<'_> {
             p_bootstrap: probability(found.bootstrap_p),
             p_exact: probability(Some(found.betting.p)).unwrap_or(Probability::ONE),
             p_t: probability(found.t_p),
+            risk_improve: self.risk_improve(SplitPart::Confirm)?,
         }))
     }
 

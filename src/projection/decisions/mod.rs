@@ -1,0 +1,247 @@
+//! Decisions of an iteration: its classification, what its gates said, what was sealed, seen and accepted.
+
+mod rules;
+mod sealing;
+mod select;
+mod terms;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+pub use rules::CLASSIFICATION_LABEL;
+pub use rules::Predicate;
+pub use sealing::COMPOSITE_LABEL;
+pub use sealing::Sealing;
+pub use sealing::composite_of;
+pub use select::ACCEPTED_MAX;
+pub use select::Ranked;
+pub use select::select;
+pub use terms::thresholds_of;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::IterationId;
+use crate::event::payload::Verdict;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::GateEvaluated;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::gate::SealedHypothesis;
+use crate::ground::digest::Digest;
+use crate::ledger::Fold;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+use crate::num::Finite;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[
+    Kind::CandidatesSealed,
+    Kind::ConfirmUnsealed,
+    Kind::GateEvaluated,
+    Kind::IterationPaused,
+    Kind::PatchAccepted,
+    Kind::ResidualsAudited,
+    Kind::SlicesClassified,
+];
+
+/// Gates before sealing.
+pub const DEV_GATES: [GateId; 8] = [
+    GateId::P0,
+    GateId::P1,
+    GateId::P2,
+    GateId::P3,
+    GateId::P4,
+    GateId::P5,
+    GateId::P6,
+    GateId::P7,
+];
+/// Gates after unsealing.
+pub const CONFIRM_GATES: [GateId; 5] = [
+    GateId::P4,
+    GateId::P6,
+    GateId::P8,
+    GateId::P9,
+    GateId::P10,
+];
+
+/// What a gate said of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GateSaid {
+    /// The gate.
+    pub gate: GateId,
+    /// Its event.
+    pub id: EventId,
+    /// Position of that.
+    pub seq: u64,
+    /// On which rows.
+    pub split: GateSplit,
+    /// Under the profile that binds.
+    pub verdict: Verdict,
+}
+
+/// What is known of a candidate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judged {
+    /// Its gates, in the order in which they were evaluated.
+    pub gates: Vec<GateSaid>,
+    /// Kolmogorov-Smirnov count over the logs.
+    pub ks_count: Option<u64>,
+    /// Risk improvement on confirm.
+    pub risk_improve: Option<Finite>,
+}
+
+impl Judged {
+    /// What a gate said.
+    pub fn said(&self, gate: GateId, split: GateSplit) -> Option<&GateSaid> {
+        let is = |said: &&GateSaid| said.gate == gate && said.split == split;
+        self.gates.iter().find(is)
+    }
+}
+
+/// Something that happened once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Once {
+    /// The event.
+    pub id: EventId,
+    /// Its position.
+    pub seq: u64,
+}
+
+/// What was sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sealed {
+    /// Hypotheses.
+    pub hypotheses: Vec<SealedHypothesis>,
+    /// Its event.
+    pub once: Once,
+}
+
+impl Sealed {
+    /// Whether a candidate is among them.
+    pub fn holds(&self, candidate: Digest) -> bool {
+        self.hypotheses.iter().any(|one| one.candidate == candidate)
+    }
+}
+
+/// The decisions of one iteration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decisions {
+    /// Patches that were accepted, by hash, in order.
+    pub accepted: Vec<Digest>,
+    /// The residual audit.
+    pub audited: Option<Once>,
+    /// Candidates by hash.
+    pub candidates: BTreeMap<String, Judged>,
+    /// The classification and its digest.
+    pub classified: Option<(Digest, Once)>,
+    /// The pause for labels.
+    pub paused: Option<Once>,
+    /// What was sealed.
+    pub sealed: Option<Sealed>,
+    /// The unsealing of confirm.
+    pub unsealed: Option<Once>,
+}
+
+impl Decisions {
+    /// What is known of a candidate.
+    pub fn candidate(&self, hash: Digest) -> Option<&Judged> {
+        self.candidates.get(&hash.to_hex())
+    }
+}
+
+/// Decisions of every iteration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllDecisions {
+    /// By iteration.
+    pub by_id: BTreeMap<IterationId, Decisions>,
+    /// Where each confirm root was unsealed, by its digits.
+    pub roots: BTreeMap<String, u64>,
+}
+
+impl AllDecisions {
+    /// Those of an iteration; `None` before anything was said of it.
+    pub fn of(&self, iteration: &IterationId) -> Option<&Decisions> {
+        self.by_id.get(iteration)
+    }
+
+    fn gate(&mut self, once: Once, said: &GateEvaluated) {
+        let of = self.by_id.entry(said.iteration.clone()).or_default();
+        let candidate = of.candidates.entry(said.candidate.to_hex()).or_default();
+        if candidate.said(said.gate, said.split).is_some() {
+            return;
+        }
+        match (&said.evidence, said.split) {
+            (Evidence::P4(blast), GateSplit::Dev) => {
+                candidate.ks_count = Some(blast.ks_count.value());
+            }
+            (Evidence::P8(loss), _) => candidate.risk_improve = Some(loss.risk_improve),
+            _ => {}
+        }
+        candidate.gates.push(GateSaid {
+            gate: said.gate,
+            id: once.id,
+            seq: once.seq,
+            split: said.split,
+            verdict: said.verdicts.under(said.thresholds.profile),
+        });
+    }
+}
+
+impl Fold for AllDecisions {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let once = Once {
+            id: event.event().id,
+            seq: event.seq(),
+        };
+        match &event.event().payload {
+            Payload::ResidualsAudited(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.audited.get_or_insert(once);
+            }
+            Payload::SlicesClassified(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.classified.get_or_insert((said.classification_hash, once));
+            }
+            Payload::IterationPaused(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.paused.get_or_insert(once);
+            }
+            Payload::GateEvaluated(said) => self.gate(once, said),
+            Payload::CandidatesSealed(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.sealed.get_or_insert(Sealed {
+                    hypotheses: said.hypotheses.clone(),
+                    once,
+                });
+            }
+            Payload::ConfirmUnsealed(said) => {
+                let root = said.confirm_root.0.to_hex();
+                self.roots.entry(root).or_insert(once.seq);
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.unsealed.get_or_insert(once);
+            }
+            Payload::PatchAccepted(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.accepted.push(said.candidate);
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}

@@ -1,0 +1,244 @@
+//! The rule `predicate`: the order of an iteration's steps, and what a gate event may say.
+
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::payload::diagnosis::IterationPaused;
+use crate::event::payload::gate::GateEvaluated;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::slices::SlicesClassified;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::projection::decisions::AllDecisions;
+use crate::projection::decisions::CONFIRM_GATES;
+use crate::projection::decisions::DEV_GATES;
+use crate::projection::decisions::Decisions;
+use crate::projection::decisions::composite_of;
+use crate::projection::decisions::thresholds_of;
+use crate::projection::iterations::CandidateState;
+use crate::projection::iterations::Iteration;
+use crate::projection::iterations::Iterations;
+use crate::projection::manifests::Manifests;
+
+/// Label of the digest of a classification.
+pub const CLASSIFICATION_LABEL: &str = "clover/classification/v1";
+/// Share from which an iteration may pause.
+const PAUSE_SHARE: f64 = 0.30;
+
+/// The rule `predicate`.
+#[derive(Clone, Copy, Debug)]
+pub struct Predicate;
+
+/// `None`, or what was expected and what was found.
+pub(super) type Found = Option<(String, String)>;
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the last word of functions that may find nothing"
+)]
+pub(super) fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
+    Some((expected.into(), found.into()))
+}
+
+/// An open iteration with what was decided in it.
+pub(super) struct Live<'a> {
+    /// The iteration.
+    pub it: &'a Iteration,
+    /// Its decisions; `None` before the first.
+    pub decided: Option<&'a Decisions>,
+}
+
+/// The iteration that an event names, open and of the event's experiment.
+pub(super) fn live<'a>(
+    state: &'a State,
+    experiment: &ExperimentId,
+    id: &IterationId,
+) -> Result<Live<'a>, (String, String)> {
+    let expected = || format!("an open iteration of {experiment}");
+    let it = state.fold::<Iterations>().by_id.get(id);
+    let Some(it) = it.filter(|it| it.experiment == *experiment) else {
+        return Err((expected(), format!("{id}, never opened")));
+    };
+    if let Some((_, seq)) = &it.closed {
+        return Err((expected(), format!("{id}, closed at seq {seq}")));
+    }
+    let decided = state.fold::<AllDecisions>().of(id);
+    Ok(Live { it, decided })
+}
+
+impl Live<'_> {
+    fn seq(&self, of: impl Fn(&Decisions) -> Option<u64>) -> Option<u64> {
+        self.decided.and_then(of)
+    }
+
+    /// `Err` once the iteration was paused.
+    pub(super) fn is_going_on(&self, what: &str) -> Found {
+        let seq = self.seq(|of| Some(of.paused.as_ref()?.seq))?;
+        no(
+            format!("{what} in an iteration that goes on"),
+            format!("one paused for labels at seq {seq}: close it"),
+        )
+    }
+
+    /// `Err` once confirm was unsealed.
+    pub(super) fn is_sealed_yet(&self, what: &str) -> Found {
+        let unsealed = self.seq(|of| Some(of.unsealed.as_ref()?.seq));
+        let seq = unsealed.or(self.it.unsealed_seq)?;
+        no(
+            format!("{what} before confirm was unsealed"),
+            format!("unsealed at seq {seq}"),
+        )
+    }
+}
+
+impl Rule for Predicate {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let step = |id: &IterationId, what: &str, then: &dyn Fn(&Live<'_>) -> Found| {
+            match live(state, experiment, id) {
+                Err(found) => Some(found),
+                Ok(live) => live.is_going_on(what).or_else(|| then(&live)),
+            }
+        };
+        let early = |live: &Live<'_>| before_classification(live);
+        let found = match &event.event.payload {
+            Payload::LabelProcessAudited(said) => step(&said.iteration, "an audit", &early),
+            Payload::PrenticeChecked(said) => step(&said.iteration, "a check", &early),
+            Payload::ResidualsAudited(said) => step(&said.iteration, "an audit", &early),
+            Payload::SlicesClassified(said) => {
+                step(&said.iteration, "a classification", &|live| {
+                    classified(live, said)
+                })
+            }
+            Payload::CardPublished(said) => step(&said.iteration, "a card", &|live| {
+                after_classification(live).or_else(|| live.is_sealed_yet("a card"))
+            }),
+            Payload::IterationPaused(said) => {
+                step(&said.iteration, "a pause", &|live| paused(live, said))
+            }
+            Payload::GateEvaluated(said) => {
+                step(&said.iteration, "a gate", &|live| gate(state, live, said))
+            }
+            _ => None,
+        };
+        breaches.extend(found.map(|(expected, found)| Breach::new("predicate", expected, found)));
+    }
+}
+
+fn before_classification(live: &Live<'_>) -> Found {
+    let seq = live.seq(|of| Some(of.classified.as_ref()?.1.seq))?;
+    no(
+        "an audit before slices were classified",
+        format!("classified and frozen at seq {seq}"),
+    )
+}
+
+fn after_classification(live: &Live<'_>) -> Found {
+    match live.seq(|of| Some(of.classified.as_ref()?.1.seq)) {
+        Some(_) => None,
+        None => no("slices.classified first", "none"),
+    }
+}
+
+fn classified(live: &Live<'_>, said: &SlicesClassified) -> Found {
+    if live.seq(|of| Some(of.audited.as_ref()?.seq)).is_none() {
+        return no("residuals.audited first", "none");
+    }
+    let hash = canon::digest(CLASSIFICATION_LABEL, &said.slices);
+    if said.classification_hash != hash {
+        let expected = format!("classification_hash {hash}");
+        return no(expected, said.classification_hash.to_string());
+    }
+    before_classification(live)
+}
+
+fn paused(live: &Live<'_>, said: &IterationPaused) -> Found {
+    if said.share.value() < PAUSE_SHARE {
+        return no(
+            format!("a share of at least {PAUSE_SHARE}"),
+            said.share.to_string(),
+        );
+    }
+    after_classification(live).or_else(|| {
+        let seq = live.seq(|of| Some(of.sealed.as_ref()?.once.seq))?;
+        no("a pause before sealing", format!("sealed at seq {seq}"))
+    })
+}
+
+/// A gate stands on the frozen classification, the registered numbers and a candidate of the iteration, once confirm
+/// was unsealed if it is about confirm, and before that if not.
+fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
+    if said.evidence.gate() != said.gate {
+        let expected = format!("evidence of gate {}", said.gate);
+        return no(expected, format!("of {}", said.evidence.gate()));
+    }
+    let gates: &[_] = match said.split {
+        GateSplit::Confirm => &CONFIRM_GATES,
+        GateSplit::Dev => &DEV_GATES,
+    };
+    if !gates.contains(&said.gate) {
+        let words: Vec<&str> = gates.iter().map(|gate| gate.as_str()).collect();
+        let expected = format!("one of {} on {}", words.join(" "), said.split.as_str());
+        return no(expected, said.gate.as_str());
+    }
+    let Some((hash, _)) = live.decided.and_then(|of| of.classified.as_ref()) else {
+        return no("slices.classified first", "none");
+    };
+    if said.classification_hash != *hash {
+        let expected = format!("the frozen classification {hash}");
+        return no(expected, said.classification_hash.to_string());
+    }
+    if said.params_hash != live.it.params_hash {
+        let expected = format!("params_hash {}, as opened", live.it.params_hash);
+        return no(expected, said.params_hash.to_string());
+    }
+    registered(state, live, said).or_else(|| match said.split {
+        GateSplit::Dev => live.is_sealed_yet("a gate on dev").or_else(|| {
+            let is = is_candidate(live.it, said.candidate);
+            let found = format!("{}, none of them", said.candidate);
+            (!is).then(|| ("a patch that stands, or a composite of two".to_owned(), found))
+        }),
+        GateSplit::Confirm => {
+            if live.seq(|of| Some(of.unsealed.as_ref()?.seq)).is_none() {
+                return no("confirm.unsealed before a gate on confirm", "none");
+            }
+            let sealed = live.decided.and_then(|of| of.sealed.as_ref());
+            let holds = sealed.is_some_and(|sealed| sealed.holds(said.candidate));
+            let found = format!("{}, not among them", said.candidate);
+            (!holds).then(|| ("a sealed candidate".to_owned(), found))
+        }
+    })
+}
+
+/// The thresholds are those of the manifest.
+fn registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
+    let manifests = state.fold::<Manifests>();
+    let record = manifests.of_digest(live.it.digest).map(|(_, record)| record);
+    let version = record.and_then(|record| record.version(live.it.digest));
+    let plan = version.and_then(|version| version.manifest.iteration.as_ref())?;
+    if said.thresholds == thresholds_of(plan) {
+        return None;
+    }
+    no("the registered thresholds", "others (E_UNREGISTERED_RULE)")
+}
+
+/// Hashes of patches that stand, with their families.
+pub(super) fn standing(it: &Iteration) -> Vec<Digest> {
+    let stands = |candidate: &&crate::projection::iterations::Candidate| {
+        candidate.state == CandidateState::Proposed
+    };
+    let all = it.candidates.values().filter(stands);
+    all.map(|candidate| candidate.patch_hash).collect()
+}
+
+fn is_candidate(it: &Iteration, hash: Digest) -> bool {
+    let standing = standing(it);
+    let of_two = |a: &Digest| standing.iter().any(|b| composite_of(&[*a, *b]) == hash);
+    standing.contains(&hash) || standing.iter().any(of_two)
+}

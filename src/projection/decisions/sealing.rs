@@ -1,0 +1,455 @@
+//! The rules `sealing` and `acceptance`: what goes to confirm, one charged look at it, and who may be accepted.
+
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::payload::Verdict;
+use crate::event::payload::assumption::Assumption;
+use crate::event::payload::gate::CandidatesSealed;
+use crate::event::payload::gate::ConfirmUnsealed;
+use crate::event::payload::gate::GateId;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::gate::PatchAccepted;
+use crate::event::payload::gate::SealedHypothesis;
+use crate::event::payload::iteration::IterationClosed;
+use crate::event::payload::iteration::IterationOutcome;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::projection::assumptions::Assumptions;
+use crate::projection::decisions::ACCEPTED_MAX;
+use crate::projection::decisions::AllDecisions;
+use crate::projection::decisions::CONFIRM_GATES;
+use crate::projection::decisions::DEV_GATES;
+use crate::projection::decisions::Decisions;
+use crate::projection::decisions::GateSaid;
+use crate::projection::decisions::Judged;
+use crate::projection::decisions::Ranked;
+use crate::projection::decisions::rules::Found;
+use crate::projection::decisions::rules::Live;
+use crate::projection::decisions::rules::live;
+use crate::projection::decisions::rules::no;
+use crate::projection::decisions::select;
+use crate::projection::decisions::thresholds_of;
+use crate::projection::iterations::Candidate as Patch;
+use crate::projection::iterations::CandidateState;
+use crate::projection::iterations::Iteration;
+use crate::projection::iterations::Iterations;
+use crate::projection::manifests::Manifests;
+use crate::projection::seals;
+use crate::projection::splits;
+use crate::projection::splits::Splits;
+
+/// Label of the hash of a composite.
+pub const COMPOSITE_LABEL: &str = "clover/composite/v1";
+
+/// The hash of patches taken together: of one, its own; of more, over theirs in ascending order.
+pub fn composite_of(patches: &[Digest]) -> Digest {
+    let mut patches = patches.to_vec();
+    patches.sort_unstable();
+    match patches[..] {
+        [only] => only,
+        _ => canon::digest(COMPOSITE_LABEL, &patches),
+    }
+}
+
+/// The rules `sealing` and `acceptance`.
+#[derive(Clone, Copy, Debug)]
+pub struct Sealing;
+
+impl Rule for Sealing {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let now = Now {
+            state,
+            experiment,
+            at: event.recorded_at,
+        };
+        let (rule, found) = match &event.event.payload {
+            Payload::CandidatesSealed(said) => ("sealing", now.sealed(said)),
+            Payload::ConfirmUnsealed(said) => ("sealing", now.unsealed(said)),
+            Payload::LabelRevealed(_) => ("sealing", now.revealed()),
+            Payload::IterationClosed(said) => ("acceptance", now.closed(said)),
+            Payload::PatchAccepted(said) => ("acceptance", now.accepted(said)),
+            _ => return,
+        };
+        breaches.extend(found.map(|(expected, found)| Breach::new(rule, expected, found)));
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let experiment = event.event.header.experiment.as_ref();
+        match &event.event.payload {
+            Payload::SplitsFormed(said) => facts.push(Fact::Gives {
+                digest: splits::confirm_root(experiment, &said.confirm.root),
+                once: None,
+            }),
+            Payload::ConfirmUnsealed(said) => {
+                facts.push(Fact::Needs {
+                    digest: splits::confirm_root(experiment, &said.confirm_root),
+                    before: event.seq,
+                    rule: "sealing",
+                });
+                let seen = event.event.header.seen.as_ref().map_or(0, |seen| seen.size.value());
+                facts.push(Fact::Needs {
+                    digest: seals::charge(&said.charge.0),
+                    before: seen,
+                    rule: "sealing",
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An event's place: the state before it, its experiment, the ledger's time.
+struct Now<'a> {
+    state: &'a State,
+    experiment: &'a ExperimentId,
+    at: Timestamp,
+}
+
+impl Now<'_> {
+    /// Whether a verdict lets a candidate pass: a pass does; what nobody could check does if two keys answered for it
+    /// before the splits were formed.
+    fn lets_pass(&self, said: &GateSaid) -> bool {
+        let code = match (said.verdict, said.gate) {
+            (Verdict::Pass, _) => return true,
+            (Verdict::NotChecked, GateId::P0) => Assumption::CloverJ2,
+            (Verdict::NotChecked, GateId::P7) => Assumption::Adv,
+            _ => return false,
+        };
+        let row = self
+            .state
+            .fold::<Assumptions>()
+            .row(code, Some(self.experiment));
+        let Some(waiver) = row.and_then(|row| row.granted.as_ref()) else {
+            return false;
+        };
+        let splits = self.state.fold::<Splits>().by_experiment.get(self.experiment);
+        let formed = splits.and_then(|of| of.formed.values().map(|formed| formed.seq).max());
+        let agreed = waiver.agreed.map(|agreed| agreed.seq);
+        let is_early = agreed.zip(formed).is_some_and(|(agreed, formed)| agreed < formed);
+        is_early && waiver.expires_at > self.at
+    }
+
+    /// The first gate of `gates` on `split` that does not let a candidate pass.
+    fn stopped_by(&self, judged: Option<&Judged>, gates: &[GateId], split: GateSplit) -> Option<String> {
+        let stops = gates.iter().find_map(|&gate| {
+            match judged.and_then(|judged| judged.said(gate, split)) {
+                Some(said) if self.lets_pass(said) => None,
+                Some(said) => Some(format!(
+                    "{gate} {} at seq {}",
+                    verdict_word(said.verdict),
+                    said.seq
+                )),
+                None => Some(format!("{gate} not evaluated on {}", split.as_str())),
+            }
+        });
+        stops
+    }
+
+    fn sealed(&self, said: &CandidatesSealed) -> Found {
+        let live = match live(self.state, self.experiment, &said.iteration) {
+            Ok(live) => live,
+            Err(found) => return Some(found),
+        };
+        if let Some(found) = live
+            .is_going_on("a sealing")
+            .or_else(|| live.is_sealed_yet("a sealing"))
+        {
+            return Some(found);
+        }
+        let sealed = live.decided.and_then(|of| of.sealed.as_ref());
+        if let Some(sealed) = sealed {
+            return no("one sealing", format!("sealed at seq {}", sealed.once.seq));
+        }
+        self.divided(&live, said)
+            .or_else(|| hypotheses(live.it, &said.hypotheses))
+            .or_else(|| {
+                said.hypotheses.iter().find_map(|one| {
+                    let judged = live.decided.and_then(|of| of.candidate(one.candidate));
+                    let found = self.stopped_by(judged, &DEV_GATES, GateSplit::Dev)?;
+                    no(
+                        format!("p0 to p7 passed on dev by {}", one.candidate.short()),
+                        found,
+                    )
+                })
+            })
+    }
+
+    /// As many hypotheses as alpha is divided by, at most.
+    fn divided(&self, live: &Live<'_>, said: &CandidatesSealed) -> Found {
+        let manifests = self.state.fold::<Manifests>();
+        let (_, record) = manifests.of_digest(live.it.digest)?;
+        let version = record.version(live.it.digest)?;
+        let plan = version.manifest.iteration.as_ref()?;
+        let most = thresholds_of(plan).hypotheses;
+        if said.divisor != most {
+            return no(format!("divisor {most}"), said.divisor.to_string());
+        }
+        let found = said.hypotheses.len() as u64;
+        (found == 0 || found > most.value())
+            .then(|| (format!("1 to {most} hypotheses"), found.to_string()))
+    }
+
+    fn unsealed(&self, said: &ConfirmUnsealed) -> Found {
+        let live = match live(self.state, self.experiment, &said.iteration) {
+            Ok(live) => live,
+            Err(found) => return Some(found),
+        };
+        let Some(sealed) = live.decided.and_then(|of| of.sealed.as_ref()) else {
+            return no("candidates.sealed first", "none");
+        };
+        if sealed.once.id != said.sealed {
+            let expected = format!("the sealing at seq {}", sealed.once.seq);
+            return no(expected, said.sealed.to_string());
+        }
+        if let Some(found) = live.is_sealed_yet("an unsealing") {
+            return Some(found);
+        }
+        let root = said.confirm_root.0.to_hex();
+        if let Some(seq) = self.state.fold::<AllDecisions>().roots.get(&root) {
+            let found = format!("one unsealed at seq {seq}");
+            return no("a confirm block that is not spent", found);
+        }
+        let splits = self.state.fold::<Splits>().by_experiment.get(self.experiment);
+        let ends = splits.and_then(|of| of.formed.values().filter_map(|formed| formed.t2).max());
+        let early = ends.filter(|t2| *t2 > self.at)?;
+        no(
+            format!("an unsealing from {early} on, where the confirm window ends"),
+            self.at.to_string(),
+        )
+    }
+
+    /// While an iteration is open, its confirm labels are shown only after it was unsealed.
+    fn revealed(&self) -> Found {
+        let iterations = self.state.fold::<Iterations>();
+        let (id, _) = iterations.open_in(self.experiment)?;
+        let decided = self.state.fold::<AllDecisions>().of(id);
+        if decided.is_some_and(|of| of.unsealed.is_some()) {
+            return None;
+        }
+        let expected = format!("confirm.unsealed of {id}, which is open, before a reveal");
+        no(expected, "none")
+    }
+
+    fn accepted(&self, said: &PatchAccepted) -> Found {
+        let live = match live(self.state, self.experiment, &said.iteration) {
+            Ok(live) => live,
+            Err(found) => return Some(found),
+        };
+        let patch = live.it.candidates.get(&said.patch);
+        let Some(patch) = patch.filter(|patch| patch.patch_hash == said.candidate) else {
+            let found = format!("{} with hash {}", said.patch, said.candidate);
+            return no("a patch of the iteration with its hash", found);
+        };
+        let Some((decided, sealed)) = live
+            .decided
+            .and_then(|of| Some((of, of.sealed.as_ref()?)))
+            .filter(|(of, _)| of.unsealed.is_some())
+        else {
+            return no("confirm.unsealed first", "none");
+        };
+        if let Some(found) = sealed.hypotheses.iter().find_map(|one| {
+            let judged = decided.candidate(one.candidate);
+            unjudged(judged).map(|gate| format!("{gate} of {} not evaluated", one.candidate.short()))
+        }) {
+            return no("every gate of every sealed candidate", found);
+        }
+        self.named(decided, patch, said)
+            .or_else(|| self.ranked(&live, decided, said))
+    }
+
+    /// The acceptance names its gates and its patch's numbers.
+    fn named(&self, decided: &Decisions, patch: &Patch, said: &PatchAccepted) -> Found {
+        let judged = decided.candidate(said.candidate);
+        let stopped = self
+            .stopped_by(judged, &DEV_GATES, GateSplit::Dev)
+            .or_else(|| self.stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm));
+        if let Some(found) = stopped {
+            return no("a candidate that passed every gate", found);
+        }
+        let judged = judged?;
+        let on = |split, gates: &[GateId]| -> Vec<_> {
+            let ids = gates.iter().filter_map(|&gate| judged.said(gate, split));
+            ids.map(|said| said.id).collect()
+        };
+        let mut gates = on(GateSplit::Dev, &DEV_GATES);
+        gates.extend(on(GateSplit::Confirm, &CONFIRM_GATES));
+        if said.gates != gates {
+            let found = format!("{} others", said.gates.len());
+            return no("its thirteen gate events, dev then confirm", found);
+        }
+        if said.kappa.value() != patch.kappa || said.result_hash != patch.result_hash {
+            let expected = format!("kappa {} and result_hash {}", patch.kappa, patch.result_hash);
+            let found = format!("kappa {} and result_hash {}", said.kappa, said.result_hash);
+            return no(expected, found);
+        }
+        let improve = judged.risk_improve?;
+        (said.risk_improve != improve).then(|| {
+            let found = said.risk_improve.to_string();
+            (format!("risk_improve {improve}, as p8 has it"), found)
+        })
+    }
+
+    /// The acceptance is the next in the order among all that passed.
+    fn ranked(&self, live: &Live<'_>, decided: &Decisions, said: &PatchAccepted) -> Found {
+        let before = decided.accepted.len();
+        if before >= ACCEPTED_MAX {
+            let found = format!("{before} accepted before");
+            return no(format!("at most {ACCEPTED_MAX} accepted patches"), found);
+        }
+        let order = self.order(live.it, decided);
+        let rank = said.rank.value();
+        if rank != before as u64 + 1 {
+            return no(format!("rank {}", before + 1), rank.to_string());
+        }
+        match order.get(before) {
+            Some(next) if *next == said.candidate => None,
+            Some(next) => no(
+                format!("{} at rank {rank}", next.short()),
+                said.candidate.short().to_string(),
+            ),
+            None => no("no more patches", "one whose composite did not pass"),
+        }
+    }
+
+    /// Hashes of the patches to accept, in order.
+    fn order(&self, it: &Iteration, decided: &Decisions) -> Vec<Digest> {
+        let Some(sealed) = &decided.sealed else {
+            return Vec::new();
+        };
+        let passes = |hash: Digest| {
+            let judged = decided.candidate(hash);
+            self.stopped_by(judged, &DEV_GATES, GateSplit::Dev).is_none()
+                && self
+                    .stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm)
+                    .is_none()
+        };
+        let passed: Vec<Ranked> = it
+            .candidates
+            .values()
+            .filter(|patch| sealed.holds(patch.patch_hash) && passes(patch.patch_hash))
+            .filter_map(|patch| {
+                let judged = decided.candidate(patch.patch_hash)?;
+                Some(Ranked {
+                    risk_improve: judged.risk_improve?,
+                    kappa: patch.kappa,
+                    ks_count: judged.ks_count?,
+                    patch: patch.patch_hash,
+                })
+            })
+            .collect();
+        let together = |a, b| {
+            let hash = composite_of(&[a, b]);
+            sealed.holds(hash) && passes(hash)
+        };
+        let chosen = select(&passed, together);
+        chosen.into_iter().map(|at| passed[at].patch).collect()
+    }
+
+    /// An iteration ends as its decisions say.
+    fn closed(&self, said: &IterationClosed) -> Found {
+        use IterationOutcome::{Accepted, NoCandidate, NoneAccepted, PausedForLabels};
+        let it = self.state.fold::<Iterations>().by_id.get(&said.iteration)?;
+        let none = Decisions::default();
+        let decided = self.state.fold::<AllDecisions>().of(&said.iteration);
+        let decided = decided.unwrap_or(&none);
+        let left = match &decided.sealed {
+            Some(sealed) => {
+                let open = |one: &&SealedHypothesis| {
+                    decided.unsealed.is_some() && unjudged(decided.candidate(one.candidate)).is_some()
+                };
+                sealed.hypotheses.iter().find(open)
+            }
+            None => None,
+        };
+        let judged = decided.unsealed.is_some() && left.is_none();
+        let due = self.order(it, decided).len();
+        let accepted = decided.accepted.len();
+        match said.outcome {
+            PausedForLabels if decided.paused.is_none() => {
+                no("iteration.paused_for_labels first", "none")
+            }
+            Accepted if accepted == 0 => no("an accepted patch", "none"),
+            Accepted if judged && accepted < due => no(
+                format!("{due} accepted patches, which passed every gate"),
+                accepted.to_string(),
+            ),
+            NoneAccepted if accepted > 0 || (judged && due > 0) => no(
+                "no patch that passed every gate",
+                format!("{}", due.max(accepted)),
+            ),
+            NoneAccepted if !judged => no("every gate of every sealed candidate", "some missing"),
+            NoCandidate if decided.sealed.is_some() => {
+                let found = "sealed candidates";
+                no("no sealed candidate", found)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fail => "fail",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NotChecked => "not_checked",
+        Verdict::Pass => "pass",
+    }
+}
+
+/// The first gate on confirm that was not evaluated.
+fn unjudged(judged: Option<&Judged>) -> Option<GateId> {
+    let said = |gate: &GateId| {
+        judged.is_some_and(|judged| judged.said(*gate, GateSplit::Confirm).is_some())
+    };
+    CONFIRM_GATES.into_iter().find(|gate| !said(gate))
+}
+
+/// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
+fn hypotheses(it: &Iteration, sealed: &[SealedHypothesis]) -> Found {
+    if !sealed.windows(2).all(|pair| pair[0].candidate < pair[1].candidate) {
+        return no("hypotheses in order of hash, each once", "another order");
+    }
+    let stands = |hash: &Digest| {
+        let is = |patch: &&Patch| {
+            patch.patch_hash == *hash && patch.state == CandidateState::Proposed
+        };
+        it.candidates.values().find(is)
+    };
+    let mut families = Vec::new();
+    let mut composites = 0;
+    for one in sealed {
+        if one.candidate != composite_of(&one.patches) {
+            let found = one.candidate.to_string();
+            return no("the hash of its patches", found);
+        }
+        match &one.patches[..] {
+            [only] => match stands(only) {
+                None => return no("a patch that stands", format!("{only}, none")),
+                Some(patch) if families.contains(&&patch.family) => {
+                    let found = format!("two of {}", patch.family);
+                    return no("one candidate of each family", found);
+                }
+                Some(patch) => families.push(&patch.family),
+            },
+            [a, b] if a < b => {
+                composites += 1;
+                let single = |hash: &Digest| sealed.iter().any(|other| other.patches == [*hash]);
+                if composites > 1 || !single(a) || !single(b) {
+                    let expected = "one composite, of two patches that are sealed by themselves";
+                    return no(expected, "another");
+                }
+            }
+            _ => return no("one patch, or two in order of hash", "others"),
+        }
+    }
+    None
+}
