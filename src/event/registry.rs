@@ -21,6 +21,9 @@ use crate::event::payload::Role::Labeler;
 use crate::event::payload::Role::Owner;
 use crate::event::payload::Role::Registrar;
 use crate::event::payload::Role::Scorer;
+use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::audit::OuaEstimated;
+use crate::event::payload::audit::TransportTested;
 use crate::event::payload::budget::BudgetCharged;
 use crate::event::payload::budget::BudgetOpened;
 use crate::event::payload::custody::KeyAdded;
@@ -32,6 +35,9 @@ use crate::event::payload::custody::LogKeyRotated;
 use crate::event::payload::custody::PolicyAdopted;
 use crate::event::payload::custody::RetentionSet;
 use crate::event::payload::custody::SubjectErased;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::ContrastRecorded;
+use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::experiment::ExperimentClosed;
 use crate::event::payload::experiment::ExperimentRegistered;
 use crate::event::payload::intake::DataIngested;
@@ -45,6 +51,7 @@ use crate::event::payload::label::LabelRecorded;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
 use crate::event::payload::label::SealAccepted;
+use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::event::payload::prereg::FamilyOpened;
 use crate::event::payload::prereg::ManifestAmended;
@@ -299,6 +306,13 @@ registry! {
         PlanSealed           "plan.sealed"          1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
         PlanRevealed         "plan.revealed"        1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
         ExposureOpened       "exposure.opened"      1  by Signers::Role(Custodian), Experiment,    unique [digest, exposure];
+        CalibratorFitted     "calibrator.fitted"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, terms, through_seq];
+        EstimateRecorded     "estimate.recorded"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        ContrastRecorded     "contrast.recorded"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, family, first, second, terms, through_seq];
+        OuaEstimated         "oua.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        CoverageChecked      "coverage.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        TransportTested      "transport.tested"     1  by Signers::Role(Arbiter),   Experiment,    repeatable;
+        PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, power_micro, prices, purpose, terms, through_seq];
         // The next kind goes here.
     }
     retired {

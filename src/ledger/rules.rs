@@ -71,6 +71,8 @@ pub const RULES: &[&str] = &[
     "family",
     "exposure",
     "plan",
+    "calibrator",
+    "transport",
     "target",
     "genesis",
     "root",

@@ -3,6 +3,7 @@
 //! One file per read model, each with its fold or row model and the rules that need it. Nothing here
 //! computes a statistic; rules that recompute belong to `workflow`.
 
+pub mod audits;
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
@@ -17,7 +18,7 @@ use crate::ledger::Rulebook;
 
 /// Folds, row models and rules that need recorded facts only.
 pub static RULEBOOK: Rulebook = Rulebook {
-    version: 2,
+    version: 3,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -33,11 +34,17 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &splits::Split,
         &designs::ScoreOnce,
         &manifests::Prereg,
+        &audits::Transport,
     ],
 };
 
 /// One line per fold.
 const FOLDS: &[FoldEntry] = &[
+    FoldEntry {
+        name: "audits",
+        reads: audits::READS,
+        make: || Box::<audits::Audits>::default(),
+    },
     FoldEntry {
         name: "budgets",
         reads: budgets::READS,
@@ -70,8 +77,11 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
+    Kind::ContrastRecorded,
+    Kind::CoverageChecked,
     Kind::DataIngested,
     Kind::DataRead,
+    Kind::EstimateRecorded,
     Kind::KeyAdded,
     Kind::KeyCompromised,
     Kind::KeyRetired,
@@ -79,6 +89,8 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::NoteRecorded,
+    Kind::OuaEstimated,
+    Kind::PlanRecorded,
     Kind::PolicyAdopted,
     Kind::QualificationRecorded,
     Kind::RetentionSet,

@@ -3,13 +3,17 @@
 //! Fields stand in alphabetical order (the canonical encoder then writes them in one pass), are closed
 //! (`deny_unknown_fields`), and optional ones are absent when there is nothing to say.
 
+pub mod audit;
 pub mod budget;
 pub mod custody;
+pub mod estimate;
+pub mod estimated;
 pub mod experiment;
 pub mod intake;
 pub mod judge;
 pub mod label;
 pub mod manifest;
+pub mod planning;
 pub mod prereg;
 pub mod record;
 

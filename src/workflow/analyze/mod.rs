@@ -4,6 +4,7 @@
 //! what supports the numbers. Nothing here reads a file or writes an event.
 
 pub mod dataset;
+mod detail;
 mod parts;
 pub mod read;
 mod result;
@@ -11,6 +12,7 @@ mod run;
 
 pub use result::Analysis;
 pub use result::Calibration;
+pub use result::Detail;
 pub use result::Difference;
 pub use result::LabelsOnly;
 pub use result::PolicyResult;
@@ -23,4 +25,5 @@ pub use run::Labels;
 pub use run::Probe;
 pub use run::Replicates;
 pub use run::Request;
+pub use parts::adjusted;
 pub use run::analyze;

@@ -63,6 +63,7 @@ use super::planned;
 use super::score;
 use super::signer;
 use super::text;
+use super::valued;
 use clover::workflow::split;
 
 /// The log key after the rotation.
@@ -103,6 +104,8 @@ pub fn blobs() -> Vec<Vec<u8>> {
         vec![0xb1; 700],
         b"an attachment".to_vec(),
         planned::PLAN.to_vec(),
+        valued::MODEL.to_vec(),
+        valued::ROWS.to_vec(),
     ]
 }
 
@@ -351,6 +354,19 @@ fn plans(test: &mut TestLedger) {
         .unwrap();
 }
 
+/// What was estimated of the rows, in an experiment with a design for audits.
+fn estimates(test: &mut TestLedger) {
+    let said = valued::every(5, "design-9").into_iter();
+    let batch: Vec<_> = said
+        .map(|(_, payload)| Command::new(payload, Some("exp-9".parse().unwrap())))
+        .collect();
+    let owner = signer(1);
+    let blobs = [valued::MODEL.to_vec(), valued::ROWS.to_vec()];
+    test.ledger
+        .append_with_blobs(&batch, &owner, &blobs)
+        .unwrap();
+}
+
 fn ends(test: &mut TestLedger) {
     test.register("exp-2");
     let closed = ExperimentClosed {
@@ -387,6 +403,7 @@ pub fn every_kind(test: &mut TestLedger) {
     data(test);
     sealed(test);
     intake(test);
+    estimates(test);
     records(test);
     plans(test);
     ends(test);

@@ -1,5 +1,6 @@
 //! The last part of the story: a file is taken in, designs are registered, clusters split, labels given and sealed.
 
+use clover::event::Kind;
 use clover::event::Payload;
 use clover::event::id::Base64Text;
 use clover::event::id::ItemId;
@@ -40,6 +41,7 @@ use clover::num::Micro;
 use clover::workflow::split;
 
 use super::*;
+use crate::support::valued;
 
 /// The experiment that this part belongs to; it stays open.
 pub const ARENA: &str = "arena";
@@ -85,6 +87,27 @@ pub(super) fn tell(teller: &mut Teller, identity: &Identity) {
     };
     teller.say_all(LENA, vec![("label-a", arena(open))]);
     seal(teller, identity);
+    estimates(teller);
+}
+
+/// A fit, what it gives, an audit that failed, and an estimate that is marked by it.
+fn estimates(teller: &mut Teller) {
+    let model = teller.blob(valued::MODEL.to_vec(), "application/json");
+    let rows = teller.blob(valued::ROWS.to_vec(), "application/x-ndjson");
+    assert_eq!(model.bytes.value() + rows.bytes.value(), blob_bytes());
+    let said = valued::every(5, "probe").into_iter();
+    let said = said.map(|(name, payload)| (name, arena(payload)));
+    teller.say_all(ARBITER, said.collect());
+    let seq = teller.names["tested"] as u64;
+    let mut marked = valued::estimate(5, Some(("fail", seq)));
+    marked["claim"] = "refused".into();
+    marked["through_seq"] = seq.into();
+    let marked = valued::payload(Kind::EstimateRecorded, &marked);
+    teller.say_all(ARBITER, vec![("marked", arena(marked))]);
+}
+
+fn blob_bytes() -> u64 {
+    (valued::MODEL.len() + valued::ROWS.len()) as u64
 }
 
 fn designs(teller: &mut Teller) {
