@@ -831,10 +831,12 @@ impl Table<'_> {
             (ARBITER, "estimate.recorded", arena(), hidden),
             "transport",
         );
+        let mut unfitted = valued::contrast(6);
+        unfitted["through_seq"] = 7.into();
         self.said(
             "estimate-by-no-calibrator",
             "A difference was computed by a calibrator that nobody fitted.",
-            (ARBITER, "contrast.recorded", arena(), valued::contrast(6)),
+            (ARBITER, "contrast.recorded", arena(), unfitted),
             "calibrator",
         );
     }

@@ -1,6 +1,5 @@
 //! The last part of the story: a file is taken in, designs are registered, clusters split, labels given and sealed.
 
-use clover::event::Kind;
 use clover::event::Payload;
 use clover::event::id::Base64Text;
 use clover::event::id::ItemId;
@@ -90,7 +89,7 @@ pub(super) fn tell(teller: &mut Teller, identity: &Identity) {
     estimates(teller);
 }
 
-/// A fit, what it gives, an audit that failed, and an estimate that is marked by it.
+/// A fit, what it gives, and an audit that failed.
 fn estimates(teller: &mut Teller) {
     let model = teller.blob(valued::MODEL.to_vec(), "application/json");
     let rows = teller.blob(valued::ROWS.to_vec(), "application/x-ndjson");
@@ -98,12 +97,6 @@ fn estimates(teller: &mut Teller) {
     let said = valued::every(5, "probe").into_iter();
     let said = said.map(|(name, payload)| (name, arena(payload)));
     teller.say_all(ARBITER, said.collect());
-    let seq = teller.names["tested"] as u64;
-    let mut marked = valued::estimate(5, Some(("fail", seq)));
-    marked["claim"] = "refused".into();
-    marked["through_seq"] = seq.into();
-    let marked = valued::payload(Kind::EstimateRecorded, &marked);
-    teller.say_all(ARBITER, vec![("marked", arena(marked))]);
 }
 
 fn blob_bytes() -> u64 {
