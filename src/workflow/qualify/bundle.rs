@@ -34,6 +34,7 @@ pub const VECTORS: &[(&str, &str)] = &[
     vector!("folds.json"),
     vector!("isotonic.json"),
     vector!("multipletests.json"),
+    vector!("ope.json"),
     vector!("planner.json"),
     vector!("ppi.json"),
     vector!("rank.json"),

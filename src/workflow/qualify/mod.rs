@@ -13,6 +13,7 @@ pub mod clover_gates;
 pub mod direct;
 pub mod distance;
 pub mod hypotheses;
+pub mod offpolicy;
 pub mod overlap;
 pub mod planner;
 pub mod prevalence;
@@ -52,6 +53,7 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("folds", calibration::folds),
     ("isotonic", calibration::isotonic),
     ("multipletests", hypotheses::multipletests),
+    ("ope", offpolicy::ope),
     ("planner", planner::planner),
     ("ppi", prevalence::ppi),
     ("rank", rank::rank),
