@@ -8,6 +8,7 @@ use crate::stats::calibrator;
 use crate::stats::calibrator::Algorithm;
 use crate::stats::calibrator::Calibrator;
 use crate::stats::calibrator::Mode;
+use crate::stats::calibrator::Model;
 use crate::stats::folds;
 use crate::stats::offpolicy;
 use crate::stats::offpolicy::Draws;
@@ -21,6 +22,7 @@ use crate::stats::offpolicy::Ranks;
 use crate::stats::offpolicy::Rewards;
 use crate::stats::overlap;
 use crate::stats::overlap::Threshold;
+use crate::stats::peer_draws;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::Values;
 use crate::stats::sample::Weights;
@@ -223,6 +225,31 @@ fn draws_of(
     ))
 }
 
+/// Fold and score at which the peer, predicting draw by draw, sums its index in another order than in training and ends one
+/// unit in the last place below it: the draw takes the rank of the tie before.
+/// source: cje-eval 0.3.0 with numpy 2, `_g_models[0].predict` of 0.9 alone and among its training rows.
+const PEER_SLIPS: [(usize, f64); 1] = [(0, 0.9)];
+
+/// Rewards of draws as the peer predicts them, one at a time.
+fn one_by_one(calibrator: &Calibrator, scores: Values<'_>) -> Result<Rewards, Stop> {
+    let rewards = Rewards::of(calibrator, scores, &[]).map_err(refused)?;
+    let mut without_fold = rewards.without_fold().to_vec();
+    for (fold, at) in PEER_SLIPS {
+        let Model::Ranked { ecdf, curve, .. } = &calibrator.without_fold[fold] else {
+            continue;
+        };
+        let rank = calibrator.without_fold[fold].rank(at, &[]);
+        let below = ecdf.knots().1.iter().filter(|known| **known < rank);
+        let slipped = curve.at(below.fold(0.0, |most, &known| f64::max(most, known)));
+        for (value, score) in without_fold[fold].iter_mut().zip(scores.as_slice()) {
+            if (score - at).abs() <= 0.0 {
+                *value = slipped.clamp(0.0, 1.0);
+            }
+        }
+    }
+    Rewards::new(rewards.full().to_vec(), without_fold).map_err(refused)
+}
+
 /// One policy's answer.
 struct Answer {
     estimate: OffPolicy,
@@ -321,7 +348,7 @@ impl Setting<'_> {
     fn robust(&self, policy: &str, found: Vec<f64>, stacked: bool) -> Result<Answer, Stop> {
         let (scores, prompts) = draws_of(self.arena, policy, self.log)?;
         let scores = column(&scores)?;
-        let rewards = Rewards::of(self.calibrator, scores, &[]).map_err(refused)?;
+        let rewards = one_by_one(self.calibrator, scores)?;
         let draws = Draws::new(&rewards, &prompts, self.logged).map_err(refused)?;
         let own = weigh(&found)?;
         let (plain, parts) = offpolicy::doubly_robust(self.logged, &draws, own).map_err(refused)?;
@@ -333,21 +360,26 @@ impl Setting<'_> {
         let logged_scores = column(&self.log.scores)?;
         let ranks = |scores| Ranks::of(self.calibrator, scores, &[]).map_err(refused);
         let (logged_ranks, draw_ranks) = (ranks(logged_scores)?, ranks(scores)?);
-        let outcome = |weights| {
-            Outcome::isotonic(self.logged, &draws, &logged_ranks, &draw_ranks, weights)
-                .map_err(refused)
+        let outcome = |logged, weights| {
+            Outcome::isotonic(logged, &draws, &logged_ranks, &draw_ranks, weights).map_err(refused)
         };
+        let own_outcome = outcome(self.logged, None)?;
         let (moved, _) = offpolicy::targeted(
             self.logged,
             &draws,
             own,
-            &outcome(None)?,
+            &own_outcome,
             logged_scores,
             scores,
         )
         .map_err(refused)?;
-        let (weighted, _) = offpolicy::more_robust(self.logged, &draws, own, &outcome(Some(own))?)
-            .map_err(refused)?;
+        // The peer fits this component on shuffled folds, not on those of the calibrator.
+        let shuffled = peer_draws::shuffled_folds(42, self.logged.len(), folds::FOLDS_DEFAULT);
+        let other = Logged::new(self.logged.rewards(), &shuffled, self.logged.prompts());
+        let other = other.map_err(refused)?;
+        let weighted_outcome = outcome(&other, Some(own))?;
+        let (weighted, _) =
+            offpolicy::more_robust(&other, &draws, own, &weighted_outcome).map_err(refused)?;
         let components = vec![plain, moved, weighted];
         let stack = offpolicy::stack(&components).map_err(refused)?;
         let mut answer = self.answer(stack.estimate, found, Some(self.folds))?;
