@@ -389,7 +389,7 @@ pub struct GuideRow {
 /// Direct needs draws and no overlap. Weighted means need overlap: ESS below its good level, TTC below its good level, a
 /// critical affinity or tail, or a refusal of ratios or top mass refuses them; other misses and what was not measured
 /// warn. Doubly robust estimates need both sources; they survive poor overlap through their outcome model, which is said,
-/// but not a tail without mean or weighted residuals away from 0. Stacking needs two readable components.
+/// but not a tail without mean; weighted residuals away from 0 are warned of. Stacking needs two readable components.
 ///
 /// # Errors
 /// [`SampleError::Parameter`] for thresholds out of order.
@@ -516,9 +516,9 @@ fn robust(evidence: &Evidence, thresholds: &Thresholds) -> (Verdict, Vec<Reason>
                 name: GateName::Orthogonality,
                 value: Some(test.mean),
                 threshold: 0.0,
-                grade: Grade::Critical,
+                grade: Grade::Warn,
             }));
-            verdict = Verdict::Refused;
+            verdict = verdict.max(Verdict::Warned);
         }
         None => {
             reasons.push(Reason::Unmeasured(GateName::Orthogonality));
