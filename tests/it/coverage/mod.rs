@@ -5,6 +5,8 @@
 
 mod decisions;
 mod intervals;
+mod logged;
+mod sample;
 mod tests_and_distances;
 
 use clover::stats::distribution;
