@@ -41,8 +41,7 @@ RULES = (
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
-    "blocked", "target", "genesis",
-    "root", "checkpoint", "size", "blob",
+    "blocked", "calibrator", "transport", "target", "genesis", "root", "checkpoint", "size", "blob",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -731,6 +730,19 @@ MANIFEST = record(
         evaluation_digest=hex64, library_root=Optional(encoded(32)), meta_digest=hex64, outer_loop=boolean,
         proposals=COUNT, rounds=COUNT, seed=hex64, start_digest=hex64, theta_micro=MICRO)))
 
+ENDS = record(high=number, low=number)
+SCALE = record(high_micro=MICRO, low_micro=MICRO)
+TERMS = record(
+    alpha_micro=MICRO, bootstrap=Optional(record(replicates=COUNT, seed=COUNT, seed_label=text)),
+    covariates=listing(ident), fold_seed=COUNT, folds=COUNT, judge=ident, judge_scale=Optional(SCALE),
+    label_scale=Optional(SCALE), labels=one_of("representative", "targeted"),
+    mode=one_of("auto", "monotone", "two_stage"))
+STATES = one_of("fail", "inconclusive", "not_checked", "not_graded", "pass")
+STANDING = record(seq=COUNT, state=STATES)
+WIDTH = record(detectable_bias=Optional(number), df=number, interval=Optional(ENDS),
+               min_margin_for_pass=Optional(number), se=Optional(number), state=STATES, zero_null_p=Optional(number))
+TAIL = record(edge=number, labels=COUNT, mass=number, starved=boolean)
+
 KINDS = {
     ("ledger.created", 1): Kind("", "", format=integer(), log_vkey=vkey, origin=origin, owner=record(
         holder=ident, human=boolean, public_key=encoded(32), roles=role_set), policy=record(separation=SEPARATION)),
@@ -809,11 +821,58 @@ KINDS = {
     ("plan.revealed", 1): Kind("arbiter", "@ manifest", manifest=ident, plan=BLOB, salt=encoded(32)),
     ("exposure.opened", 1): Kind("custodian", "@ digest exposure", confirm_root=encoded(32), digest=hex64,
                                  exposure=COUNT, first_unit=COUNT, last_unit=COUNT),
+    ("calibrator.fitted", 1): Kind(
+        "arbiter", "@ build terms through_seq", algorithm=text, build=text, calibrator=hex64, clusters=COUNT,
+        folds=COUNT, labels=COUNT, labels_by_policy=listing(record(labels=COUNT, newest_seq=COUNT, policy=ident)),
+        model=BLOB, oof_rmse=number, oof_within_tenth=number, reward_range=ENDS, rmse=number, rows=BLOB,
+        rows_root=encoded(32), score_range=ENDS, selected=one_of("monotone", "two_stage"),
+        slope_high=Optional(number), slope_low=Optional(number), terms=TERMS, through_seq=COUNT,
+        uses_covariates=boolean),
+    ("estimate.recorded", 1): Kind(
+        "arbiter", "@ build policy terms through_seq", bounds=Optional(ENDS), build=text, calibrator=Optional(hex64),
+        claim=one_of("borrowed_checked", "borrowed_unchecked", "own_labels", "refused", "uncalibrated"),
+        correction=number, df=Optional(number), df_method=Optional(text), estimate=number,
+        filter=record(audit_labels=COUNT, conflicts=COUNT, labels_without_score=COUNT, other_judges=COUNT,
+                      repeated_labels=COUNT, rows=COUNT, sealed=COUNT),
+        interval=Optional(ENDS), interval_clipped=Optional(ENDS), interval_method=one_of("none", "percentile", "t"),
+        labels=COUNT, labels_only=Optional(record(interval=Optional(ENDS), mean=number)), no_interval=Optional(text),
+        plug_in=number, policy=ident, prompts=COUNT, raw_mean=number, route=text, rows=COUNT, rows_root=encoded(32),
+        se=Optional(number), share=Optional(number), terms=TERMS, through_seq=COUNT, transport=Optional(STANDING)),
+    ("contrast.recorded", 1): Kind(
+        "arbiter", "@ build family first second terms through_seq", basis=text, build=text, calibrator=Optional(hex64),
+        conservative=Optional(ENDS), df=Optional(number), difference=number, family=listing(ident), first=ident,
+        first_root=encoded(32), interval=ENDS, p=number, p_adjusted=number, se=number, second=ident,
+        second_root=encoded(32), terms=TERMS, through_seq=COUNT, told_apart=boolean),
+    ("oua.estimated", 1): Kind(
+        "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, policy=ident,
+        rows_root=encoded(32), share=Optional(number),
+        share_by_decile=listing(record(rows=COUNT, share=Optional(number))), terms=TERMS, through_seq=COUNT,
+        var_main=number, var_oua=number),
+    ("coverage.checked", 1): Kind(
+        "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, decile_counts=listing(COUNT),
+        flat_high=boolean, flat_low=boolean, high_tail=TAIL, low_tail=TAIL, out_of_range=number, policy=ident,
+        refuse_level=boolean, rows_root=encoded(32), saturation=number, terms=TERMS, through_seq=COUNT),
+    ("transport.tested", 1): Kind(
+        "arbiter", None, algorithm=text,
+        audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
+                     margin_micro=Optional(MICRO)),
+        build=text, calibrator=hex64, charge=Optional(hex64), clusters=COUNT, design=ident, effective_clusters=number,
+        mean_residual=number, narrow=WIDTH, policy=ident, probes_root=encoded(32), rows=COUNT, state=STATES,
+        terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
+    ("plan.recorded", 1): Kind(
+        "arbiter", "@ asked_micro build power_micro prices purpose terms through_seq",
+        asked_micro=MICRO, build=text, power_micro=MICRO, purpose=one_of("audit", "budget", "iteration", "labels"),
+        audit=Optional(record(clusters=COUNT, pass_probability=number, policies=COUNT, residual_sd=number)),
+        evaluation=Optional(record(cost=number, labels=COUNT, mde=number, policies=COUNT, scores=COUNT, se=number)),
+        iteration=Optional(record(confirm_rows=COUNT, difference_sd=number, effect=number, green_rows=COUNT)),
+        prices=Optional(record(label_micro=MICRO, score_micro=MICRO)),
+        split=record(calibration=number, evaluation=number, labels=COUNT, policies=listing(ident), rows=COUNT),
+        terms=TERMS, through_seq=COUNT),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
 EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested", "manifest.", "plan.",
-                "exposure.")
+                "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -856,7 +915,7 @@ class Entry:
         """32 bytes that no later event of the kind may share, or None."""
         if self.spec.natural is None:
             return None
-        parts = [self.experiment if name == "@" else self.data[name] for name in self.spec.natural]
+        parts = [self.experiment if name == "@" else self.data.get(name) for name in self.spec.natural]
         return sha256(b"clover/natural-key/v1\0", encode([self.kind] + parts).encode("utf-8"))
 
     def blobs(self):
@@ -870,6 +929,8 @@ class Entry:
             return [self.data["manifest"]["annex"]] if "annex" in self.data["manifest"] else []
         if self.kind == "plan.revealed":
             return [self.data["plan"]]
+        if self.kind == "calibrator.fitted":
+            return [self.data["model"], self.data["rows"]]
         return []
 
 
@@ -1028,6 +1089,10 @@ class State:
         self.peeks = set()                        # charges to accounts of peeks
         self.protocols, self.sdp, self.bridge = {}, [], {}   # by design; (version, effective_at, seq); kind -> status
         self.conflicts, self.waivers, self.taints = {}, {}, {}
+        self.sealed_of, self.revealed_of = {}, {} # (experiment, design) -> how many labels
+        self.fitted = set()                       # (experiment, judge, calibrator)
+        self.audited = {}                         # (experiment, design, policy) -> seq of its audit
+        self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -1155,11 +1220,41 @@ class State:
         self.serve(entry, None, None)
         self.accepted.add((entry.experiment, data["design"], data["row"]))
 
+    def standing(self, e):
+        """The audit that stands for or against an estimate: a failure, else the newest of this very calibrator."""
+        key = (e.experiment, e.data["terms"]["judge"], e.data["policy"])
+        if key in self.failed:
+            return {"seq": self.failed[key], "state": "fail"}
+        calibrator, seq, state = self.newest.get(key, (None, 0, "fail"))
+        if calibrator is None or calibrator != e.data.get("calibrator") or state == "fail":
+            return None
+        return {"seq": seq, "state": state}
+
+    def calibrator_fitted(self, entry, data):
+        judge = data["terms"]["judge"]
+        self.fitted.add((entry.experiment, judge, data["calibrator"]))
+        for labels in data["labels_by_policy"]:
+            key = (entry.experiment, judge, labels["policy"])
+            if self.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
+                del self.failed[key]
+
+    def transport_tested(self, entry, data):
+        self.audited.setdefault((entry.experiment, data["design"], data["policy"]), entry.position)
+        if entry.experiment is not None:
+            key = (entry.experiment, data["terms"]["judge"], data["policy"])
+            self.newest[key] = (data["calibrator"], entry.position, data["state"])
+            if data["state"] == "fail":
+                self.failed[key] = entry.position
+
     def label_sealed(self, entry, data):
+        key = (entry.experiment, data["design"])
+        self.sealed_of[key] = self.sealed_of.get(key, 0) + 1
         self.serve(entry, data["row"], "sealed")
         self.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 
-    def label_revealed(self, entry, _data):
+    def label_revealed(self, entry, data):
+        key = (entry.experiment, data["design"])
+        self.revealed_of[key] = self.revealed_of.get(key, 0) + 1
         self.serve(entry, None, None)
         for seal in matching_seals(self, entry):
             seal.revealed = True
@@ -1289,6 +1384,7 @@ FOLDS = {
     "sdp.version_registered": State.sdp_registered, "bridge.assessed": State.bridge_assessed,
     "score.conflict": State.score_conflict, "assumption.waived": State.waived,
     "assumption.countersigned": State.countersigned, "data.read": State.data_read,
+    "calibrator.fitted": State.calibrator_fitted, "transport.tested": State.transport_tested,
 }
 
 
@@ -1440,8 +1536,8 @@ def rule_overdraft(state, e):
 
 
 def rule_refs(state, e):
-    named = {"label.revealed": "charge", "score.conflict": "recorded"}.get(e.kind) if e.decoded else None
-    refs = e.refs + ([e.data[named]] if named else [])
+    named = {"label.revealed": "charge", "score.conflict": "recorded", "transport.tested": "charge"}.get(e.kind)
+    refs = e.refs + ([e.data[named]] if e.decoded and named in e.data else [])
     for ref in refs:
         if bytes.fromhex(ref) not in state.ids:
             return "the id of an earlier event", ref
@@ -2072,6 +2168,41 @@ def rule_blocked(state, e):
                 "CLOVER.J2 fail since the score.conflict at seq %d" % state.conflicts[e.experiment])
 
 
+def rule_calibrator(state, e):
+    needs = ("estimate.recorded", "contrast.recorded", "oua.estimated", "coverage.checked", "transport.tested")
+    if e.kind not in needs or "calibrator" not in e.data:
+        return None
+    key = (e.experiment, e.data["terms"]["judge"], e.data["calibrator"])
+    return None if key in state.fitted else ("a calibrator of this judge, fitted before", e.data["calibrator"])
+
+
+def rule_transport(state, e):
+    if e.kind == "transport.tested":
+        return audit_problem(state, e)
+    if e.kind != "estimate.recorded" or e.experiment is None:
+        return None
+    standing = state.standing(e)
+    if e.data.get("transport") != standing:
+        return "the audit that stands: %s" % standing, str(e.data.get("transport"))
+    if standing and standing["state"] == "fail" and e.data["claim"] != "refused":
+        return "claim refused after the failed audit at seq %d" % standing["seq"], e.data["claim"]
+
+
+def audit_problem(state, e):
+    design, earlier = e.data["design"], state.audited.get((e.experiment, e.data["design"], e.data["policy"]))
+    if e.experiment is not None:
+        key = (e.experiment, design)
+        if state.designs.get(key) != "audit":
+            return "a registered label design for audit", design
+        sealed, revealed = state.sealed_of.get(key, 0), state.revealed_of.get(key, 0)
+        if sealed > revealed:
+            return "all %d sealed labels of %s open" % (sealed, design), "%d open" % revealed
+        if (sealed > 0) != ("charge" in e.data):
+            return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
+        if earlier is not None:
+            return "a policy that these probes have not audited", "an audit at seq %d" % earlier
+
+
 # Rules that need the line, then the header, then data that follows its schema; within RULES order.
 LINE_RULES = (("seq", rule_seq), ("recorded_at", rule_recorded_at))
 HEADER_RULES = (("ledger", rule_ledger), ("keyid", rule_keyid), ("key", rule_key), ("signature", rule_signature),
@@ -2084,8 +2215,8 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("score_once", rule_score_once), ("manifest", rule_manifest), ("manifest_first", rule_manifest_first),
               ("amendment", rule_amendment), ("stale_version", rule_stale_version),
               ("countersign", rule_countersign), ("family", rule_family), ("exposure", rule_exposure),
-              ("plan", rule_plan), ("access", rule_access), ("sdp", rule_sdp), ("waiver", rule_waiver),
-              ("blocked", rule_blocked), ("target", rule_target), ("blob", rule_blob))
+              ("plan", rule_plan), ("calibrator", rule_calibrator), ("transport", rule_transport),
+              ("target", rule_target), ("blob", rule_blob))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 

@@ -101,6 +101,15 @@ pub(super) fn state(state: State) -> &'static str {
     }
 }
 
+/// Level of intervals in per cent.
+pub(super) fn percent(alpha: f64) -> String {
+    let level = 100.0 * (1.0 - alpha);
+    format!("{level:.4}")
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
 impl View<'_> {
     /// Digits after the point that suit the output scale.
     fn digits(&self) -> usize {
@@ -126,13 +135,8 @@ impl View<'_> {
         )
     }
 
-    /// Level of intervals in per cent.
     fn percent(&self) -> String {
-        let level = 100.0 * (1.0 - self.analysis.alpha);
-        format!("{level:.4}")
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_owned()
+        percent(self.analysis.alpha)
     }
 
     /// For people.

@@ -2,17 +2,14 @@
 
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
 use crate::cli::analysis;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::replicating::Replicating;
 use crate::cli::ui::Answer;
-use crate::cli::ui::Progress;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::stats::direct::ClusterWeights;
@@ -144,10 +141,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     if args.labels == "targeted" {
         request.options.design = LabelDesign::TargetedUnknown;
     }
-    let shown = args.bootstrap.map(|replicates| Shown {
-        weights: drawn(args, replicates, clusters),
-        done: AtomicU64::new(0),
-        progress: Mutex::new(ctx.progress("replicates")),
+    let shown = args.bootstrap.map(|replicates| {
+        let weights = drawn(args, replicates, clusters);
+        Replicating::new(weights, ctx.progress("replicates"))
     });
     request.replicates = shown.as_ref().map(|weights| Replicates {
         weights,
@@ -193,28 +189,6 @@ fn drawn(args: &Args, replicates: usize, clusters: usize) -> Box<dyn ClusterWeig
         seed: seed.seed(),
         replicates,
     })
-}
-
-/// Random weights that show how far they have come.
-struct Shown<'w> {
-    weights: Box<dyn ClusterWeights>,
-    done: AtomicU64,
-    progress: Mutex<Progress<'w>>,
-}
-
-impl ClusterWeights for Shown<'_> {
-    fn replicates(&self) -> usize {
-        self.weights.replicates()
-    }
-
-    fn weights(&self, replicate: usize, clusters: usize) -> Vec<f64> {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        // A thread that cannot show progress at once goes on without.
-        if let Ok(mut progress) = self.progress.try_lock() {
-            progress.at(done, self.weights.replicates() as u64);
-        }
-        self.weights.weights(replicate, clusters)
-    }
 }
 
 fn fields(args: &Args) -> Fields {

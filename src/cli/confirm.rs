@@ -262,14 +262,45 @@ fn now(ledger: &Ledger) -> Timestamp {
 
 fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let place = place(&ledger, &args.seal)?;
-    let rows = rows(&ledger, &place.experiment, &place.design)?;
-    let waiting: Vec<_> = rows.iter().filter(|row| !row.is_revealed).collect();
-    if waiting.is_empty() {
-        let text = format!("every label of {} is revealed already\n", place.design);
-        let mut answer = Answer::new(text, json!({"revealed": 0, "already": rows.len()}));
+    let opened = open(ctx, &mut ledger, args)?;
+    let already = opened.already;
+    let Some((charge, values, text)) = opened.revealed else {
+        let text = format!("every label of {} is revealed already\n", args.seal.design);
+        let mut answer = Answer::new(text, json!({"revealed": 0, "already": already}));
         answer.verdict = "already_recorded";
         return Ok(answer);
+    };
+    let data = json!({
+        "charge": charge.to_string(), "revealed": values.len(),
+        "already": already, "labels": values,
+    });
+    let mut answer = Answer::new(text, data);
+    answer.verdict = "appended";
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    Ok(answer)
+}
+
+/// What an opening did.
+pub(super) struct Opened {
+    /// Labels that were open before.
+    pub already: usize,
+    /// The charge, the labels and words for them; `None` where none was left to open.
+    pub revealed: Option<(EventId, Vec<Value>, String)>,
+}
+
+/// Charges a peek and reveals what waits in a design.
+pub(super) fn open(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    args: &UnsealArgs,
+) -> Result<Opened, CliError> {
+    let place = place(ledger, &args.seal)?;
+    let rows = rows(ledger, &place.experiment, &place.design)?;
+    let waiting: Vec<_> = rows.iter().filter(|row| !row.is_revealed).collect();
+    let already = rows.len() - waiting.len();
+    if waiting.is_empty() {
+        let revealed = None;
+        return Ok(Opened { already, revealed });
     }
     if let Some(row) = waiting.iter().find(|row| !row.is_accepted) {
         let message = format!("seal: row {} has no seal.accepted", row.label.row);
@@ -291,27 +322,14 @@ fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
         identity(ctx, &args.seal, &row.label, &mut known)?;
     }
     let newest = waiting.iter().map(|row| row.seq).max().unwrap_or(0);
-    let charge = match paid(&ledger, &place, args, newest)? {
+    let charge = match paid(ledger, &place, args, newest)? {
         Some(charge) => charge,
-        None => charge(ctx, &mut ledger, &place, args, waiting.len())?,
+        None => charge(ctx, ledger, &place, args, waiting.len())?,
     };
     // From here on the peek is on record, under a signed checkpoint.
-    let (values, text) = reveal(
-        ctx,
-        &mut ledger,
-        &place,
-        &waiting,
-        &known,
-        (charge, &signer),
-    )?;
-    let data = json!({
-        "charge": charge.to_string(), "revealed": values.len(),
-        "already": rows.len() - values.len(), "labels": values,
-    });
-    let mut answer = Answer::new(text, data);
-    answer.verdict = "appended";
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    Ok(answer)
+    let (values, text) = reveal(ctx, ledger, &place, &waiting, &known, (charge, &signer))?;
+    let revealed = Some((charge, values, text));
+    Ok(Opened { already, revealed })
 }
 
 /// What a charge says it is for, so that a run that was cut goes on under the peek it paid.

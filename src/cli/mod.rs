@@ -23,6 +23,8 @@ mod demo;
 mod doctor;
 mod erase;
 mod error;
+mod estimate;
+mod estimate_view;
 mod experiment;
 mod experiment_split;
 mod export;
@@ -40,6 +42,8 @@ mod prereg;
 mod prove;
 mod qualify;
 mod record;
+mod replay;
+mod replicating;
 mod sandbox;
 mod schema;
 mod score;
@@ -49,6 +53,8 @@ mod show;
 mod simulate;
 mod status;
 mod submit;
+mod texts;
+mod transport;
 mod ui;
 mod verify;
 mod wallet;
@@ -79,7 +85,8 @@ Usage: clover [OPTIONS] VERB …
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation          assume list|show|waive
   labels   label design new|list · seal · confirm status|seal|unseal
-  read     log · show · at · schema · score list|show · access list|release · analyze · qualify
+  read     log · show · at · schema · score list|show · access list|release
+  worth    estimate · compare · audit transport · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
   shell    completions · man                    (clover VERB --help shows one of them)
 
@@ -194,6 +201,18 @@ enum Verb {
     /// Data with a known truth, for trials and planning
     #[command(subcommand)]
     Simulate(simulate::Verb),
+    /// What policies are worth by the ledger's scores and labels, on the record
+    #[command(after_help = "Example:\n  clover estimate --plot values.svg")]
+    Estimate(estimate::EstimateArgs),
+    /// Which differences of policies are real, on the record
+    #[command(after_help = "Example:\n  clover compare --all")]
+    Compare(estimate::CompareArgs),
+    /// Audits that are run once
+    #[command(subcommand)]
+    Audit(transport::Verb),
+    /// Compute decisions again from their recorded inputs, and compare
+    #[command(after_help = "Example:\n  clover replay --all")]
+    Replay(replay::Args),
     /// Run reference vectors with known answers on this machine
     #[command(after_help = "Example:\n  clover qualify --json")]
     Qualify(qualify::Args),
@@ -336,6 +355,10 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
+        Verb::Estimate(args) => estimate::estimate(ctx, &args),
+        Verb::Compare(args) => estimate::compare(ctx, &args),
+        Verb::Audit(verb) => transport::run(ctx, &verb),
+        Verb::Replay(args) => replay::run(ctx, &args),
         Verb::Qualify(args) => qualify::run(ctx, &args),
         Verb::Verify(args) => verify::run(ctx, &args),
         Verb::Prove(args) => prove::run(ctx, &args),

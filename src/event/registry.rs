@@ -27,6 +27,9 @@ use crate::event::payload::assumption::AssumptionCountersigned;
 use crate::event::payload::assumption::AssumptionWaived;
 use crate::event::payload::assumption::BridgeAssessed;
 use crate::event::payload::assumption::SdpVersionRegistered;
+use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::audit::OuaEstimated;
+use crate::event::payload::audit::TransportTested;
 use crate::event::payload::budget::BudgetCharged;
 use crate::event::payload::budget::BudgetOpened;
 use crate::event::payload::custody::KeyAdded;
@@ -38,6 +41,9 @@ use crate::event::payload::custody::LogKeyRotated;
 use crate::event::payload::custody::PolicyAdopted;
 use crate::event::payload::custody::RetentionSet;
 use crate::event::payload::custody::SubjectErased;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::ContrastRecorded;
+use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::experiment::ExperimentClosed;
 use crate::event::payload::experiment::ExperimentRegistered;
 use crate::event::payload::intake::DataIngested;
@@ -51,6 +57,7 @@ use crate::event::payload::label::LabelRecorded;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
 use crate::event::payload::label::SealAccepted;
+use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::event::payload::prereg::FamilyOpened;
 use crate::event::payload::prereg::ManifestAmended;
@@ -309,6 +316,13 @@ registry! {
         BridgeAssessed       "bridge.assessed"      1  by Signers::Role(Steward),   Anywhere,      repeatable;
         AssumptionWaived     "assumption.waived"    1  by Signers::Role(Approver),  Anywhere,      repeatable;
         AssumptionCountersigned "assumption.countersigned" 1 by Signers::Role(Approver), Anywhere, unique [waiver];
+        CalibratorFitted     "calibrator.fitted"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, terms, through_seq];
+        EstimateRecorded     "estimate.recorded"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        ContrastRecorded     "contrast.recorded"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, family, first, second, terms, through_seq];
+        OuaEstimated         "oua.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        CoverageChecked      "coverage.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        TransportTested      "transport.tested"     1  by Signers::Role(Arbiter),   Experiment,    repeatable;
+        PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, power_micro, prices, purpose, terms, through_seq];
         // The next kind goes here.
     }
     retired {

@@ -76,6 +76,8 @@ pub const RULES: &[&str] = &[
     "sdp",
     "waiver",
     "blocked",
+    "calibrator",
+    "transport",
     "target",
     "genesis",
     "root",

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod assumptions;
+pub mod audits;
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
@@ -20,7 +21,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 3,
+    version: 4,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -38,6 +39,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &manifests::Prereg,
         &access::Gateway,
         &assumptions::Bridge,
+        &audits::Transport,
     ],
     recompute: &[],
     notes: access::notes,
@@ -54,6 +56,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "assumptions",
         reads: assumptions::READS,
         make: || Box::<assumptions::Assumptions>::default(),
+    },
+    FoldEntry {
+        name: "audits",
+        reads: audits::READS,
+        make: || Box::<audits::Audits>::default(),
     },
     FoldEntry {
         name: "budgets",
@@ -87,10 +94,20 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
+    Kind::ContrastRecorded,
+    Kind::CoverageChecked,
     Kind::DataIngested,
+    Kind::EstimateRecorded,
+    Kind::KeyAdded,
+    Kind::KeyCompromised,
+    Kind::KeyRetired,
+    Kind::LedgerCreated,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::NoteRecorded,
+    Kind::OuaEstimated,
+    Kind::PlanRecorded,
+    Kind::PolicyAdopted,
     Kind::QualificationRecorded,
     Kind::RetentionSet,
     Kind::ReviewRecorded,

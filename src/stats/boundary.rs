@@ -18,6 +18,8 @@ pub const FLAT_BELOW: f64 = 0.05;
 const BAND: f64 = 0.05;
 /// Mass of the target in a tail from which the tail needs labels.
 const TAIL_MASS: f64 = 0.05;
+/// Out-of-range mass that no scarcity of labels excuses.
+const OUT_OF_RANGE_CEILING: f64 = 0.20;
 
 /// The peer's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,51 +181,61 @@ pub struct Tail {
 pub struct Support {
     /// Out-of-range mass of the target.
     pub out_of_range: f64,
+    /// Whether that mass is more than the scarcity of labels explains.
+    pub range_exceeded: bool,
     /// The tail below q.10.
     pub low: Tail,
     /// The tail above q.90.
     pub high: Tail,
-    /// REFUSE-LEVEL: 5 % out of range, or a starved tail.
+    /// REFUSE-LEVEL: the range exceeded, or a starved tail.
     pub refuse_level: bool,
 }
 
-/// The rule for REFUSE-LEVEL: out-of-range mass of at least 5 %, or a tail where the target has mass and labels are
-/// scarce. One stray label at an extreme clears a range, not a count.
+/// Whether a region with `labels` of `m` labelled scores lacks labels for a share `mass` of the target: the mass is at
+/// least 0.05, and the labels' smoothed share, `ends` being the ends of the range it lies at, is below a third of it.
+fn starved(mass: f64, labels: usize, m: usize, ends: f64) -> bool {
+    let smoothed = (labels as f64 + ends) / (m as f64 + 2.0);
+    mass >= TAIL_MASS && smoothed < mass / 3.0
+}
+
+/// The rule for REFUSE-LEVEL: a tail where the target has mass and labels are scarce, or out-of-range mass of at least
+/// 5 %. One stray label at an extreme clears a range, not a count.
+///
+/// Beyond the range there is no label, and m labels of the target's own law leave about 2 / (m + 1) of it outside: 5 %
+/// out of range is no evidence from few labels. The same count rule decides it: refused where the mass beyond one end
+/// exceeds 3 / (m + 2), or beyond both 6 / (m + 2), from 58 and 118 labels on at 5 % sharp; 20 % is refused always.
 pub fn support(target: Values<'_>, labelled: Values<'_>) -> Support {
     let sorted = quantile::ascending(labelled.as_slice());
     let m = labelled.len();
-    let tail = |edge: f64, beyond: fn(&f64, &f64) -> bool| {
-        let count = |values: Values<'_>| {
-            values
-                .as_slice()
-                .iter()
-                .filter(|score| beyond(score, &edge))
-                .count()
-        };
-        let labels = count(labelled);
-        let mass = count(target) as f64 / target.len() as f64;
-        let smoothed = (labels as f64 + 1.0) / (m as f64 + 2.0);
+    let share = |beyond: &dyn Fn(f64) -> bool| {
+        let count = target.as_slice().iter().filter(|&&score| beyond(score));
+        count.count() as f64 / target.len() as f64
+    };
+    let tail = |edge: f64, beyond: fn(f64, f64) -> bool| {
+        let labels = sorted.iter().filter(|&&score| beyond(score, edge)).count();
+        let mass = share(&|score| beyond(score, edge));
         Tail {
             edge,
             labels,
             mass,
-            starved: mass >= TAIL_MASS && smoothed < mass / 3.0,
+            starved: starved(mass, labels, m, 1.0),
         }
     };
     let low = tail(quantile::type_7(&sorted, 0.1), |score, edge| score < edge);
     let high = tail(quantile::type_7(&sorted, 0.9), |score, edge| score > edge);
     let (first, last) = (sorted[0], sorted[m - 1]);
-    let out = target
-        .as_slice()
-        .iter()
-        .filter(|&&score| score < first || score > last)
-        .count();
-    let out_of_range = out as f64 / target.len() as f64;
+    let (below, above) = (share(&|score| score < first), share(&|score| score > last));
+    let out_of_range = below + above;
+    let range_exceeded = starved(below, 0, m, 1.0)
+        || starved(above, 0, m, 1.0)
+        || starved(out_of_range, 0, m, 2.0)
+        || out_of_range >= OUT_OF_RANGE_CEILING;
     Support {
         out_of_range,
+        range_exceeded,
         low,
         high,
-        refuse_level: out_of_range >= OUT_OF_RANGE_MAX || low.starved || high.starved,
+        refuse_level: range_exceeded || low.starved || high.starved,
     }
 }
 
@@ -290,6 +302,24 @@ mod tests {
         assert!(support(values(&target), values(&labelled)).refuse_level);
         let same = support(values(&labelled), values(&labelled));
         assert!(!same.refuse_level);
+    }
+
+    #[test]
+    fn what_few_labels_leave_outside_is_no_evidence() {
+        let spread =
+            |m: usize| -> Vec<f64> { (0..m).map(|i| 0.1 + 0.8 * i as f64 / m as f64).collect() };
+        let target = |beyond: usize| -> Vec<f64> {
+            (0..100)
+                .map(|i| if i < beyond { 0.95 } else { 0.5 })
+                .collect()
+        };
+        let exceeded = |m: usize, beyond: usize| {
+            support(values(&target(beyond)), values(&spread(m))).range_exceeded
+        };
+        // By hand: 3 / 26 of the target from 24 labels, 5 % from 58, 20 % from any.
+        assert!(!exceeded(24, 11) && exceeded(24, 12));
+        assert!(!exceeded(57, 5) && exceeded(59, 5) && !exceeded(480, 4));
+        assert!(exceeded(4, 20) && !exceeded(4, 19));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | CJE paper, appendix A.7; CLOVER v1.1, section 8 | [`oua`] |
 //! | CJE paper, appendix D.2, D.7 | [`boundary`] |
 //! | CJE paper, appendix D.6 | [`transport`] |
+//! | CJE paper, algorithms 2 to 5 and appendix D.1; `cje-eval` 0.3.0 | [`weights`], [`overlap`], [`offpolicy`] |
 //! | CJE paper, appendix F; CLOVER v1.1, section 8 | [`planner`] |
 //! | CLOVER v1.1, section 3 | [`crossed`], [`pooling`], [`residuals`] |
 //! | CLOVER v1.1, sections 4 to 6 | [`distance`], [`predicate`], [`reliability`] |
@@ -38,7 +39,9 @@ pub mod isotonic;
 pub mod kolmogorov;
 pub mod monitor;
 pub mod multiplicity;
+pub mod offpolicy;
 pub mod oua;
+pub mod overlap;
 pub mod peer_draws;
 pub mod planner;
 pub mod pooling;
@@ -56,3 +59,4 @@ mod spd;
 pub mod spline;
 pub mod student;
 pub mod transport;
+pub mod weights;

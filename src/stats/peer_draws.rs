@@ -59,6 +59,85 @@ impl Pcg64 {
     }
 }
 
+/// Words of the Mersenne Twister.
+const TWISTER: usize = 624;
+
+/// numpy's `RandomState(seed)`: MT19937 (Matsumoto and Nishimura 1998), seeded by its 1812433253 recurrence.
+#[derive(Clone, Debug)]
+pub struct Twister {
+    words: Vec<u32>,
+    at: usize,
+}
+
+impl Twister {
+    /// Seeds as `numpy.random.RandomState(seed)` does.
+    pub fn new(seed: u32) -> Self {
+        let mut words = Vec::with_capacity(TWISTER);
+        let mut word = seed;
+        for next in 1_u32..=624 {
+            words.push(word);
+            word = (word ^ word >> 30)
+                .wrapping_mul(1_812_433_253)
+                .wrapping_add(next);
+        }
+        Self { words, at: TWISTER }
+    }
+
+    fn refill(&mut self) {
+        for at in 0..TWISTER {
+            let next = self.words[(at + 1) % TWISTER];
+            let mixed = self.words[at] & 0x8000_0000 | next & 0x7fff_ffff;
+            let odd = if mixed & 1 == 1 { 0x9908_b0df } else { 0 };
+            self.words[at] = self.words[(at + 397) % TWISTER] ^ mixed >> 1 ^ odd;
+        }
+        self.at = 0;
+    }
+
+    /// The next 32 bits.
+    pub fn next_u32(&mut self) -> u32 {
+        if self.at == TWISTER {
+            self.refill();
+        }
+        let mut word = self.words[self.at];
+        self.at += 1;
+        word ^= word >> 11;
+        word ^= word << 7 & 0x9d2c_5680;
+        word ^= word << 15 & 0xefc6_0000;
+        word ^ word >> 18
+    }
+
+    /// Uniform on 0 to `most`, by masking and rejection.
+    fn up_to(&mut self, most: u32) -> u32 {
+        let mask = u32::MAX.checked_shr(most.leading_zeros()).unwrap_or(0);
+        loop {
+            let value = self.next_u32() & mask;
+            if value <= most {
+                return value;
+            }
+        }
+    }
+}
+
+/// The fold of each row under scikit-learn's `KFold(folds, shuffle=True, random_state=seed)`; `folds` at least 1.
+pub fn shuffled_folds(seed: u32, rows: usize, folds: usize) -> Vec<usize> {
+    let mut twister = Twister::new(seed);
+    let mut order: Vec<usize> = (0..rows).collect();
+    for at in (1..rows).rev() {
+        let other = twister.up_to(u32::try_from(at).unwrap_or(u32::MAX));
+        order.swap(at, other as usize);
+    }
+    let mut of_row = vec![0; rows];
+    let mut from = 0;
+    for fold in 0..folds {
+        let size = rows / folds + usize::from(fold < rows % folds);
+        for &row in &order[from..from + size] {
+            of_row[row] = fold;
+        }
+        from += size;
+    }
+    of_row
+}
+
 /// High and low 64 bits.
 fn halves(wide: u128) -> (u64, u64) {
     let bytes = wide.to_be_bytes();
@@ -221,5 +300,22 @@ impl ClusterWeights for PeerExponential {
                     .max(f64::MIN_POSITIVE)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_twister_repeats_numpy() {
+        let mut twister = Twister::new(42);
+        // source: numpy 2.4.6, MT19937 with _legacy_seeding(42), random_raw(3).
+        for want in [1_608_637_542, 3_421_126_067, 4_083_286_876] {
+            assert_eq!(twister.next_u32(), want);
+        }
+        // source: scikit-learn 1.9.1, KFold(5, shuffle=True, random_state=42) of 12 rows.
+        let want = [0, 2, 1, 4, 3, 1, 4, 3, 1, 0, 0, 2];
+        assert_eq!(shuffled_folds(42, 12, 5), want);
     }
 }

@@ -35,6 +35,7 @@ use serde_json::json;
 use crate::support::TestLedger;
 use crate::support::full;
 use crate::support::planned;
+use crate::support::valued;
 
 fn config(cases: u32) -> Config {
     let many = if std::env::var_os("RUN_SLOW_TESTS").is_some() {
@@ -533,7 +534,80 @@ fn trust_fields(kind: Kind) -> Fields {
             must("reason", free_text().boxed()),
         ],
         Kind::AssumptionCountersigned => vec![must("waiver", hex().boxed())],
+        other => valued_fields(other),
+    }
+}
+
+/// An event of the estimates with some of its numbers, texts and optional members changed.
+fn valued_fields(kind: Kind) -> Fields {
+    let of = |data: Value| -> Fields {
+        let Value::Object(members) = data else {
+            unreachable!("data is an object");
+        };
+        let members = members.into_iter();
+        members
+            .map(|(name, value)| {
+                let name: &'static str = name.leak();
+                (name, varied(value), !OPTIONAL.contains(&name))
+            })
+            .collect()
+    };
+    match kind {
+        Kind::CalibratorFitted => of(valued::fitted(5, 2)),
+        Kind::EstimateRecorded => of(valued::estimate(5, Some(("fail", 9)))),
+        Kind::ContrastRecorded => of(valued::contrast(5)),
+        Kind::OuaEstimated => of(valued::oua(5)),
+        Kind::CoverageChecked => of(valued::coverage(5)),
+        Kind::TransportTested => of(valued::tested(5, "probes", "fail")),
+        Kind::PlanRecorded => of(valued::planned()),
         other => panic!("{other} has no fields here: give it a line"),
+    }
+}
+
+/// Members that may be absent.
+const OPTIONAL: &[&str] = &[
+    "conservative",
+    "df",
+    "df_method",
+    "evaluation",
+    "interval_clipped",
+    "labels_only",
+    "prices",
+    "slope_high",
+    "transport",
+    "zero_null_p_adjusted",
+];
+
+/// The same value with other numbers: fractions stay fractions or become whole, counts stay counts.
+fn varied(value: Value) -> BoxedStrategy<Value> {
+    match value {
+        Value::Object(members) => {
+            let mut all = Just(Map::new()).boxed();
+            for (name, value) in members {
+                all = (all, varied(value))
+                    .prop_map(move |(mut map, value)| {
+                        map.insert(name.clone(), value);
+                        map
+                    })
+                    .boxed();
+            }
+            all.prop_map(Value::Object).boxed()
+        }
+        Value::Number(number) if number.is_f64() => prop_oneof![
+            -1e9..1e9_f64,
+            Just(0.5),
+            Just(1e-300),
+            (-1_000..1_000_i32).prop_map(f64::from),
+        ]
+        .prop_map(Value::from)
+        .boxed(),
+        Value::Number(_) => count(0)
+            .prop_map(|value| {
+                // Amounts are bounded to a million millions.
+                Value::from(value.as_u64().unwrap_or(0) % 1_000_000_000_000)
+            })
+            .boxed(),
+        same => Just(same).boxed(),
     }
 }
 

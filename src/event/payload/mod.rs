@@ -4,16 +4,20 @@
 //! (`deny_unknown_fields`), and optional ones are absent when there is nothing to say.
 
 pub mod assumption;
+pub mod audit;
 pub mod budget;
 pub mod card;
 pub mod custody;
 pub mod diagnosis;
+pub mod estimate;
+pub mod estimated;
 pub mod experiment;
 pub mod gate;
 pub mod intake;
 pub mod judge;
 pub mod label;
 pub mod manifest;
+pub mod planning;
 pub mod prereg;
 pub mod record;
 pub mod slices;

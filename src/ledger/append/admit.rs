@@ -389,6 +389,7 @@ pub(in crate::ledger) fn need_breach(
         "seen" => format!("this tree's root at that size ({digest})"),
         "score_once" => "an earlier score.recorded of that key".to_owned(),
         "split" => "a cluster that an earlier splits.listed put into confirm".to_owned(),
+        "calibrator" => "a calibrator of this judge, fitted before".to_owned(),
         _ => format!("{digest} at a seq below {before}"),
     };
     let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));
@@ -409,6 +410,9 @@ pub(in crate::ledger) fn forbid_breach(rule: &'static str, earlier: u64) -> Brea
         }
         "split" => {
             "a cluster in one part of a split, in confirm once, and no open label of a confirm cluster"
+        }
+        "transport" => {
+            "a policy that the probes of this design have not audited yet: register a design with new labels"
         }
         _ => "nothing of the kind before",
     };

@@ -30,6 +30,8 @@ pub const INDEX_ROWS_MIN: usize = 20;
 /// How isotonic blocks become a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
+    /// `calibrator/peer-0`: as `cje-eval` 0.3.0, whose ranks put a tie at its top. Only to repeat its off-policy estimates.
+    Peer0,
     /// `calibrator/peer-1`: knots at block ends, as `cje-eval` 0.9.3.
     Peer1,
     /// `calibrator/centroid-1`: knots at block centroids, then a shift to the mean label (CLOVER v1.1, section 2).
@@ -40,6 +42,7 @@ impl Algorithm {
     /// Its name with its version, as events record it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Peer0 => "calibrator/peer-0",
             Self::Peer1 => "calibrator/peer-1",
             Self::Centroid1 => "calibrator/centroid-1",
         }

@@ -17,14 +17,14 @@ pub struct Ecdf {
 
 impl Ecdf {
     /// From distinct values in increasing order with the weight of each: rank = (weight up to and including it,
-    /// less half its own) / all weight.
-    pub(crate) fn new(values: Vec<f64>, weights: &[f64]) -> Self {
+    /// less half its own) / all weight. With `top`, less one half: the rank of the last of the tie.
+    pub(crate) fn new(values: Vec<f64>, weights: &[f64], top: bool) -> Self {
         let mut below = 0.0;
         let mut ranks: Vec<f64> = weights
             .iter()
             .map(|weight| {
                 below += weight;
-                below - 0.5 * weight
+                below - if top { 0.5 } else { 0.5 * weight }
             })
             .collect();
         for rank in &mut ranks {
@@ -139,9 +139,19 @@ impl Model {
     /// # Panics
     /// If there are fewer covariates than the index uses.
     pub fn predict(&self, score: f64, covariates: &[f64]) -> f64 {
-        let value = match self {
-            Self::Monotone(curve) => curve.at(score),
-            Self::Ranked { index, ecdf, curve } => {
+        let rank = self.rank(score, covariates);
+        let (Self::Monotone(curve) | Self::Ranked { curve, .. }) = self;
+        curve.at(rank).clamp(0.0, 1.0)
+    }
+
+    /// Where the isotonic step reads a row: the score, or the rank of its index.
+    ///
+    /// # Panics
+    /// If there are fewer covariates than the index uses.
+    pub(crate) fn rank(&self, score: f64, covariates: &[f64]) -> f64 {
+        match self {
+            Self::Monotone(_) => score,
+            Self::Ranked { index, ecdf, .. } => {
                 let value = match index {
                     Some(index) => {
                         assert!(
@@ -152,10 +162,9 @@ impl Model {
                     }
                     None => score,
                 };
-                curve.at(ecdf.at(value))
+                ecdf.at(value)
             }
-        };
-        value.clamp(0.0, 1.0)
+        }
     }
 
     /// Rebuilds a ranked model from what was kept of it.

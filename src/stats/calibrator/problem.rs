@@ -299,7 +299,8 @@ impl<'a> Problem<'a> {
             masses[at] += mass[point];
             totals[at] += total[point];
         }
-        let ecdf = Ecdf::new(values, &masses);
+        let top = self.settings.algorithm == Algorithm::Peer0;
+        let ecdf = Ecdf::new(values, &masses, top);
         let points: Vec<Point> = ecdf
             .knots()
             .1
@@ -324,7 +325,7 @@ impl<'a> Problem<'a> {
 
     fn curve(&self, points: &[Point]) -> isotonic::Curve {
         match self.settings.algorithm {
-            Algorithm::Peer1 => isotonic::curve(points, Bounds::UNIT),
+            Algorithm::Peer0 | Algorithm::Peer1 => isotonic::curve(points, Bounds::UNIT),
             Algorithm::Centroid1 => isotonic::centroid_curve(points),
         }
     }

@@ -4,13 +4,16 @@
 //! what supports the numbers. Nothing here reads a file or writes an event.
 
 pub mod dataset;
+mod detail;
 mod parts;
 pub mod read;
 mod result;
 mod run;
 
+pub use parts::adjusted;
 pub use result::Analysis;
 pub use result::Calibration;
+pub use result::Detail;
 pub use result::Difference;
 pub use result::LabelsOnly;
 pub use result::PolicyResult;

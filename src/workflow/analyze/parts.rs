@@ -73,7 +73,7 @@ impl Parts<'_> {
     }
 
     /// Scores of the labelled rows, on the unit scale.
-    fn labelled_scores(&self) -> Vec<f64> {
+    pub(super) fn labelled_scores(&self) -> Vec<f64> {
         self.unit
             .labelled
             .iter()
@@ -106,7 +106,7 @@ impl Parts<'_> {
     }
 
     /// First row of a policy in the frame.
-    fn start(&self, policy: usize) -> usize {
+    pub(super) fn start(&self, policy: usize) -> usize {
         self.dataset.policies[..policy]
             .iter()
             .map(Policy::len)
@@ -135,12 +135,14 @@ impl Parts<'_> {
         transport: Option<TransportResult>,
     ) -> Result<PolicyResult, AnalyzeError> {
         let output = self.scales.output;
+        let span = output.span();
         let point = &estimate.point;
         let spread = estimate.spread.map(|spread| SpreadResult {
             se: output.difference(spread.se),
             df: spread.df,
             df_method: spread.df_method,
             interval: output.interval(spread.interval),
+            sampling: spread.sampling * span * span,
             calibration_share: spread.calibration / (spread.sampling + spread.calibration),
         });
         let (mut card, mut support, mut bounds) = (None, None, None);
@@ -158,7 +160,6 @@ impl Parts<'_> {
             }
             support = Some(found);
         }
-        let span = output.span();
         Ok(PolicyResult {
             name: self.dataset.policies[policy].name.clone(),
             rows: estimate.rows,
@@ -183,6 +184,7 @@ impl Parts<'_> {
             }),
             support,
             bounds: bounds.map(|bounds| output.interval(bounds)),
+            detail: self.detail(policy)?,
             transport,
         })
     }
@@ -263,10 +265,7 @@ impl Parts<'_> {
             });
         }
         let p: Vec<f64> = found.iter().map(|difference| difference.p).collect();
-        for (difference, adjusted) in found
-            .iter_mut()
-            .zip(multiplicity::adjusted(&p, Correction::BenjaminiHochberg)?)
-        {
+        for (difference, adjusted) in found.iter_mut().zip(adjusted(p)?) {
             difference.p_adjusted = adjusted;
         }
         Ok(found)
@@ -298,8 +297,7 @@ impl Parts<'_> {
                 zero_null_p_adjusted: None,
             });
         }
-        let values: Vec<f64> = p.iter().map(|(_, p)| *p).collect();
-        let adjusted = multiplicity::adjusted(&values, Correction::BenjaminiHochberg)?;
+        let adjusted = adjusted(p.iter().map(|(_, p)| *p))?;
         for ((policy, _), adjusted) in p.into_iter().zip(adjusted) {
             if let Some(result) = &mut found[policy] {
                 result.zero_null_p_adjusted = Some(adjusted);
@@ -354,6 +352,7 @@ impl Parts<'_> {
         terms.alpha = self.request.options.alpha;
         let probes = self.request.probes.len();
         terms.family_size = self.request.family_size.unwrap_or(probes).max(1);
+        terms.effective_clusters_min = self.request.clusters_min;
         let jackknife = transport::Jackknife {
             variance: inference::jackknife_variance(&without).unwrap_or(0.0),
             df: without.len().saturating_sub(1).max(1) as f64,
@@ -384,6 +383,15 @@ impl Parts<'_> {
             }),
         }
     }
+}
+
+/// p-values adjusted as one family (Benjamini-Hochberg).
+///
+/// # Errors
+/// [`AnalyzeError`] for a p outside [0, 1].
+pub fn adjusted(p: impl IntoIterator<Item = f64>) -> Result<Vec<f64>, AnalyzeError> {
+    let p: Vec<f64> = p.into_iter().collect();
+    Ok(multiplicity::adjusted(&p, Correction::BenjaminiHochberg)?)
 }
 
 /// A difference's interval, widened on each side by how far the bounds of either policy lie from its plug-in.

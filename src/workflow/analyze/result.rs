@@ -12,6 +12,7 @@ use crate::stats::direct::Scale;
 use crate::stats::direct::Unavailable;
 use crate::stats::direct::WeightReason;
 use crate::stats::inference::Interval;
+use crate::stats::oua::Share;
 use crate::stats::sample::Thin;
 use crate::stats::transport::Audit;
 use crate::stats::transport::State;
@@ -93,6 +94,8 @@ pub struct PolicyResult {
     pub support: Option<Support>,
     /// What monotonicity alone says, where a level is refused.
     pub bounds: Option<Interval>,
+    /// Shares and labels by decile, where they were asked for and there is a calibrator.
+    pub detail: Option<Detail>,
     /// Transport audit on held-out labels, where a probe was given.
     pub transport: Option<TransportResult>,
 }
@@ -119,8 +122,24 @@ pub struct SpreadResult {
     pub df_method: DfMethod,
     /// The t interval, not clipped.
     pub interval: Interval,
+    /// Sampling variance, the labelled part inflated where a correction was fitted.
+    pub sampling: f64,
     /// Share of the variance that is the calibrator's.
     pub calibration_share: f64,
+}
+
+/// Where a policy's rewards are uncertain, and where its scores have labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detail {
+    /// Variance of the mean calibrated reward and the calibrator's part of it, on the unit scale; `None` for one
+    /// prompt.
+    pub share: Option<Share>,
+    /// The same by decile of the calibrated reward, lowest first; ties merge deciles.
+    pub share_by_decile: Vec<Option<Share>>,
+    /// Rows of each of those deciles.
+    pub decile_rows: Vec<usize>,
+    /// Labels by decile of the policy's scores, lowest first; ties merge deciles.
+    pub labels_by_decile: Vec<usize>,
 }
 
 /// Bootstrap results.

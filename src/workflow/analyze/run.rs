@@ -16,6 +16,7 @@ use crate::stats::folds;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
+use crate::stats::transport;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Policy;
 use crate::workflow::analyze::dataset::Prompts;
@@ -135,6 +136,10 @@ pub struct Request<'a> {
     pub probes: &'a [Probe],
     /// Audits that one decision rests on; at least the probes.
     pub family_size: Option<usize>,
+    /// Kish-effective prompts below which no audit passes.
+    pub clusters_min: f64,
+    /// Whether shares and labels by decile are wanted.
+    pub detail: bool,
 }
 
 impl Default for Request<'_> {
@@ -152,6 +157,8 @@ impl Default for Request<'_> {
             replicates: None,
             probes: &[],
             family_size: None,
+            clusters_min: transport::EFFECTIVE_CLUSTERS_MIN,
+            detail: false,
         }
     }
 }

@@ -25,6 +25,7 @@ pub const VECTORS: &[(&str, &str)] = &[
     vector!("bootstrap.json"),
     vector!("boundary.json"),
     vector!("calibrator.json"),
+    vector!("cle.json"),
     vector!("clover_gates.json"),
     vector!("direct_arena.json"),
     vector!("direct_synth.json"),
@@ -33,6 +34,7 @@ pub const VECTORS: &[(&str, &str)] = &[
     vector!("folds.json"),
     vector!("isotonic.json"),
     vector!("multipletests.json"),
+    vector!("ope.json"),
     vector!("planner.json"),
     vector!("ppi.json"),
     vector!("rank.json"),
@@ -41,6 +43,7 @@ pub const VECTORS: &[(&str, &str)] = &[
     vector!("shrinkage.json"),
     vector!("transport.json"),
     vector!("ttest.json"),
+    vector!("weights.json"),
 ];
 
 /// Files of the real sample, without its texts.

@@ -13,6 +13,8 @@ pub mod clover_gates;
 pub mod direct;
 pub mod distance;
 pub mod hypotheses;
+pub mod offpolicy;
+pub mod overlap;
 pub mod planner;
 pub mod prevalence;
 pub mod rank;
@@ -42,6 +44,7 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("bootstrap", direct::bootstrap),
     ("boundary", boundary::boundary),
     ("calibrator", calibration::calibrator),
+    ("cle", overlap::cle),
     ("clover_gates", clover_gates::clover_gates),
     ("direct_arena", direct::direct_arena),
     ("direct_synth", direct::direct_synth),
@@ -50,6 +53,7 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("folds", calibration::folds),
     ("isotonic", calibration::isotonic),
     ("multipletests", hypotheses::multipletests),
+    ("ope", offpolicy::ope),
     ("planner", planner::planner),
     ("ppi", prevalence::ppi),
     ("rank", rank::rank),
@@ -58,6 +62,7 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("shrinkage", shrinkage::shrinkage),
     ("transport", transport::transport),
     ("ttest", hypotheses::ttest),
+    ("weights", overlap::weights),
 ];
 
 /// Why a text is not a vector file.

@@ -4,6 +4,7 @@ mod analyze;
 mod assume;
 mod bad_input;
 mod divergence;
+mod estimate;
 mod intake;
 mod killed;
 mod prereg;

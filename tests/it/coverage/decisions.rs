@@ -26,33 +26,33 @@ impl World {
 
 /// A counted rate.
 #[derive(Clone, Copy, Default)]
-struct Rate {
+pub(super) struct Rate {
     hits: u64,
     of: u64,
 }
 
 impl Rate {
-    fn count(&mut self, hit: bool) {
+    pub(super) fn count(&mut self, hit: bool) {
         self.hits += u64::from(hit);
         self.of += 1;
     }
 
-    fn value(self) -> f64 {
+    pub(super) fn value(self) -> f64 {
         self.hits as f64 / self.of as f64
     }
 
     /// Its Monte Carlo error if the true rate were `truth`.
-    fn error_at(self, truth: f64) -> f64 {
+    pub(super) fn error_at(self, truth: f64) -> f64 {
         (truth * (1.0 - truth) / self.of as f64).sqrt()
     }
 
-    fn row(self, name: &str) {
+    pub(super) fn row(self, name: &str) {
         let rate = self.value();
         let error = self.error_at(rate.clamp(0.005, 0.995));
         println!("| {name} | {rate:.4} | {error:.4} | {} |", self.of);
     }
 
-    fn within(self, name: &str, low: f64, high: f64) {
+    pub(super) fn within(self, name: &str, low: f64, high: f64) {
         self.row(name);
         let rate = self.value();
         assert!(

@@ -181,7 +181,7 @@ impl Design {
 
 impl World {
     /// `count` of `rows` at random, by Knuth's selection sampling.
-    fn chosen(&mut self, rows: usize, count: usize) -> Vec<bool> {
+    pub(super) fn chosen(&mut self, rows: usize, count: usize) -> Vec<bool> {
         let mut left = count;
         (0..rows)
             .map(|row| {

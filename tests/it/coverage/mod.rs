@@ -6,6 +6,8 @@
 mod decisions;
 mod intervals;
 mod iteration;
+mod logged;
+mod sample;
 mod tests_and_distances;
 
 use clover::stats::distribution;

@@ -37,6 +37,9 @@ pub trait World {
     /// The end of a story: this line breaks `rule`. `first` is the first rule of that entry in `verify`.
     fn refuse_as(&mut self, rule: &str, first: &str, wording: &[&str], signer: &Signer, line: Line);
 
+    /// Keeps what later events name, where somebody looks.
+    fn put_blobs(&mut self, _: &[&[u8]]) {}
+
     fn say(&mut self, signer: &Signer, payload: Payload, experiment: Option<&str>) -> EventId {
         let line = self.line(signer, payload, experiment);
         self.accept(signer, line)
@@ -132,6 +135,11 @@ impl World for Live {
 
     fn set_clock(&mut self, at: Timestamp) {
         self.now = at;
+    }
+
+    fn put_blobs(&mut self, blobs: &[&[u8]]) {
+        let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
+        self.test.ledger.put_blobs(&blobs).unwrap();
     }
 
     fn size(&self) -> u64 {

@@ -72,6 +72,7 @@ use super::planned;
 use super::score;
 use super::signer;
 use super::text;
+use super::valued;
 use clover::workflow::split;
 
 /// The log key after the rotation.
@@ -395,6 +396,19 @@ fn trust(test: &mut TestLedger) {
     test.ledger.append(&[agreed], &second).unwrap();
 }
 
+/// What was estimated of the rows, in an experiment with a design for audits.
+fn estimates(test: &mut TestLedger) {
+    let said = valued::every(5, "design-9").into_iter();
+    let batch: Vec<_> = said
+        .map(|(_, payload)| Command::new(payload, Some("exp-9".parse().unwrap())))
+        .collect();
+    let owner = signer(1);
+    let blobs = [valued::MODEL.to_vec(), valued::ROWS.to_vec()];
+    test.ledger
+        .append_with_blobs(&batch, &owner, &blobs)
+        .unwrap();
+}
+
 fn ends(test: &mut TestLedger) {
     test.register("exp-2");
     let closed = ExperimentClosed {
@@ -430,6 +444,7 @@ pub fn every_kind(test: &mut TestLedger) {
     test.append(&[Command::new(opened, None)]).unwrap();
     let scored = data(test);
     sealed(test);
+    estimates(test);
     intake(test, scored);
     records(test);
     plans(test);

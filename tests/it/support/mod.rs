@@ -9,6 +9,7 @@ pub mod mutator;
 pub mod planned;
 pub mod samples;
 pub mod tampered;
+pub mod valued;
 pub mod verifiers;
 
 use std::path::PathBuf;

@@ -21,6 +21,7 @@ use super::forger::World;
 use super::planned;
 use super::samples::*;
 use super::signer;
+use super::valued;
 use super::verifiers::Case;
 
 /// One folder under `audits/`.
@@ -54,6 +55,7 @@ pub fn all() -> Vec<Sample> {
     table.keys_and_roles();
     table.money_and_seals();
     table.intake();
+    table.estimates();
     table.forms();
     table.checkpoints();
     let mut rows = table.rows;
@@ -808,6 +810,37 @@ impl Table<'_> {
     }
 
     /// Data, designs, splits and peeks.
+    fn estimates(&mut self) {
+        let arena = || Value::from(ARENA);
+        self.said(
+            "audit-run-again",
+            "A policy that had failed its audit of transport was audited by the same probes again, and passed.",
+            (
+                ARBITER,
+                "transport.tested",
+                arena(),
+                valued::tested(5, "probe", "pass"),
+            ),
+            "transport",
+        );
+        let mut hidden = valued::estimate(5, None);
+        hidden["through_seq"] = 7.into();
+        self.said(
+            "estimate-hides-its-audit",
+            "A policy that had failed its audit of transport was estimated as if nobody had audited it.",
+            (ARBITER, "estimate.recorded", arena(), hidden),
+            "transport",
+        );
+        let mut unfitted = valued::contrast(6);
+        unfitted["through_seq"] = 7.into();
+        self.said(
+            "estimate-by-no-calibrator",
+            "A difference was computed by a calibrator that nobody fitted.",
+            (ARBITER, "contrast.recorded", arena(), unfitted),
+            "calibrator",
+        );
+    }
+
     fn intake(&mut self) {
         let label = |item: &str, design: &str, purpose: &str| {
             json!({

@@ -40,6 +40,7 @@ use clover::num::Micro;
 use clover::workflow::split;
 
 use super::*;
+use crate::support::valued;
 
 /// The experiment that this part belongs to; it stays open.
 pub const ARENA: &str = "arena";
@@ -87,6 +88,21 @@ pub(super) fn tell(teller: &mut Teller, identity: &Identity) {
     };
     teller.say_all(LENA, vec![("label-a", arena(open))]);
     seal(teller, identity);
+    estimates(teller);
+}
+
+/// A fit, what it gives, and an audit that failed.
+fn estimates(teller: &mut Teller) {
+    let model = teller.blob(valued::MODEL.to_vec(), "application/json");
+    let rows = teller.blob(valued::ROWS.to_vec(), "application/x-ndjson");
+    assert_eq!(model.bytes.value() + rows.bytes.value(), blob_bytes());
+    let said = valued::every(5, "probe").into_iter();
+    let said = said.map(|(name, payload)| (name, arena(payload)));
+    teller.say_all(ARBITER, said.collect());
+}
+
+fn blob_bytes() -> u64 {
+    (valued::MODEL.len() + valued::ROWS.len()) as u64
 }
 
 fn designs(teller: &mut Teller) {

@@ -1,0 +1,420 @@
+//! `clover estimate`, `clover compare`: what policies are worth by the rows of a ledger, on the record.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::estimate_view as view;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::intake;
+use crate::cli::replicating::Replicating;
+use crate::cli::submit;
+use crate::cli::texts::Texts;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::FieldId;
+use crate::event::id::JudgeId;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::CalibratorMode;
+use crate::event::payload::estimated::LabelUse;
+use crate::event::payload::estimated::ScaleEnds;
+use crate::ground::ambient;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Micro;
+use crate::stats::direct::ClusterWeights;
+use crate::workflow::analyze::AnalyzeError;
+use crate::workflow::estimate::compute;
+use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::rows;
+use crate::workflow::estimate::rows::Gathered;
+use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::estimate::rows::Which;
+use crate::workflow::estimate::terms;
+
+/// What every verb that fits takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Fit {
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Whose scores
+    #[arg(long, value_name = "ID", default_value = "judge")]
+    pub judge: String,
+    /// Calibrate on response_length too
+    #[arg(long, value_name = "NAME")]
+    pub covariate: Vec<String>,
+    /// auto, monotone or two-stage
+    #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = ["auto", "monotone", "two-stage"], hide_possible_values = true, hide_default_value = true)]
+    pub mode: String,
+    /// Ends of the scale of scores and labels [else 0:1 or observed]
+    #[arg(long, value_name = "LOW:HIGH", value_parser = scale, allow_hyphen_values = true)]
+    pub scale: Option<ScaleEnds>,
+    /// Show the numbers and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What every verb that estimates takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Terms {
+    #[command(flatten)]
+    pub fit: Fit,
+    /// Percentile intervals of N refits, such as 2000
+    #[arg(long, value_name = "N")]
+    pub bootstrap: Option<u64>,
+    /// One less the level of intervals
+    #[arg(long, value_name = "P", default_value = "0.05")]
+    pub alpha: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct EstimateArgs {
+    /// Policies; default all
+    #[arg(value_name = "POLICY")]
+    pub policies: Vec<String>,
+    #[command(flatten)]
+    pub terms: Terms,
+    /// Show refused levels too; they are no levels
+    #[arg(long)]
+    pub raw: bool,
+    /// Write a forest plot
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CompareArgs {
+    /// Two policies, or more for all their pairs
+    #[arg(value_name = "POLICY", required_unless_present = "all")]
+    pub policies: Vec<String>,
+    /// Every pair of policies
+    #[arg(long, conflicts_with = "policies")]
+    pub all: bool,
+    #[command(flatten)]
+    pub terms: Terms,
+    /// Write a plot of the differences
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+const HELP: &str = "clover estimate --help";
+
+/// `LOW:HIGH`, exact to the millionth.
+fn scale(text: &str) -> Result<ScaleEnds, String> {
+    let parse = |text: &str| match Micro::parse(text) {
+        Ok((value, false)) => Some(value),
+        _ => None,
+    };
+    let ends = text.split_once(':');
+    let ends = ends.and_then(|(low, high)| parse(low).zip(parse(high)));
+    let ends = ends.filter(|(low, high)| low < high);
+    ends.map(|(low_micro, high_micro)| ScaleEnds {
+        high_micro,
+        low_micro,
+    })
+    .ok_or_else(|| "expected LOW:HIGH such as 0:100".to_owned())
+}
+
+/// A probability in millionths, above 0 and below a half.
+pub(super) fn level(what: &str, text: &str) -> Result<Micro, CliError> {
+    let parsed = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
+    let fit = parsed.filter(|(value, _)| (1..500_000).contains(&value.value()));
+    fit.map(|(value, _)| value).ok_or_else(|| {
+        let message = format!("--{what} {text:?}: expected a number in (0, 0.5)");
+        CliError::usage(message, HELP)
+    })
+}
+
+impl Fit {
+    /// In types; how labels are used is for the rows to say.
+    fn resolve(&self) -> Result<EstimateTerms, CliError> {
+        let judge = JudgeId::new(self.judge.clone())
+            .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", self.judge), HELP))?;
+        let covariates = self.covariate.iter().map(|name| {
+            FieldId::new(name.clone())
+                .map_err(|error| CliError::usage(format!("--covariate {name:?}: {error}"), HELP))
+        });
+        let mut found = terms::usual(judge, covariates.collect::<Result<_, _>>()?);
+        found.mode = match self.mode.as_str() {
+            "monotone" => CalibratorMode::Monotone,
+            "two-stage" => CalibratorMode::TwoStage,
+            _ => CalibratorMode::Auto,
+        };
+        if found.mode == CalibratorMode::Monotone && !found.covariates.is_empty() {
+            let message = "--mode monotone: calibrates on the score alone";
+            return Err(CliError::usage(
+                message,
+                "the same command without --covariate",
+            ));
+        }
+        found.judge_scale = self.scale;
+        found.label_scale = self.scale;
+        Ok(found)
+    }
+}
+
+impl Terms {
+    /// Adds level and bootstrap.
+    fn complete(&self, terms: &mut EstimateTerms) -> Result<(), CliError> {
+        terms.alpha_micro = level("alpha", &self.alpha)?;
+        if let Some(replicates) = self.bootstrap {
+            let enough = (2..=1_000_000).contains(&replicates);
+            let bootstrap = terms::resampling(replicates, terms::SEED_DEFAULT).filter(|_| enough);
+            if bootstrap.is_none() {
+                return Err(CliError::usage("--bootstrap: expected 2 to 1000000", HELP));
+            }
+            terms.bootstrap = bootstrap;
+        }
+        Ok(())
+    }
+}
+
+/// A ledger with what an experiment holds of one judge, as of the position that is asked about.
+pub(super) struct Read {
+    pub home: Home,
+    pub ledger: Ledger,
+    pub experiment: ExperimentId,
+    pub terms: EstimateTerms,
+}
+
+/// Opens the ledger: to write, unless nothing is to be appended.
+pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Read, CliError> {
+    let terms = asked.resolve()?;
+    let (home, ledger) = if asked.dry_run || ctx.as_of.is_some() {
+        home::open_to_read(ctx)?
+    } else {
+        home::open_to_write(ctx)?
+    };
+    let experiment = match ctx.as_of {
+        None => intake::experiment(ledger.state(), asked.experiment.as_deref())?,
+        Some(seq) => intake::experiment(&ledger.state_at(seq + 1)?, asked.experiment.as_deref())?,
+    };
+    Ok(Read {
+        home,
+        ledger,
+        experiment,
+        terms,
+    })
+}
+
+impl Read {
+    /// The rows at the position that is asked about.
+    pub(super) fn gather(&mut self, ctx: &Ctx<'_>) -> Result<Gathered, CliError> {
+        let below = ctx.as_of.map_or(self.ledger.size(), |seq| seq + 1);
+        let which = Which {
+            experiment: &self.experiment,
+            judge: &self.terms.judge,
+            covariates: &self.terms.covariates,
+            rows_below: below,
+            audits_below: below,
+        };
+        let mut texts = Texts::new(ctx, &self.home, &self.ledger)?;
+        let gathered = rows::gather(&self.ledger, &which, &mut texts).map_err(unreadable)?;
+        if gathered.dataset.policies.is_empty() {
+            let message = format!("no score by {} in {}", self.terms.judge, self.experiment);
+            return Err(CliError::not_found(message, "clover import cje DIR"));
+        }
+        self.terms.labels = compute::label_use(&gathered);
+        Ok(gathered)
+    }
+
+    /// Estimates of every policy.
+    pub(super) fn found(&mut self, ctx: &mut Ctx<'_>) -> Result<Found, CliError> {
+        let gathered = self.gather(ctx)?;
+        let terms = self.terms.clone();
+        let shown = terms.bootstrap.as_ref().map(|bootstrap| {
+            let weights = Box::new(terms::weights(bootstrap));
+            Replicating::new(weights, ctx.progress("replicates"))
+        });
+        let weights = shown.as_ref().map(|shown| shown as &dyn ClusterWeights);
+        compute::compute(gathered, terms.clone(), &[], None, weights)
+            .map_err(|error| refused(&error))
+    }
+
+    /// Appends what was found, fit first.
+    pub(super) fn append(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        found: &Found,
+        events: Vec<Payload>,
+    ) -> Result<Answer, CliError> {
+        let (mut commands, mut blobs) = (Vec::new(), Vec::new());
+        let command = |payload: Payload| Command::new(payload, Some(self.experiment.clone()));
+        if let Some(fitted) = found.fitted() {
+            commands.push(command(fitted.event.into()));
+            blobs.extend(fitted.blobs);
+        }
+        commands.extend(events.into_iter().map(command));
+        let signer = wallet::signer(ctx, self.ledger.state(), Kind::EstimateRecorded)?;
+        let appended = self.ledger.append_with_blobs(&commands, &signer, &blobs)?;
+        self.ledger.settle()?;
+        submit::warn_of_pin(ctx, &self.ledger);
+        Ok(submit::answer(&self.ledger, &commands, &appended))
+    }
+}
+
+/// Words for rows that could not be read.
+pub(super) fn unreadable(error: RowsError) -> CliError {
+    match error {
+        RowsError::Ledger(error) => error.into(),
+        RowsError::Covariate { seq, .. } => {
+            CliError::input(error.to_string(), format!("clover show {seq}"))
+        }
+    }
+}
+
+/// Words for what the statistics refuse.
+pub(super) fn refused(error: &AnalyzeError) -> CliError {
+    CliError::input(error.to_string(), HELP)
+}
+
+/// Positions of the policies that are named; all where none is.
+fn named(found: &Found, names: &[String]) -> Result<Vec<usize>, CliError> {
+    if names.is_empty() {
+        return Ok((0..found.analysis.policies.len()).collect());
+    }
+    let mut places = Vec::with_capacity(names.len());
+    for name in names {
+        let place = found.gathered.policy(name).ok_or_else(|| {
+            let known = found.analysis.policies.iter().map(|of| of.name.as_str());
+            let known = known.collect::<Vec<_>>().join(", ");
+            let message = format!("no policy {name}; there are {known}");
+            CliError::not_found(message, "clover estimate")
+        })?;
+        places.push(place);
+    }
+    places.sort_unstable();
+    places.dedup();
+    Ok(places)
+}
+
+/// Puts the table before what was appended.
+pub(super) fn answer(
+    text: String,
+    mut data: Value,
+    recorded: Option<Answer>,
+    verdict: &'static str,
+) -> Answer {
+    let mut answer = match recorded {
+        None => Answer::new(text, Value::Null),
+        Some(mut recorded) => {
+            let seqs = recorded.data["seqs"].as_array().cloned();
+            let seqs = seqs.unwrap_or_default();
+            let line = match (seqs.first(), seqs.last()) {
+                (Some(first), Some(last)) if recorded.verdict == "appended" => {
+                    format!("\nrecorded at seq {first} to {last}\n")
+                }
+                (Some(first), _) => format!("\nalready recorded, first at seq {first}\n"),
+                _ => String::new(),
+            };
+            data["recorded"] = recorded.data.take();
+            recorded.text = text + &line;
+            recorded
+        }
+    };
+    answer.data = data;
+    if answer.verdict == "done" {
+        answer.verdict = verdict;
+    }
+    answer
+}
+
+fn unrecorded(ctx: &Ctx<'_>) -> &'static str {
+    if ctx.as_of.is_some() {
+        "as_of"
+    } else {
+        "dry_run"
+    }
+}
+
+pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliError> {
+    let mut read = open(ctx, &args.terms.fit)?;
+    args.terms.complete(&mut read.terms)?;
+    let found = read.found(ctx)?;
+    let places = named(&found, &args.policies)?;
+    let rows: Vec<_> = places
+        .iter()
+        .map(|&policy| (policy, found.estimate(&read.experiment, policy)))
+        .collect();
+    let shown = view::Estimates {
+        found: &found,
+        rows: &rows,
+        raw: args.raw,
+    };
+    let (text, data) = (shown.text(), shown.json());
+    for warning in shown.warnings() {
+        ctx.warn(warning);
+    }
+    plot(ctx, args.plot.as_ref(), || shown.plot().svg())?;
+    let mut events = Vec::with_capacity(3 * rows.len());
+    for (policy, estimate) in &rows {
+        events.push(estimate.clone().into());
+        events.extend(found.oua(*policy).map(Payload::from));
+        events.extend(found.coverage(*policy).map(Payload::from));
+    }
+    let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
+        None
+    } else {
+        Some(read.append(ctx, &found, events)?)
+    };
+    let verdict = unrecorded(ctx);
+    let mut answer = answer(text, data, recorded, verdict);
+    answer.next.extend(view::next(&rows));
+    Ok(answer)
+}
+
+/// Writes a drawing, when one is asked for.
+fn plot(
+    ctx: &mut Ctx<'_>,
+    path: Option<&PathBuf>,
+    svg: impl FnOnce() -> String,
+) -> Result<(), CliError> {
+    if let Some(path) = path {
+        ambient::replace(&ctx.path(path), svg().as_bytes(), false)?;
+        ctx.note(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
+    let mut read = open(ctx, &args.terms.fit)?;
+    args.terms.complete(&mut read.terms)?;
+    let found = read.found(ctx)?;
+    let places = named(&found, &args.policies)?;
+    if places.len() < 2 {
+        let message = "expected two policies to compare";
+        return Err(CliError::usage(message, "clover compare --all"));
+    }
+    let contrasts = found.contrasts(&places).map_err(|error| refused(&error))?;
+    let shown = view::Contrasts {
+        found: &found,
+        places: &places,
+        contrasts: &contrasts,
+        experiment: &read.experiment,
+    };
+    let (text, data) = (shown.text(), shown.json());
+    plot(ctx, args.plot.as_ref(), || shown.plot().svg())?;
+    let events = contrasts.iter().cloned().map(Payload::from).collect();
+    let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
+        None
+    } else {
+        Some(read.append(ctx, &found, events)?)
+    };
+    let verdict = unrecorded(ctx);
+    Ok(answer(text, data, recorded, verdict))
+}
+
+/// How labels are used, in words.
+pub(super) fn label_words(labels: LabelUse) -> &'static str {
+    match labels {
+        LabelUse::Representative => "labels representative",
+        LabelUse::Targeted => "labels drawn by stratum: they fit, and correct nothing",
+    }
+}

@@ -1,0 +1,506 @@
+//! How estimates and differences of a ledger are shown.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::analysis;
+use crate::cli::estimate;
+use crate::cli::ui;
+use crate::event::id::ExperimentId;
+use crate::event::payload::estimate::ContrastRecorded;
+use crate::event::payload::estimate::EstimateRecorded;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::IntervalEnds;
+use crate::event::payload::estimated::TransportState;
+use crate::report::forest::Forest;
+use crate::report::forest::ForestRow;
+use crate::workflow::estimate::advice;
+use crate::workflow::estimate::compute::Found;
+
+/// Longest name of a policy in a table.
+const LABEL: usize = 25;
+
+/// Estimates of some policies.
+pub(super) struct Estimates<'a> {
+    pub found: &'a Found,
+    /// Position and event of each.
+    pub rows: &'a [(usize, EstimateRecorded)],
+    /// Whether refused levels are shown.
+    pub raw: bool,
+}
+
+pub(super) fn state(state: TransportState) -> &'static str {
+    match state {
+        TransportState::Fail => "FAIL",
+        TransportState::Inconclusive => "INCONCLUSIVE",
+        TransportState::NotChecked => "NOT CHECKED",
+        TransportState::NotGraded => "NOT GRADED",
+        TransportState::Pass => "PASS",
+    }
+}
+
+/// What may be claimed, in a word or two.
+fn claim(row: &EstimateRecorded) -> &'static str {
+    let audit = row.transport.map_or("not checked", |of| state(of.state));
+    match row.claim {
+        Claim::OwnLabels => "own labels",
+        Claim::BorrowedChecked | Claim::BorrowedUnchecked => audit,
+        Claim::Refused if audit == state(TransportState::Fail) => audit,
+        Claim::Refused => "REFUSE-LEVEL",
+        Claim::Uncalibrated => "uncalibrated",
+    }
+}
+
+fn digits(found: &Found) -> usize {
+    let span = found.analysis.output_scale.span();
+    if span >= 50.0 {
+        1
+    } else if span > 1.0 {
+        2
+    } else {
+        3
+    }
+}
+
+fn bracket(of: IntervalEnds, digits: usize) -> String {
+    let (low, high) = (of.low.value(), of.high.value());
+    format!("[{low:.digits$}, {high:.digits$}]")
+}
+
+fn ends(of: IntervalEnds) -> [f64; 2] {
+    [of.low.value(), of.high.value()]
+}
+
+/// Places that a policy may take: as many above it as are told apart to be better, and so below.
+fn ranks(found: &Found, rows: &[usize]) -> Vec<(usize, usize)> {
+    let contrasts = found.contrasts(rows).unwrap_or_default();
+    let place = |policy: usize| {
+        let name = &found.analysis.policies[policy].name;
+        let (mut better, mut worse) = (0, 0);
+        for pair in contrasts.iter().filter(|pair| pair.told_apart) {
+            let up = pair.difference.value() > 0.0;
+            if pair.first.as_str() == name {
+                *(if up { &mut worse } else { &mut better }) += 1;
+            } else if pair.second.as_str() == name {
+                *(if up { &mut better } else { &mut worse }) += 1;
+            }
+        }
+        (1 + better, rows.len() - worse)
+    };
+    rows.iter().map(|&policy| place(policy)).collect()
+}
+
+impl Estimates<'_> {
+    fn is_withheld(&self, row: &EstimateRecorded) -> bool {
+        row.claim == Claim::Refused && !self.raw
+    }
+
+    fn ranks(&self) -> Vec<(usize, usize)> {
+        let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
+        ranks(self.found, &places)
+    }
+
+    fn percent(&self) -> String {
+        analysis::percent(self.found.analysis.alpha)
+    }
+
+    pub(super) fn text(&self) -> String {
+        let digits = digits(self.found);
+        let interval = format!("{} % interval", self.percent());
+        let head = [
+            "policy",
+            "value",
+            &interval,
+            "rank",
+            "labels alone",
+            "judge",
+            "claim",
+        ];
+        let number = |value: f64| format!("{value:.digits$}");
+        let rows = self.rows.iter().zip(self.ranks());
+        let rows = rows.map(|((_, row), (best, worst))| {
+            let shown = row
+                .interval
+                .map_or("none".to_owned(), |of| bracket(of, digits));
+            let withheld = self.is_withheld(row);
+            let alone = row.labels_only.and_then(|of| of.interval);
+            vec![
+                ui::cut(row.policy.as_str(), LABEL),
+                if withheld {
+                    "withheld".to_owned()
+                } else {
+                    number(row.estimate.value())
+                },
+                if withheld { "-".to_owned() } else { shown },
+                if best == worst {
+                    best.to_string()
+                } else {
+                    format!("{best}-{worst}")
+                },
+                alone.map_or("-".to_owned(), |of| bracket(of, digits)),
+                number(row.raw_mean.value()),
+                claim(row).to_owned(),
+            ]
+        });
+        let mut out = ui::table(&head, rows.collect());
+        out.push('\n');
+        out.push_str(&self.plot().text());
+        out.push('\n');
+        for remark in self.remarks() {
+            out.push_str(&ui::wrapped(&remark));
+        }
+        out
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let found = self.found;
+        let mut remarks = Vec::new();
+        match &found.analysis.calibration {
+            Ok(of) => remarks.push(format!(
+                "calibrator  {} {}, {} labels on {} prompts, {} folds; error out of fold {:.3}; {}",
+                of.calibrator.settings.algorithm.name(),
+                of.calibrator.selected.name(),
+                of.labels,
+                of.clusters,
+                of.folds,
+                of.calibrator.quality.oof_rmse,
+                estimate::label_words(found.terms.labels),
+            )),
+            Err(thin) => remarks.push(format!("calibrator  none: {thin}")),
+        }
+        let audits = self.rows.iter().filter_map(|(_, row)| {
+            let of = row.transport?;
+            Some(format!(
+                "{} {} at seq {}",
+                row.policy,
+                state(of.state),
+                of.seq
+            ))
+        });
+        let audits: Vec<String> = audits.collect();
+        if !audits.is_empty() {
+            remarks.push(format!("transport  {}", audits.join(", ")));
+        }
+        let borrows = |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked;
+        let borrowed = self.rows.iter().filter(|(_, row)| borrows(row));
+        let borrowed: Vec<&str> = borrowed.map(|(_, row)| row.policy.as_str()).collect();
+        if !borrowed.is_empty() {
+            remarks.push(format!(
+                "borrowed  {}: calibrated on labels of others; the interval does not cover that it may not transfer",
+                borrowed.join(", ")
+            ));
+        }
+        for (policy, row) in self.rows {
+            remarks.extend(self.shares(*policy, row));
+            remarks.extend(self.refusal(*policy, row));
+        }
+        remarks
+    }
+
+    /// The calibrator's share, overall and by decile of the reward.
+    fn shares(&self, policy: usize, row: &EstimateRecorded) -> Option<String> {
+        let share = row.share?.value();
+        let detail = self.found.analysis.policies[policy].detail.as_ref()?;
+        let deciles = detail.share_by_decile.iter().map(|of| {
+            let share = of.and_then(|of| of.share());
+            share.map_or("-".to_owned(), |share| format!("{:.0}", 100.0 * share))
+        });
+        Some(format!(
+            "{}  calibrator's share of the variance {:.0} %; of the mean reward by tenth: {}",
+            row.policy,
+            100.0 * share,
+            deciles.collect::<Vec<_>>().join(" "),
+        ))
+    }
+
+    /// Why a level is withheld, what is left, and what to label.
+    fn refusal(&self, policy: usize, row: &EstimateRecorded) -> Option<String> {
+        let result = &self.found.analysis.policies[policy];
+        let support = result.support.filter(|support| support.refuse_level)?;
+        let digits = digits(self.found);
+        let bounds = row.bounds.map_or(String::new(), |of| {
+            format!("; monotonicity alone leaves {}", bracket(of, digits))
+        });
+        let m = self
+            .found
+            .analysis
+            .calibration
+            .as_ref()
+            .map_or(0, |of| of.labels);
+        let scale = self.found.analysis.judge_scale;
+        let wanted = advice::advice(&support, m).into_iter().map(|of| {
+            let edge = scale.map_or(of.edge, |scale| scale.level(of.edge));
+            let side = if of.is_low { "below" } else { "above" };
+            format!(
+                "label {} of its responses with a score {side} {edge} ({:.0} % of them, {} labels there)",
+                of.wanted,
+                100.0 * of.mass,
+                of.labels
+            )
+        });
+        Some(format!(
+            "{}  {:.1} % of scores outside the labelled ones{bounds}: {}",
+            row.policy,
+            100.0 * support.out_of_range,
+            wanted.collect::<Vec<_>>().join(", "),
+        ))
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let failed = self.rows.iter().filter_map(|(_, row)| {
+            let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
+            Some(format!(
+                "{}: calibration does not transfer (seq {}); no level until it is recalibrated with new labels of it",
+                row.policy, audit.seq
+            ))
+        });
+        failed.collect()
+    }
+
+    pub(super) fn plot(&self) -> Forest {
+        let digits = digits(self.found);
+        let shown = self.rows.iter().filter(|(_, row)| !self.is_withheld(row));
+        let rows = shown.map(|(_, row)| ForestRow {
+            label: row.policy.as_str().to_owned(),
+            estimate: row.estimate.value(),
+            interval: row.interval.map(|of| (of.low.value(), of.high.value())),
+            hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
+            note: format!("{:.digits$}", row.estimate.value()),
+        });
+        Forest {
+            title: format!("Policy values with {} % intervals", self.percent()),
+            axis: "mean label, on the label scale".to_owned(),
+            range: self.found.analysis.output_scale.ends(),
+            reference: None,
+            rows: rows.collect(),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let rows = self.rows.iter().zip(self.ranks());
+        let rows = rows.map(|((policy, row), (best, worst))| {
+            let detail = self.found.analysis.policies[*policy].detail.as_ref();
+            let deciles = detail.map(|of| {
+                let shares = of.share_by_decile.iter();
+                shares.map(|share| share.and_then(|of| of.share())).collect::<Vec<_>>()
+            });
+            let refused = row.claim == Claim::Refused;
+            let level = json!({
+                "estimate": row.estimate, "se": row.se, "df": row.df,
+                "interval": row.interval.map(ends),
+                "interval_clipped": row.interval_clipped.map(ends),
+            });
+            let mut one = json!({
+                "policy": row.policy.as_str(), "claim": row.claim.as_str(), "rank": [best, worst],
+                "rows": row.rows, "labels": row.labels, "route": row.route,
+                "labels_only": row.labels_only.map(|of| json!({
+                    "mean": of.mean, "interval": of.interval.map(ends),
+                })),
+                "judge_mean": row.raw_mean, "calibration_share": row.share,
+                "share_by_decile": deciles, "bounds": row.bounds.map(ends),
+                "transport": row.transport.map(|of| json!({"state": state(of.state), "seq": of.seq})),
+                "no_interval": row.no_interval,
+            });
+            // A refused level is there for whoever recomputes it, under a name that says what it is.
+            one[if refused { "withheld" } else { "level" }] = level;
+            one
+        });
+        json!({
+            "policies": rows.collect::<Vec<_>>(),
+            "alpha": self.found.analysis.alpha,
+            "terms": self.found.terms,
+            "calibrator": self.found.digest().map(|digest| digest.to_hex()),
+        })
+    }
+}
+
+/// What to type after an estimate.
+pub(super) fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
+    let unchecked =
+        |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked && row.transport.is_none();
+    if rows.iter().any(|(_, row)| unchecked(row)) {
+        return vec!["clover audit transport".to_owned()];
+    }
+    Vec::new()
+}
+
+/// Differences among some policies.
+pub(super) struct Contrasts<'a> {
+    pub found: &'a Found,
+    pub places: &'a [usize],
+    pub contrasts: &'a [ContrastRecorded],
+    pub experiment: &'a ExperimentId,
+}
+
+fn pair(of: &ContrastRecorded) -> String {
+    let name = |id: &str| ui::cut(id, 24);
+    format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
+}
+
+fn reading(of: &ContrastRecorded, alpha: f64) -> &'static str {
+    if of.told_apart {
+        "told apart"
+    } else if of.p_adjusted.value() < alpha {
+        "told apart, if calibration holds out of range"
+    } else {
+        "not told apart"
+    }
+}
+
+impl Contrasts<'_> {
+    pub(super) fn text(&self) -> String {
+        let digits = digits(self.found);
+        let alpha = self.found.analysis.alpha;
+        let interval = format!("{} % interval", analysis::percent(alpha));
+        let head = ["difference", "value", &interval, "p", "p (BH)", ""];
+        let rows = self.contrasts.iter().map(|of| {
+            let (p, adjusted) = (of.p.value(), of.p_adjusted.value());
+            vec![
+                pair(of),
+                format!("{:+.digits$}", of.difference.value()),
+                bracket(of.interval, digits),
+                format!("{p:.3}"),
+                format!("{adjusted:.3}"),
+                reading(of, alpha).to_owned(),
+            ]
+        });
+        let mut out = ui::table(&head, rows.collect());
+        out.push('\n');
+        out.push_str(&self.plot().text());
+        if self.places.len() > 2 {
+            out.push('\n');
+            out.push_str(&self.matrix());
+        }
+        out.push('\n');
+        for remark in self.remarks() {
+            out.push_str(&ui::wrapped(&remark));
+        }
+        out
+    }
+
+    /// Who is told apart from whom, best first.
+    fn matrix(&self) -> String {
+        let mut order: Vec<(usize, (usize, usize))> = self
+            .places
+            .iter()
+            .copied()
+            .zip(ranks(self.found, self.places))
+            .collect();
+        let value = |policy: usize| self.found.analysis.policies[policy].estimate;
+        order.sort_by(|(a, _), (b, _)| value(*b).total_cmp(&value(*a)));
+        let columns: Vec<String> = (1..=order.len()).map(|place| place.to_string()).collect();
+        let mut head = vec!["", "wins against", "rank"];
+        head.extend(columns.iter().map(String::as_str));
+        let rows = order
+            .iter()
+            .enumerate()
+            .map(|(at, (policy, (best, worst)))| {
+                let mut cells = vec![
+                    (at + 1).to_string(),
+                    ui::cut(&self.found.analysis.policies[*policy].name, LABEL),
+                    if best == worst {
+                        best.to_string()
+                    } else {
+                        format!("{best}-{worst}")
+                    },
+                ];
+                cells.extend(
+                    order
+                        .iter()
+                        .map(|(other, _)| self.mark(*policy, *other).to_owned()),
+                );
+                cells
+            });
+        ui::table(&head, rows.collect())
+    }
+
+    fn mark(&self, policy: usize, other: usize) -> &'static str {
+        let name = |at: usize| self.found.analysis.policies[at].name.as_str();
+        let is = |of: &&ContrastRecorded, a: usize, b: usize| {
+            of.first.as_str() == name(a) && of.second.as_str() == name(b)
+        };
+        let forward = self.contrasts.iter().find(|of| is(of, policy, other));
+        let back = self.contrasts.iter().find(|of| is(of, other, policy));
+        let sign = match (forward, back) {
+            (Some(of), _) if of.told_apart => of.difference.value(),
+            (None, Some(of)) if of.told_apart => -of.difference.value(),
+            (None, None) => return "",
+            _ => return "·",
+        };
+        if sign > 0.0 { "+" } else { "-" }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = vec![format!(
+            "family  {} pairs; marks and ranks by p (BH), which holds the share of false findings",
+            self.contrasts.len()
+        )];
+        for &policy in self.places {
+            let standing = self.found.standing(self.experiment, policy);
+            if let Some(of) = standing.filter(|of| of.state == TransportState::Fail) {
+                remarks.push(format!(
+                    "{}  transport FAIL at seq {}: its differences are those of a calibration that does not transfer",
+                    self.found.analysis.policies[policy].name, of.seq
+                ));
+            }
+        }
+        let widened = self.contrasts.iter().filter_map(|of| {
+            let wide = of.conservative?;
+            Some(format!(
+                "{}  widened by what monotonicity leaves open: {}",
+                pair(of),
+                bracket(wide, digits(self.found))
+            ))
+        });
+        remarks.extend(widened);
+        remarks
+    }
+
+    pub(super) fn plot(&self) -> Forest {
+        let digits = digits(self.found);
+        let rows: Vec<ForestRow> = self
+            .contrasts
+            .iter()
+            .map(|of| ForestRow {
+                label: pair(of),
+                estimate: of.difference.value(),
+                interval: Some((of.interval.low.value(), of.interval.high.value())),
+                hollow: of.conservative.is_some(),
+                note: format!("{:+.digits$}", of.difference.value()),
+            })
+            .collect();
+        let (low, high) = Forest::spanning(&rows);
+        let percent = analysis::percent(self.found.analysis.alpha);
+        Forest {
+            title: format!("Differences with {percent} % intervals"),
+            axis: "first less second".to_owned(),
+            range: (low.min(0.0), high.max(0.0)),
+            reference: Some(0.0),
+            rows,
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let alpha = self.found.analysis.alpha;
+        let pairs = self.contrasts.iter().map(|of| {
+            json!({
+                "first": of.first.as_str(), "second": of.second.as_str(),
+                "difference": of.difference, "se": of.se, "df": of.df,
+                "interval": ends(of.interval), "p": of.p, "p_adjusted": of.p_adjusted,
+                "conservative_interval": of.conservative.map(ends), "told_apart": of.told_apart,
+                "reading": reading(of, alpha), "basis": of.basis,
+            })
+        });
+        let ranked = self.places.iter().zip(ranks(self.found, self.places));
+        let ranked = ranked.map(|(policy, (best, worst))| {
+            let name = &self.found.analysis.policies[*policy].name;
+            json!({"policy": name, "rank": [best, worst]})
+        });
+        json!({
+            "differences": pairs.collect::<Vec<_>>(),
+            "ranking": ranked.collect::<Vec<_>>(),
+            "alpha": alpha,
+            "terms": self.found.terms,
+        })
+    }
+}

@@ -1,0 +1,213 @@
+//! `clover replay`: what was decided, computed again from its recorded inputs, and compared.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::record;
+use crate::cli::texts::Texts;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::Kind;
+use crate::event::payload::Role;
+use crate::event::registry::Signers;
+use crate::ledger::Ledger;
+use crate::ledger::read::Read;
+use crate::workflow::recompute;
+use crate::workflow::recompute::Context;
+use crate::workflow::recompute::Outcome;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A position or an event id
+    #[arg(value_name = "SEQ|ID", required_unless_present = "all")]
+    pub event: Option<String>,
+    /// Everything that can be computed again
+    #[arg(long, conflicts_with = "event")]
+    pub all: bool,
+    /// Show what it rests on, and every number that differs
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// Differences that are shown without `--explain`.
+const SHOWN: usize = 3;
+
+/// One event, computed again.
+struct Replayed {
+    seq: u64,
+    kind: Kind,
+    outcome: Outcome,
+    again: Option<Value>,
+}
+
+impl Replayed {
+    fn word(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Identical => "identical",
+            Outcome::Within => "within 1e-9",
+            Outcome::Differs(_) => "DIFFERS",
+            Outcome::Gone(_) => "cannot be computed again",
+        }
+    }
+
+    fn json(&self) -> Value {
+        let differences = match &self.outcome {
+            Outcome::Differs(differences) => differences
+                .iter()
+                .map(|of| {
+                    json!({"path": of.path, "recorded": of.recorded, "recomputed": of.recomputed})
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        let why = match &self.outcome {
+            Outcome::Gone(why) => Some(why),
+            _ => None,
+        };
+        json!({
+            "seq": self.seq, "kind": self.kind.as_str(), "outcome": self.word(),
+            "differences": differences, "why": why,
+        })
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let (home, ledger) = home::open_to_read(ctx)?;
+    let one = match &args.event {
+        Some(named) => Some(named_event(&ledger, named)?),
+        None => None,
+    };
+    let mut texts = Texts::new(ctx, &home, &ledger)?;
+    let mut context = Context::new(&ledger, &mut texts)?;
+    let (mut replayed, mut unlisted) = (Vec::new(), 0_usize);
+    let reads: Vec<Read> = match one {
+        Some(read) => vec![read],
+        None => decided(&ledger, &mut unlisted)?,
+    };
+    let mut progress = ctx.progress("decisions");
+    for (done, read) in reads.iter().enumerate() {
+        let kind = read.event.kind();
+        let Some((outcome, again)) = context.replay(read) else {
+            let message = format!("{kind} is not computed from other entries");
+            return Err(CliError::usage(message, "clover replay --all"));
+        };
+        let again = again.map(|again| serde_json::to_value(again).unwrap_or_default());
+        replayed.push(Replayed {
+            seq: read.stored.seq,
+            kind,
+            outcome,
+            again,
+        });
+        progress.at(done as u64 + 1, reads.len() as u64);
+    }
+    drop(progress);
+    Ok(answer(args, &replayed, unlisted))
+}
+
+fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
+    let seq = match named.parse::<u64>() {
+        Ok(seq) => Some(seq),
+        Err(_) => ledger.find(record::event_id(named)?)?,
+    };
+    let read = match seq {
+        Some(seq) => ledger.entry(seq)?,
+        None => None,
+    };
+    read.ok_or_else(|| CliError::not_found(format!("no event {named}"), "clover log"))
+}
+
+/// Every event with a recipe; counts what an arbiter said that has none.
+fn decided(ledger: &Ledger, unlisted: &mut usize) -> Result<Vec<Read>, CliError> {
+    let mut reads = Vec::new();
+    ledger.entries::<CliError>(0, ledger.size(), |read| {
+        let kind = read.event.kind();
+        if recompute::recipe(kind).is_some() {
+            reads.push(read);
+        } else if kind.signers() == Signers::Role(Role::Arbiter) {
+            *unlisted += 1;
+        }
+        Ok(())
+    })?;
+    Ok(reads)
+}
+
+fn answer(args: &Args, replayed: &[Replayed], unlisted: usize) -> Answer {
+    let mut text = String::new();
+    let rows = replayed.iter().map(|of| {
+        vec![
+            of.seq.to_string(),
+            of.kind.to_string(),
+            of.word().to_owned(),
+        ]
+    });
+    text.push_str(&ui::table(&["seq", "kind", "again"], rows.collect()));
+    for of in replayed {
+        text.push_str(&remarks(of, args.explain));
+    }
+    let count = |word: fn(&Outcome) -> bool| replayed.iter().filter(|of| word(&of.outcome)).count();
+    let differs = count(|of| matches!(of, Outcome::Differs(_)));
+    let gone = count(|of| matches!(of, Outcome::Gone(_)));
+    let same = replayed.len() - differs - gone;
+    text.push_str(&format!(
+        "\n{same} the same · {differs} differ · {gone} cannot be computed again"
+    ));
+    if unlisted > 0 {
+        text.push_str(&format!(
+            " · {unlisted} of kinds without a recipe, not checked"
+        ));
+    }
+    text.push('\n');
+    let data = json!({
+        "same": same, "differ": differs, "gone": gone, "without_recipe": unlisted,
+        "events": replayed.iter().map(Replayed::json).collect::<Vec<_>>(),
+    });
+    let mut answer = Answer::new(text, data);
+    answer.verdict = if differs > 0 {
+        answer.exit = Exit::Integrity;
+        "differs"
+    } else if gone > 0 {
+        "incomplete"
+    } else {
+        "reproduced"
+    };
+    answer
+}
+
+fn remarks(of: &Replayed, explain: bool) -> String {
+    let mut out = String::new();
+    match &of.outcome {
+        Outcome::Differs(differences) => {
+            let shown = if explain { differences.len() } else { SHOWN };
+            for one in differences.iter().take(shown) {
+                out.push_str(&ui::wrapped(&ui::escape(&format!(
+                    "seq {}  {}: recorded {}, computed {}",
+                    of.seq, one.path, one.recorded, one.recomputed
+                ))));
+            }
+            if differences.len() > shown {
+                let more = differences.len() - shown;
+                out.push_str(&format!(
+                    "seq {}  and {more} more: --explain shows them\n",
+                    of.seq
+                ));
+            }
+        }
+        Outcome::Gone(why) => {
+            out.push_str(&ui::wrapped(&ui::escape(&format!("seq {}  {why}", of.seq))));
+        }
+        Outcome::Identical | Outcome::Within => {}
+    }
+    if let Some(Value::Object(again)) = of.again.as_ref().filter(|_| explain) {
+        let members: Vec<(&str, String)> = again
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_string()))
+            .collect();
+        out.push_str(&format!("\nseq {}, computed again:\n", of.seq));
+        out.push_str(&ui::pairs(&members));
+    }
+    out
+}

@@ -1,0 +1,70 @@
+//! Covariates from private texts: only whoever has the vault can compute them.
+
+use std::collections::BTreeMap;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home::Home;
+use crate::event::id::FieldId;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::ground::digest::Digest;
+use crate::ground::seal;
+use crate::ground::seal::SubjectKey;
+use crate::ledger::Ledger;
+use crate::store::Vault;
+use crate::workflow::analyze::read;
+use crate::workflow::estimate::rows::Covariates;
+
+/// Lengths of responses, decrypted one at a time.
+pub(super) struct Texts<'l> {
+    ledger: &'l Ledger,
+    vault: Option<Vault>,
+    /// Keys by subject, so that each is asked for once.
+    keys: BTreeMap<Digest, Option<SubjectKey>>,
+}
+
+impl<'l> Texts<'l> {
+    /// Over the vault beside a ledger, when there is one.
+    pub(super) fn new(ctx: &Ctx<'_>, home: &Home, ledger: &'l Ledger) -> Result<Self, CliError> {
+        Ok(Self {
+            ledger,
+            vault: home.known_vault(ctx)?,
+            keys: BTreeMap::new(),
+        })
+    }
+
+    fn key(&mut self, subject: &Digest) -> Result<Option<&SubjectKey>, String> {
+        if !self.keys.contains_key(subject) {
+            let vault = self.vault.as_ref();
+            let found = vault.map(|vault| vault.subject_key(subject)).transpose();
+            let found = found.map_err(|error| error.to_string())?.flatten();
+            let key = found.map(|bytes| SubjectKey::from_bytes(&bytes));
+            self.keys.insert(*subject, key);
+        }
+        Ok(self.keys.get(subject).and_then(Option::as_ref))
+    }
+}
+
+impl Covariates for Texts<'_> {
+    fn value(&mut self, field: &FieldId, score: &ScoreRecorded) -> Result<f64, String> {
+        if field.as_str() != read::RESPONSE_LENGTH {
+            return Err(format!(
+                "expected {}, the covariate that a ledger's texts give",
+                read::RESPONSE_LENGTH
+            ));
+        }
+        let Some(response) = &score.response else {
+            return Err("its response was not taken in".to_owned());
+        };
+        let stored = self.ledger.store().reader().blob(&response.blob.blake3);
+        let stored = stored
+            .map_err(|error| error.to_string())?
+            .ok_or("its blob is missing")?;
+        let Some(key) = self.key(&response.subject)? else {
+            return Err("the key of its text is gone or not at hand".to_owned());
+        };
+        let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
+        let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;
+        Ok(read::words(text) as f64)
+    }
+}

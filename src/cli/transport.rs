@@ -1,0 +1,403 @@
+//! `clover audit transport`: does calibration hold on labels that it never saw? Asked once of each policy and design.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::confirm;
+use crate::cli::confirm::SealArgs;
+use crate::cli::confirm::UnsealArgs;
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::estimate;
+use crate::cli::estimate::Fit;
+use crate::cli::estimate::Read;
+use crate::cli::estimate_view as view;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::PolicyId;
+use crate::event::payload::audit::AuditTerms;
+use crate::event::payload::audit::ResidualWidth;
+use crate::event::payload::audit::TransportTested;
+use crate::event::payload::estimated::TransportState;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::manifest::Manifest;
+use crate::num::Micro;
+use crate::projection::audits;
+use crate::projection::designs::Design;
+use crate::projection::designs::Designs;
+use crate::projection::manifests::Manifests;
+use crate::workflow::estimate::audit;
+use crate::workflow::estimate::audit::Ask;
+use crate::workflow::estimate::rows::Gathered;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Open the probes once, charged, and grade each policy
+    #[command(after_help = "Example:\n  clover audit transport --margin 0.05 --yes")]
+    Transport(Args),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Audit these policies only; may repeat
+    #[arg(long = "policy", value_name = "ID")]
+    pub policies: Vec<String>,
+    /// The design of the probes; default the one for audit that has labels
+    #[arg(long, value_name = "ID")]
+    pub design: Option<String>,
+    /// Largest acceptable mean residual; a manifest's binds [else 0.05]
+    #[arg(long, value_name = "D")]
+    pub margin: Option<String>,
+    /// Error rate of the family; a manifest's binds [else 0.05]
+    #[arg(long, value_name = "P")]
+    pub alpha: Option<String>,
+    /// The account of peeks
+    #[arg(long, value_name = "ID", default_value = "confirm-peeks")]
+    pub account: String,
+    /// Do not ask before opening
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub fit: Fit,
+}
+
+const HELP: &str = "clover audit transport --help";
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+    let Verb::Transport(args) = verb;
+    transport(ctx, args)
+}
+
+/// The design of the probes: the one that is named, else the one for audit that has labels.
+fn design(read: &Read, named: Option<&str>) -> Result<DesignId, CliError> {
+    let designs = read.ledger.state().fold::<Designs>();
+    let of = designs.by_experiment.get(&read.experiment);
+    let is_audit = |design: &Design| {
+        let registered = design.registered.as_ref();
+        registered.is_some_and(|of| of.purpose == DesignPurpose::Audit)
+            && design.open + design.sealed > 0
+    };
+    let all = of.into_iter().flat_map(|of| &of.designs);
+    let found: Vec<&DesignId> = all
+        .filter(|(id, design)| is_audit(design) && named.is_none_or(|name| name == id.as_str()))
+        .map(|(id, _)| id)
+        .collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => {
+            let what = named.map_or(String::new(), |name| format!(" {name}"));
+            let message = format!(
+                "no label design{what} for audit with labels in {}",
+                read.experiment
+            );
+            Err(CliError::not_found(message, "clover label design list"))
+        }
+        several => {
+            let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
+            let message = format!("several designs are for audit: {}", names.join(", "));
+            Err(CliError::usage(
+                message,
+                "the same command with --design ID",
+            ))
+        }
+    }
+}
+
+/// How audits are graded: as the experiment's manifest has it, else as asked.
+fn graded(
+    read: &Read,
+    args: &Args,
+    family: usize,
+) -> Result<(AuditTerms, Option<Manifest>), CliError> {
+    let manifests = read.ledger.state().fold::<Manifests>();
+    let records = manifests.by_id.values().filter(|record| {
+        record.experiment.as_ref() == Some(&read.experiment) && record.superseded_by.is_none()
+    });
+    let in_force = records.filter_map(|record| record.in_force());
+    let planned: Vec<_> = in_force
+        .filter(|of| of.manifest.transport.is_some())
+        .collect();
+    match planned.as_slice() {
+        [] => {
+            let mut terms = audit::usual(family);
+            if let Some(margin) = &args.margin {
+                let parsed = Micro::parse(margin).ok().filter(|(_, rounded)| !rounded);
+                let above = parsed.filter(|(value, _)| value.value() > 0);
+                let (value, _) = above.ok_or_else(|| {
+                    CliError::usage(
+                        format!("--margin {margin:?}: expected a number above 0"),
+                        HELP,
+                    )
+                })?;
+                terms.margin_micro = Some(value);
+            }
+            if let Some(alpha) = &args.alpha {
+                terms.alpha_micro = estimate::level("alpha", alpha)?;
+            }
+            Ok((terms, None))
+        }
+        [one] if args.margin.is_none() && args.alpha.is_none() => {
+            let plan = one
+                .manifest
+                .transport
+                .as_ref()
+                .expect("BUG: filtered for it");
+            Ok((audit::planned(plan, one.digest), Some(one.manifest.clone())))
+        }
+        [one] => Err(CliError::refused(
+            format!(
+                "manifest {} binds margin and alpha of audits",
+                one.manifest.manifest
+            ),
+            "the same command without --margin and --alpha",
+        )),
+        several => {
+            let names: Vec<_> = several
+                .iter()
+                .map(|of| of.manifest.manifest.as_str())
+                .collect();
+            let message = format!(
+                "several manifests plan audits of transport: {}",
+                names.join(", ")
+            );
+            Err(CliError::refused(
+                message,
+                "clover log --kind manifest.registered",
+            ))
+        }
+    }
+}
+
+/// The entry at which a policy was audited by the probes of a design.
+fn on_record(read: &Read, design: &DesignId, policy: &str) -> Result<Option<u64>, CliError> {
+    let Ok(policy) = PolicyId::new(policy) else {
+        return Ok(None);
+    };
+    let digest = audits::audited(&read.experiment, design, &policy);
+    Ok(read.ledger.giver(&digest)?)
+}
+
+fn finished(policy: &str, design: &DesignId, seq: u64) -> CliError {
+    let message = format!(
+        "transport: {policy} was audited by the probes of {design}: this audit is on record at seq {seq}, and is not run again"
+    );
+    let mut error = CliError::refused(message, format!("clover show {seq}"));
+    error.data = json!({"rule": "transport", "policy": policy, "in_the_way": seq});
+    error
+}
+
+/// Refuses what is on record before anything is opened.
+fn not_again(read: &Read, design: &DesignId, args: &Args) -> Result<(), CliError> {
+    for policy in &args.policies {
+        if let Some(seq) = on_record(read, design, policy)? {
+            return Err(finished(policy, design, seq));
+        }
+    }
+    Ok(())
+}
+
+fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let mut read = estimate::open(ctx, &args.fit)?;
+    let design = design(&read, args.design.as_deref())?;
+    not_again(&read, &design, args)?;
+    let fold = read.ledger.state().fold::<Designs>();
+    let waiting = fold
+        .design(&read.experiment, &design)
+        .map_or(0, |design| design.sealed.saturating_sub(design.revealed));
+    if waiting > 0 && args.fit.dry_run {
+        let text = format!(
+            "would charge one unit of {} and open {waiting} sealed labels of {design}\n",
+            args.account
+        );
+        let mut answer = Answer::new(text, json!({"design": design.as_str(), "waiting": waiting}));
+        answer.verdict = "dry_run";
+        return Ok(answer);
+    }
+    if waiting > 0 {
+        let unseal = UnsealArgs {
+            seal: SealArgs {
+                design: design.as_str().to_owned(),
+                experiment: Some(read.experiment.as_str().to_owned()),
+                identity: None,
+            },
+            account: args.account.clone(),
+            purpose: "transport audit".to_owned(),
+            yes: args.yes,
+        };
+        confirm::open(ctx, &mut read.ledger, &unseal)?;
+    }
+    let gathered = read.gather(ctx)?;
+    let (places, family) = wanted(&read, &gathered, &design, args)?;
+    let (terms, manifest) = graded(&read, args, family)?;
+    if let Some(manifest) = &manifest {
+        registered(manifest, &gathered, &places)?;
+    }
+    let ask = Ask {
+        design: &design,
+        policies: &places,
+        terms: &terms,
+    };
+    let (found, tested) =
+        audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
+    if tested.is_empty() {
+        let why = found.analysis.calibration.as_ref().err();
+        let why = why.map_or("no probes".to_owned(), ToString::to_string);
+        let message = format!("there is no calibrator to audit: {why}");
+        return Err(CliError::refused(message, "clover label design list"));
+    }
+    let (text, data) = (shown(&tested, &terms), data(&tested, &terms));
+    let events = tested.iter().cloned().map(Payload::from).collect();
+    let recorded = if args.fit.dry_run {
+        None
+    } else {
+        Some(read.append(ctx, &found, events)?)
+    };
+    let mut answer = estimate::answer(text, data, recorded, "dry_run");
+    concluded(&mut answer, &tested);
+    Ok(answer)
+}
+
+/// Verdict and exit code of audits.
+fn concluded(answer: &mut Answer, tested: &[TransportTested]) {
+    let any = |state: TransportState| tested.iter().any(|of| of.state == state);
+    answer.verdict = if any(TransportState::Fail) {
+        answer.exit = Exit::Refused;
+        "fail"
+    } else if tested.iter().all(|of| of.state == TransportState::Pass) {
+        "pass"
+    } else {
+        "inconclusive"
+    };
+    answer.next.push("clover estimate".to_owned());
+}
+
+/// The policies to audit, and how many the design has probes of.
+fn wanted(
+    read: &Read,
+    gathered: &Gathered,
+    design: &DesignId,
+    args: &Args,
+) -> Result<(Vec<usize>, usize), CliError> {
+    let probed = audit::probed(gathered, design);
+    let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
+    for asked in &args.policies {
+        if !probed.iter().any(|&policy| name(policy) == asked) {
+            let message =
+                format!("design {design} has no open label of a scored response of {asked}");
+            return Err(CliError::not_found(message, "clover label design list"));
+        }
+    }
+    let (mut places, mut first) = (Vec::new(), None);
+    for &policy in &probed {
+        let asked =
+            args.policies.is_empty() || args.policies.iter().any(|asked| asked == name(policy));
+        match on_record(read, design, name(policy))? {
+            Some(seq) => first = first.or(Some((policy, seq))),
+            None if asked => places.push(policy),
+            None => {}
+        }
+    }
+    match first {
+        Some((policy, seq)) if places.is_empty() => Err(finished(name(policy), design, seq)),
+        _ => Ok((places, probed.len())),
+    }
+}
+
+/// A manifest names what is audited.
+fn registered(manifest: &Manifest, gathered: &Gathered, places: &[usize]) -> Result<(), CliError> {
+    let plan = manifest
+        .transport
+        .iter()
+        .flat_map(|plan| &plan.environments);
+    let names: Vec<&str> = plan.map(|of| of.environment.as_str()).collect();
+    for &policy in places {
+        let name = &gathered.dataset.policies[policy].name;
+        if !names.contains(&name.as_str()) {
+            let message = format!(
+                "manifest {} does not plan an audit of {name}; it plans {}",
+                manifest.manifest,
+                names.join(", ")
+            );
+            let next = format!("clover prereg show {}", manifest.manifest);
+            return Err(CliError::refused(message, next));
+        }
+    }
+    Ok(())
+}
+
+fn bracket(of: &ResidualWidth) -> String {
+    of.interval.map_or("none".to_owned(), |at| {
+        format!("[{:+.3}, {:+.3}]", at.low.value(), at.high.value())
+    })
+}
+
+fn shown(tested: &[TransportTested], terms: &AuditTerms) -> String {
+    let head = [
+        "policy",
+        "state",
+        "mean residual",
+        "interval",
+        "n",
+        "p (BH)",
+        "residuals alone",
+    ];
+    let rows = tested.iter().map(|of| {
+        let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
+        vec![
+            ui::cut(of.policy.as_str(), 22),
+            view::state(of.state).to_owned(),
+            format!("{:+.3}", of.mean_residual.value()),
+            bracket(&of.wide),
+            of.rows.to_string(),
+            p.unwrap_or_else(|| "-".to_owned()),
+            bracket(&of.narrow),
+        ]
+    });
+    let mut out = ui::table(&head, rows.collect());
+    let margin = terms
+        .margin_micro
+        .map_or("no margin".to_owned(), |of| format!("margin {of}"));
+    let whence = if terms.manifest.is_some() {
+        "as registered"
+    } else {
+        "not registered: exploratory"
+    };
+    out.push('\n');
+    out.push_str(&ui::wrapped(&format!(
+        "{margin}, alpha {} over a family of {}, {whence}; the interval counts the calibrator's own error \
+             too: a pass needs it, a failure either",
+        terms.alpha_micro, terms.family_size
+    )));
+    for of in tested
+        .iter()
+        .filter(|of| of.state == TransportState::Inconclusive)
+    {
+        if let Some(margin) = of.wide.min_margin_for_pass {
+            out.push_str(&ui::wrapped(&format!(
+                "{}  would pass at a margin of {:.3}; a bias of {:.3} would be seen with power 0.80",
+                of.policy,
+                margin.value(),
+                of.wide.detectable_bias.map_or(f64::NAN, crate::num::Finite::value),
+            )));
+        }
+    }
+    for of in tested.iter().filter(|of| of.state == TransportState::Fail) {
+        out.push_str(&ui::wrapped(&format!(
+            "{}  every estimate of it is marked from here on, until it is recalibrated with new labels of it",
+            of.policy
+        )));
+    }
+    out
+}
+
+fn data(tested: &[TransportTested], terms: &AuditTerms) -> Value {
+    json!({
+        "audits": tested.iter().map(|of| serde_json::to_value(of).unwrap_or_default()).collect::<Vec<_>>(),
+        "margin_micro": terms.margin_micro, "alpha_micro": terms.alpha_micro,
+        "family_size": terms.family_size,
+        "manifest": terms.manifest.map(|digest| digest.to_hex()),
+    })
+}

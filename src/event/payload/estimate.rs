@@ -1,0 +1,228 @@
+//! What a policy is worth: the calibrator that was fitted, the values it gives, and their differences.
+//!
+//! Every event carries the terms and the inclusive position by which it can be computed again from the log.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::FieldId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::BlobRef;
+use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::estimated::CalibratorKind;
+use crate::event::payload::estimated::CalibratorMode;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::FilterCounts;
+use crate::event::payload::estimated::IntervalEnds;
+use crate::event::payload::estimated::IntervalMethod;
+use crate::event::payload::estimated::LabelMean;
+use crate::event::payload::estimated::LabelUse;
+use crate::event::payload::estimated::PolicyLabels;
+use crate::event::payload::estimated::Resampling;
+use crate::event::payload::estimated::ScaleEnds;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+
+/// Everything beside the rows that an estimate depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EstimateTerms {
+    /// One less the level of intervals.
+    pub alpha_micro: Micro,
+    /// A bootstrap in place of t intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<Resampling>,
+    /// Covariates beside the score, in their order.
+    pub covariates: Vec<FieldId>,
+    /// Seed of the folds.
+    pub fold_seed: Count,
+    /// Folds asked for; few labelled prompts get fewer.
+    pub folds: Count,
+    /// Whose scores.
+    pub judge: JudgeId,
+    /// Scale of scores; as observed when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge_scale: Option<ScaleEnds>,
+    /// Scale of labels; as observed when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_scale: Option<ScaleEnds>,
+    /// How rows were chosen for labels.
+    pub labels: LabelUse,
+    /// Which calibrator was asked for.
+    pub mode: CalibratorMode,
+}
+
+/// A calibrator was fitted on every open label for calibration of one judge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CalibratorFitted {
+    /// Algorithm with its version.
+    pub algorithm: Text,
+    /// The program that computed it.
+    pub build: Text,
+    /// Digest of its curves.
+    pub calibrator: Digest,
+    /// Distinct labelled prompts.
+    pub clusters: Count,
+    /// Folds that were made.
+    pub folds: Count,
+    /// Labelled rows.
+    pub labels: Count,
+    /// Labels by policy, in the order of their names.
+    pub labels_by_policy: Vec<PolicyLabels>,
+    /// The curves: of all labels, and without each fold.
+    pub model: BlobRef,
+    /// Root mean squared error out of fold, in label units from 0 to 1.
+    pub oof_rmse: Finite,
+    /// Share of out-of-fold predictions within 0.1 of the label.
+    pub oof_within_tenth: Finite,
+    /// Least and largest calibrated reward of a labelled row, from 0 to 1.
+    pub reward_range: IntervalEnds,
+    /// Root mean squared error on its own labels.
+    pub rmse: Finite,
+    /// The labelled rows with their folds, one canonical JSON object a line.
+    pub rows: BlobRef,
+    /// Merkle root of the lines of `rows`.
+    pub rows_root: Root,
+    /// Least and largest labelled score, as recorded.
+    pub score_range: IntervalEnds,
+    /// What was fitted.
+    pub selected: CalibratorKind,
+    /// Slope in the highest tenth of labelled scores; absent where it has no width.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slope_high: Option<Finite>,
+    /// Slope in the lowest tenth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slope_low: Option<Finite>,
+    /// On which terms.
+    pub terms: EstimateTerms,
+    /// The last entry that was read.
+    pub through_seq: Count,
+    /// Whether the covariates entered the fit.
+    pub uses_covariates: bool,
+}
+
+/// The value of one policy was estimated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EstimateRecorded {
+    /// Ends that monotonicity alone leaves open, where a level is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<IntervalEnds>,
+    /// The program that computed it.
+    pub build: Text,
+    /// The calibrator; absent where there were too few labels for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibrator: Option<Digest>,
+    /// What may be claimed.
+    pub claim: Claim,
+    /// Estimate less mean calibrated reward.
+    pub correction: Finite,
+    /// Degrees of freedom of the t interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub df: Option<Finite>,
+    /// Where they come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub df_method: Option<Text>,
+    /// The estimate, in label units.
+    pub estimate: Finite,
+    /// What was read and left out.
+    pub filter: FilterCounts,
+    /// The interval, not clipped to the scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<IntervalEnds>,
+    /// The interval as it is shown, clipped to the scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_clipped: Option<IntervalEnds>,
+    /// How the interval came about.
+    pub interval_method: IntervalMethod,
+    /// Labels of its own that correct it.
+    pub labels: Count,
+    /// The mean of its own labels, without a judge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels_only: Option<LabelMean>,
+    /// Why there is no interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_interval: Option<Text>,
+    /// Mean calibrated reward.
+    pub plug_in: Finite,
+    /// The policy.
+    pub policy: PolicyId,
+    /// Distinct prompts.
+    pub prompts: Count,
+    /// Mean judge score, as recorded.
+    pub raw_mean: Finite,
+    /// How labels and calibrator make the estimate.
+    pub route: Text,
+    /// Rows.
+    pub rows: Count,
+    /// Merkle root of the rows that were included.
+    pub rows_root: Root,
+    /// Standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub se: Option<Finite>,
+    /// Share of the variance that is the calibrator's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Finite>,
+    /// On which terms.
+    pub terms: EstimateTerms,
+    /// The last entry that was read.
+    pub through_seq: Count,
+    /// The transport audit that stands for or against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportStanding>,
+}
+
+/// Two policies were compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ContrastRecorded {
+    /// What it is paired on.
+    pub basis: Text,
+    /// The program that computed it.
+    pub build: Text,
+    /// The calibrator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibrator: Option<Digest>,
+    /// The interval widened by what monotonicity leaves open, where a level is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conservative: Option<IntervalEnds>,
+    /// Degrees of freedom; absent for a bootstrap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub df: Option<Finite>,
+    /// First less second, in label units.
+    pub difference: Finite,
+    /// Policies whose pairs are one family.
+    pub family: Vec<PolicyId>,
+    /// The first policy.
+    pub first: PolicyId,
+    /// Merkle root of its rows.
+    pub first_root: Root,
+    /// The interval.
+    pub interval: IntervalEnds,
+    /// Two-sided p of no difference.
+    pub p: Finite,
+    /// The same within the family (Benjamini-Hochberg).
+    pub p_adjusted: Finite,
+    /// Standard error.
+    pub se: Finite,
+    /// The second policy.
+    pub second: PolicyId,
+    /// Merkle root of its rows.
+    pub second_root: Root,
+    /// Whether the adjusted p is below alpha, and the widened interval leaves zero out.
+    pub told_apart: bool,
+    /// On which terms.
+    pub terms: EstimateTerms,
+    /// The last entry that was read.
+    pub through_seq: Count,
+}

@@ -1,0 +1,190 @@
+//! Words and parts that estimates, audits and plans share.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::PolicyId;
+use crate::event::id::Text;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        pub enum $name {
+            $($(#[$of])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            /// Every one.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The word in events.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+
+words! {
+    /// Which calibrator is asked for.
+    CalibratorMode {
+        /// Out-of-fold errors choose; with covariates always two-stage.
+        Auto = "auto",
+        /// Isotonic on the score.
+        Monotone = "monotone",
+        /// Smooth index, rank, isotonic.
+        TwoStage = "two_stage",
+    }
+    /// Which calibrator was fitted.
+    CalibratorKind {
+        /// Isotonic on the score.
+        Monotone = "monotone",
+        /// Smooth index, rank, isotonic.
+        TwoStage = "two_stage",
+    }
+    /// How rows were chosen for labels.
+    LabelUse {
+        /// Each with the same probability: residuals of labelled rows correct their policy.
+        Representative = "representative",
+        /// By what they are: labels fit the calibrator and correct nothing.
+        Targeted = "targeted",
+    }
+    /// How an interval came about.
+    IntervalMethod {
+        /// There is none.
+        None = "none",
+        /// Percentiles of replicates.
+        Percentile = "percentile",
+        /// Cluster-robust and jackknife, Student t.
+        T = "t",
+    }
+    /// What may be claimed of a policy's level.
+    Claim {
+        /// Calibration of others, and an audit within its margin.
+        BorrowedChecked = "borrowed_checked",
+        /// Calibration of others, that no passed audit supports.
+        BorrowedUnchecked = "borrowed_unchecked",
+        /// Labels of its own correct it.
+        OwnLabels = "own_labels",
+        /// Nothing: the level is withheld.
+        Refused = "refused",
+        /// A mean of raw scores.
+        Uncalibrated = "uncalibrated",
+    }
+    /// What an audit of transport found.
+    TransportState {
+        /// The interval lies wholly beyond the margin.
+        Fail = "fail",
+        /// Neither, or too few clusters.
+        Inconclusive = "inconclusive",
+        /// No probe was drawn.
+        NotChecked = "not_checked",
+        /// No margin was declared.
+        NotGraded = "not_graded",
+        /// The interval lies within the margin.
+        Pass = "pass",
+    }
+    /// What a plan is for.
+    PlanPurpose {
+        /// Labels of transport audits.
+        Audit = "audit",
+        /// Scores and labels of a budget.
+        Budget = "budget",
+        /// Rows of an iteration.
+        Iteration = "iteration",
+        /// Scores and labels that detect an effect.
+        Labels = "labels",
+    }
+}
+
+/// Two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IntervalEnds {
+    /// Upper end.
+    pub high: Finite,
+    /// Lower end.
+    pub low: Finite,
+}
+
+/// Ends of a declared scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScaleEnds {
+    /// Greatest value.
+    pub high_micro: Micro,
+    /// Least value.
+    pub low_micro: Micro,
+}
+
+/// A cluster bootstrap: exponential weights, refitted in every replicate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Resampling {
+    /// Replicates.
+    pub replicates: Count,
+    /// Root of the seeds.
+    pub seed: Count,
+    /// Path of the stream from the root.
+    pub seed_label: Text,
+}
+
+/// Labels of one policy in a fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PolicyLabels {
+    /// Labelled rows.
+    pub labels: Count,
+    /// The entry of the newest label.
+    pub newest_seq: Count,
+    /// The policy.
+    pub policy: PolicyId,
+}
+
+/// What an estimate read of its experiment, and what it left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FilterCounts {
+    /// Labelled rows that are kept for audits.
+    pub audit_labels: Count,
+    /// Scores that differ from the recorded one, not used.
+    pub conflicts: Count,
+    /// Labels of rows that this judge did not score.
+    pub labels_without_score: Count,
+    /// Scores of other judges.
+    pub other_judges: Count,
+    /// Labels beyond the first of their row, averaged into it.
+    pub repeated_labels: Count,
+    /// Rows of all policies that were read.
+    pub rows: Count,
+    /// Sealed labels that are not open.
+    pub sealed: Count,
+}
+
+/// What labels alone say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LabelMean {
+    /// Its interval; absent for one prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<IntervalEnds>,
+    /// The mean label.
+    pub mean: Finite,
+}

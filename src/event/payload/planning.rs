@@ -1,0 +1,122 @@
+//! Plans from the ledger's own numbers: how many scores and labels, and what they would show.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::PolicyId;
+use crate::event::id::Text;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::PlanPurpose;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+
+/// Variance of one policy's value: `evaluation / n + calibration / m`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VarianceSplit {
+    /// Variance of one label, in squared label units from 0 to 1.
+    pub calibration: Finite,
+    /// Variance of one score.
+    pub evaluation: Finite,
+    /// Labels that it was learnt on.
+    pub labels: Count,
+    /// Whose.
+    pub policies: Vec<PolicyId>,
+    /// Rows that it was learnt on.
+    pub rows: Count,
+}
+
+/// Prices, in millionths of one unit of money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Prices {
+    /// Of a label.
+    pub label_micro: Micro,
+    /// Of a judge score.
+    pub score_micro: Micro,
+}
+
+/// Scores and labels, and what they would show.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EvaluationPlan {
+    /// Price of all of it.
+    pub cost: Finite,
+    /// Rows to label.
+    pub labels: Count,
+    /// Smallest difference of two policies that would be detected.
+    pub mde: Finite,
+    /// Policies that share the labels.
+    pub policies: Count,
+    /// Rows to score, of each policy.
+    pub scores: Count,
+    /// Standard error of one policy's value.
+    pub se: Finite,
+}
+
+/// Labels of one policy's audit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AuditPlan {
+    /// Prompts to label, of each policy.
+    pub clusters: Count,
+    /// Probability that one audit passes when nothing is wrong.
+    pub pass_probability: Finite,
+    /// Policies.
+    pub policies: Count,
+    /// Residual standard deviation that it is planned for.
+    pub residual_sd: Finite,
+}
+
+/// Rows of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IterationRows {
+    /// Rows of the confirm block.
+    pub confirm_rows: Count,
+    /// Standard deviation of the paired loss difference that it is planned for.
+    pub difference_sd: Finite,
+    /// Improvement that would be confirmed.
+    pub effect: Finite,
+    /// Rows of the smallest green slice.
+    pub green_rows: Count,
+}
+
+/// What was planned, from which numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlanRecorded {
+    /// For transport audits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditPlan>,
+    /// What was asked for: money, an effect, or a margin.
+    pub asked_micro: Micro,
+    /// The program that computed it.
+    pub build: Text,
+    /// For an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<EvaluationPlan>,
+    /// For an iteration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationRows>,
+    /// Power.
+    pub power_micro: Micro,
+    /// What it costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+    /// What it is for.
+    pub purpose: PlanPurpose,
+    /// The ledger's own variance.
+    pub split: VarianceSplit,
+    /// On which terms the variance was estimated.
+    pub terms: EstimateTerms,
+    /// The last entry that was read.
+    pub through_seq: Count,
+}

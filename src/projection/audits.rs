@@ -1,0 +1,322 @@
+//! Audits of transport: which policies failed one, and which audit stands for or against an estimate; with the rules
+//! `calibrator` and `transport`, by which an audit is run once and a failure marks every estimate of its policy.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::audit::TransportTested;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::EstimateRecorded;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::TransportState;
+use crate::event::payload::label::DesignPurpose;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+use crate::num::Count;
+use crate::projection::designs::Designs;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[Kind::CalibratorFitted, Kind::TransportTested];
+
+/// The newest audit of a policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Newest {
+    /// The calibrator that it audited.
+    pub calibrator: Digest,
+    /// Its entry.
+    pub seq: u64,
+    /// What it found.
+    pub state: TransportState,
+}
+
+/// Audits of one policy under one judge.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Audited {
+    /// The audit that failed and was not answered by new labels of the policy in a fit.
+    pub failed_seq: Option<u64>,
+    /// The newest.
+    pub newest: Option<Newest>,
+}
+
+impl Audited {
+    /// The audit that stands for or against an estimate by this calibrator: a failure whatever the calibrator, else the
+    /// newest audit of this very one.
+    pub fn standing(&self, calibrator: Option<Digest>) -> Option<TransportStanding> {
+        let stands = |seq: u64, state: TransportState| {
+            let seq = Count::new(seq)?;
+            Some(TransportStanding { seq, state })
+        };
+        if let Some(seq) = self.failed_seq {
+            return stands(seq, TransportState::Fail);
+        }
+        let newest = self.newest.as_ref();
+        let same = newest.filter(|of| Some(of.calibrator) == calibrator)?;
+        // A failure that was answered stands no more.
+        if same.state == TransportState::Fail {
+            return None;
+        }
+        stands(same.seq, same.state)
+    }
+}
+
+/// The audits of one experiment, by judge and policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OfExperiment {
+    /// By judge, then policy.
+    pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, Audited>>,
+}
+
+/// Audits by experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Audits {
+    /// By experiment.
+    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+}
+
+impl Audits {
+    /// The audit that stands for or against an estimate.
+    pub fn standing(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        policy: &PolicyId,
+        calibrator: Option<Digest>,
+    ) -> Option<TransportStanding> {
+        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
+        of.get(policy)?.standing(calibrator)
+    }
+
+    /// Takes in what an event of an experiment says.
+    pub fn take(&mut self, experiment: &ExperimentId, seq: u64, payload: &Payload) {
+        match payload {
+            Payload::CalibratorFitted(fitted) => self.fitted(experiment, fitted),
+            Payload::TransportTested(tested) => self.tested(experiment, seq, tested),
+            _ => {}
+        }
+    }
+
+    /// Policies of a judge were recalibrated on labels as new as these: failures before them are answered.
+    pub fn answer(
+        &mut self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        newest: impl IntoIterator<Item = (PolicyId, u64)>,
+    ) {
+        let of = self.by_experiment.get_mut(experiment);
+        let Some(policies) = of.and_then(|of| of.by_judge.get_mut(judge)) else {
+            return;
+        };
+        for (policy, newest) in newest {
+            if let Some(audited) = policies.get_mut(&policy)
+                && audited.failed_seq < Some(newest)
+            {
+                audited.failed_seq = None;
+            }
+        }
+    }
+
+    fn fitted(&mut self, experiment: &ExperimentId, fitted: &CalibratorFitted) {
+        let labels = fitted.labels_by_policy.iter();
+        let newest = labels.map(|of| (of.policy.clone(), of.newest_seq.value()));
+        self.answer(experiment, &fitted.terms.judge, newest);
+    }
+
+    fn tested(&mut self, experiment: &ExperimentId, seq: u64, tested: &TransportTested) {
+        let of = self.by_experiment.entry(experiment.clone()).or_default();
+        let of = of.by_judge.entry(tested.terms.judge.clone()).or_default();
+        let audited = of.entry(tested.policy.clone()).or_default();
+        audited.newest = Some(Newest {
+            calibrator: tested.calibrator,
+            seq,
+            state: tested.state,
+        });
+        if tested.state == TransportState::Fail {
+            audited.failed_seq = Some(seq);
+        }
+    }
+}
+
+impl Fold for Audits {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let (seq, event) = (event.seq(), event.event());
+        if let Some(id) = &event.header.experiment {
+            self.take(id, seq, &event.payload);
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}
+
+/// Digest under which a fitted calibrator is known.
+fn fitted(experiment: Option<&ExperimentId>, judge: &JudgeId, calibrator: &Digest) -> Digest {
+    canon::digest("clover/fitted/v1", &(experiment, judge, calibrator))
+}
+
+/// Digest under which it is known that a policy was audited by the probes of a design.
+pub fn audited(experiment: &ExperimentId, design: &DesignId, policy: &PolicyId) -> Digest {
+    canon::digest("clover/audited/v1", &(experiment, design, policy))
+}
+
+/// The rules `calibrator` and `transport`.
+#[derive(Clone, Copy, Debug)]
+pub struct Transport;
+
+impl Rule for Transport {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let found = match &event.event.payload {
+            Payload::TransportTested(tested) => probes(state, experiment, tested),
+            Payload::EstimateRecorded(estimate) => marked(state, experiment, estimate),
+            _ => None,
+        };
+        breaches.extend(found.map(|(expected, found)| Breach::new("transport", expected, found)));
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let experiment = event.event.header.experiment.as_ref();
+        let mut needs = |judge: &JudgeId, calibrator: &Digest| {
+            facts.push(Fact::Needs {
+                digest: fitted(experiment, judge, calibrator),
+                before: event.seq,
+                rule: "calibrator",
+            });
+        };
+        match &event.event.payload {
+            Payload::CalibratorFitted(fit) => facts.push(Fact::Gives {
+                digest: fitted(experiment, &fit.terms.judge, &fit.calibrator),
+                once: None,
+            }),
+            Payload::EstimateRecorded(said) => {
+                if let Some(calibrator) = &said.calibrator {
+                    needs(&said.terms.judge, calibrator);
+                }
+            }
+            Payload::ContrastRecorded(said) => {
+                if let Some(calibrator) = &said.calibrator {
+                    needs(&said.terms.judge, calibrator);
+                }
+            }
+            Payload::OuaEstimated(said) => needs(&said.terms.judge, &said.calibrator),
+            Payload::CoverageChecked(said) => needs(&said.terms.judge, &said.calibrator),
+            Payload::TransportTested(said) => {
+                needs(&said.terms.judge, &said.calibrator);
+                if let Some(charge) = &said.charge {
+                    facts.push(Fact::Needs {
+                        digest: charge.0,
+                        before: event.seq,
+                        rule: "refs",
+                    });
+                }
+                if let Some(experiment) = experiment {
+                    let digest = audited(experiment, &said.design, &said.policy);
+                    facts.push(Fact::Gives { digest, once: None });
+                    facts.push(Fact::Forbids {
+                        digest,
+                        rule: "transport",
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Probes belong to a registered audit design; sealed ones were opened all together, under a charge.
+fn probes(
+    state: &State,
+    experiment: &ExperimentId,
+    tested: &TransportTested,
+) -> Option<(String, String)> {
+    let design = state
+        .fold::<Designs>()
+        .design(experiment, &tested.design)
+        .filter(|design| {
+            let registered = design.registered.as_ref();
+            registered.is_some_and(|of| of.purpose == DesignPurpose::Audit)
+        });
+    let Some(design) = design else {
+        let found = format!("{}, which is none", tested.design);
+        return Some(("a registered label design for audit".to_owned(), found));
+    };
+    if design.sealed > design.revealed {
+        let expected = format!(
+            "all {} sealed labels of {} open",
+            design.sealed, tested.design
+        );
+        return Some((expected, format!("{} open", design.revealed)));
+    }
+    match (design.sealed > 0, tested.charge) {
+        (true, None) => Some((
+            "the charge that opened the sealed probes".to_owned(),
+            "none".to_owned(),
+        )),
+        (false, Some(charge)) => Some((
+            "no charge for probes that were open from the start".to_owned(),
+            charge.to_string(),
+        )),
+        _ => None,
+    }
+}
+
+fn words(standing: Option<TransportStanding>) -> String {
+    standing.map_or("no audit".to_owned(), |of| {
+        format!("{} at seq {}", of.state, of.seq)
+    })
+}
+
+/// An estimate carries the audit that stands for or against it, and claims no level after a failed one.
+fn marked(
+    state: &State,
+    experiment: &ExperimentId,
+    estimate: &EstimateRecorded,
+) -> Option<(String, String)> {
+    let standing = state.fold::<Audits>().standing(
+        experiment,
+        &estimate.terms.judge,
+        &estimate.policy,
+        estimate.calibrator,
+    );
+    if estimate.transport != standing {
+        let expected = format!("the audit that stands: {}", words(standing));
+        return Some((expected, words(estimate.transport)));
+    }
+    let failed = standing.is_some_and(|of| of.state == TransportState::Fail);
+    if failed && estimate.claim != Claim::Refused {
+        let expected = format!(
+            "claim refused until {} is recalibrated with new labels of it: {}",
+            estimate.policy,
+            words(standing)
+        );
+        return Some((expected, format!("claim {}", estimate.claim)));
+    }
+    None
+}

@@ -1,0 +1,195 @@
+//! Audits of transport: a policy's probes, graded once.
+
+use std::collections::BTreeMap;
+
+use crate::event::id::DesignId;
+use crate::event::payload::audit::AuditTerms;
+use crate::event::payload::audit::ResidualWidth;
+use crate::event::payload::audit::TransportTested;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::TransportState;
+use crate::event::payload::manifest::TransportPlan;
+use crate::ground::digest::Digest;
+use crate::num::Micro;
+use crate::stats::transport::Audit;
+use crate::stats::transport::State;
+use crate::stats::transport::Width;
+use crate::workflow::analyze;
+use crate::workflow::analyze::AnalyzeError;
+use crate::workflow::analyze::Probe;
+use crate::workflow::estimate::compute;
+use crate::workflow::estimate::compute::AuditRequest;
+use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::rows::Gathered;
+use crate::workflow::estimate::rows::Probes;
+use crate::workflow::estimate::terms;
+use crate::workflow::estimate::terms::BUILD;
+use crate::workflow::estimate::terms::count;
+use crate::workflow::estimate::terms::ends;
+use crate::workflow::estimate::terms::finite;
+use crate::workflow::estimate::terms::size;
+use crate::workflow::estimate::terms::text;
+
+/// Algorithm of an audit, with its version.
+pub const ALGORITHM: &str = "transport/1";
+/// Largest acceptable mean residual where nothing else is said, in millionths (CJE paper, D.6).
+pub const MARGIN_DEFAULT: i64 = 50_000;
+
+/// How audits are graded where no manifest says so.
+pub fn usual(family_size: usize) -> AuditTerms {
+    AuditTerms {
+        alpha_micro: Micro::new(50_000).unwrap_or_default(),
+        clusters_min: count(20),
+        family_size: size(family_size.max(1)),
+        manifest: None,
+        margin_micro: Micro::new(MARGIN_DEFAULT),
+    }
+}
+
+/// How a registered manifest has audits graded.
+pub fn planned(plan: &TransportPlan, manifest: Digest) -> AuditTerms {
+    AuditTerms {
+        alpha_micro: plan.alpha_micro,
+        clusters_min: plan.clusters_min,
+        family_size: plan.family_size,
+        manifest: Some(manifest),
+        margin_micro: Some(plan.margin_micro),
+    }
+}
+
+/// What an audit computes with.
+#[derive(Clone, Debug)]
+pub struct Ask<'a> {
+    /// The design of the probes.
+    pub design: &'a DesignId,
+    /// The policies that are audited, by their position.
+    pub policies: &'a [usize],
+    /// How they are graded.
+    pub terms: &'a AuditTerms,
+}
+
+/// Audits of some policies: the events, and the computation that they come from. Every policy that the design has open
+/// probes of is computed, so that p-values are adjusted over the same family whoever is asked for.
+///
+/// # Errors
+/// [`AnalyzeError`]; with a label that the calibrator saw too, among others.
+pub fn audit(
+    gathered: Gathered,
+    of: &EstimateTerms,
+    ask: &Ask<'_>,
+) -> Result<(Found, Vec<TransportTested>), AnalyzeError> {
+    let empty = BTreeMap::new();
+    let held = gathered.probes.get(ask.design).unwrap_or(&empty).clone();
+    let margin = ask.terms.margin_micro.map(terms::unit);
+    let all = held.iter().map(|(policy, probes)| {
+        let responses = gathered.probe(*policy, probes);
+        Probe { responses, margin }
+    });
+    let probes: Vec<Probe> = all.collect();
+    let request = AuditRequest {
+        alpha: terms::unit(ask.terms.alpha_micro),
+        family_size: usize::try_from(ask.terms.family_size.value()).unwrap_or(usize::MAX),
+        clusters_min: ask.terms.clusters_min.value() as f64,
+    };
+    let fit = compute::fit_terms(of);
+    let found = compute::compute(gathered, fit, &probes, Some(&request), None)?;
+    let newest = held.values().map(|probes| probes.newest).max().unwrap_or(0);
+    let mut events = Vec::with_capacity(held.len());
+    for (&policy, probes) in &held {
+        events.extend(tested(&found, ask, policy, probes, newest));
+    }
+    adjust(&mut events, request.family_size)?;
+    let names: Vec<_> = ask
+        .policies
+        .iter()
+        .map(|&policy| found.name(policy))
+        .collect();
+    events.retain(|event| names.contains(&event.policy));
+    Ok((found, events))
+}
+
+/// What the audit of one policy found; `None` without a calibrator.
+fn tested(
+    found: &Found,
+    ask: &Ask<'_>,
+    policy: usize,
+    probes: &Probes,
+    newest: u64,
+) -> Option<TransportTested> {
+    let span = found.analysis.output_scale.span();
+    let audit = &found.analysis.policies[policy].transport.as_ref()?.audit;
+    Some(TransportTested {
+        algorithm: text(ALGORITHM),
+        audit: ask.terms.clone(),
+        build: text(BUILD),
+        calibrator: found.digest()?,
+        charge: probes.charge,
+        clusters: size(audit.clusters),
+        design: ask.design.clone(),
+        effective_clusters: finite(audit.effective_clusters),
+        mean_residual: finite(span * audit.mean),
+        narrow: width(&audit.narrow, span),
+        policy: found.name(policy),
+        probes_root: found.gathered.probes_root(policy, probes),
+        rows: size(audit.rows),
+        state: decided(audit),
+        terms: found.terms.clone(),
+        through_seq: count(found.gathered.newest.max(newest)),
+        wide: width(&audit.wide, span),
+        zero_null_p_adjusted: None,
+    })
+}
+
+/// A pass needs the wide interval within the margin; a failure either interval wholly beyond it: this calibrator misses
+/// these probes, however uncertain it is itself.
+fn decided(audit: &Audit) -> TransportState {
+    match (audit.narrow.state, audit.wide.state) {
+        (State::Fail, _) => TransportState::Fail,
+        (_, wide) => terms::state(wide),
+    }
+}
+
+/// Adjusts the zero-null p within the family; audits of the family that are not at hand count as 1.
+fn adjust(events: &mut [TransportTested], family_size: usize) -> Result<(), AnalyzeError> {
+    let mut values: Vec<f64> = events
+        .iter()
+        .filter_map(|event| Some(event.wide.zero_null_p?.value()))
+        .collect();
+    // A family beyond what can be listed adjusts as its first hundred thousand do.
+    values.resize(
+        family_size.clamp(values.len(), 100_000.max(values.len())),
+        1.0,
+    );
+    let adjusted = analyze::adjusted(values)?;
+    let tested = events
+        .iter_mut()
+        .filter(|event| event.wide.zero_null_p.is_some());
+    for (event, adjusted) in tested.zip(adjusted) {
+        event.zero_null_p_adjusted = Some(finite(adjusted));
+    }
+    Ok(())
+}
+
+fn width(of: &Width, span: f64) -> ResidualWidth {
+    let scaled = |value: Option<f64>| value.map(|value| finite(span * value));
+    ResidualWidth {
+        detectable_bias: scaled(of.detectable_bias),
+        df: finite(of.df),
+        interval: of.interval.map(|at| {
+            ends(crate::stats::inference::Interval {
+                low: span * at.low,
+                high: span * at.high,
+            })
+        }),
+        min_margin_for_pass: scaled(of.min_margin_for_pass),
+        se: scaled(of.standard_error),
+        state: terms::state(of.state),
+        zero_null_p: of.zero_null_p.map(finite),
+    }
+}
+
+/// Policies that have probes of a design, by position.
+pub fn probed(gathered: &Gathered, design: &DesignId) -> Vec<usize> {
+    let of = gathered.probes.get(design);
+    of.map_or_else(Vec::new, |of| of.keys().copied().collect())
+}

@@ -1,0 +1,433 @@
+//! From rows and terms to events: the same computation as for files, worded as what was found.
+
+use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::id::Root;
+use crate::event::payload::BlobRef;
+use crate::event::payload::MediaType;
+use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::audit::DecileShare;
+use crate::event::payload::audit::OuaEstimated;
+use crate::event::payload::audit::TailSupport;
+use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::ContrastRecorded;
+use crate::event::payload::estimate::EstimateRecorded;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::IntervalEnds;
+use crate::event::payload::estimated::IntervalMethod;
+use crate::event::payload::estimated::LabelMean;
+use crate::event::payload::estimated::LabelUse;
+use crate::event::payload::estimated::PolicyLabels;
+use crate::event::payload::estimated::TransportState;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::merkle::Frontier;
+use crate::num::math;
+use crate::stats::boundary::Tail;
+use crate::stats::direct::ClusterWeights;
+use crate::stats::direct::Route;
+use crate::stats::inference::Interval;
+use crate::workflow::analyze;
+use crate::workflow::analyze::Analysis;
+use crate::workflow::analyze::AnalyzeError;
+use crate::workflow::analyze::Difference;
+use crate::workflow::analyze::PolicyResult;
+use crate::workflow::analyze::Probe;
+use crate::workflow::analyze::Replicates;
+use crate::workflow::estimate::model;
+use crate::workflow::estimate::rows::Gathered;
+use crate::workflow::estimate::terms;
+use crate::workflow::estimate::terms::BUILD;
+use crate::workflow::estimate::terms::count;
+use crate::workflow::estimate::terms::ends;
+use crate::workflow::estimate::terms::finite;
+use crate::workflow::estimate::terms::size;
+use crate::workflow::estimate::terms::text;
+
+/// Estimates of an experiment, with what they rest on.
+#[derive(Debug)]
+pub struct Found {
+    /// The rows.
+    pub gathered: Gathered,
+    /// The numbers.
+    pub analysis: Analysis,
+    /// On which terms.
+    pub terms: EstimateTerms,
+    /// The calibrator's curves and their digest.
+    pub calibrator: Option<(Vec<u8>, Digest)>,
+    /// The Merkle root of each policy's rows.
+    roots: Vec<Root>,
+}
+
+/// A fit with the blobs that it names.
+#[derive(Debug)]
+pub struct Fitted {
+    /// The event.
+    pub event: CalibratorFitted,
+    /// Its curves and its rows.
+    pub blobs: [Vec<u8>; 2],
+}
+
+/// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
+pub fn fit_terms(of: &EstimateTerms) -> EstimateTerms {
+    let mut usual = terms::usual(of.judge.clone(), of.covariates.clone());
+    usual.fold_seed = of.fold_seed;
+    usual.folds = of.folds;
+    usual.judge_scale = of.judge_scale;
+    usual.label_scale = of.label_scale;
+    usual.mode = of.mode;
+    usual
+}
+
+/// Computes estimates, and audits on probes. Other `weights` than the terms' own serve to show how far replicates have
+/// come.
+///
+/// # Errors
+/// [`AnalyzeError`].
+pub fn compute(
+    gathered: Gathered,
+    of: EstimateTerms,
+    probes: &[Probe],
+    audit: Option<&AuditRequest>,
+    weights: Option<&dyn ClusterWeights>,
+) -> Result<Found, AnalyzeError> {
+    let own = of.bootstrap.as_ref().map(terms::weights);
+    let own = own.as_ref().map(|own| own as &dyn ClusterWeights);
+    let mut request = terms::request(&of);
+    request.replicates = own.map(|own| Replicates {
+        weights: weights.unwrap_or(own),
+        fold_seed: request.fold_seed,
+    });
+    request.probes = probes;
+    if let Some(audit) = audit {
+        request.options.alpha = audit.alpha;
+        request.family_size = Some(audit.family_size);
+        request.clusters_min = audit.clusters_min;
+    }
+    let analysis = analyze::analyze(&gathered.dataset, &gathered.prompts, &request)?;
+    let calibration = analysis.calibration.as_ref().ok();
+    let calibrator = calibration.map(|of| model::bytes(&of.calibrator));
+    Ok(Found {
+        roots: (0..gathered.sources.len())
+            .map(|policy| gathered.root(policy))
+            .collect(),
+        gathered,
+        analysis,
+        terms: of,
+        calibrator,
+    })
+}
+
+/// How audits are graded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AuditRequest {
+    /// Error rate of the family.
+    pub alpha: f64,
+    /// Audits that share it.
+    pub family_size: usize,
+    /// Kish-effective prompts below which nothing passes.
+    pub clusters_min: f64,
+}
+
+pub(super) fn blob(bytes: &[u8], media: &str) -> BlobRef {
+    BlobRef {
+        blake3: Digest::blake3(bytes),
+        bytes: size(bytes.len()),
+        media: MediaType::new(media).expect("BUG: media types here are literals"),
+    }
+}
+
+/// One labelled row of a fit.
+#[derive(serde::Serialize)]
+struct FitLine<'a> {
+    draw: u64,
+    fold: usize,
+    item: &'a str,
+    labels_micro: &'a [i64],
+    policy: &'a str,
+    score_micro: i64,
+}
+
+impl Found {
+    /// The digest of the calibrator.
+    pub fn digest(&self) -> Option<Digest> {
+        self.calibrator.as_ref().map(|(_, digest)| *digest)
+    }
+
+    /// The name of a policy, as events have it.
+    pub fn name(&self, policy: usize) -> PolicyId {
+        let name = &self.analysis.policies[policy].name;
+        PolicyId::new(name.clone()).expect("BUG: rows of a ledger have policies with ids")
+    }
+
+    /// Labelled rows of the fit, a line each, with the root over them.
+    fn fit_rows(&self, folds: &[usize]) -> (Vec<u8>, Digest) {
+        let (mut bytes, mut tree) = (Vec::new(), Frontier::new());
+        let mut folds = folds.iter();
+        let gathered = &self.gathered;
+        for (policy, source) in gathered.dataset.policies.iter().zip(&gathered.sources) {
+            for (&row, labels) in &source.labels {
+                let line = FitLine {
+                    draw: source.draws[row],
+                    fold: folds.next().copied().unwrap_or_default(),
+                    item: &gathered.prompts.ids()[policy.prompts[row] as usize],
+                    labels_micro: labels,
+                    policy: &policy.name,
+                    score_micro: source.scores[row],
+                };
+                let line = canon::to_bytes(&line).expect("BUG: ids and integers are canonical");
+                tree.push(merkle::leaf_hash(&line));
+                bytes.extend_from_slice(&line);
+                bytes.push(b'\n');
+            }
+        }
+        (bytes, tree.root())
+    }
+
+    /// The fit; `None` where there were too few labels for one.
+    pub fn fitted(&self) -> Option<Fitted> {
+        let calibration = self.analysis.calibration.as_ref().ok()?;
+        let (curves, digest) = self.calibrator.as_ref()?;
+        let calibrator = &calibration.calibrator;
+        let quality = &calibrator.quality;
+        let (rows, root) = self.fit_rows(&calibrator.folds);
+        let policies = self.gathered.sources.iter().enumerate();
+        let labelled = policies.filter_map(|(policy, source)| {
+            Some(PolicyLabels {
+                labels: size(source.labels.len()),
+                newest_seq: count(source.newest_label?),
+                policy: self.name(policy),
+            })
+        });
+        let range = |(low, high): (f64, f64)| ends(Interval { low, high });
+        let event = CalibratorFitted {
+            algorithm: text(calibrator.settings.algorithm.name()),
+            build: text(BUILD),
+            calibrator: *digest,
+            clusters: size(calibration.clusters),
+            folds: size(calibration.folds),
+            labels: size(calibration.labels),
+            labels_by_policy: labelled.collect(),
+            model: blob(curves, "application/json"),
+            oof_rmse: finite(quality.oof_rmse),
+            oof_within_tenth: finite(quality.oof_within_tenth),
+            reward_range: range(quality.reward_range),
+            rmse: finite(quality.rmse),
+            rows: blob(&rows, "application/x-ndjson"),
+            rows_root: Root(root),
+            score_range: range(calibration.score_range),
+            selected: terms::kind(calibrator.selected),
+            slope_high: calibration.slopes.high.map(finite),
+            slope_low: calibration.slopes.low.map(finite),
+            terms: fit_terms(&self.terms),
+            through_seq: count(self.gathered.newest),
+            uses_covariates: calibrator.uses_covariates,
+        };
+        Some(Fitted {
+            event,
+            blobs: [curves.clone(), rows],
+        })
+    }
+
+    /// The audit that stands for or against a policy once its calibrator is on record.
+    pub fn standing(&self, experiment: &ExperimentId, policy: usize) -> Option<TransportStanding> {
+        let mut audits = self.gathered.audits.clone();
+        if self.calibrator.is_some() {
+            let sources = self.gathered.sources.iter().enumerate();
+            let newest = sources.filter_map(|(at, of)| Some((self.name(at), of.newest_label?)));
+            audits.answer(experiment, &self.terms.judge, newest);
+        }
+        audits.standing(
+            experiment,
+            &self.terms.judge,
+            &self.name(policy),
+            self.digest(),
+        )
+    }
+
+    /// What may be claimed of a policy's level.
+    pub fn claim(&self, policy: usize, standing: Option<TransportStanding>) -> Claim {
+        let result = &self.analysis.policies[policy];
+        let state = standing.map(|of| of.state);
+        let refused = result.support.is_some_and(|support| support.refuse_level);
+        if state == Some(TransportState::Fail) || refused {
+            Claim::Refused
+        } else if result.route == Route::Naive {
+            Claim::Uncalibrated
+        } else if result.route.uses_own_labels() {
+            Claim::OwnLabels
+        } else if state == Some(TransportState::Pass) {
+            Claim::BorrowedChecked
+        } else {
+            Claim::BorrowedUnchecked
+        }
+    }
+
+    /// The interval in force, and how it came about.
+    pub fn interval(result: &PolicyResult) -> (Option<Interval>, IntervalMethod) {
+        match (&result.resampled, &result.spread) {
+            (Some(resampled), _) => (Some(resampled.interval), IntervalMethod::Percentile),
+            (None, Ok(spread)) => (Some(spread.interval), IntervalMethod::T),
+            (None, Err(_)) => (None, IntervalMethod::None),
+        }
+    }
+
+    /// Entries that an estimate was read through.
+    fn through(&self) -> u64 {
+        self.gathered.newest.max(self.gathered.newest_audit)
+    }
+
+    /// The value of one policy.
+    pub fn estimate(&self, experiment: &ExperimentId, policy: usize) -> EstimateRecorded {
+        let result = &self.analysis.policies[policy];
+        let (low, high) = self.analysis.output_scale.ends();
+        let (interval, interval_method) = Self::interval(result);
+        let clipped = |of: Interval| IntervalEnds {
+            high: finite(of.high.clamp(low, high)),
+            low: finite(of.low.clamp(low, high)),
+        };
+        let transport = self.standing(experiment, policy);
+        let spread = result.spread.as_ref().ok();
+        let se = result.resampled.map(|of| of.se);
+        EstimateRecorded {
+            bounds: result.bounds.map(ends),
+            build: text(BUILD),
+            calibrator: self.digest(),
+            claim: self.claim(policy, transport),
+            correction: finite(result.correction),
+            df: spread.map(|of| finite(of.df)),
+            df_method: spread.map(|of| text(of.df_method.name())),
+            estimate: finite(result.estimate),
+            filter: self.gathered.filter,
+            interval: interval.map(ends),
+            interval_clipped: interval.map(clipped),
+            interval_method,
+            labels: size(result.labelled),
+            labels_only: result.labels_only.map(|of| LabelMean {
+                interval: of.interval.map(ends),
+                mean: finite(of.mean),
+            }),
+            no_interval: result.spread.err().map(|why| text(why.name())),
+            plug_in: finite(result.plug_in),
+            policy: self.name(policy),
+            prompts: size(result.clusters),
+            raw_mean: finite(math::mean(&self.gathered.dataset.policies[policy].scores)),
+            route: text(result.route.name()),
+            rows: size(result.rows),
+            rows_root: self.roots[policy],
+            se: se.or(spread.map(|of| of.se)).map(finite),
+            share: spread
+                .map(|of| of.calibration_share)
+                .filter(|share| share.is_finite())
+                .map(finite),
+            terms: self.terms.clone(),
+            through_seq: count(self.through()),
+            transport,
+        }
+    }
+
+    /// The calibrator's part of one policy's variance; `None` without a calibrator or an interval.
+    pub fn oua(&self, policy: usize) -> Option<OuaEstimated> {
+        let result = &self.analysis.policies[policy];
+        let (detail, spread) = (result.detail.as_ref()?, result.spread.as_ref().ok()?);
+        let deciles = detail.decile_rows.iter().zip(&detail.share_by_decile);
+        let var_oua = result.calibration_variance.unwrap_or(0.0);
+        Some(OuaEstimated {
+            build: text(BUILD),
+            calibrator: self.digest()?,
+            policy: self.name(policy),
+            rows_root: self.roots[policy],
+            share: Some(var_oua / (spread.sampling + var_oua))
+                .filter(|share| share.is_finite())
+                .map(finite),
+            share_by_decile: deciles
+                .map(|(rows, share)| DecileShare {
+                    rows: size(*rows),
+                    share: share.and_then(|of| of.share()).map(finite),
+                })
+                .collect(),
+            terms: self.terms.clone(),
+            through_seq: count(self.gathered.newest),
+            var_main: finite(spread.sampling),
+            var_oua: finite(var_oua),
+        })
+    }
+
+    /// Whether one policy's scores lie where labels are; `None` without a calibrator.
+    pub fn coverage(&self, policy: usize) -> Option<CoverageChecked> {
+        let result = &self.analysis.policies[policy];
+        let (support, card) = (result.support?, result.card?);
+        let (flat_low, flat_high) = self.analysis.calibration.as_ref().ok()?.slopes.flat();
+        let recorded = |unit: f64| {
+            let scale = self.analysis.judge_scale;
+            finite(scale.map_or(unit, |scale| scale.level(unit)))
+        };
+        let tail = |tail: &Tail| TailSupport {
+            edge: recorded(tail.edge),
+            labels: size(tail.labels),
+            mass: finite(tail.mass),
+            starved: tail.starved,
+        };
+        let counts = &result.detail.as_ref()?.labels_by_decile;
+        Some(CoverageChecked {
+            build: text(BUILD),
+            calibrator: self.digest()?,
+            decile_counts: counts.iter().map(|labels| size(*labels)).collect(),
+            flat_high,
+            flat_low,
+            high_tail: tail(&support.high),
+            low_tail: tail(&support.low),
+            out_of_range: finite(support.out_of_range),
+            policy: self.name(policy),
+            refuse_level: support.refuse_level,
+            rows_root: self.roots[policy],
+            saturation: finite(card.saturation),
+            terms: self.terms.clone(),
+            through_seq: count(self.gathered.newest),
+        })
+    }
+
+    /// Differences among these policies, adjusted as one family; in the order of their names.
+    pub fn contrasts(&self, family: &[usize]) -> Result<Vec<ContrastRecorded>, AnalyzeError> {
+        let inside =
+            |pair: &&Difference| family.contains(&pair.first) && family.contains(&pair.second);
+        let pairs: Vec<&Difference> = self.analysis.differences.iter().filter(inside).collect();
+        let adjusted = analyze::adjusted(pairs.iter().map(|pair| pair.p))?;
+        let names: Vec<PolicyId> = family.iter().map(|&policy| self.name(policy)).collect();
+        let pairs = pairs.into_iter().zip(adjusted);
+        let contrast = pairs.map(|(pair, p_adjusted)| ContrastRecorded {
+            basis: text(pair.basis.name()),
+            build: text(BUILD),
+            calibrator: self.digest(),
+            conservative: pair.conservative.map(ends),
+            df: pair.df.map(finite),
+            difference: finite(pair.difference),
+            family: names.clone(),
+            first: self.name(pair.first),
+            first_root: self.roots[pair.first],
+            interval: ends(pair.interval),
+            p: finite(pair.p),
+            p_adjusted: finite(p_adjusted),
+            se: finite(pair.se),
+            second: self.name(pair.second),
+            second_root: self.roots[pair.second],
+            told_apart: p_adjusted < self.analysis.alpha
+                && pair.conservative.is_none_or(|of| !of.contains(0.0)),
+            terms: self.terms.clone(),
+            through_seq: count(self.gathered.newest),
+        });
+        Ok(contrast.collect())
+    }
+}
+
+/// How labels are used where nothing else is said: a design that draws some rows more often leaves them to the fit.
+pub fn label_use(gathered: &Gathered) -> LabelUse {
+    if gathered.is_stratified {
+        LabelUse::Targeted
+    } else {
+        LabelUse::Representative
+    }
+}

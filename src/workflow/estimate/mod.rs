@@ -1,0 +1,14 @@
+//! Estimates on the record: rows of a ledger through the computation that files go through, and the events that say
+//! what was found.
+//!
+//! [`rows`] reads what an experiment holds of one judge, [`compute`] estimates and words the events, [`audit`] grades
+//! probes once, [`advice`] says what to label where a level is refused. Nothing here signs or appends.
+
+pub mod advice;
+pub mod audit;
+pub mod compute;
+mod model;
+pub mod rows;
+pub mod terms;
+
+pub use model::CALIBRATOR_LABEL;

@@ -1,0 +1,449 @@
+//! From a log to a dataset: scores of one judge, open labels by what they are for, and what was left out.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::FieldId;
+use crate::event::id::ItemId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::id::Root;
+use crate::event::payload::estimated::FilterCounts;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelPurpose;
+use crate::event::payload::label::draw_of_row;
+use crate::ground::canon;
+use crate::ground::merkle;
+use crate::ground::merkle::Frontier;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::num::Count;
+use crate::projection::audits::Audits;
+use crate::workflow::analyze::dataset::Dataset;
+use crate::workflow::analyze::dataset::Policy;
+use crate::workflow::analyze::dataset::Prompts;
+
+/// Millionths of one.
+const ONE: f64 = 1e6;
+
+/// Why rows could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RowsError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A covariate of a row is not at hand.
+    #[error("covariate {field} of the score at seq {seq}: {what}")]
+    Covariate {
+        /// Its name.
+        field: FieldId,
+        /// The score.
+        seq: u64,
+        /// What is missing.
+        what: String,
+    },
+}
+
+/// Where covariates come from: texts are private, so only whoever holds their keys can say.
+pub trait Covariates {
+    /// The value of a covariate for one score.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    fn value(&mut self, field: &FieldId, score: &ScoreRecorded) -> Result<f64, String>;
+}
+
+/// Nobody to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct NoCovariates;
+
+impl Covariates for NoCovariates {
+    fn value(&mut self, _: &FieldId, _: &ScoreRecorded) -> Result<f64, String> {
+        Err("it is computed from private texts, which are not at hand".to_owned())
+    }
+}
+
+/// Which rows are read.
+#[derive(Clone, Debug)]
+pub struct Which<'a> {
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// Whose scores.
+    pub judge: &'a JudgeId,
+    /// Covariates beside the score.
+    pub covariates: &'a [FieldId],
+    /// Scores and labels below this position are read.
+    pub rows_below: u64,
+    /// Audits and fits below this position are read; at least `rows_below`.
+    pub audits_below: u64,
+}
+
+/// One row's line in an inclusion manifest.
+#[derive(Serialize)]
+struct Line<'a> {
+    draw: u64,
+    item: &'a str,
+    labels_micro: &'a [i64],
+    policy: &'a str,
+    score_micro: i64,
+}
+
+/// What the dataset does not hold of one policy's rows.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// Draw of each row.
+    pub draws: Vec<u64>,
+    /// Score of each row, in millionths.
+    pub scores: Vec<i64>,
+    /// Labels for calibration by row, in millionths, in the order of their entries.
+    pub labels: BTreeMap<usize, Vec<i64>>,
+    /// The entry of the newest label for calibration.
+    pub newest_label: Option<u64>,
+}
+
+/// Labels for audits of one policy.
+#[derive(Clone, Debug, Default)]
+pub struct Probes {
+    /// Rows of the policy with their labels in millionths.
+    pub labels: BTreeMap<usize, Vec<i64>>,
+    /// The entry of the newest label.
+    pub newest: u64,
+    /// The charge that opened them.
+    pub charge: Option<EventId>,
+}
+
+/// What an experiment holds of one judge.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Scores, and labels for calibration, of every policy.
+    pub dataset: Dataset,
+    /// Items by number.
+    pub prompts: Prompts,
+    /// Beside the dataset, by policy.
+    pub sources: Vec<Source>,
+    /// Labels for audits by design, then policy.
+    pub probes: BTreeMap<DesignId, BTreeMap<usize, Probes>>,
+    /// What was read and what was not.
+    pub filter: FilterCounts,
+    /// The newest score or label for calibration.
+    pub newest: u64,
+    /// The newest audit.
+    pub newest_audit: u64,
+    /// Audits as they stand.
+    pub audits: Audits,
+    /// Whether a design for calibration draws some strata more often than others.
+    pub is_stratified: bool,
+}
+
+impl Gathered {
+    /// The position of a policy.
+    pub fn policy(&self, name: &str) -> Option<usize> {
+        let mut policies = self.dataset.policies.iter();
+        policies.position(|policy| policy.name == name)
+    }
+
+    /// The canonical line of one row with these labels.
+    fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
+        let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
+        let line = Line {
+            draw: source.draws[row],
+            item: &self.prompts.ids()[of.prompts[row] as usize],
+            labels_micro: labels,
+            policy: &of.name,
+            score_micro: source.scores[row],
+        };
+        canon::to_bytes(&line).expect("BUG: ids and integers have a canonical form")
+    }
+
+    /// The Merkle root of all rows of a policy, in their order.
+    pub fn root(&self, policy: usize) -> Root {
+        let mut tree = Frontier::new();
+        let source = &self.sources[policy];
+        for row in 0..source.draws.len() {
+            let labels = source.labels.get(&row);
+            let labels = labels.map_or(&[][..], Vec::as_slice);
+            tree.push(merkle::leaf_hash(&self.line(policy, row, labels)));
+        }
+        Root(tree.root())
+    }
+
+    /// The Merkle root of a policy's probes.
+    pub fn probes_root(&self, policy: usize, probes: &Probes) -> Root {
+        let mut tree = Frontier::new();
+        for (&row, labels) in &probes.labels {
+            tree.push(merkle::leaf_hash(&self.line(policy, row, labels)));
+        }
+        Root(tree.root())
+    }
+
+    /// A policy's probes as responses.
+    pub fn probe(&self, policy: usize, probes: &Probes) -> Policy {
+        let of = &self.dataset.policies[policy];
+        let mut found = Policy {
+            name: of.name.clone(),
+            covariates: vec![Vec::new(); of.covariates.len()],
+            ..Policy::default()
+        };
+        for (&row, labels) in &probes.labels {
+            found.prompts.push(of.prompts[row]);
+            found.scores.push(of.scores[row]);
+            found.labels.push(Some(mean(labels)));
+            for (column, values) in found.covariates.iter_mut().zip(&of.covariates) {
+                column.push(values[row]);
+            }
+        }
+        found
+    }
+}
+
+/// The mean of labels in millionths.
+pub(super) fn mean(labels: &[i64]) -> f64 {
+    let total = labels
+        .iter()
+        .fold(0_i64, |total, label| total.saturating_add(*label));
+    if labels.len() == 1 {
+        total as f64 / ONE
+    } else {
+        total as f64 / ONE / labels.len() as f64
+    }
+}
+
+/// A label before its row is known.
+struct Label {
+    policy: PolicyId,
+    item: ItemId,
+    draw: u64,
+    value: i64,
+    seq: u64,
+    /// The design, for audits.
+    audit: Option<DesignId>,
+    charge: Option<EventId>,
+}
+
+/// Rows of one policy as they come.
+#[derive(Default)]
+struct Rows {
+    items: Vec<ItemId>,
+    draws: Vec<u64>,
+    scores: Vec<i64>,
+    covariates: Vec<Vec<f64>>,
+}
+
+/// What a walk over the log has found so far.
+#[derive(Default)]
+struct Walk {
+    rows: BTreeMap<PolicyId, Rows>,
+    labels: Vec<Label>,
+    sealed: u64,
+    /// Counts so far; those of `found` are of when the newest row was read, so that they do not move without one.
+    counts: FilterCounts,
+    purposes: BTreeMap<DesignId, DesignPurpose>,
+    found: Gathered,
+}
+
+/// Reads the rows of an experiment.
+///
+/// # Errors
+/// [`RowsError`].
+pub fn gather(
+    ledger: &Ledger,
+    which: &Which<'_>,
+    covariates: &mut dyn Covariates,
+) -> Result<Gathered, RowsError> {
+    let mut walk = Walk::default();
+    let end = which.audits_below.max(which.rows_below).min(ledger.size());
+    ledger.entries::<RowsError>(0, end, |read| {
+        let (seq, event) = (read.stored.seq, &read.event);
+        if event.header.experiment.as_ref() != Some(which.experiment) {
+            return Ok(());
+        }
+        walk.governed(seq, which, &event.payload);
+        if seq < which.rows_below {
+            walk.row(seq, which, &event.payload, covariates)?;
+        }
+        Ok(())
+    })?;
+    Ok(walk.done(which))
+}
+
+impl Walk {
+    fn governed(&mut self, seq: u64, which: &Which<'_>, payload: &Payload) {
+        if seq >= which.audits_below {
+            return;
+        }
+        self.found.audits.take(which.experiment, seq, payload);
+        if let Payload::TransportTested(tested) = payload
+            && tested.terms.judge == *which.judge
+        {
+            self.found.newest_audit = seq;
+        }
+    }
+
+    fn row(
+        &mut self,
+        seq: u64,
+        which: &Which<'_>,
+        payload: &Payload,
+        covariates: &mut dyn Covariates,
+    ) -> Result<(), RowsError> {
+        match payload {
+            Payload::ScoreRecorded(score) if score.judge == *which.judge => {
+                self.moved(seq);
+                let rows = match self.rows.get_mut(&score.policy) {
+                    Some(rows) => rows,
+                    None => self.rows.entry(score.policy.clone()).or_default(),
+                };
+                rows.covariates
+                    .resize_with(which.covariates.len(), Vec::new);
+                for (column, field) in rows.covariates.iter_mut().zip(which.covariates) {
+                    let value = covariates.value(field, score).map_err(|what| {
+                        let field = field.clone();
+                        RowsError::Covariate { field, seq, what }
+                    })?;
+                    column.push(value);
+                }
+                rows.items.push(score.item.clone());
+                rows.draws.push(score.draw.value());
+                rows.scores.push(score.score_micro.value());
+            }
+            Payload::ScoreRecorded(_) => bump(&mut self.counts.other_judges),
+            Payload::ScoreConflict(_) => bump(&mut self.counts.conflicts),
+            Payload::LabelDesignRegistered(design) => {
+                let stratified = design.strata.as_ref().is_some_and(|of| !of.is_empty());
+                if design.purpose == DesignPurpose::Calibrate && stratified {
+                    self.found.is_stratified = true;
+                }
+                self.purposes.insert(design.design.clone(), design.purpose);
+            }
+            Payload::LabelRecorded(label) => {
+                let audit = label.purpose == LabelPurpose::Audit;
+                if !audit {
+                    self.moved(seq);
+                }
+                self.labels.push(Label {
+                    policy: label.policy.clone(),
+                    item: label.item.clone(),
+                    draw: label.draw.value(),
+                    value: label.value_micro.value(),
+                    seq,
+                    audit: audit.then(|| label.design.clone()),
+                    charge: None,
+                });
+            }
+            Payload::LabelSealed(_) => self.sealed += 1,
+            Payload::LabelRevealed(label) => {
+                self.sealed = self.sealed.saturating_sub(1);
+                let audit = self.purposes.get(&label.design) == Some(&DesignPurpose::Audit);
+                if let Some((policy, item, draw)) = draw_of_row(&label.row).filter(|_| audit) {
+                    self.labels.push(Label {
+                        policy,
+                        item,
+                        draw: draw.value(),
+                        value: label.value_micro.value(),
+                        seq,
+                        audit: Some(label.design.clone()),
+                        charge: Some(label.charge),
+                    });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A score or a label for calibration was read.
+    fn moved(&mut self, seq: u64) {
+        self.found.newest = seq;
+        self.counts.sealed = Count::new(self.sealed).unwrap_or_default();
+        self.found.filter = self.counts;
+    }
+
+    /// Joins labels and rows.
+    fn done(self, which: &Which<'_>) -> Gathered {
+        let mut found = self.found;
+        let mut places: BTreeMap<(usize, u32, u64), usize> = BTreeMap::new();
+        let mut names: BTreeMap<PolicyId, usize> = BTreeMap::new();
+        for (at, (name, rows)) in self.rows.into_iter().enumerate() {
+            let mut policy = Policy {
+                name: name.as_str().to_owned(),
+                covariates: rows.covariates,
+                labels: vec![None; rows.scores.len()],
+                scores: rows.scores.iter().map(|score| mean(&[*score])).collect(),
+                ..Policy::default()
+            };
+            for (row, (item, draw)) in rows.items.iter().zip(&rows.draws).enumerate() {
+                let prompt = found.prompts.number(item.as_str());
+                policy.prompts.push(prompt);
+                places.insert((at, prompt, *draw), row);
+            }
+            found.dataset.policies.push(policy);
+            found.sources.push(Source {
+                draws: rows.draws,
+                scores: rows.scores,
+                ..Source::default()
+            });
+            names.insert(name, at);
+        }
+        found.dataset.covariates = which
+            .covariates
+            .iter()
+            .map(|field| field.as_str().to_owned())
+            .collect();
+        let mut audited = BTreeSet::new();
+        for label in self.labels {
+            let counts = label.seq <= found.newest;
+            let place = names.get(&label.policy).and_then(|&policy| {
+                let prompt = found.prompts.known(label.item.as_str())?;
+                let row = places.get(&(policy, prompt, label.draw))?;
+                Some((policy, *row))
+            });
+            let Some((policy, row)) = place else {
+                if counts {
+                    bump(&mut found.filter.labels_without_score);
+                }
+                continue;
+            };
+            let values = match label.audit {
+                Some(design) => {
+                    if counts {
+                        audited.insert((policy, row));
+                    }
+                    let of = found.probes.entry(design).or_default();
+                    let probes = of.entry(policy).or_default();
+                    probes.newest = probes.newest.max(label.seq);
+                    probes.charge = label.charge.or(probes.charge);
+                    probes.labels.entry(row).or_default()
+                }
+                None => {
+                    let source = &mut found.sources[policy];
+                    source.newest_label = source.newest_label.max(Some(label.seq));
+                    source.labels.entry(row).or_default()
+                }
+            };
+            if counts && !values.is_empty() {
+                bump(&mut found.filter.repeated_labels);
+            }
+            values.push(label.value);
+        }
+        for (policy, source) in found.dataset.policies.iter_mut().zip(&found.sources) {
+            for (&row, labels) in &source.labels {
+                policy.labels[row] = Some(mean(labels));
+            }
+        }
+        let count = |value: usize| Count::new(value as u64).unwrap_or_default();
+        found.filter.audit_labels = count(audited.len());
+        found.filter.rows = count(found.sources.iter().map(|source| source.draws.len()).sum());
+        found
+    }
+}
+
+fn bump(count: &mut Count) {
+    *count = Count::new(count.value() + 1).unwrap_or(*count);
+}

@@ -1,0 +1,143 @@
+//! Terms of an estimate as events have them, and what they ask of the computation.
+
+use crate::event::id::FieldId;
+use crate::event::id::JudgeId;
+use crate::event::id::Text;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::CalibratorKind;
+use crate::event::payload::estimated::CalibratorMode;
+use crate::event::payload::estimated::IntervalEnds;
+use crate::event::payload::estimated::LabelUse;
+use crate::event::payload::estimated::Resampling;
+use crate::event::payload::estimated::ScaleEnds;
+use crate::event::payload::estimated::TransportState;
+use crate::ground::seed::SeedTree;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::stats::calibrator::Mode;
+use crate::stats::calibrator::Selected;
+use crate::stats::direct::Exponential;
+use crate::stats::direct::LabelDesign;
+use crate::stats::direct::Scale;
+use crate::stats::folds;
+use crate::stats::inference::Interval;
+use crate::stats::transport::State;
+use crate::workflow::analyze::Request;
+
+/// Seed where nothing else is said.
+pub const SEED_DEFAULT: u64 = 42;
+/// Path of the bootstrap's seeds.
+pub const BOOTSTRAP_LABEL: &str = "estimate/bootstrap";
+/// The level of intervals where nothing else is said, in millionths.
+const ALPHA_DEFAULT: i64 = 50_000;
+
+/// The program, as events name it.
+pub const BUILD: &str = concat!("clover ", env!("CARGO_PKG_VERSION"));
+
+/// The usual terms for a judge.
+pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
+    EstimateTerms {
+        alpha_micro: Micro::new(ALPHA_DEFAULT).unwrap_or_default(),
+        bootstrap: None,
+        covariates,
+        fold_seed: count(SEED_DEFAULT),
+        folds: count(folds::FOLDS_DEFAULT as u64),
+        judge,
+        judge_scale: None,
+        label_scale: None,
+        labels: LabelUse::Representative,
+        mode: CalibratorMode::Auto,
+    }
+}
+
+/// A bootstrap of so many replicates.
+pub fn resampling(replicates: u64, seed: u64) -> Option<Resampling> {
+    Some(Resampling {
+        replicates: Count::new(replicates)?,
+        seed: Count::new(seed)?,
+        seed_label: text(BOOTSTRAP_LABEL),
+    })
+}
+
+/// The replicates' weights of a bootstrap.
+pub fn weights(bootstrap: &Resampling) -> Exponential {
+    let tree = SeedTree::of_number(bootstrap.seed.value());
+    Exponential {
+        seed: tree.child(bootstrap.seed_label.as_str()).seed(),
+        replicates: usize::try_from(bootstrap.replicates.value()).unwrap_or(usize::MAX),
+    }
+}
+
+/// What terms ask of the computation, without a bootstrap.
+pub(super) fn request(terms: &EstimateTerms) -> Request<'static> {
+    let mut request = Request {
+        judge_scale: terms.judge_scale.and_then(scale),
+        label_scale: terms.label_scale.and_then(scale),
+        folds: usize::try_from(terms.folds.value()).unwrap_or(usize::MAX),
+        fold_seed: terms.fold_seed.value(),
+        detail: true,
+        ..Request::default()
+    };
+    request.settings.mode = match terms.mode {
+        CalibratorMode::Auto => Mode::Auto,
+        CalibratorMode::Monotone => Mode::Monotone,
+        CalibratorMode::TwoStage => Mode::TwoStage,
+    };
+    request.options.alpha = unit(terms.alpha_micro);
+    if terms.labels == LabelUse::Targeted {
+        request.options.design = LabelDesign::TargetedUnknown;
+    }
+    request
+}
+
+/// Millionths as a double.
+pub(super) fn unit(micro: Micro) -> f64 {
+    micro.value() as f64 / 1e6
+}
+
+fn scale(ends: ScaleEnds) -> Option<Scale> {
+    Scale::new(unit(ends.low_micro), unit(ends.high_micro)).ok()
+}
+
+pub(super) fn count(value: u64) -> Count {
+    Count::new(value).unwrap_or_default()
+}
+
+pub(super) fn size(value: usize) -> Count {
+    count(value as u64)
+}
+
+/// A number that the statistics checked to be finite.
+pub(super) fn finite(value: f64) -> Finite {
+    Finite::new(value).expect("BUG: a checked statistic is finite")
+}
+
+pub(super) fn ends(interval: Interval) -> IntervalEnds {
+    IntervalEnds {
+        high: finite(interval.high),
+        low: finite(interval.low),
+    }
+}
+
+/// A word of the program's own.
+pub(super) fn text(word: &str) -> Text {
+    Text::new(word).expect("BUG: a word of the program is a text")
+}
+
+pub(super) fn kind(selected: Selected) -> CalibratorKind {
+    match selected {
+        Selected::Monotone => CalibratorKind::Monotone,
+        Selected::TwoStage => CalibratorKind::TwoStage,
+    }
+}
+
+pub(super) fn state(state: State) -> TransportState {
+    match state {
+        State::Pass => TransportState::Pass,
+        State::Fail => TransportState::Fail,
+        State::Inconclusive(_) => TransportState::Inconclusive,
+        State::NotGraded => TransportState::NotGraded,
+        State::NotChecked => TransportState::NotChecked,
+    }
+}

@@ -1,0 +1,164 @@
+//! Fits, estimates, contrasts, shares, coverage and audits, computed again.
+
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::ledger::read::Read;
+use crate::workflow::estimate::audit;
+use crate::workflow::estimate::audit::Ask;
+use crate::workflow::estimate::compute;
+use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::rows;
+use crate::workflow::estimate::rows::Gathered;
+use crate::workflow::estimate::rows::Which;
+use crate::workflow::recompute::Context;
+use crate::workflow::recompute::Gone;
+
+/// A computation with what it was computed from.
+#[derive(Debug)]
+pub struct Computed {
+    experiment: ExperimentId,
+    through: u64,
+    found: Found,
+}
+
+impl Context<'_> {
+    fn gather(
+        &mut self,
+        experiment: &ExperimentId,
+        terms: &EstimateTerms,
+        through: u64,
+    ) -> Result<Gathered, Gone> {
+        let which = Which {
+            experiment,
+            judge: &terms.judge,
+            covariates: &terms.covariates,
+            rows_below: through.saturating_add(1),
+            audits_below: 0,
+        };
+        Ok(rows::gather(self.ledger, &which, self.covariates)?)
+    }
+
+    /// The estimates behind an event, from the rows through a position; audits as they stood before the event.
+    fn found(&mut self, read: &Read, terms: &EstimateTerms, through: u64) -> Result<&Found, Gone> {
+        let experiment = experiment(read)?;
+        let kept = self.last.take().filter(|last| {
+            last.experiment == *experiment && last.through == through && last.found.terms == *terms
+        });
+        let mut computed = match kept {
+            Some(kept) => kept,
+            None => Computed {
+                experiment: experiment.clone(),
+                through,
+                found: {
+                    let gathered = self.gather(experiment, terms, through)?;
+                    compute::compute(gathered, terms.clone(), &[], None, None)?
+                },
+            },
+        };
+        let audits = self.audits(experiment, read.stored.seq);
+        let of_judge = self
+            .governed
+            .iter()
+            .filter_map(|(seq, of, payload)| match payload {
+                Payload::TransportTested(tested) => {
+                    let mine = of == experiment && tested.terms.judge == terms.judge;
+                    (mine && *seq < read.stored.seq).then_some(*seq)
+                }
+                _ => None,
+            });
+        computed.found.gathered.newest_audit = of_judge.max().unwrap_or(0);
+        computed.found.gathered.audits = audits;
+        Ok(&self.last.insert(computed).found)
+    }
+}
+
+fn experiment(read: &Read) -> Result<&ExperimentId, Gone> {
+    let named = read.event.header.experiment.as_ref();
+    named.ok_or_else(|| Gone::Missing("it names no experiment".to_owned()))
+}
+
+fn other() -> Gone {
+    Gone::Missing("it is of another kind".to_owned())
+}
+
+fn place(found: &Found, policy: &PolicyId) -> Result<usize, Gone> {
+    let place = found.gathered.policy(policy.as_str());
+    place.ok_or_else(|| Gone::Missing(format!("its rows have no policy {policy}")))
+}
+
+fn without(what: &str) -> Gone {
+    Gone::Missing(format!("its rows give no {what}"))
+}
+
+pub(super) fn fitted(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
+    let Payload::CalibratorFitted(said) = &read.event.payload else {
+        return Err(other());
+    };
+    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let fitted = found.fitted().ok_or_else(|| without("calibrator"))?;
+    Ok(fitted.event.into())
+}
+
+pub(super) fn estimate(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
+    let Payload::EstimateRecorded(said) = &read.event.payload else {
+        return Err(other());
+    };
+    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let policy = place(found, &said.policy)?;
+    Ok(found.estimate(experiment(read)?, policy).into())
+}
+
+pub(super) fn contrast(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
+    let Payload::ContrastRecorded(said) = &read.event.payload else {
+        return Err(other());
+    };
+    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let family = said.family.iter().map(|policy| place(found, policy));
+    let contrasts = found.contrasts(&family.collect::<Result<Vec<_>, _>>()?)?;
+    let mut pairs = contrasts.into_iter();
+    let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);
+    Ok(found.ok_or_else(|| without("such pair"))?.into())
+}
+
+pub(super) fn oua(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
+    let Payload::OuaEstimated(said) = &read.event.payload else {
+        return Err(other());
+    };
+    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let policy = place(found, &said.policy)?;
+    Ok(found
+        .oua(policy)
+        .ok_or_else(|| without("calibrator"))?
+        .into())
+}
+
+pub(super) fn coverage(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
+    let Payload::CoverageChecked(said) = &read.event.payload else {
+        return Err(other());
+    };
+    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let policy = place(found, &said.policy)?;
+    Ok(found
+        .coverage(policy)
+        .ok_or_else(|| without("calibrator"))?
+        .into())
+}
+
+pub(super) fn transport(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
+    let Payload::TransportTested(said) = &read.event.payload else {
+        return Err(other());
+    };
+    let gathered = context.gather(experiment(read)?, &said.terms, said.through_seq.value())?;
+    let policy = gathered.policy(said.policy.as_str());
+    let policy = policy.ok_or_else(|| without("such policy"))?;
+    let ask = Ask {
+        design: &said.design,
+        policies: &[policy],
+        terms: &said.audit,
+    };
+    let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
+    let event = events.into_iter().next();
+    Ok(event.ok_or_else(|| without("probes"))?.into())
+}

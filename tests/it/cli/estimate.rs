@@ -1,0 +1,413 @@
+//! What policies are worth, on the record: the peer's numbers from a ledger's rows, audits that are run once, and
+//! everything computed again.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Desk;
+use super::says;
+use crate::support::verifiers;
+use crate::support::verifiers::Case;
+
+const REVEAL_BY: &str = "2027-01-31T00:00:00.000000Z";
+
+fn sample() -> String {
+    let path = verifiers::repository().join("fixtures/reference/arena");
+    path.display().to_string()
+}
+
+/// The peer's answer to a case.
+fn peer(file: &str, name: &str) -> Value {
+    let path = verifiers::repository()
+        .join("fixtures/reference/stats")
+        .join(file);
+    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut cases = file["cases"].as_array().unwrap().iter();
+    cases.find(|case| case["name"] == name).unwrap()["expected"].clone()
+}
+
+#[track_caller]
+fn near(what: &str, found: &Value, expected: &Value) {
+    let gap = (found.as_f64().unwrap() - expected.as_f64().unwrap()).abs();
+    assert!(gap <= 1e-8, "{what}: {found}, the peer has {expected}");
+}
+
+/// The real sample in a ledger, its probes sealed and accepted, with three peeks to open them.
+fn desk() -> Desk {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok("experiment register arena --title Arena --purpose testing --key owner");
+    desk.ok("label design new calib --purpose calibrate --probability 0.48");
+    desk.ok("label design new probes --purpose audit --probability 0.05");
+    let account = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
+    desk.ok_words(&["record", "budget.opened", "--data", account]);
+    let sample = sample();
+    desk.ok(&format!("import cje {sample}/fresh_draws --labels"));
+    desk.ok(&format!(
+        "import cje {sample}/probe_slice --seal probes --reveal-by {REVEAL_BY}"
+    ));
+    desk
+}
+
+/// A policy of an answer.
+fn policy<'a>(data: &'a Value, name: &str) -> &'a Value {
+    let mut policies = data["policies"].as_array().unwrap().iter();
+    policies.find(|policy| policy["policy"] == name).unwrap()
+}
+
+fn has_the_peers_values(data: &Value) {
+    let expected = peer("direct_arena.json", "arena_m480_nocov");
+    for (at, name) in expected["policies"].as_array().unwrap().iter().enumerate() {
+        let found = policy(data, name.as_str().unwrap());
+        let refused = found["claim"] == "refused";
+        let level = &found[if refused { "withheld" } else { "level" }];
+        let what = name.as_str().unwrap();
+        near(what, &level["estimate"], &expected["estimates"][at]);
+        near(what, &level["se"], &expected["standard_errors"][at]);
+        for end in [0, 1] {
+            near(what, &level["interval"][end], &expected["ci95"][at][end]);
+        }
+        near(what, &level["df"], &expected["df"][what]);
+        assert_eq!(found["route"], expected["routes"][at]);
+    }
+}
+
+fn differences_are_the_peers(desk: &mut Desk) {
+    let found = desk.ok("compare --all --json").json();
+    let expected = peer("direct_arena.json", "arena_m480_nocov");
+    let pairs = found["data"]["differences"].as_array().unwrap();
+    let theirs = expected["pairwise"].as_array().unwrap();
+    assert_eq!(pairs.len(), theirs.len());
+    for (pair, theirs) in pairs.iter().zip(theirs) {
+        let what = format!("{} - {}", pair["first"], pair["second"]);
+        assert_eq!(pair["first"], theirs["policy1"]);
+        near(&what, &pair["difference"], &theirs["difference"]);
+        near(&what, &pair["se"], &theirs["se_difference"]);
+        near(&what, &pair["p"], &theirs["p_value"]);
+        near(&what, &pair["p_adjusted"], &theirs["p_adjusted"]);
+        near(&what, &pair["interval"][0], &theirs["ci_lower"]);
+        near(&what, &pair["interval"][1], &theirs["ci_upper"]);
+    }
+    // Two of them are a family of one pair.
+    let two = desk.ok("compare clone base --dry-run --json").json();
+    let [pair] = &two["data"]["differences"].as_array().unwrap()[..] else {
+        panic!("one pair");
+    };
+    assert_eq!(pair["p"], pair["p_adjusted"]);
+}
+
+fn audits_are_the_peers(desk: &mut Desk) {
+    let audit = ["audit", "transport", "--yes", "--json"];
+    let refused = desk.words(&audit);
+    assert_eq!(refused.code, 11, "{}{}", refused.out, refused.err);
+    desk.ok("confirm seal probes");
+    let would = desk.ok("audit transport --dry-run");
+    assert!(would.out.contains("open 150 sealed labels of probes"));
+    let ran = desk.words(&audit);
+    assert_eq!(ran.code, 11, "a failed audit: {}{}", ran.out, ran.err);
+    let answer = ran.json();
+    assert_eq!(
+        (&answer["verdict"], &answer["ok"]),
+        (&json!("fail"), &json!(false))
+    );
+    let audits = answer["data"]["audits"].as_array().unwrap();
+    assert_eq!(audits.len(), 3);
+    for found in audits {
+        let name = found["policy"].as_str().unwrap();
+        let theirs = peer("transport.json", &format!("arena_probe_{name}_family3"));
+        near(name, &found["mean_residual"], &theirs["delta_hat"]);
+        let narrow = &found["narrow"];
+        near(name, &narrow["se"], &theirs["delta_se"]);
+        near(name, &narrow["interval"]["low"], &theirs["delta_ci"][0]);
+        near(name, &narrow["interval"]["high"], &theirs["delta_ci"][1]);
+        let state = narrow["state"].as_str().unwrap().to_uppercase();
+        assert_eq!(state, theirs["status"].as_str().unwrap());
+        assert_eq!(found["state"], narrow["state"]);
+        // The wider interval holds the calibrator's own error too.
+        let width = |of: &Value| {
+            of["interval"]["high"].as_f64().unwrap() - of["interval"]["low"].as_f64().unwrap()
+        };
+        assert!(width(&found["wide"]) > width(narrow));
+    }
+}
+
+#[test]
+fn the_real_sample_from_estimate_to_audit_and_back() {
+    let mut desk = desk();
+    let before = desk.ok("estimate --json").json();
+    assert_eq!(before["verdict"], "appended");
+    // One fit, and of each policy its value, its share and its coverage.
+    assert_eq!(before["data"]["recorded"]["appended"], 13);
+    has_the_peers_values(&before["data"]);
+    let claim = |answer: &Value, name: &str| policy(&answer["data"], name)["claim"].clone();
+    assert_eq!(claim(&before, "base"), "own_labels");
+    assert_eq!(claim(&before, "clone"), "borrowed_unchecked");
+    assert_eq!(claim(&before, "unhelpful"), "refused");
+    let text = desk.ok("estimate --dry-run").out;
+    let line = |text: &str, name: &str| {
+        let mut lines = text.lines();
+        lines
+            .find(|line| line.starts_with(name))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(line(&text, "unhelpful").contains("withheld"), "{text}");
+    assert!(
+        !text.contains("0.512") && text.contains("label 160 of its responses"),
+        "{text}"
+    );
+    let raw = desk.ok("estimate unhelpful --raw --dry-run").out;
+    assert!(raw.contains("0.512  [-0.146, 1.170]"), "{raw}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    let head = desk.head();
+    assert_eq!(
+        desk.ok("estimate --json").json()["verdict"],
+        "already_recorded"
+    );
+    assert_eq!(desk.head(), head);
+    let seq = head["size"].as_u64().unwrap() - 1;
+
+    differences_are_the_peers(&mut desk);
+    audits_are_the_peers(&mut desk);
+
+    let again = desk.words(&["audit", "transport", "--policy", "unhelpful", "--yes"]);
+    assert_eq!(again.code, 11);
+    says(
+        &again,
+        &["this audit is on record at seq", "next: clover show"],
+    );
+    let spent = desk.ok("budget show confirm-peeks --json").json();
+    assert_eq!(spent["data"]["left"], 2, "a refused audit charges nothing");
+
+    let after = desk.ok("estimate --json").json();
+    has_the_peers_values(&after["data"]);
+    let marked = policy(&after["data"], "unhelpful");
+    assert_eq!(
+        (&marked["claim"], &marked["transport"]["state"]),
+        (&json!("refused"), &json!("FAIL"))
+    );
+    assert_eq!(
+        policy(&after["data"], "clone")["transport"]["state"],
+        "INCONCLUSIVE"
+    );
+    assert!(
+        after["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("does not transfer")
+    );
+    let then = desk.ok(&format!("at {seq} -- estimate --json")).json();
+    assert_eq!(then["verdict"], "as_of");
+    assert_eq!(then["data"]["policies"], before["data"]["policies"]);
+
+    let replayed = desk.ok("replay --all --json").json();
+    assert_eq!(replayed["verdict"], "reproduced");
+    let outcomes = replayed["data"]["events"].as_array().unwrap();
+    assert!(outcomes.iter().all(|event| event["outcome"] == "identical"));
+    assert_eq!(outcomes.len(), 13 + 6 + 3 + 4);
+    both_verifiers_agree(&mut desk);
+}
+
+fn both_verifiers_agree(desk: &mut Desk) {
+    desk.head();
+    desk.ok("export jsonl -o out --blobs");
+    if verifiers::python() {
+        let read = |name: &str| std::fs::read(desk.at.join("out").join(name)).unwrap();
+        let case = Case {
+            ledger: read("ledger.jsonl"),
+            checkpoint: Some(read("checkpoint")),
+            ..Case::default()
+        };
+        let folder = desk.path("theirs");
+        case.write(&folder);
+        let outcome = verifiers::theirs(&case.arguments(&folder));
+        assert_eq!(outcome.first, None, "{:?}", outcome.all);
+    }
+}
+
+/// A ledger with two experiments of the same small rows; `label` is that of the first row of `exp-1`.
+fn small(label: u64) -> Desk {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles all");
+    let mut lines = String::new();
+    for experiment in ["exp-1", "exp-2"] {
+        desk.ok(&format!(
+            "experiment register {experiment} --title T --purpose testing"
+        ));
+        for at in 0..40_u64 {
+            for policy in ["a", "b"] {
+                let shift = u64::from(policy == "b") * 3;
+                let score = 100_000 + (at * 7 + shift) % 10 * 80_000;
+                let data = json!({
+                    "draw": 0, "item": format!("item-{at:02}"), "judge": "judge", "policy": policy,
+                    "score_micro": score,
+                });
+                let line =
+                    json!({"kind": "score.recorded", "experiment": experiment, "data": data});
+                writeln!(lines, "{line}").unwrap();
+                if policy == "a" && at % 2 == 0 {
+                    let first = at == 0 && experiment == "exp-1";
+                    let value = if first {
+                        label
+                    } else {
+                        score * 9 / 10 + at * 1_000
+                    };
+                    let data = json!({
+                        "design": "calib", "draw": 0, "item": format!("item-{at:02}"), "policy": policy,
+                        "purpose": "calibrate", "rater": "r", "value_micro": value,
+                    });
+                    let line =
+                        json!({"kind": "label.recorded", "experiment": experiment, "data": data});
+                    writeln!(lines, "{line}").unwrap();
+                }
+            }
+        }
+    }
+    desk.file("rows.jsonl", &lines);
+    desk.ok("append --bulk rows.jsonl");
+    desk
+}
+
+/// Decisions of one ledger, as bulk lines.
+fn decisions(desk: &mut Desk, from: u64) -> String {
+    desk.ok("export jsonl -o kept --blobs");
+    let text = std::fs::read_to_string(desk.at.join("kept/ledger.jsonl")).unwrap();
+    let mut lines = String::new();
+    for line in text.lines().skip(usize::try_from(from).unwrap()) {
+        use base64ct::Encoding as _;
+        let entry: Value = serde_json::from_str(line).unwrap();
+        let body = entry["envelope"]["payload"].as_str().unwrap();
+        let body = base64ct::Base64::decode_vec(body).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let line =
+            json!({"kind": body["kind"], "experiment": body["experiment"], "data": body["data"]});
+        writeln!(lines, "{line}").unwrap();
+    }
+    lines
+}
+
+#[test]
+fn one_changed_label_changes_what_rests_on_it_and_nothing_else() {
+    let mut first = small(500_000);
+    let size = first.head()["size"].as_u64().unwrap();
+    for experiment in ["exp-1", "exp-2"] {
+        first.ok(&format!("estimate --experiment {experiment}"));
+        first.ok(&format!("compare --all --experiment {experiment}"));
+    }
+    let all = first.ok("replay --all --json").json();
+    assert_eq!(
+        (&all["verdict"], &all["data"]["same"]),
+        (&json!("reproduced"), &json!(16))
+    );
+
+    // The same decisions, put beside rows of which one label is another.
+    let lines = decisions(&mut first, size);
+    let mut second = small(600_000);
+    let blobs = first.at.join("kept/blobs");
+    for blob in std::fs::read_dir(blobs).unwrap() {
+        let path = blob.unwrap().path().display().to_string();
+        second.ok_words(&["blob", "put", &path]);
+    }
+    second.file("decisions.jsonl", &lines);
+    second.ok("append --bulk decisions.jsonl");
+    let ran = second.run("replay --all --json");
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+    let answer = ran.json();
+    assert_eq!(answer["verdict"], "differs");
+    for event in answer["data"]["events"].as_array().unwrap() {
+        let seq = event["seq"].as_u64().unwrap();
+        let of = second.ok(&format!("show {seq} --json")).json();
+        let depends = of["data"]["body"]["experiment"] == "exp-1";
+        let outcome = if depends { "DIFFERS" } else { "identical" };
+        assert_eq!(event["outcome"], outcome, "{event}");
+    }
+    let text = second.run("replay --all");
+    assert!(
+        text.out
+            .contains("8 the same · 8 differ · 0 cannot be computed again"),
+        "{}",
+        text.out
+    );
+}
+
+#[test]
+fn too_few_labels_give_raw_means_that_say_so() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new arb --role arbiter");
+    let row =
+        |item: &str, score: f64| format!("{{\"prompt_id\":\"{item}\",\"judge_score\":{score}}}\n");
+    let rows: String = (0..5)
+        .map(|at| row(&format!("p{at}"), 0.1 * f64::from(at)))
+        .collect();
+    desk.file("a_responses.jsonl", &rows);
+    desk.ok("import cje a_responses.jsonl");
+    let found = desk.ok("estimate --json").json();
+    let of = policy(&found["data"], "a");
+    assert_eq!(
+        (&of["claim"], &of["route"]),
+        (&json!("uncalibrated"), &json!("naive"))
+    );
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
+    let none = desk.refused(&["estimate", "b"], 5, &["no policy b; there are a"]);
+    assert!(none.out.is_empty());
+    desk.refused(
+        &["audit", "transport"],
+        5,
+        &["no label design for audit with labels"],
+    );
+    desk.refused(&["compare", "a"], 2, &["expected two policies"]);
+    desk.refused(
+        &["estimate", "--judge", "nobody"],
+        5,
+        &["no score by nobody"],
+    );
+}
+
+#[test]
+fn lengths_come_from_private_texts_and_go_with_their_keys() {
+    let mut desk = Desk::with_ledger();
+    for role in ["arbiter", "labeler"] {
+        desk.ok(&format!("key new {role} --role {role}"));
+    }
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    let row = |at: usize| {
+        let words = "word ".repeat(1 + at * 5 % 17);
+        let score = 0.1 + 0.08 * (at % 10) as f64;
+        let label = 0.05 + 0.07 * (at % 10) as f64 + 0.01 * (at * 5 % 17) as f64;
+        format!(
+            "{{\"prompt_id\":\"p{at}\",\"prompt\":\"q\",\"response\":\"{words}\",\"judge_score\":{score:.6},\"oracle_label\":{label:.6}}}\n"
+        )
+    };
+    let rows: String = (0..40).map(row).collect();
+    desk.file("a_responses.jsonl", &rows);
+    desk.ok("import cje a_responses.jsonl --labels");
+    let found = desk
+        .ok("estimate --covariate response_length --json")
+        .json();
+    assert_eq!(found["verdict"], "appended");
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
+    let vault = desk.at.join(".clover/vault.db");
+    std::fs::rename(&vault, desk.path("vault.away")).unwrap();
+    let gone = desk.ok("replay --all --json").json();
+    assert_eq!(gone["verdict"], "incomplete");
+    let why = gone["data"]["events"][0]["why"].as_str().unwrap();
+    assert!(
+        why.contains("response_length") && why.contains("not at hand"),
+        "{why}"
+    );
+    let ran = desk.run("estimate --covariate response_length --dry-run");
+    assert_eq!(ran.code, 4);
+    says(&ran, &["the key of its text is gone or not at hand"]);
+}

@@ -1,0 +1,215 @@
+//! Rules of estimates and audits, as stories: `calibrator`, `transport`.
+
+use clover::event::Kind;
+use clover::event::Payload;
+use clover::event::payload::experiment::ExperimentRegistered;
+use clover::event::payload::label::DesignPurpose;
+use clover::event::payload::label::LabelDesignRegistered;
+use clover::ground::sign::Signer;
+use clover::num::Micro;
+use serde_json::Value;
+
+use super::world::SOLO;
+use super::world::World;
+use super::world::tell;
+use crate::support::signer;
+use crate::support::text;
+use crate::support::valued;
+use crate::support::valued::payload;
+
+const EXP: Option<&str> = Some("exp-1");
+
+fn owner() -> Signer {
+    signer(1)
+}
+
+fn design(name: &str, purpose: DesignPurpose) -> Payload {
+    LabelDesignRegistered {
+        design: name.parse().unwrap(),
+        inclusion_micro: Micro::new(50_000).unwrap(),
+        protocol: "sdp-1".parse().unwrap(),
+        purpose,
+        strata: None,
+    }
+    .into()
+}
+
+fn tested(design: &str, state: &str) -> Payload {
+    payload(Kind::TransportTested, &valued::tested(5, design, state))
+}
+
+fn fitted(calibrator: u8, newest_seq: u64) -> Payload {
+    payload(
+        Kind::CalibratorFitted,
+        &valued::fitted(calibrator, newest_seq),
+    )
+}
+
+/// An estimate through another entry each, so that none is the same question.
+fn estimate(calibrator: u8, through: u64, claim: &str, transport: Option<(&str, u64)>) -> Payload {
+    let mut data: Value = valued::estimate(calibrator, transport);
+    data["through_seq"] = through.into();
+    data["claim"] = claim.into();
+    payload(Kind::EstimateRecorded, &data)
+}
+
+/// An experiment with two designs for audits, one to calibrate, and a fit of calibrator 5.
+fn begin(world: &mut dyn World) {
+    let registered = ExperimentRegistered {
+        judges: None,
+        policies: None,
+        purpose: text("testing"),
+        title: text("Experiment"),
+    };
+    world.say(&owner(), registered.into(), EXP);
+    for (name, purpose) in [
+        ("calib", DesignPurpose::Calibrate),
+        ("first", DesignPurpose::Audit),
+        ("second", DesignPurpose::Audit),
+    ] {
+        world.say(&owner(), design(name, purpose), EXP);
+    }
+    world.put_blobs(&[valued::MODEL, valued::ROWS]);
+    world.say(&owner(), fitted(5, 3), EXP);
+}
+
+#[test]
+fn what_names_a_calibrator_names_one_that_was_fitted() {
+    tell(SOLO, |world| {
+        begin(world);
+        world.say(&owner(), estimate(5, 3, "own_labels", None), EXP);
+        world.refuse_saying(
+            "calibrator",
+            &["a calibrator of this judge, fitted before", "none"],
+            &owner(),
+            estimate(6, 4, "own_labels", None),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_finished_audit_is_not_run_again() {
+    tell(SOLO, |world| {
+        begin(world);
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.say(&owner(), tested("second", "pass"), EXP);
+        world.refuse_saying(
+            "transport",
+            &["the probes of this design have not audited yet: register a design with new labels"],
+            &owner(),
+            tested("first", "pass"),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn probes_belong_to_a_design_for_audit() {
+    tell(SOLO, |world| {
+        begin(world);
+        world.refuse_saying(
+            "transport",
+            &[
+                "a registered label design for audit",
+                "calib, which is none",
+            ],
+            &owner(),
+            tested("calib", "pass"),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn probes_that_were_open_cost_nothing() {
+    tell(SOLO, |world| {
+        begin(world);
+        let charge = world.say(
+            &owner(),
+            payload(
+                Kind::NoteRecorded,
+                &serde_json::json!({"text": "not a charge"}),
+            ),
+            None,
+        );
+        let mut data = valued::tested(5, "first", "pass");
+        data["charge"] = charge.to_string().into();
+        world.refuse_saying(
+            "transport",
+            &["no charge for probes that were open from the start"],
+            &owner(),
+            payload(Kind::TransportTested, &data),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_failed_audit_marks_every_estimate_until_new_labels_recalibrate() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        let failed = Some(("fail", seq));
+        world.say(&owner(), estimate(5, 4, "refused", failed), EXP);
+        // Neither another calibrator on the old labels nor a passed audit lifts it.
+        world.say(&owner(), fitted(6, 4), EXP);
+        world.say(&owner(), tested("second", "pass"), EXP);
+        world.say(&owner(), estimate(6, 5, "refused", failed), EXP);
+        // New labels of the policy do.
+        world.say(&owner(), fitted(7, seq + 1), EXP);
+        world.say(&owner(), estimate(7, 6, "own_labels", None), EXP);
+        // By the calibrator that the second audit passed, that audit stands.
+        world.say(
+            &owner(),
+            estimate(5, 7, "own_labels", Some(("pass", seq + 3))),
+            EXP,
+        );
+        world.refuse_saying(
+            "transport",
+            &["the audit that stands: no audit", "fail at seq"],
+            &owner(),
+            estimate(7, 8, "refused", failed),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn an_estimate_does_not_hide_its_audit() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.refuse_saying(
+            "transport",
+            &[
+                &format!("the audit that stands: fail at seq {seq}"),
+                "no audit",
+            ],
+            &owner(),
+            estimate(5, 4, "own_labels", None),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn no_level_is_claimed_after_a_failed_audit() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.refuse_saying(
+            "transport",
+            &[
+                "claim refused until base is recalibrated with new labels of it",
+                "claim own_labels",
+            ],
+            &owner(),
+            estimate(5, 4, "own_labels", Some(("fail", seq))),
+            EXP,
+        );
+    });
+}

@@ -1,0 +1,155 @@
+//! What was estimated, audited and planned, as an author may write it.
+
+use clover::event::Kind;
+use clover::event::Payload;
+use clover::event::registry;
+use clover::ground::digest::Digest;
+use serde_json::Value;
+use serde_json::json;
+
+/// Curves and rows of the fit.
+pub const MODEL: &[u8] = b"{\"curve\":{\"x\":[0.1],\"y\":[0.5]}}";
+/// The rows of the fit, a line each.
+pub const ROWS: &[u8] = b"{\"draw\":0,\"fold\":0,\"item\":\"item-a\"}\n";
+
+pub fn payload(kind: Kind, data: &Value) -> Payload {
+    let text = serde_json::to_string(data).unwrap();
+    let (payload, _) = registry::decode(kind.as_str(), kind.version(), &text).unwrap();
+    payload
+}
+
+fn blob(bytes: &[u8], media: &str) -> Value {
+    json!({"blake3": Digest::blake3(bytes).to_hex(), "bytes": bytes.len(), "media": media})
+}
+
+pub fn digest(byte: u8) -> Value {
+    Digest([byte; 32]).to_hex().into()
+}
+
+fn root(byte: u8) -> Value {
+    Digest([byte; 32]).to_base64().into()
+}
+
+fn ends(low: f64, high: f64) -> Value {
+    json!({"high": high, "low": low})
+}
+
+pub fn terms() -> Value {
+    json!({
+        "alpha_micro": 50_000, "covariates": ["response_length"], "fold_seed": 42, "folds": 5,
+        "judge": "judge-1", "labels": "representative", "mode": "auto",
+        "judge_scale": {"high_micro": 1_000_000, "low_micro": 0},
+    })
+}
+
+/// A fit of the calibrator of this byte, with one label of `base` at an entry.
+pub fn fitted(calibrator: u8, newest_seq: u64) -> Value {
+    json!({
+        "algorithm": "calibrator/peer-1", "build": "clover 0.1.0", "calibrator": digest(calibrator),
+        "clusters": 20, "folds": 5, "labels": 20,
+        "labels_by_policy": [{"labels": 20, "newest_seq": newest_seq, "policy": "base"}],
+        "model": blob(MODEL, "application/json"), "oof_rmse": 0.21, "oof_within_tenth": 0.4,
+        "reward_range": ends(0.2, 0.9), "rmse": 0.2, "rows": blob(ROWS, "application/x-ndjson"),
+        "rows_root": root(1), "score_range": ends(0.1, 1.0), "selected": "two_stage", "slope_high": 0.7,
+        "terms": terms(), "through_seq": newest_seq, "uses_covariates": false,
+    })
+}
+
+pub fn estimate(calibrator: u8, transport: Option<(&str, u64)>) -> Value {
+    let mut data = json!({
+        "build": "clover 0.1.0", "calibrator": digest(calibrator), "claim": "own_labels", "correction": 0.01,
+        "df": 17.5, "df_method": "welch", "estimate": 0.75,
+        "filter": {
+            "audit_labels": 0, "conflicts": 0, "labels_without_score": 0, "other_judges": 0,
+            "repeated_labels": 0, "rows": 40, "sealed": 0,
+        },
+        "interval": ends(0.7, 0.8), "interval_clipped": ends(0.7, 0.8), "interval_method": "t",
+        "labels": 20, "labels_only": {"interval": ends(0.69, 0.82), "mean": 0.76}, "plug_in": 0.74,
+        "policy": "base", "prompts": 40, "raw_mean": 0.84, "route": "augmented", "rows": 40,
+        "rows_root": root(2), "se": 0.025, "share": 0.2, "terms": terms(), "through_seq": 3,
+    });
+    if let Some((state, seq)) = transport {
+        data["transport"] = json!({"seq": seq, "state": state});
+    }
+    data
+}
+
+pub fn contrast(calibrator: u8) -> Value {
+    json!({
+        "basis": "cluster_robust", "build": "clover 0.1.0", "calibrator": digest(calibrator),
+        "conservative": ends(-0.2, 0.3), "df": 30.0, "difference": 0.05, "family": ["base", "tuned"],
+        "first": "base", "first_root": root(2), "interval": ends(-0.01, 0.11), "p": 0.1, "p_adjusted": 0.1,
+        "se": 0.03, "second": "tuned", "second_root": root(3), "terms": terms(), "through_seq": 3,
+        "told_apart": false,
+    })
+}
+
+pub fn oua(calibrator: u8) -> Value {
+    json!({
+        "build": "clover 0.1.0", "calibrator": digest(calibrator), "policy": "base", "rows_root": root(2),
+        "share": 0.2, "share_by_decile": [{"rows": 20, "share": 0.1}, {"rows": 20}], "terms": terms(),
+        "through_seq": 3, "var_main": 0.0005, "var_oua": 0.000_125,
+    })
+}
+
+pub fn coverage(calibrator: u8) -> Value {
+    let tail = |edge: f64| json!({"edge": edge, "labels": 2, "mass": 0.1, "starved": false});
+    json!({
+        "build": "clover 0.1.0", "calibrator": digest(calibrator), "decile_counts": [2, 18],
+        "flat_high": false, "flat_low": true, "high_tail": tail(0.9), "low_tail": tail(0.2),
+        "out_of_range": 0.01, "policy": "base", "refuse_level": false, "rows_root": root(2),
+        "saturation": 0.0, "terms": terms(), "through_seq": 3,
+    })
+}
+
+/// An audit of `base` by the probes of a design.
+pub fn tested(calibrator: u8, design: &str, state: &str) -> Value {
+    let width = json!({
+        "detectable_bias": 0.1, "df": 49.0, "interval": ends(-0.42, -0.24), "min_margin_for_pass": 0.42,
+        "se": 0.036, "state": state, "zero_null_p": 0.001,
+    });
+    json!({
+        "algorithm": "transport/1",
+        "audit": {"alpha_micro": 50_000, "clusters_min": 20, "family_size": 3, "margin_micro": 50_000},
+        "build": "clover 0.1.0", "calibrator": digest(calibrator), "clusters": 50, "design": design,
+        "effective_clusters": 50.0, "mean_residual": -0.33, "narrow": width, "policy": "base",
+        "probes_root": root(4), "rows": 50, "state": state, "terms": terms(), "through_seq": 4,
+        "wide": width, "zero_null_p_adjusted": 0.003,
+    })
+}
+
+pub fn planned() -> Value {
+    json!({
+        "asked_micro": 100_000_000, "build": "clover 0.1.0",
+        "evaluation": {"cost": 99.5, "labels": 100, "mde": 0.05, "policies": 2, "scores": 900, "se": 0.012},
+        "power_micro": 800_000, "prices": {"label_micro": 160_000, "score_micro": 10_000}, "purpose": "budget",
+        "split": {
+            "calibration": 0.04, "evaluation": 0.05, "labels": 480, "policies": ["base", "tuned"], "rows": 1000,
+        },
+        "terms": terms(), "through_seq": 3,
+    })
+}
+
+/// One of every kind, in an order in which they may be said where nothing was audited.
+pub fn every(calibrator: u8, design: &str) -> Vec<(&'static str, Payload)> {
+    let all = [
+        ("fitted", Kind::CalibratorFitted, fitted(calibrator, 2)),
+        (
+            "estimated",
+            Kind::EstimateRecorded,
+            estimate(calibrator, None),
+        ),
+        ("contrasted", Kind::ContrastRecorded, contrast(calibrator)),
+        ("shared", Kind::OuaEstimated, oua(calibrator)),
+        ("covered", Kind::CoverageChecked, coverage(calibrator)),
+        (
+            "tested",
+            Kind::TransportTested,
+            tested(calibrator, design, "fail"),
+        ),
+        ("planned", Kind::PlanRecorded, planned()),
+    ];
+    let all = all.into_iter();
+    all.map(|(name, kind, data)| (name, payload(kind, &data)))
+        .collect()
+}
