@@ -2,7 +2,7 @@
 //! often a real fix is.
 //!
 //! Quality q is Beta(2, 2), an answer is worth .7 q and .3 more for a quarter of the rows; the label is that with noise
-//! of .15, the score that exactly. In the power worlds the judge gives .30 too much on 8 % of the rows, all in one slice,
+//! of .08, the score that exactly. In the power worlds the judge gives .30 too much on 8 % of the rows, all in one slice,
 //! and the patch takes exactly that back. In the null worlds the judge offends nowhere; a search tries patches that move an arbitrary 2 to 10 % of the rows, and
 //! the best of them on dev goes to confirm. Gates P0 and P7 (the patch itself, attacks on text) are not simulated.
 //! Source: CLOVER v1.1, section 5 and appendix C.
@@ -75,7 +75,7 @@ fn row(world: &mut World, slices: usize, offends: bool) -> Row {
     let raised = |is: bool| if is { OFFENCE } else { 0.0 };
     let worth = core + raised(sourced);
     Row {
-        label: (worth + 0.15 * world.normal()).clamp(0.0, 1.0),
+        label: (worth + 0.08 * world.normal()).clamp(0.0, 1.0),
         score: (worth + raised(offends)).clamp(0.0, 1.0),
         slice,
         offends,
@@ -129,7 +129,7 @@ fn stage(world: &mut World, sizes: [usize; 3], slices: usize, offends: bool) -> 
     }];
     let mut anchors_offend = Vec::new();
     for policy in ["low", "high"] {
-        let rows: Vec<Row> = (0..400).map(|_| row(world, slices, false)).collect();
+        let rows: Vec<Row> = (0..400).map(|_| row(world, slices, offends)).collect();
         data.anchors.push(Anchor {
             policy: policy.parse().unwrap(),
             scored: Scored::of(rows.iter().map(|row| row.score).collect()),
@@ -275,7 +275,7 @@ fn a_true_fix_is_accepted() {
 /// A patch without merit: it moves an arbitrary share of the rows.
 fn arbitrary(world: &mut World, scores: &[f64]) -> Vec<f64> {
     let share = 0.02 + 0.08 * world.uniform();
-    let size = 0.03 + 0.12 * world.uniform();
+    let size = 0.02 + 0.04 * world.uniform();
     let by = if world.uniform() < 0.5 { size } else { -size };
     scores
         .iter()
@@ -291,7 +291,7 @@ fn arbitrary(world: &mut World, scores: &[f64]) -> Vec<f64> {
 
 #[test]
 fn a_patch_without_merit_is_accepted_no_more_often_than_alpha() {
-    const TRIES: usize = 60;
+    const TRIES: usize = 100;
     let thresholds = thresholds(500);
     let (mut runs, mut reached, mut p8, mut all) = (0, 0, 0, 0);
     let wanted = worlds(3, 1_000);
