@@ -139,7 +139,7 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), 
     let opened = Ledger::open(
         home.database(),
         ctx.ambient(),
-        &crate::projection::RULEBOOK,
+        &crate::workflow::RULEBOOK,
         options,
     );
     let ledger = match opened {

@@ -18,10 +18,10 @@ use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::LedgerOptions;
 use crate::ledger::State;
-use crate::projection::RULEBOOK;
 use crate::store::OpenOptions;
 use crate::store::Store;
 use crate::store::Vault;
+use crate::workflow::RULEBOOK;
 
 /// Name of the folder that verbs look for.
 pub(super) const FOLDER: &str = ".clover";

@@ -24,8 +24,8 @@ use crate::ground::note::Origin;
 use crate::ground::sign::Signer;
 use crate::ledger::CreateLedger;
 use crate::ledger::Ledger;
-use crate::projection::RULEBOOK;
 use crate::store::CreateOptions;
+use crate::workflow::RULEBOOK;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -31,13 +31,16 @@ mod input;
 mod intake;
 mod intake_counts;
 mod intake_events;
+mod iterate;
 mod key;
 mod label;
 mod log;
+mod patch;
 mod prereg;
 mod prove;
 mod qualify;
 mod record;
+mod rubric;
 mod sandbox;
 mod schema;
 mod seal;
@@ -73,7 +76,7 @@ Usage: clover [OPTIONS] VERB …
   start    init · demo · status · doctor
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
-  plan     prereg new|check|sign|show|diff|amend|deviation
+  plan     prereg new|check|sign|show|diff|amend|deviation · rubric · patch · iterate
   labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema                  estimate  analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -222,6 +225,15 @@ enum Verb {
     /// Plans that bind: manifests, their amendments and deviations
     #[command(subcommand)]
     Prereg(prereg::Verb),
+    /// Rubrics: what a judge holds an answer to
+    #[command(subcommand)]
+    Rubric(rubric::Verb),
+    /// Small edits to a rubric, checked and proposed
+    #[command(subcommand)]
+    Patch(patch::Verb),
+    /// Iterations of a rubric
+    #[command(subcommand)]
+    Iterate(iterate::Verb),
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
@@ -330,6 +342,9 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Confirm(verb) => confirm::run(ctx, verb),
         Verb::Experiment(verb) => experiment::run(ctx, verb),
         Verb::Prereg(verb) => prereg::run(ctx, verb),
+        Verb::Rubric(verb) => rubric::run(ctx, &verb),
+        Verb::Patch(verb) => patch::run(ctx, &verb),
+        Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),
         Verb::Backup(args) => backup::run(ctx, &args),

@@ -149,7 +149,7 @@ fn judge(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), CliError> {
     };
     let mut breaches = Vec::new();
     rules::custody(ledger.state(), &candidate, &mut breaches);
-    for rule in ledger.state().rulebook().rules {
+    for rule in ledger.state().rulebook().every_rule() {
         rule.judge(ledger.state(), &candidate, &mut breaches);
     }
     match breaches.first() {

@@ -27,8 +27,8 @@ use crate::ledger::verify::Lines;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
-use crate::projection::RULEBOOK;
 use crate::store::Store;
+use crate::workflow::RULEBOOK;
 
 /// Findings that a text answer lists; `--json` has more.
 const SHOWN_MAX: usize = 20;

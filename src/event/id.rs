@@ -113,6 +113,8 @@ macro_rules! text_ids {
 text_ids! {
     /// A budget account.
     AccountId;
+    /// Two sets of stored rows that hold the scale in place.
+    AnchorSetId;
     /// One of the things that a manifest compares.
     ArmId;
     /// A class of data, for reading and retention.
@@ -131,6 +133,8 @@ text_ids! {
     HolderId;
     /// What was judged: a prompt or a task item.
     ItemId;
+    /// An iteration of a rubric.
+    IterationId;
     /// A judge, with its version.
     JudgeId;
     /// A manifest.
@@ -139,6 +143,8 @@ text_ids! {
     MetricId;
     /// A family of rubric patches.
     PatchFamilyId;
+    /// A rubric patch.
+    PatchId;
     /// A policy (a model or system whose outputs are judged).
     PolicyId;
     /// A protocol by which people label, with its version.
@@ -147,6 +153,8 @@ text_ids! {
     RaterId;
     /// A row of a label design.
     RowId;
+    /// A slice of the rows.
+    SliceId;
     /// A split of clusters into fit, dev and confirm.
     SplitId;
     /// A stratum of a label design.

@@ -189,9 +189,16 @@ pub struct Rulebook {
     pub row_models: &'static [&'static dyn RowModel],
     /// Rules, in the order of their judgement.
     pub rules: &'static [&'static dyn Rule],
+    /// Rules of a floor above, asked after those: they judge with more than recorded facts.
+    pub above: &'static [&'static dyn Rule],
 }
 
 impl Rulebook {
+    /// Every rule, in the order of their judgement.
+    pub fn every_rule(&self) -> impl Iterator<Item = &'static dyn Rule> {
+        self.rules.iter().chain(self.above).copied()
+    }
+
     /// Gives the rows that an event adds to the read models.
     pub fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>)) {
         let kind = event.event().kind();

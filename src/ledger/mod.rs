@@ -9,7 +9,7 @@
 //! use clover::event::payload::{Role, Roles, Verdict, custody::Separation, record::NoteRecorded};
 //! use clover::ground::{ambient::Ambient, sign::Signer};
 //! use clover::ledger::{Command, CreateLedger, Ledger, LedgerOptions, verify};
-//! use clover::projection::RULEBOOK;
+//! use clover::workflow::RULEBOOK;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;

@@ -622,7 +622,7 @@ pub(super) fn all_facts(
     facts: &mut Vec<Fact>,
 ) {
     rules::facts(candidate, natural_key, facts);
-    for rule in rulebook.rules {
+    for rule in rulebook.every_rule() {
         rule.facts(candidate, facts);
     }
 }

@@ -6,8 +6,10 @@
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
+pub mod iterations;
 pub mod manifests;
 pub mod rows;
+pub mod rubrics;
 pub mod seals;
 pub mod splits;
 
@@ -15,9 +17,9 @@ use crate::event::Kind;
 use crate::ledger::FoldEntry;
 use crate::ledger::Rulebook;
 
-/// Folds, row models and rules that need recorded facts only.
+/// Folds, row models and rules that need recorded facts only; `workflow::RULEBOOK` adds the rules that need more.
 pub static RULEBOOK: Rulebook = Rulebook {
-    version: 2,
+    version: 3,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -33,7 +35,9 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &splits::Split,
         &designs::ScoreOnce,
         &manifests::Prereg,
+        &iterations::Iterating,
     ],
+    above: &[],
 };
 
 /// One line per fold.
@@ -54,9 +58,19 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<experiments::Experiments>::default(),
     },
     FoldEntry {
+        name: "iterations",
+        reads: iterations::READS,
+        make: || Box::<iterations::Iterations>::default(),
+    },
+    FoldEntry {
         name: "manifests",
         reads: manifests::READS,
         make: || Box::<manifests::Manifests>::default(),
+    },
+    FoldEntry {
+        name: "rubrics",
+        reads: rubrics::READS,
+        make: || Box::<rubrics::Rubrics>::default(),
     },
     FoldEntry {
         name: "splits",

@@ -501,6 +501,14 @@ mod tests {
                 value: bmj
             }]
         );
+        // source: schema/RUBRIC.md, computed by audits/verify.py.
+        let hashes = [rubric().hash(), all.hash, all.rubric.hash()].map(|hash| hash.to_hex());
+        let expected = [
+            "de94340a7fcd96aade85b8631a05bb4412c14e8b2b2b05b9f5dd6f8e64e37712",
+            "1f12f30871fb985a3063428e3b39adcccbca0ebc2eb6938e9bf6ebc848fd0f37",
+            "c735dcdfc426b3499ea8c96d228aa0c3246df84e0d25f276731f82c4cf500eb9",
+        ];
+        assert_eq!(hashes, expected);
         // source: CLOVER v1.1, section 4: an appended bmj.com has kappa 3 and no new field.
         assert_eq!((all.length.kappa(), all.length.new_fields), (3, 0));
         assert_eq!(

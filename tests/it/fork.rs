@@ -16,10 +16,10 @@ use clover::ledger::verify;
 use clover::ledger::verify::First;
 use clover::ledger::verify::Report;
 use clover::ledger::verify::VerifyOptions;
-use clover::projection::RULEBOOK;
 use clover::store::CreateOptions;
 use clover::store::OpenOptions;
 use clover::store::Store;
+use clover::workflow::RULEBOOK;
 
 use crate::support::ORIGIN;
 use crate::support::TestLedger;

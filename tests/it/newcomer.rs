@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clover::event::Kind;
 use clover::projection::LEDGER_ONLY;
-use clover::projection::RULEBOOK;
+use clover::workflow::RULEBOOK;
 
 use crate::support::verifiers::repository;
 

@@ -1,9 +1,9 @@
 //! Folding recorded facts gives the same state however it is cut, stored and read again.
 
 use clover::ledger::Ledger;
-use clover::projection::RULEBOOK;
 use clover::store::Reader;
 use clover::store::Table;
+use clover::workflow::RULEBOOK;
 
 use crate::support::TestLedger;
 use crate::support::ambient;

@@ -7,11 +7,13 @@ pub mod budget;
 pub mod custody;
 pub mod experiment;
 pub mod intake;
+pub mod iteration;
 pub mod judge;
 pub mod label;
 pub mod manifest;
 pub mod prereg;
 pub mod record;
+pub mod rubric;
 
 use serde::Deserialize;
 use serde::Deserializer;

@@ -53,7 +53,7 @@ pub(super) fn admit(
         };
         let mut breaches = Vec::new();
         rules::custody(&head.state, &candidate, &mut breaches);
-        for rule in rulebook.rules {
+        for rule in rulebook.every_rule() {
             rule.judge(&head.state, &candidate, &mut breaches);
         }
         let breach = match first_breach(breaches) {
@@ -69,7 +69,7 @@ pub(super) fn admit(
         }
         let (natural_key, is_own) = (prepared.natural_key, prepared.is_own);
         let mut facts = facts_of(rulebook, &candidate, natural_key, is_own);
-        for rule in rulebook.rules {
+        for rule in rulebook.every_rule() {
             rule.demands(&head.state, &candidate, &mut facts);
         }
         head.state.apply(&VerifiedEvent::new(candidate));

@@ -376,7 +376,7 @@ impl<'a> Judge<'a> {
         };
         if judged {
             rules::custody(&self.state, &candidate, &mut breaches);
-            for rule in self.state.rulebook().rules {
+            for rule in self.state.rulebook().every_rule() {
                 rule.judge(&self.state, &candidate, &mut breaches);
                 rule.demands(&self.state, &candidate, &mut facts);
             }

@@ -5,6 +5,7 @@ mod bad_input;
 mod divergence;
 mod intake;
 mod prereg;
+mod rubric;
 mod verbs;
 
 use std::ffi::OsString;

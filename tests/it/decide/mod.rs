@@ -3,6 +3,7 @@
 
 mod idempotency;
 mod intake;
+mod iterations;
 mod prereg;
 mod rules;
 mod world;

@@ -1078,7 +1078,7 @@ fn blob() {
         let report = clover::ledger::verify::verify_lines(
             lines,
             &clover::ledger::verify::VerifyOptions::default(),
-            &clover::projection::RULEBOOK,
+            &clover::workflow::RULEBOOK,
             &crate::support::ambient(world_now()),
             &mut |_, _| {},
         )

@@ -18,8 +18,8 @@ use clover::ground::sign::Signed;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
 use clover::ledger::LedgerOptions;
-use clover::projection::RULEBOOK;
 use clover::store::OpenOptions;
+use clover::workflow::RULEBOOK;
 
 use crate::support::TestLedger;
 use crate::support::signer;

@@ -33,7 +33,7 @@ use clover::ledger::verify::Lines;
 use clover::ledger::verify::Report;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Count;
-use clover::projection::RULEBOOK;
+use clover::workflow::RULEBOOK;
 use serde_json::Value;
 use serde_json::json;
 

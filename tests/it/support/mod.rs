@@ -5,10 +5,12 @@ pub mod child;
 pub mod forge;
 pub mod forger;
 pub mod full;
+pub mod iterated;
 pub mod mutator;
 pub mod planned;
 pub mod samples;
 pub mod tampered;
+pub mod tampered_iterations;
 pub mod verifiers;
 
 use std::path::PathBuf;
@@ -42,9 +44,9 @@ use clover::ledger::verify::Report;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Count;
 use clover::num::Micro;
-use clover::projection::RULEBOOK;
 use clover::store::CreateOptions;
 use clover::store::OpenOptions;
+use clover::workflow::RULEBOOK;
 
 /// Origin of every test ledger.
 pub const ORIGIN: &str = "ledger.example/test";

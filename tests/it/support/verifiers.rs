@@ -15,7 +15,7 @@ use clover::ground::note::SignedCheckpoint;
 use clover::ledger::verify;
 use clover::ledger::verify::Lines;
 use clover::ledger::verify::VerifyOptions;
-use clover::projection::RULEBOOK;
+use clover::workflow::RULEBOOK;
 use serde_json::Value;
 use serde_json::json;
 

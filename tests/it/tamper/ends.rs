@@ -12,8 +12,8 @@ use clover::ledger::LedgerError;
 use clover::ledger::verify;
 use clover::ledger::verify::Lines;
 use clover::ledger::verify::VerifyOptions;
-use clover::projection::RULEBOOK;
 use clover::store::CreateOptions;
+use clover::workflow::RULEBOOK;
 use rusqlite::Connection;
 
 use super::stage::Files;

@@ -16,8 +16,8 @@ use clover::ledger::Ledger;
 use clover::ledger::LedgerOptions;
 use clover::ledger::verify;
 use clover::ledger::verify::VerifyOptions;
-use clover::projection::RULEBOOK;
 use clover::store::Store;
+use clover::workflow::RULEBOOK;
 
 use crate::support::TestLedger;
 use crate::support::ambient;

@@ -64,8 +64,8 @@ use clover::ledger::LedgerError;
 use clover::ledger::rules;
 use clover::num::Count;
 use clover::num::Micro;
-use clover::projection::RULEBOOK;
 use clover::store::CreateOptions;
+use clover::workflow::RULEBOOK;
 
 use super::options;
 use super::signer;
@@ -193,7 +193,7 @@ impl Teller {
     }
 
     /// Appends named events as one batch.
-    fn say_all(&mut self, who: u8, said: Vec<(&'static str, Command)>) {
+    pub fn say_all(&mut self, who: u8, said: Vec<(&'static str, Command)>) {
         self.now = self.now.plus_seconds(STEP_SECONDS);
         self.clock.set(self.now);
         let (names, commands): (Vec<_>, Vec<_>) = said.into_iter().unzip();
@@ -218,7 +218,7 @@ impl Teller {
         self.say_all(who, vec![(name, in_experiment(payload))]);
     }
 
-    fn id(&self, name: &str) -> EventId {
+    pub fn id(&self, name: &str) -> EventId {
         self.ids[name]
     }
 
