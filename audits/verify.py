@@ -33,6 +33,8 @@ import re
 import sys
 import unicodedata
 from array import array
+from collections import Counter
+from decimal import Decimal
 from json.encoder import encode_basestring
 
 # The rules in the order in which one entry is judged; of two findings at one seq the earlier rule is "first".
@@ -41,7 +43,8 @@ RULES = (
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
-    "blocked", "calibrator", "transport", "target", "genesis", "root", "checkpoint", "size", "blob",
+    "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "target", "genesis", "root", "checkpoint",
+    "size", "blob",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -670,6 +673,32 @@ KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), ro
 COUNT = integer()
 METHOD = one_of("closed_ebh", "closed_mean", "ebh", "elond", "spend")
 MARGIN = record(margin_micro=MICRO, metric=ident)
+DESIGN = record(
+    anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
+    dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean)),
+    frozen_paths=Optional(listing(text)), must_not_regress=one_of("guard", "literal"), peek_account=ident,
+    rubric_hash=hex64, seed=hex64, topics=listing(text),
+    slices=listing(record(family=ident, cells=listing(record(
+        conditions=listing(record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO),
+                                  below_micro=Optional(MICRO), field=ident)),
+        must_not_regress=boolean, slice=ident, stakes_micro=MICRO)))))
+ITERATION = record(
+    alpha_micro=MICRO, confirm_rows=COUNT, confirm_separation=one_of("hashed", "time"),
+    confirm_test=one_of("betting", "bootstrap", "t"), design=Optional(DESIGN), dev_rows=COUNT,
+    difference_sd_micro=MICRO, drift_max_micro=MICRO, ece_slack_micro=MICRO, effect_micro=MICRO, eta_micro=MICRO,
+    fit_rows=COUNT, gap_seconds=COUNT, green_sd_micro=MICRO, green_slices=COUNT, hypotheses_max=COUNT,
+    ks_max_micro=MICRO, patch_families=listing(ident), power_micro=MICRO,
+    profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
+    slice_rows_min=COUNT, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
+LEAF_VALUE = choice(count=COUNT, flag=boolean, list=listing(string), share_micro=MICRO, text=string)
+ANCHOR_ROWS = record(count=COUNT, policy=ident, rows_root=encoded(32))
+
+
+def source(value, path):
+    good = isinstance(value, str) and len(value.encode("utf-8")) <= 8192
+    require(good, path, "a document of at most 8,192 bytes", value)
+
+
 MANIFEST = record(
     analysis=Optional(record(code_digest=hex64, env_digest=hex64, exploratory_allowed=boolean,
                              plan_commitment=Optional(hex64), secondary=Optional(listing(text)))),
@@ -687,14 +716,7 @@ MANIFEST = record(
     expiry=Optional(record(embargo_until=Optional(timestamp), must_start_before=Optional(timestamp),
                            must_start_before_seq=Optional(COUNT))),
     hypothesis=record(claim=text, kind=one_of("equivalent", "kill", "measure", "noninferior", "promote")),
-    iteration=Optional(record(
-        alpha_micro=MICRO, confirm_rows=COUNT, confirm_separation=one_of("hashed", "time"),
-        confirm_test=one_of("betting", "bootstrap", "t"), dev_rows=COUNT, difference_sd_micro=MICRO,
-        drift_max_micro=MICRO, ece_slack_micro=MICRO, effect_micro=MICRO, eta_micro=MICRO, fit_rows=COUNT,
-        gap_seconds=COUNT, green_sd_micro=MICRO, green_slices=COUNT, hypotheses_max=COUNT, ks_max_micro=MICRO,
-        patch_families=listing(ident), power_micro=MICRO, profile=one_of("literal", "recommended"), q_micro=MICRO,
-        shift_metric=one_of("both", "either", "ks", "w1"), slice_rows_min=COUNT, tau_micro=MICRO,
-        uplift_max_micro=MICRO, w1_max_micro=MICRO)),
+    iteration=Optional(ITERATION),
     manifest=ident,
     metric=Optional(record(difference_max_micro=Optional(MICRO), direction=one_of("decrease", "increase"),
                            guardrails=Optional(listing(MARGIN)), judge_digest=hex64, metric=ident, repeats=COUNT,
@@ -868,11 +890,31 @@ KINDS = {
         prices=Optional(record(label_micro=MICRO, score_micro=MICRO)),
         split=record(calibration=number, evaluation=number, labels=COUNT, policies=listing(ident), rows=COUNT),
         terms=TERMS, through_seq=COUNT),
+    ("rubric.registered", 1): Kind("registrar", "@ rubric_hash", rubric_hash=hex64, version=string, yaml=source,
+                                   leaves=listing(record(path=string, value=LEAF_VALUE))),
+    ("anchor_set.registered", 1): Kind("registrar", "@ anchors", anchors=ident, high=ANCHOR_ROWS, low=ANCHOR_ROWS),
+    ("iteration.opened", 1): Kind("arbiter", "@ iteration", digest=hex64, iteration=ident, params=ITERATION,
+                                  params_hash=hex64, quarter=string, rubric_hash=hex64),
+    ("iteration.closed", 1): Kind("arbiter", "@ iteration", iteration=ident, reason=text, outcome=one_of(
+        "accepted", "no_candidate", "none_accepted", "paused_for_labels", "sdp_changed", "stopped", "tainted",
+        "transport_failed")),
+    ("patch.proposed", 1): Kind(
+        "optimizer", "@ patch", author_kind=one_of("human", "llm"), family=ident, inputs=listing(hex64),
+        diff=listing(record(op=one_of("append", "set"), path=string, value=LEAF_VALUE)), iteration=ident,
+        length=record(abstention_edits=COUNT, kappa=COUNT, new_fields=COUNT, new_guards=COUNT, tokens_added=COUNT,
+                      tokens_removed=COUNT),
+        model=Optional(text), patch=ident, patch_hash=hex64, prompt_digest=Optional(hex64), result_hash=hex64,
+        yaml=source),
+    ("patch.rejected", 1): Kind("arbiter", "@ iteration stage yaml_sha256", code=text, gate_refs=listing(hex64),
+                                iteration=ident, patch=Optional(ident), yaml_sha256=hex64,
+                                stage=one_of("confirm", "dev", "schema", "selection")),
+    ("patch.withdrawn", 1): Kind("optimizer", "@ patch", iteration=ident, patch=ident, reason=text),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
 EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested", "manifest.", "plan.",
-                "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.")
+                "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
+                "anchor_set.", "iteration.", "patch.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -1002,6 +1044,15 @@ class Version:
         self.countersigned = False
 
 
+class Iteration:
+    """One iteration: what it was opened on, its patches as [hash, whether it stands], whether a label was seen."""
+
+    def __init__(self, entry, data):
+        self.experiment, self.opened = entry.experiment, entry.position
+        self.digest, self.rubric_hash = data["digest"], data["rubric_hash"]
+        self.candidates, self.closed, self.unsealed = {}, None, None
+
+
 class Record:
     """One manifest with its versions, oldest first."""
 
@@ -1093,6 +1144,9 @@ class State:
         self.fitted = set()                       # (experiment, judge, calibrator)
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
+        self.rubrics = {}                         # experiment -> {hash: (version, leaves)}, in order of registration
+        self.anchors, self.iterations, self.patch_ids = set(), {}, set()
+        self.unread = 0                           # documents beyond the YAML that is read here
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -1261,6 +1315,9 @@ class State:
         for record_ in self.manifests.values():
             if record_.experiment == entry.experiment:
                 record_.look(entry.position)
+        for it in self.iterations.values():
+            if it.experiment == entry.experiment and it.closed is None and it.unsealed is None:
+                it.unsealed = entry.position
 
     def outcome(self, entry, _data):
         if entry.experiment is not None:
@@ -1364,6 +1421,43 @@ class State:
         label = data["class"] == "label" or data["class"].startswith("label.")
         bars = {"optimizer": data["class"] not in OPTIMIZER_READS, "adversary": label, "verifier": label}
         return next((role for role in sorted(roles) if bars.get(role)), None)
+    def rubric_registered(self, entry, data):
+        if entry.experiment is not None:
+            leaves_ = {leaf["path"]: leaf["value"] for leaf in data["leaves"]}
+            self.rubrics.setdefault(entry.experiment, {}).setdefault(data["rubric_hash"], (data["version"], leaves_))
+
+    def anchor_set_registered(self, entry, data):
+        self.anchors.add((entry.experiment, data["anchors"]))
+
+    def iteration_opened(self, entry, data):
+        if entry.experiment is not None:
+            self.iterations.setdefault(data["iteration"], Iteration(entry, data))
+
+    def iteration_closed(self, entry, data):
+        it = self.iterations.get(data["iteration"])
+        if it and it.closed is None and entry.experiment is not None:
+            it.closed = entry.position
+
+    def patch_proposed(self, entry, data):
+        it = self.iterations.get(data["iteration"])
+        self.patch_ids.add(data["patch"])
+        if it and entry.experiment is not None:
+            it.candidates.setdefault(data["patch"], [data["patch_hash"], True])
+
+    def patch_ended(self, entry, data):
+        it = self.iterations.get(data["iteration"])
+        if it and entry.experiment is not None and data.get("patch") in it.candidates:
+            it.candidates[data["patch"]][1] = False
+
+    def open_iteration(self, experiment):
+        """The name of the open iteration of an experiment, or None."""
+        return next((name for name in sorted(self.iterations) if self.iterations[name].experiment == experiment
+                     and self.iterations[name].closed is None), None)
+
+    def plan_of(self, it):
+        """What the manifest of an iteration says of iterations, or None."""
+        record_ = self.of_digest(it.digest)
+        return record_ and record_.version(it.digest).manifest.get("iteration")
 
     def audit_attested(self, entry, data):
         self.attestations.append((entry.position, data["size"], data["root"]))
@@ -1385,6 +1479,9 @@ FOLDS = {
     "score.conflict": State.score_conflict, "assumption.waived": State.waived,
     "assumption.countersigned": State.countersigned, "data.read": State.data_read,
     "calibrator.fitted": State.calibrator_fitted, "transport.tested": State.transport_tested,
+    "rubric.registered": State.rubric_registered, "anchor_set.registered": State.anchor_set_registered,
+    "iteration.opened": State.iteration_opened, "iteration.closed": State.iteration_closed,
+    "patch.proposed": State.patch_proposed, "patch.rejected": State.patch_ended, "patch.withdrawn": State.patch_ended,
 }
 
 
@@ -1777,6 +1874,8 @@ TESTED = ("arms", "data", "estimand", "experiment", "hypothesis.kind", "manifest
           "supersedes", "template", "test.beacon", "test.continuation_of", "test.null_margin_micro", "test.side",
           "test.without_replacement", "transport.environments", "transport.margin_micro")
 FIXED = ("experiment", "manifest", "supersedes", "template")
+FAMILIES = ("abstention", "contradiction_check", "evidence_verification", "length_bias_cap")
+SLICES_MAX = 12
 
 
 def at_path(value, path):
@@ -1827,6 +1926,35 @@ def manifest_fault(manifest):
             return "transport.family_size: at least the %d audits planned" % len(names), str(audits["family_size"])
     if sgd and sgd["lr_min_micro"] > sgd["lr_max_micro"]:
         return "sgd.lr_min_micro: at most sgd.lr_max_micro", str(sgd["lr_min_micro"])
+    plan = manifest.get("iteration", {})
+    return design_fault(plan, plan["design"]) if "design" in plan else None
+
+
+def design_fault(plan, design):
+    """What is wrong with what an iteration runs on."""
+    families, slices = plan["patch_families"], design["slices"]
+    if not families or not each_once(families) or not set(families) <= set(FAMILIES):
+        return "iteration.patch_families: some of %s, each once" % ", ".join(FAMILIES), "%d families" % len(families)
+    if not each_once([of["environment"] for of in design["environments"]]):
+        return "iteration.design.environments: each environment once", "another"
+    if len(slices) > SLICES_MAX or not each_once([of["family"] for of in slices]):
+        return "iteration.design.slices: at most %d families, each once" % SLICES_MAX, "%d families" % len(slices)
+    for of in slices:
+        cells = of["cells"]
+        if not 1 <= len(cells) <= SLICES_MAX or not each_once([cell["slice"] for cell in cells]):
+            return "iteration.design.slices: 1 to %d cells, each once" % SLICES_MAX, "%d cells" % len(cells)
+        for cell in cells:
+            bound = all(bool(on["any_of"]) if "any_of" in on else "at_least_micro" in on or "below_micro" in on
+                        for on in cell["conditions"])
+            if not cell["conditions"] or not bound:
+                return "iteration.design.slices: conditions with a bound for %s" % cell["slice"], "none"
+            if not 0 <= cell["stakes_micro"] <= ONE:
+                return "iteration.design.slices: stakes_micro 0 to %d" % ONE, str(cell["stakes_micro"])
+    topics = design["topics"]
+    ascending = all(a.encode("utf-8") < b.encode("utf-8") for a, b in zip(topics, topics[1:]))
+    if len(topics) > 100 or not ascending or not all(1 <= len(topic) <= 64 for topic in topics):
+        found = "%d topics" % len(topics)
+        return "iteration.design.topics: at most 100 topics of 1 to 64 characters, ascending", found
 
 
 def leaves(value, path, out):
@@ -2201,6 +2329,646 @@ def audit_problem(state, e):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
+# Iterations, rubrics and patches (`schema/RUBRIC.md`).
+
+def rule_iteration(state, e):
+    if e.kind == "anchor_set.registered":
+        high, low = e.data["high"], e.data["low"]
+        if high["policy"] == low["policy"]:
+            return "two policies", "%s twice" % high["policy"]
+        few = min(high["count"], low["count"])
+        return None if few >= 200 else ("at least 200 rows of each policy", str(few))
+    if e.kind == "iteration.opened":
+        return iteration_opened_problem(state, e)
+    if e.kind == "manifest.amended":
+        record_, name = state.manifests.get(e.data["manifest"]["manifest"]), None
+        if record_ and record_.experiment is not None:
+            name = state.open_iteration(record_.experiment)
+        version = name and record_.version(state.iterations[name].digest)
+        if version and version.manifest.get("iteration") != e.data["manifest"].get("iteration"):
+            return "the parameters of %s, which is open" % name, "others (E_UNREGISTERED_RULE)"
+        return None
+    if e.kind not in ("iteration.closed", "patch.proposed", "patch.rejected", "patch.withdrawn"):
+        return None
+    name = e.data["iteration"]
+    it = state.iterations.get(name)
+    if it is None or it.experiment != e.experiment:
+        return "an open iteration of %s" % e.experiment, "%s, never opened" % name
+    if it.closed is not None:
+        return "an open iteration of %s" % e.experiment, "%s, closed at seq %d" % (name, it.closed)
+    if e.kind == "iteration.closed":
+        outcome = e.data["outcome"]
+        if outcome == "accepted":
+            return "an accepted patch", "none"
+        if outcome == "no_candidate" and it.unsealed is not None:
+            return "no peek spent on an iteration without candidate", "a label unsealed at seq %d" % it.unsealed
+        if outcome == "none_accepted" and it.unsealed is None:
+            return "labels unsealed before every patch is refused on them", "none"
+        return None
+    if e.kind != "patch.rejected" and it.unsealed is not None:
+        return "%s before any label was unsealed" % e.kind, "one unsealed at seq %d" % it.unsealed
+    if e.kind != "patch.proposed" and "patch" in e.data and not it.candidates.get(e.data["patch"], [None, False])[1]:
+        return "a candidate of %s that stands" % name, e.data["patch"]
+
+
+def iteration_opened_problem(state, e):
+    record_ = state.of_digest(e.data["digest"])
+    if not record_ or record_.experiment != e.experiment:
+        return "the digest of a manifest of this experiment", e.data["digest"]
+    if record_.superseded_by:
+        return superseded(record_)
+    current = record_.in_force()
+    if not current or current.digest != e.data["digest"]:
+        return "the version in force", "%s (E_STALE_VERSION)" % e.data["digest"]
+    plan = current.manifest.get("iteration", {})
+    if "design" not in plan:
+        return "a manifest with iteration.design", "none"
+    design, params_hash = plan["design"], labelled(b"clover/iteration/v1", plan)
+    if e.data["params"] != plan:
+        return "params as registered, %s" % params_hash, "others (E_UNREGISTERED_RULE)"
+    for name, expected in (("params_hash", params_hash), ("rubric_hash", design["rubric_hash"])):
+        if e.data[name] != expected:
+            return "%s %s" % (name, expected), e.data[name]
+    problem = signer_problem("arbiter", current.manifest, e.author)
+    if problem:
+        return problem
+    in_force = list(state.rubrics.get(e.experiment, {}))[-1:]
+    if in_force != [e.data["rubric_hash"]]:
+        return "the rubric in force, %s" % "".join(in_force), e.data["rubric_hash"]
+    if "anchors" in design and (e.experiment, design["anchors"]) not in state.anchors:
+        return "a registered anchor set", design["anchors"]
+    if e.data["iteration"] in state.iterations:
+        return "an iteration id that is not used yet", e.data["iteration"]
+    name = state.open_iteration(e.experiment)
+    if name is not None:
+        return "no open iteration", "%s, opened at seq %d" % (name, state.iterations[name].opened)
+    quarter = "%sQ%d" % (e.recorded_text[:4], (int(e.recorded_text[5:7]) + 2) // 3)
+    if e.data["quarter"] != quarter:
+        return "quarter %s" % quarter, e.data["quarter"]
+    account = state.accounts.get(design["peek_account"])
+    if account is None:
+        return "an account %s" % design["peek_account"], "none"
+    if account.period != "quarter" or account.amount > 3:
+        return "an account with at most 3 peeks each quarter", str(account.amount)
+    if account.spent.get(account.period_of(e.recorded_text), 0) >= account.amount:
+        return "a peek left in %s in %s" % (design["peek_account"], quarter), "none"
+
+
+FEATURES = ("concise", "confident", "contradiction", "counter_position", "critical_info_missing", "factual_error",
+            "needs_evidence", "risk_terms", "stakeholders")
+ATTACKS = ("authority_tone", "contradiction_inject", "fabricated_tool_trace", "fact_flip", "fake_citation",
+           "length_padding", "padding", "rubric_mimicry", "style_strip")
+SCHEMA_CODES = ("parse keys path type range conflict append noop cross_family frozen size affects_rescore rubric "
+                "duplicate_id duplicate_diff").split()
+HOSTS_PATH = "obligations.factual_adequacy.verification.allowed_domains"
+PENALTY_PATH = "obligations.factual_adequacy.verification.mismatch_penalty"
+CAP_PATHS = ("guards.length_bias_cap.if_tokens_gt", "guards.length_bias_cap.max_raw_score")
+FIXED_PATHS = {"version": "version", "target": "target", "sdp_version": "name", CAP_PATHS[0]: "count",
+               CAP_PATHS[1]: "share", "guards.confident_but_wrong_max": "share", PENALTY_PATH: "share",
+               "guards.tool_trace_consistency": "flag", "abstention.triggers": "tags", "abstention.rule": "prose",
+               HOSTS_PATH: "hosts", "obligations.usefulness.be_concise_by_default": "flag"}
+SEGMENT = re.compile("[a-z][a-z0-9_]{0,63}", re.ASCII)
+VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})", re.ASCII)
+HOST_LABEL = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+TOKEN = re.compile(r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9\s]")
+BOUND = re.compile(r"<=? ?(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)", re.ASCII)
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def leaf_kind(path):
+    """What a path of a rubric holds, or None."""
+    if path in FIXED_PATHS:
+        return FIXED_PATHS[path]
+    parts = path.split(".")
+    if len(parts) != 3 or parts[0] != "obligations" or not SEGMENT.fullmatch(parts[1]):
+        return None
+    if parts[2] in ("required", "penalty"):
+        return "flag" if parts[2] == "required" else "share"
+    return "flag" if parts[2].startswith("requires_") and parts[2][9:] in FEATURES else None
+
+
+def is_branch(path):
+    return (path in ("", "obligations", "guards", "abstention", "guards.length_bias_cap",
+                     "obligations.factual_adequacy.verification")
+            or path.startswith("obligations.") and SEGMENT.fullmatch(path[12:]) is not None)
+
+
+def families_of(path):
+    """Families whose patches may touch a path."""
+    if leaf_kind(path) is None or "." not in path:
+        return ()
+    top = path.split(".")[1]
+    if path.startswith("obligations."):
+        return {"factual_adequacy": ("evidence_verification",), "reasoning_quality": ("contradiction_check",),
+                "risk_accounting": ("contradiction_check",), "usefulness": ("length_bias_cap",)}.get(
+                    top, ("contradiction_check", "evidence_verification"))
+    return {"abstention.triggers": ("abstention",), "abstention.rule": ("abstention",),
+            "guards.tool_trace_consistency": ("evidence_verification",),
+            "guards.confident_but_wrong_max": ("contradiction_check",)}.get(path, ("length_bias_cap",))
+
+
+def is_prose(value, most):
+    return isinstance(value, str) and value.strip() != "" and len(value) <= most and not UNPRINTABLE.search(value)
+
+
+def is_tag(value):
+    return is_prose(value, 64) and value.strip() == value
+
+
+def is_host(value):
+    return (isinstance(value, str) and len(value) <= 253 and "." in value
+            and all(HOST_LABEL.fullmatch(label) for label in value.split(".")))
+
+
+def micro_of(value):
+    """Exact millionths of a number; a double is read as the shortest decimal that gives it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise Refused("a number", show(value))
+    millionths = Decimal(repr(value)).scaleb(6)
+    if millionths != millionths.to_integral_value() or abs(millionths) > MICRO_MAX:
+        raise Refused("a number with at most six decimals", show(value))
+    return int(millionths)
+
+
+def leaf_value(path, value):
+    """The value at a path as events hold it."""
+    kind = leaf_kind(path)
+    if kind == "count" and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= SAFE_INTEGER:
+        return {"count": value}
+    if kind == "flag" and isinstance(value, bool):
+        return {"flag": value}
+    if kind == "share" and 0 <= micro_of(value) <= ONE:
+        return {"share_micro": micro_of(value)}
+    if kind in ("hosts", "tags") and isinstance(value, list):
+        if all(is_host(v) if kind == "hosts" else is_tag(v) for v in value) and each_once(value) and len(value) <= 50:
+            return {"list": sorted(value, key=lambda v: v.encode("utf-8"))}
+    if isinstance(value, str) and {"target": value in ("Y", "Y_star"), "version": VERSION.fullmatch(value),
+                                   "name": is_tag(value), "prose": is_prose(value, 200)}.get(kind):
+        return {"text": value}
+    raise Refused("another value at %s" % path, show(value))
+
+
+def rubric_leaves(node, path, out):
+    """Leaves of a rubric's document, by path."""
+    if leaf_kind(path) is not None:
+        out[path] = leaf_value(path, node)
+        return out
+    if not is_branch(path) or not isinstance(node, dict):
+        raise Refused("a key of rubrics", path)
+    for key, value in node.items():
+        if not SEGMENT.fullmatch(key):
+            raise Refused("a key of a-z, 0-9 and _", key)
+        rubric_leaves(value, path + "." + key if path else key, out)
+    return out
+
+
+def rubric_problem(leaves_):
+    """Why leaves do not make a rubric."""
+    for path in ("version", "target", "sdp_version"):
+        if path not in leaves_:
+            return path, "none"
+    for path, other in ((PENALTY_PATH, HOSTS_PATH), CAP_PATHS, CAP_PATHS[::-1]):
+        if path in leaves_ and other not in leaves_:
+            return "%s beside %s" % (other, path), "none"
+    if len(leaves_) > 100 or any(len(value.get("list", ())) > 50 for value in leaves_.values()):
+        return "at most 100 leaves, and 50 elements of a list", "more"
+
+
+def by_path(leaves_):
+    return [{"path": path, "value": leaves_[path]} for path in sorted(leaves_)]
+
+
+def rubric_hash(leaves_):
+    return labelled(b"clover/rubric/v1", by_path(leaves_))
+
+
+def tokens_of(value):
+    """How often each token stands in a value."""
+    texts = value["list"] if "list" in value else [value["text"]] if "text" in value else [
+        str(value["count"]) if "count" in value else str(value["flag"]).lower() if "flag" in value
+        else decimal_text(value["share_micro"])]
+    return Counter(token for item in texts for token in TOKEN.findall(item))
+
+
+def decimal_text(millionths):
+    sign, size = "-" if millionths < 0 else "", abs(millionths)
+    return ("%s%d.%06d" % (sign, size // ONE, size % ONE)).rstrip("0").rstrip(".")
+
+
+def code_length(before, after):
+    """The exact code length of going from one set of leaves to another."""
+    out = dict.fromkeys(("abstention_edits", "new_fields", "new_guards", "tokens_added", "tokens_removed"), 0)
+    for path in after:
+        old, new = before.get(path), after[path]
+        if old == new:
+            continue
+        was, now = tokens_of(old) if old else Counter(), tokens_of(new)
+        out["tokens_added"] += sum((now - was).values())
+        out["tokens_removed"] += sum((was - now).values())
+        out["new_fields"] += old is None
+        out["new_guards"] += old is None and path.startswith("guards.")
+        if path.startswith("abstention."):
+            lists = "list" in new
+            out["abstention_edits"] += len(set(new["list"]) ^ set((old or {}).get("list", ()))) if lists else 1
+    keys = [{path[:at] for path in of for at in range(len(path) + 1) if at == len(path) or path[at] == "."}
+            for of in (before, after)]
+    out["tokens_added"] += sum(len(TOKEN.findall(key.rsplit(".", 1)[-1])) for key in keys[1] - keys[0])
+    out["kappa"] = sum(out[name] for name in ("abstention_edits", "new_guards", "tokens_added", "tokens_removed"))
+    return out
+
+
+class Unsure(Exception):
+    """A document uses more of YAML than is read here; what it is said to say is judged all the same."""
+
+
+def read_yaml(document):
+    """The value of a document in plain YAML: block mappings and lists, flow ones and scalars on one line."""
+    lines = []
+    if re.search("[\t\r\x85\u2028\u2029\ufeff]", document):
+        raise Unsure()
+    for line in document.split("\n"):
+        content = strip_comment(line)
+        if content.strip() and not (content.rstrip() == "---" and not lines):
+            lines.append([len(content) - len(content.lstrip(" ")), content.strip()])
+    if not lines or any(content.startswith(("---", "...", "%")) for _, content in lines):
+        raise Unsure()
+    if lines[0][1][0] in "{[":
+        if len(lines) != 1:
+            raise Unsure()
+        return flow_value(lines[0][1])
+    value, rest = block(lines, 0, lines[0][0])
+    if rest != len(lines):
+        raise Unsure()
+    return value
+
+
+def strip_comment(line):
+    quote, before = "", " "
+    for at, c in enumerate(line):
+        if quote:
+            quote = "" if c == quote and not (quote == '"' and before == "\\") else quote
+        elif c in "\"'" and before in " [{,:":
+            quote = c
+        elif c == "#" and before == " ":
+            return line[:at]
+        before = "" if before == "\\" else c
+    if quote:
+        raise Unsure()
+    return line
+
+
+def block(lines, at, indent):
+    """The block that starts at a line, and the line after it."""
+    if lines[at][1].startswith("- ") or lines[at][1] == "-":
+        items = []
+        while at < len(lines) and lines[at][0] == indent and (lines[at][1] + " ").startswith("- "):
+            content = lines[at][1][1:].lstrip(" ")
+            if not content:
+                raise Unsure()
+            if key_of(content) is None:
+                items.append(flow_value(content))
+                at += 1
+            else:
+                lines[at] = [indent + len(lines[at][1]) - len(content), content]
+                item, at = block(lines, at, lines[at][0])
+                items.append(item)
+        return items, at
+    fields = {}
+    while at < len(lines) and lines[at][0] == indent and not (lines[at][1] + " ").startswith("- "):
+        found = key_of(lines[at][1])
+        if found is None:
+            raise Unsure()
+        key, content = found
+        at += 1
+        nested = at < len(lines) and (lines[at][0] > indent or lines[at][0] == indent
+                                      and (lines[at][1] + " ").startswith("- "))
+        if content:
+            if nested and lines[at][0] > indent:
+                raise Unsure()
+            value = flow_value(content)
+        elif nested:
+            value, at = block(lines, at, lines[at][0])
+        else:
+            value = None
+        if key in fields:
+            raise Refused("each key once", key)
+        fields[key] = value
+    if at < len(lines) and lines[at][0] > indent:
+        raise Unsure()
+    return fields, at
+
+
+KEY = re.compile(r"""([A-Za-z_][A-Za-z0-9_.+-]*|"[A-Za-z0-9_.+-]*"|'[A-Za-z0-9_.+-]*')[ ]*:(?:[ ]+|$)""", re.ASCII)
+
+
+def key_of(content):
+    """(key, what follows) of a line of a mapping, or None."""
+    match = KEY.match(content)
+    if not match:
+        return None
+    key = match[1]
+    if key[0] in "\"'":
+        return key[1:-1], content[match.end():]
+    if not isinstance(plain_scalar(key), str):
+        raise Refused("a string as key", key)
+    return key, content[match.end():]
+
+
+def flow_value(content):
+    value, at = flow(content, 0, "")
+    if content[at:].strip():
+        raise Unsure()
+    return value
+
+
+def flow(content, at, ends):
+    """The value at a place of one line, and the place after it; a plain scalar goes on to one of `ends`."""
+    while at < len(content) and content[at] == " ":
+        at += 1
+    if at == len(content):
+        raise Unsure()
+    opening = content[at]
+    if opening in "[{":
+        closing, items, fields, at = "]" if opening == "[" else "}", [], {}, at + 1
+        while True:
+            while at < len(content) and content[at] == " ":
+                at += 1
+            if at < len(content) and content[at] == closing:
+                return (items if opening == "[" else fields), at + 1
+            if opening == "{":
+                found = KEY.match(content, at)
+                if not found:
+                    raise Unsure()
+                key, at = key_of(content[at:])[0], found.end()
+                value, at = flow(content, at, ",}")
+                if key in fields:
+                    raise Refused("each key once", key)
+                fields[key] = value
+            else:
+                value, at = flow(content, at, ",]")
+                items.append(value)
+            while at < len(content) and content[at] == " ":
+                at += 1
+            if at < len(content) and content[at] == ",":
+                at += 1
+            elif at == len(content) or content[at] != closing:
+                raise Unsure()
+    if opening == '"':
+        match = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"').match(content, at)
+        if not match:
+            raise Unsure()
+        return json.loads(match[0], strict=False), match.end()
+    if opening == "'":
+        match = re.compile("'(?:[^']|'')*'").match(content, at)
+        if not match:
+            raise Unsure()
+        return match[0][1:-1].replace("''", "'"), match.end()
+    end = next((i for i in range(at, len(content)) if content[i] in ends), len(content))
+    word = content[at:end].strip()
+    odd = not word or word[0] in "&*!|>%@`?-:,[]{}#" and not re.match("-[0-9.]", word)
+    if odd or ": " in word or word[-1] == ":":
+        raise Unsure()
+    if ends and re.search(r"[\[\]{}]", word):
+        raise Unsure()
+    return plain_scalar(word), end
+
+
+def plain_scalar(word):
+    """A plain scalar under the core schema of YAML 1.2."""
+    if word in ("~", "null", "Null", "NULL"):
+        return None
+    if word in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        return word.lower() == "true"
+    if re.fullmatch(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", word):
+        raise Refused("a finite number", word)
+    for pattern, base in (("0o([0-7]+)", 8), ("0x([0-9a-fA-F]+)", 16), ("([-+]?[0-9]+)", 10)):
+        match = re.fullmatch(pattern, word, re.ASCII)
+        if match:
+            if abs(int(match[1], base)) > SAFE_INTEGER:
+                raise Refused("an integer within 2^53-1", word)
+            return int(match[1], base)
+    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", word, re.ASCII):
+        return parse_fraction(word)
+    return word
+
+
+def exact(value, required, optional=""):
+    """Refuses anything but a mapping with these keys."""
+    required, optional = set(required.split()), set(optional.split())
+    if not isinstance(value, dict) or not required <= value.keys() <= required | optional:
+        raise Refused("the keys " + ", ".join(sorted(required)), show(value))
+    return value
+
+
+def patch_document(document):
+    """Fields of a patch by its grammar, its edits as (op, path, value as written)."""
+    body = exact(exact(document, "patch")["patch"], "family id rationale changes constraints", "expected_effects")
+    limits = exact(body["constraints"], "max_tokens_added affects_rescore")
+    most, changes_ = limits["max_tokens_added"], body["changes"]
+    checks = (
+        (body["family"] in FAMILIES, "a family"),
+        (isinstance(body["id"], str) and re.fullmatch("[a-z0-9][a-z0-9-]{2,63}", body["id"], re.ASCII), "an id"),
+        (is_prose(body["rationale"], 400) and not re.search("[\"`\xab\xbb\u201c-\u201f]", body["rationale"])
+         and not any(len(run) >= 8 and re.search("[0-9]", run)
+                     for run in re.findall("[0-9a-fA-F]+", body["rationale"])), "a rationale"),
+        (isinstance(changes_, dict) and 1 <= len(changes_) <= 8, "1 to 8 changes"),
+        (isinstance(most, int) and not isinstance(most, bool) and 1 <= most <= 150, "max_tokens_added 1 to 150"),
+        (isinstance(limits["affects_rescore"], bool), "affects_rescore true or false"))
+    for good, expected in checks:
+        if not good:
+            raise Refused(expected, "another")
+    edits = []
+    for path, value in changes_.items():
+        if not all(SEGMENT.fullmatch(part) for part in path.split(".")) or value == {}:
+            raise Refused("a dotted path with a value", path)
+        for key, item in value.items() if isinstance(value, dict) else ((None, value),):
+            name = path if key is None else path + "." + key.removesuffix("+")
+            if isinstance(item, dict) or key is not None and not SEGMENT.fullmatch(key.removesuffix("+")):
+                raise Refused("a leaf key with a value or a list", show(key or path))
+            edits.append(("append" if key is not None and key.endswith("+") else "set", name, item))
+    effects(exact(body.get("expected_effects", {}), "", "slices anti_gaming"))
+    return body["family"], body["id"], most, limits["affects_rescore"], edits
+
+
+def effects(promised):
+    slices, attacks = promised.get("slices", []), promised.get("anti_gaming", {})
+    if not isinstance(slices, list) or len(slices) > 12 or not isinstance(attacks, dict):
+        raise Refused("slices and anti_gaming", "others")
+    for cell in slices:
+        dimensions = {key: value for key, value in cell.items() if key != "residual_mean_delta"} if isinstance(
+            cell, dict) else {}
+        if not dimensions or "residual_mean_delta" not in cell or abs(micro_of(cell["residual_mean_delta"])) > ONE:
+            raise Refused("dimensions with residual_mean_delta", show(cell))
+        if not all(SEGMENT.fullmatch(key) and is_prose(value, 64) for key, value in dimensions.items()):
+            raise Refused("dimensions with short texts", show(cell))
+    for name, bound in attacks.items():
+        match = isinstance(bound, str) and BOUND.fullmatch(bound)
+        good = match and name.endswith("_uplift") and name[:-7] in ATTACKS
+        millionths = Decimal(match[1]).scaleb(6) if good else None
+        if not good or millionths != millionths.to_integral_value() or abs(millionths) > ONE:
+            raise Refused("NAME_uplift with a bound such as <= 0.02", show(bound))
+
+
+def patched(before, edits):
+    """(diff, leaves after) of edits as they are written."""
+    after, diff = dict(before), []
+    for _, path, _ in edits:
+        if leaf_kind(path) is None:
+            raise Refused("a path of rubrics", path)
+    if not each_once([path for _, path, _ in edits]):
+        raise Refused("each leaf once", "one twice")
+    for op, path, item in edits:
+        value, old = leaf_value(path, item), after.get(path)
+        if op == "append":
+            if "list" not in value:
+                raise Refused("a list to append to", path)
+            had = (old or {"list": []})["list"]
+            new = [element for element in value["list"] if element not in had]
+            if not new:
+                continue
+            value = {"list": new}
+            after[path] = {"list": sorted(had + new, key=lambda v: v.encode("utf-8"))}
+        elif old == value:
+            continue
+        else:
+            after[path] = value
+        diff.append({"op": op, "path": path, "value": value})
+    return sorted(diff, key=lambda change: (change["path"], change["op"])), after
+
+
+def applied(before, diff):
+    """The leaves that a diff leads to; a diff that changes nothing, or not by what it says, is none."""
+    after = dict(before)
+    for change in diff:
+        path, value = change["path"], change["value"]
+        if change["op"] == "append":
+            had = (after.get(path) or {"list": []}).get("list")
+            if had is None or "list" not in value or not value["list"] or set(had) & set(value["list"]):
+                raise Refused("new elements of a list", path)
+            after[path] = {"list": sorted(had + value["list"], key=lambda v: v.encode("utf-8"))}
+        elif after.get(path) == value:
+            raise Refused("a change", path)
+        else:
+            after[path] = value
+    return after
+
+
+def needs_answers(before, diff, topics):
+    """Whether the judge is told something else, so that raw answers are needed anew."""
+    for change in diff:
+        if change["path"] in ("obligations.factual_adequacy.required", "abstention.rule"):
+            return True
+        if change["path"] == "abstention.triggers":
+            new, old = set(change["value"]["list"]), set(before.get(change["path"], {"list": []})["list"])
+            if not (new if change["op"] == "append" else new ^ old) <= set(topics):
+                return True
+    return False
+
+
+def rule_rubric(state, e):
+    if e.kind != "rubric.registered":
+        return None
+    said = {leaf["path"]: leaf["value"] for leaf in e.data["leaves"]}
+    try:
+        found = rubric_leaves(exact(read_yaml(e.data["yaml"]), "rubric")["rubric"], "", {})
+        if found != said:
+            return "the leaves of the document", "others"
+    except Unsure:
+        state.unread += 1
+    except Refused as refused:
+        return refused.expected, refused.found
+    if by_path(said) != e.data["leaves"] or rubric_hash(said) != e.data["rubric_hash"]:
+        return "rubric_hash %s, leaves by path" % rubric_hash(said), e.data["rubric_hash"]
+    if said.get("version") != {"text": e.data["version"]}:
+        return "version as in the document", e.data["version"]
+    problem = rubric_problem(said)
+    if problem:
+        return problem
+    for name in sorted(state.iterations):
+        if state.iterations[name].experiment == e.experiment:
+            return "a rubric before the first iteration", "%s is there" % name
+    known = list(state.rubrics.get(e.experiment, {}).values())
+    if known and version_of(e.data["version"]) <= version_of(known[-1][0]):
+        return "a version above %s" % known[-1][0], e.data["version"]
+
+
+def version_of(text_):
+    match = VERSION.fullmatch(text_)
+    return (int(match[1]), int(match[2])) if match else (-1, -1)
+
+
+def rule_patch(state, e):
+    if e.kind == "patch.rejected":
+        schema = e.data["stage"] == "schema"
+        if schema == ("patch" in e.data):
+            return "a candidate at every stage but schema", e.data["stage"]
+        known = not schema or e.data["code"] in SCHEMA_CODES
+        return None if known else ("the code of a check of patches", e.data["code"])
+    if e.kind != "patch.proposed":
+        return None
+    needed = {"model", "prompt_digest"} if e.data["author_kind"] == "llm" else set()
+    if {"model", "prompt_digest"} & e.data.keys() != needed:
+        return "model and prompt_digest for author_kind llm, and only there", e.data["author_kind"]
+    if e.data["patch"] in state.patch_ids:
+        return "a patch id that was never used", e.data["patch"]
+    it = state.iterations.get(e.data["iteration"])
+    plan, rubric = it and state.plan_of(it), it and state.rubrics.get(e.experiment, {}).get(it.rubric_hash)
+    if not rubric or not plan or "design" not in plan or rubric_problem(rubric[1]):
+        return None
+    try:
+        return patch_problem(e.data, rubric[1], plan, {hash_ for hash_, _ in it.candidates.values()}, state)
+    except Refused as refused:
+        return refused.expected, refused.found
+
+
+def patch_problem(data, before, plan, seen, state):
+    """Checks 3 to 12 over the diff, and checks 1 to 6 over the document where it can be read here."""
+    diff, family, most, affects = data["diff"], data["family"], 150, None
+    try:
+        name, id_, most, affects, edits = patch_document(read_yaml(data["yaml"]))
+        found, _ = patched(before, edits)
+        if (name, id_, found) != (family, data["patch"], diff):
+            return "family, id and diff as the document says", "others"
+    except Unsure:
+        state.unread += 1
+    if not diff or [(c["path"], c["op"]) for c in diff] != sorted({(c["path"], c["op"]) for c in diff}):
+        return "changes by path, at least one", "%d changes" % len(diff)
+    after = applied(before, diff)
+    for change in diff:
+        leaf_holds(change["path"], change["value"])
+    frozen = plan["design"].get("frozen_paths", ())
+    if family not in plan["patch_families"]:
+        return "a registered family", family
+    for change in diff:
+        path = change["path"]
+        if families_of(path) and family not in families_of(path):
+            return "a leaf of %s" % family, path
+        if not families_of(path) or any(path == top or path.startswith(top + ".") for top in frozen):
+            return "a leaf that patches may touch", path
+    length = code_length(before, after)
+    if length["tokens_added"] > most or length["kappa"] > 150 or length["new_fields"] > 2:
+        return "at most 150 tokens, a code length of 150 and 2 new fields", show(length)
+    if affects is False and needs_answers(before, diff, plan["design"]["topics"]):
+        return "affects_rescore true", "false"
+    problem = rubric_problem(after)
+    if problem:
+        return problem
+    if labelled(b"clover/patch/v1", diff) != data["patch_hash"]:
+        return "patch_hash %s" % labelled(b"clover/patch/v1", diff), data["patch_hash"]
+    if data["patch_hash"] in seen:
+        return "an edit that this iteration has not seen", data["patch_hash"]
+    if length != data["length"]:
+        return "length %s" % show(length), show(data["length"])
+    if rubric_hash(after) != data["result_hash"]:
+        return "result_hash %s" % rubric_hash(after), data["result_hash"]
+
+
+def leaf_holds(path, value):
+    """Refuses a value that events could not hold at a path."""
+    written = {"share_micro": lambda v: float(decimal_text(v))}
+    for tag, item in value.items():
+        if leaf_kind(path) is None or leaf_value(path, written.get(tag, lambda v: v)(item)) != value:
+            raise Refused("another value at %s" % path, show(value))
 
 
 # Rules that need the line, then the header, then data that follows its schema; within RULES order.
@@ -2215,7 +2983,9 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("score_once", rule_score_once), ("manifest", rule_manifest), ("manifest_first", rule_manifest_first),
               ("amendment", rule_amendment), ("stale_version", rule_stale_version),
               ("countersign", rule_countersign), ("family", rule_family), ("exposure", rule_exposure),
-              ("plan", rule_plan), ("calibrator", rule_calibrator), ("transport", rule_transport),
+              ("plan", rule_plan), ("access", rule_access), ("sdp", rule_sdp), ("waiver", rule_waiver),
+              ("blocked", rule_blocked), ("calibrator", rule_calibrator), ("transport", rule_transport),
+              ("iteration", rule_iteration), ("rubric", rule_rubric), ("patch", rule_patch),
               ("target", rule_target), ("blob", rule_blob))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
@@ -2460,6 +3230,8 @@ def conclude(state, report, options, checkpoints):
         report.not_checked.append("checkpoint after seq %d" % (checkpoints[0].size - 1))
     if state.format == 1:
         report.not_checked += ["possession (format 1)", "experiment (format 1)"]
+    if state.unread:
+        report.not_checked.append("%d documents" % state.unread)
     report.not_checked += ["kept checkpoints", "database"]
     if state.origin is not None:
         report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))

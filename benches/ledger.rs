@@ -42,10 +42,10 @@ use clover::ledger::verify::Signatures;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Count;
 use clover::num::Micro;
-use clover::projection::RULEBOOK;
 use clover::store::CreateOptions;
 use clover::store::OpenOptions;
 use clover::store::Store;
+use clover::workflow::RULEBOOK;
 
 /// Commands per transaction, as `append --bulk` has it.
 const BATCH: u64 = 16_384;

@@ -35,15 +35,18 @@ mod input;
 mod intake;
 mod intake_counts;
 mod intake_events;
+mod iterate;
 mod key;
 mod label;
 mod log;
+mod patch;
 mod prereg;
 mod prove;
 mod qualify;
 mod record;
 mod replay;
 mod replicating;
+mod rubric;
 mod sandbox;
 mod schema;
 mod score;
@@ -83,7 +86,7 @@ Usage: clover [OPTIONS] VERB …
   start    init · demo · status · doctor          trials    simulate dataset|truth
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
-  plan     prereg new|check|sign|show|diff|amend|deviation          assume list|show|waive
+  plan     prereg new|check|sign|show|diff|amend|deviation · rubric · patch · iterate · assume
   labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema · score list|show · access list|release
   worth    estimate · compare · audit transport · replay · analyze · qualify
@@ -248,6 +251,15 @@ enum Verb {
     /// Plans that bind: manifests, their amendments and deviations
     #[command(subcommand)]
     Prereg(prereg::Verb),
+    /// Rubrics: what a judge holds an answer to
+    #[command(subcommand)]
+    Rubric(rubric::Verb),
+    /// Small edits to a rubric, checked and proposed
+    #[command(subcommand)]
+    Patch(patch::Verb),
+    /// Iterations of a rubric
+    #[command(subcommand)]
+    Iterate(iterate::Verb),
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
@@ -370,6 +382,9 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Confirm(verb) => confirm::run(ctx, verb),
         Verb::Experiment(verb) => experiment::run(ctx, verb),
         Verb::Prereg(verb) => prereg::run(ctx, verb),
+        Verb::Rubric(verb) => rubric::run(ctx, &verb),
+        Verb::Patch(verb) => patch::run(ctx, &verb),
+        Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Assume(verb) => assume::run(ctx, verb),
         Verb::Access(verb) => access::run(ctx, &verb),

@@ -113,6 +113,8 @@ macro_rules! text_ids {
 text_ids! {
     /// A budget account.
     AccountId;
+    /// Two sets of stored rows that hold the scale in place.
+    AnchorSetId;
     /// One of the things that a manifest compares.
     ArmId;
     /// An attack of the battery.

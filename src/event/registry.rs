@@ -19,6 +19,7 @@ use crate::event::payload::Role::Arbiter;
 use crate::event::payload::Role::Auditor;
 use crate::event::payload::Role::Custodian;
 use crate::event::payload::Role::Labeler;
+use crate::event::payload::Role::Optimizer;
 use crate::event::payload::Role::Owner;
 use crate::event::payload::Role::Registrar;
 use crate::event::payload::Role::Scorer;
@@ -49,6 +50,9 @@ use crate::event::payload::experiment::ExperimentRegistered;
 use crate::event::payload::intake::DataIngested;
 use crate::event::payload::intake::SplitsFormed;
 use crate::event::payload::intake::SplitsListed;
+use crate::event::payload::iteration::AnchorSetRegistered;
+use crate::event::payload::iteration::IterationClosed;
+use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::judge::LogprobRecorded;
 use crate::event::payload::judge::ScoreConflict;
 use crate::event::payload::judge::ScoreRecorded;
@@ -71,6 +75,10 @@ use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
+use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::PatchRejected;
+use crate::event::payload::rubric::PatchWithdrawn;
+use crate::event::payload::rubric::RubricRegistered;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 
@@ -323,6 +331,13 @@ registry! {
         CoverageChecked      "coverage.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         TransportTested      "transport.tested"     1  by Signers::Role(Arbiter),   Experiment,    repeatable;
         PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, power_micro, prices, purpose, terms, through_seq];
+        RubricRegistered     "rubric.registered"    1  by Signers::Role(Registrar), Experiment,    unique [rubric_hash];
+        AnchorSetRegistered  "anchor_set.registered" 1 by Signers::Role(Registrar), Experiment,    unique [anchors];
+        IterationOpened      "iteration.opened"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
+        IterationClosed      "iteration.closed"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
+        PatchProposed        "patch.proposed"       1  by Signers::Role(Optimizer), Experiment,    unique [patch];
+        PatchRejected        "patch.rejected"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, stage, yaml_sha256];
+        PatchWithdrawn       "patch.withdrawn"      1  by Signers::Role(Optimizer), Experiment,    unique [patch];
         // The next kind goes here.
     }
     retired {
@@ -367,7 +382,8 @@ mod tests {
             let (noun, verb) = kind.as_str().split_once('.').unwrap();
             assert!(
                 !noun.is_empty()
-                    && (verb.ends_with("ed") || ["conflict", "set", "read"].contains(&verb)),
+                    && (verb.ends_with("ed")
+                        || ["conflict", "set", "read", "withdrawn"].contains(&verb)),
                 "{kind}"
             );
             assert_eq!(kind.as_str().parse(), Ok(*kind));

@@ -9,8 +9,10 @@ pub mod audits;
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
+pub mod iterations;
 pub mod manifests;
 pub mod rows;
+pub mod rubrics;
 pub mod seals;
 pub mod splits;
 
@@ -21,7 +23,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 4,
+    version: 5,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -40,6 +42,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &access::Gateway,
         &assumptions::Bridge,
         &audits::Transport,
+        &iterations::Iterating,
     ],
     recompute: &[],
     notes: access::notes,
@@ -78,9 +81,19 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<experiments::Experiments>::default(),
     },
     FoldEntry {
+        name: "iterations",
+        reads: iterations::READS,
+        make: || Box::<iterations::Iterations>::default(),
+    },
+    FoldEntry {
         name: "manifests",
         reads: manifests::READS,
         make: || Box::<manifests::Manifests>::default(),
+    },
+    FoldEntry {
+        name: "rubrics",
+        reads: rubrics::READS,
+        make: || Box::<rubrics::Rubrics>::default(),
     },
     FoldEntry {
         name: "splits",

@@ -287,6 +287,9 @@ mod tests {
             record.digest(),
             Digest::labelled("clover/evidence/v1", FULL.as_bytes())
         );
+        // source: schema/RUBRIC.md, computed by audits/verify.py.
+        let digest = "473534df281ede7f98b1f4e1e13ce6644197986640f05236641af4eff371573c";
+        assert_eq!(record.digest().to_hex(), digest);
         for feature in Feature::ALL {
             assert!(FULL.contains(&format!("{:?}", feature.name())));
             assert_eq!(Feature::named(feature.name()), Some(feature));

@@ -5,6 +5,7 @@ pub mod estimate;
 pub mod import;
 pub mod iterate;
 pub mod judge;
+pub mod patches;
 pub mod predicate;
 pub mod prereg;
 pub mod qualify;
@@ -19,6 +20,7 @@ use crate::projection;
 /// arbiter said. Ledgers are opened and verified with it.
 pub static RULEBOOK: Rulebook = Rulebook {
     recompute: &[
+        &patches::Documents,
         // The next rule that recomputes goes here.
     ],
     ..projection::RULEBOOK

@@ -26,10 +26,13 @@ use clover::ledger::verify::Lines;
 use clover::ledger::verify::Signatures;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Micro;
+use clover::rubric::Patch;
+use clover::rubric::Rubric;
 use clover::workflow::RULEBOOK;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::read;
 use clover::workflow::analyze::read::Fields;
+use clover::workflow::patches::Bench;
 
 /// A key that anybody may know.
 fn known() -> VerifierKey {
@@ -160,6 +163,42 @@ pub fn yaml(bytes: &[u8]) {
     if let Err(error) = document.decode::<clover::event::payload::manifest::Manifest>() {
         assert!(error.place.line <= lines + 1 && !error.message.is_empty());
     }
+}
+
+/// The least rubric, and one with something of everything.
+const RUBRICS: [&str; 2] = [
+    "rubric: {version: '1.0', target: Y, sdp_version: v1}",
+    "rubric:\n  version: '1.0'\n  target: Y\n  sdp_version: v1\n  obligations:\n    factual_adequacy:\n      \
+     required: true\n      verification: {allowed_domains: [nih.gov], mismatch_penalty: 0.35}\n    \
+     risk_accounting: {requires_stakeholders: true}\n  guards:\n    length_bias_cap: {if_tokens_gt: 500, \
+     max_raw_score: 0.5}\n  abstention: {triggers: [tax]}\n",
+];
+
+/// What is accepted changes something, by as much as it says, and what results is a rubric.
+pub fn patch(bytes: &[u8]) {
+    if let Err(fault) = Patch::parse(bytes) {
+        assert!(!fault.to_string().is_empty() && fault.place.line <= bytes.len() + 1);
+    }
+    for text in RUBRICS {
+        let rubric = Rubric::parse(text.as_bytes()).expect("it is one");
+        let Ok((_, checked)) = Bench::loose(rubric.clone()).check(bytes, None) else {
+            continue;
+        };
+        assert!(!checked.diff.is_empty() && checked.rubric.hash() != rubric.hash());
+        assert!((1..=150).contains(&checked.length.kappa()));
+        let again = Rubric::parse(checked.rubric.to_yaml().as_bytes());
+        assert_eq!(again.expect("what results is a rubric"), checked.rubric);
+    }
+}
+
+/// What is accepted is read back from its own YAML.
+pub fn rubric(bytes: &[u8]) {
+    let Ok(rubric) = Rubric::parse(bytes) else {
+        return;
+    };
+    let again = Rubric::parse(rubric.to_yaml().as_bytes()).expect("what is written is read");
+    assert_eq!((again.hash(), again), (rubric.hash(), rubric.clone()));
+    rubric.rules();
 }
 
 pub fn ledger_lines(bytes: &[u8]) {

@@ -34,6 +34,7 @@ use serde_json::json;
 
 use crate::support::TestLedger;
 use crate::support::full;
+use crate::support::iterated;
 use crate::support::planned;
 use crate::support::valued;
 
@@ -560,6 +561,134 @@ fn valued_fields(kind: Kind) -> Fields {
         Kind::CoverageChecked => of(valued::coverage(5)),
         Kind::TransportTested => of(valued::tested(5, "probes", "fail")),
         Kind::PlanRecorded => of(valued::planned()),
+        other => rubric_fields(other),
+    }
+}
+
+fn leaf_value() -> BoxedStrategy<Value> {
+    prop_oneof![
+        count(0).prop_map(|value| json!({"count": value})),
+        any::<bool>().prop_map(|value| json!({"flag": value})),
+        vec("[a-z.]{0,9}", 0..3).prop_map(|value| json!({"list": value})),
+        micro().prop_map(|value| json!({"share_micro": value})),
+        free_text().prop_map(|value| json!({"text": value})),
+    ]
+    .boxed()
+}
+
+fn changes() -> BoxedStrategy<Value> {
+    let change = ("[a-z._]{1,20}", leaf_value(), word(&["append", "set"]))
+        .prop_map(|(path, value, op)| json!({"op": op, "path": path, "value": value}));
+    vec(change, 0..3).prop_map(Value::from).boxed()
+}
+
+fn length() -> BoxedStrategy<Value> {
+    (count(0), count(0), count(0), count(0), count(0), count(0))
+        .prop_map(|(a, b, c, d, e, f)| {
+            json!({
+                "abstention_edits": a, "kappa": b, "new_fields": c, "new_guards": d, "tokens_added": e,
+                "tokens_removed": f,
+            })
+        })
+        .boxed()
+}
+
+fn anchor_rows() -> BoxedStrategy<Value> {
+    (count(0), id(), base64(32))
+        .prop_map(
+            |(count, policy, root)| json!({"count": count, "policy": policy, "rows_root": root}),
+        )
+        .boxed()
+}
+
+/// The parameters of an iteration, with and without what it runs on.
+fn params() -> BoxedStrategy<Value> {
+    let plan = iterated::plan("exp-1", "m-1")["iteration"].clone();
+    (any::<bool>(), micro(), count(0), id(), free_text())
+        .prop_map(move |(keep, micro, count, id, text)| {
+            let mut plan = plan.clone();
+            plan["eta_micro"] = micro.clone();
+            if keep {
+                let design = &mut plan["design"];
+                design["dev_calls_max"] = count;
+                design["anchors"] = id.clone();
+                design["topics"] = json!([text]);
+                design["slices"][0]["cells"][0]["slice"] = id;
+                design["slices"][0]["cells"][0]["stakes_micro"] = micro;
+            } else {
+                plan.as_object_mut().unwrap().remove("design");
+            }
+            plan
+        })
+        .boxed()
+}
+
+fn rubric_fields(kind: Kind) -> Fields {
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    let source = || "[ -~\n\u{e9}]{0,200}".prop_map(Value::from).boxed();
+    match kind {
+        Kind::RubricRegistered => {
+            let leaf = ("[a-z._]{1,20}", leaf_value())
+                .prop_map(|(path, value)| json!({"path": path, "value": value}));
+            vec![
+                must("leaves", vec(leaf, 0..3).prop_map(Value::from).boxed()),
+                must("rubric_hash", hex().boxed()),
+                must("version", word(&["1.0", "2.11"]).boxed()),
+                must("yaml", source()),
+            ]
+        }
+        Kind::AnchorSetRegistered => vec![
+            must("anchors", id().boxed()),
+            must("high", anchor_rows()),
+            must("low", anchor_rows()),
+        ],
+        Kind::IterationOpened => vec![
+            must("digest", hex().boxed()),
+            must("iteration", id().boxed()),
+            must("params", params()),
+            must("params_hash", hex().boxed()),
+            must("quarter", word(&["2026Q4"]).boxed()),
+            must("rubric_hash", hex().boxed()),
+        ],
+        Kind::IterationClosed => vec![
+            must("iteration", id().boxed()),
+            must(
+                "outcome",
+                word(&["accepted", "no_candidate", "stopped"]).boxed(),
+            ),
+            must("reason", free_text().boxed()),
+        ],
+        Kind::PatchProposed => vec![
+            must("author_kind", word(&["human", "llm"]).boxed()),
+            must("diff", changes()),
+            must("family", id().boxed()),
+            must("inputs", vec(hex(), 0..3).prop_map(Value::from).boxed()),
+            must("iteration", id().boxed()),
+            must("length", length()),
+            may("model", free_text().boxed()),
+            must("patch", id().boxed()),
+            must("patch_hash", hex().boxed()),
+            may("prompt_digest", hex().boxed()),
+            must("result_hash", hex().boxed()),
+            must("yaml", source()),
+        ],
+        Kind::PatchRejected => vec![
+            must("code", free_text().boxed()),
+            must("gate_refs", vec(hex(), 0..3).prop_map(Value::from).boxed()),
+            must("iteration", id().boxed()),
+            may("patch", id().boxed()),
+            must(
+                "stage",
+                word(&["confirm", "dev", "schema", "selection"]).boxed(),
+            ),
+            must("yaml_sha256", hex().boxed()),
+        ],
+        Kind::PatchWithdrawn => vec![
+            must("iteration", id().boxed()),
+            must("patch", id().boxed()),
+            must("reason", free_text().boxed()),
+        ],
         other => panic!("{other} has no fields here: give it a line"),
     }
 }
@@ -931,6 +1060,8 @@ fn every_parser(bytes: &[u8]) {
     targets::numbers(bytes);
     targets::responses(bytes);
     targets::yaml(bytes);
+    targets::patch(bytes);
+    targets::rubric(bytes);
 }
 
 /// Changes good bytes in several places: flips, cuts, repeats, and parts of others.
@@ -989,6 +1120,8 @@ proptest! {
         targets::key_file(&mutated(&pick(&good.keys), &edits));
         targets::numbers(&mutated(b"-123456.7890125e-3", &edits));
         targets::yaml(&mutated(include_bytes!("../../src/cli/prereg/gate.yaml"), &edits));
+        targets::patch(&mutated(iterated::PATCH.as_bytes(), &edits));
+        targets::rubric(&mutated(iterated::RUBRIC.as_bytes(), &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
         targets::responses(&mutated(RESPONSES.as_bytes(), &edits));
     }

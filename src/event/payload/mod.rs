@@ -14,12 +14,14 @@ pub mod estimated;
 pub mod experiment;
 pub mod gate;
 pub mod intake;
+pub mod iteration;
 pub mod judge;
 pub mod label;
 pub mod manifest;
 pub mod planning;
 pub mod prereg;
 pub mod record;
+pub mod rubric;
 pub mod slices;
 
 use serde::Deserialize;

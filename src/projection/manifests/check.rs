@@ -4,6 +4,7 @@ use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::OWNED;
 use crate::event::payload::manifest::Test;
+use crate::projection::manifests::design;
 
 /// What is wrong, and with which field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,11 @@ pub struct Fault {
     clippy::unnecessary_wraps,
     reason = "the last word of functions that may find nothing"
 )]
-fn fault(path: &str, expected: impl Into<String>, found: impl Into<String>) -> Option<Fault> {
+pub(super) fn fault(
+    path: &str,
+    expected: impl Into<String>,
+    found: impl Into<String>,
+) -> Option<Fault> {
     Some(Fault {
         path: path.to_owned(),
         expected: expected.into(),
@@ -42,6 +47,7 @@ pub fn fault_of(manifest: &Manifest) -> Option<Fault> {
         .or_else(|| outside(manifest))
         .or_else(|| sizes(manifest))
         .or_else(|| plans(manifest))
+        .or_else(|| design::fault_of(manifest.iteration.as_ref()?))
 }
 
 fn sections(manifest: &Manifest) -> Option<Fault> {

@@ -4,6 +4,7 @@
 
 mod amend;
 mod check;
+mod design;
 mod family;
 mod rules;
 

@@ -8,6 +8,7 @@ mod estimate;
 mod intake;
 mod killed;
 mod prereg;
+mod rubric;
 mod verbs;
 
 use std::ffi::OsString;

@@ -19,7 +19,7 @@ fn filled(desk: &mut Desk, template: &str, id: &str) -> String {
             "experiment" => "exp-1".to_owned(),
             "manifest" => id.to_owned(),
             name if name.ends_with("_root") => Digest::sha256(name.as_bytes()).to_base64(),
-            name if name.ends_with("_digest") || name == "seed" => {
+            name if name.ends_with("_digest") || name.ends_with("_hash") || name == "seed" => {
                 Digest::sha256(name.as_bytes()).to_hex()
             }
             "family" => "primary".to_owned(),

@@ -5,6 +5,7 @@ mod assumptions;
 mod estimate;
 mod idempotency;
 mod intake;
+mod iterations;
 mod prereg;
 mod rules;
 mod world;

@@ -67,6 +67,7 @@ use super::EXPERIMENT;
 use super::ORIGIN;
 use super::TestLedger;
 use super::experiment;
+use super::iterated;
 use super::key_added;
 use super::planned;
 use super::score;
@@ -409,6 +410,31 @@ fn estimates(test: &mut TestLedger) {
         .unwrap();
 }
 
+/// A rubric, an iteration, and patches that ended in each way.
+fn iterations(test: &mut TestLedger) {
+    test.register("exp-4");
+    let exp = || Some("exp-4".parse().unwrap());
+    let plan = iterated::plan("exp-4", "m-it");
+    let quarter = test.ledger.ambient().now().quarter().to_string();
+    test.append(&[Command::new(iterated::peek_account(), None)])
+        .unwrap();
+    let second = iterated::patch("concise-1", "length_bias_cap", iterated::CONCISE);
+    let said = [
+        iterated::rubric_registered(iterated::RUBRIC),
+        iterated::anchors(200),
+        planned::registered(&plan),
+        iterated::opened(&plan, "it-1", &quarter),
+        iterated::proposed("it-1", iterated::PATCH),
+        iterated::proposed("it-1", &second),
+        iterated::rejected("it-1", "dev", "P4", Some("concise-1"), &second),
+        iterated::withdrawn("it-1", "len-cite-guard-001"),
+        iterated::closed("it-1", "no_candidate"),
+    ];
+    for payload in said {
+        test.append(&[Command::new(payload, exp())]).unwrap();
+    }
+}
+
 fn ends(test: &mut TestLedger) {
     test.register("exp-2");
     let closed = ExperimentClosed {
@@ -449,6 +475,7 @@ pub fn every_kind(test: &mut TestLedger) {
     records(test);
     plans(test);
     trust(test);
+    iterations(test);
     ends(test);
     for kind in Kind::ALL {
         let mut seen = false;

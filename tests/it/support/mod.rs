@@ -5,10 +5,12 @@ pub mod child;
 pub mod forge;
 pub mod forger;
 pub mod full;
+pub mod iterated;
 pub mod mutator;
 pub mod planned;
 pub mod samples;
 pub mod tampered;
+pub mod tampered_iterations;
 pub mod valued;
 pub mod verifiers;
 

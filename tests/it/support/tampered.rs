@@ -68,6 +68,7 @@ pub fn all() -> Vec<Sample> {
     table.looked_first();
     table.written_otherwise();
     rows.extend(table.rows);
+    rows.extend(super::tampered_iterations::all());
     rows
 }
 
@@ -294,7 +295,7 @@ struct Table<'a> {
     rows: Vec<Sample>,
 }
 
-type First = Option<(usize, &'static str)>;
+pub type First = Option<(usize, &'static str)>;
 
 impl Table<'_> {
     /// Size of the good ledger: the position of what is appended to it.

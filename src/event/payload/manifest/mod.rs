@@ -2,6 +2,7 @@
 //! `schema/MANIFEST.md` gives the digests.
 
 mod claim;
+mod design;
 mod plan;
 mod terms;
 mod test;
@@ -25,6 +26,13 @@ pub use claim::Metric;
 pub use claim::MissingRule;
 pub use claim::Population;
 pub use claim::RepRule;
+pub use design::CalibratorMode;
+pub use design::IterationDesign;
+pub use design::IterationEnvironment;
+pub use design::RegressionGuard;
+pub use design::Slice;
+pub use design::SliceCondition;
+pub use design::SliceFamily;
 pub use plan::AuditedEnvironment;
 pub use plan::ConfirmSeparation;
 pub use plan::ConfirmTest;
@@ -62,6 +70,8 @@ use crate::num::Micro;
 pub const MANIFEST_LABEL: &str = "clover/manifest/v1";
 /// Domain label of the digest of a null hypothesis.
 pub const H0_LABEL: &str = "clover/h0/v1";
+/// Domain label of the digest of an iteration's parameters.
+pub const PARAMS_LABEL: &str = "clover/iteration/v1";
 /// Domain label of the commitment to a plan.
 pub const PLAN_LABEL: &str = "clover/plan/v1";
 
@@ -194,6 +204,13 @@ pub struct Manifest {
     /// A search over workflows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<WorkflowPlan>,
+}
+
+impl IterationPlan {
+    /// SHA-256 of `"clover/iteration/v1" 0x00` and its canonical bytes.
+    pub fn params_hash(&self) -> Digest {
+        canon::digest(PARAMS_LABEL, self)
+    }
 }
 
 /// What the digest of a null hypothesis covers.

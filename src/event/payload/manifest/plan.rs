@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::event::id::EnvironmentId;
 use crate::event::id::PatchFamilyId;
 use crate::event::id::Root;
+use crate::event::payload::manifest::design::IterationDesign;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Micro;
@@ -114,6 +115,9 @@ pub struct IterationPlan {
     pub confirm_separation: ConfirmSeparation,
     /// The test of the confirm block.
     pub confirm_test: ConfirmTest,
+    /// What it runs on; an iteration opens only under a plan that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub design: Option<IterationDesign>,
     /// Rows for development.
     pub dev_rows: Count,
     /// Assumed standard deviation of the paired loss difference.

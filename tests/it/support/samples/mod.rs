@@ -198,7 +198,7 @@ impl Teller {
     }
 
     /// Appends named events as one batch.
-    fn say_all(&mut self, who: u8, said: Vec<(&'static str, Command)>) {
+    pub fn say_all(&mut self, who: u8, said: Vec<(&'static str, Command)>) {
         self.now = self.now.plus_seconds(STEP_SECONDS);
         self.clock.set(self.now);
         let (names, commands): (Vec<_>, Vec<_>) = said.into_iter().unzip();
@@ -223,7 +223,7 @@ impl Teller {
         self.say_all(who, vec![(name, in_experiment(payload))]);
     }
 
-    fn id(&self, name: &str) -> EventId {
+    pub fn id(&self, name: &str) -> EventId {
         self.ids[name]
     }
 

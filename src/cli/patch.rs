@@ -1,0 +1,355 @@
+//! `clover patch`: edits to a rubric, checked, proposed and taken back.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::key;
+use crate::cli::record;
+use crate::cli::rubric;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::id::IterationId;
+use crate::event::id::PatchId;
+use crate::event::payload::rubric::AuthorKind;
+use crate::event::payload::rubric::PatchWithdrawn;
+use crate::ground::digest::Digest;
+use crate::ledger::Command;
+use crate::ledger::State;
+use crate::projection::iterations::Iteration;
+use crate::projection::iterations::Iterations;
+use crate::rubric::Checked;
+use crate::rubric::Patch;
+use crate::workflow::patches;
+use crate::workflow::patches::Authorship;
+use crate::workflow::patches::Bench;
+
+const NEXT: &str = "clover patch check --help";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Run the twelve checks of a patch; nothing is recorded
+    #[command(after_help = "Example:\n  clover patch check patch.yaml --rubric rubric.yaml")]
+    Check(CheckArgs),
+    /// Propose a patch in an open iteration
+    #[command(after_help = "Example:\n  clover patch propose patch.yaml --iteration it-1")]
+    Propose(ProposeArgs),
+    /// What a patch would change, leaf by leaf
+    #[command(after_help = "Example:\n  clover patch diff patch.yaml --iteration it-1")]
+    Diff(CheckArgs),
+    /// Proposed patches
+    #[command(after_help = "Example:\n  clover patch list --iteration it-1")]
+    List(ListArgs),
+    /// Take a proposed patch back
+    #[command(
+        after_help = "Example:\n  clover patch withdraw len-cite-guard-001 --reason 'a better one is at hand'"
+    )]
+    Withdraw(WithdrawArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArgs {
+    /// The patch, YAML; - for standard input
+    pub file: PathBuf,
+    /// The iteration whose rubric, families and topics count
+    #[arg(long, value_name = "ID", required_unless_present = "rubric")]
+    pub iteration: Option<String>,
+    /// Check against this rubric instead: a file, or an experiment
+    #[arg(
+        long,
+        value_name = "FILE|EXPERIMENT[@VERSION]",
+        conflicts_with = "iteration"
+    )]
+    pub rubric: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ProposeArgs {
+    /// The patch, YAML; - for standard input
+    pub file: PathBuf,
+    /// The iteration
+    #[arg(long, value_name = "ID")]
+    pub iteration: String,
+    /// What it was written from, by digest; may repeat
+    #[arg(long = "input", value_name = "DIGEST")]
+    pub inputs: Vec<String>,
+    /// The model that wrote it; a person did when absent
+    #[arg(long, requires = "prompt_digest")]
+    pub model: Option<String>,
+    /// SHA-256 of the prompt that the model had
+    #[arg(long, value_name = "DIGEST", requires = "model")]
+    pub prompt_digest: Option<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Of this iteration alone
+    #[arg(long, value_name = "ID")]
+    pub iteration: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct WithdrawArgs {
+    /// The patch
+    pub patch: String,
+    /// Why
+    #[arg(long)]
+    pub reason: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Check(args) => check(ctx, args, false),
+        Verb::Diff(args) => check(ctx, args, true),
+        Verb::Propose(args) => propose(ctx, args),
+        Verb::List(args) => list(ctx, args),
+        Verb::Withdraw(args) => withdraw(ctx, args),
+    }
+}
+
+/// An iteration of the ledger by its name.
+pub(super) fn iteration<'a>(
+    state: &'a State,
+    name: &str,
+) -> Result<(IterationId, &'a Iteration), CliError> {
+    let next = "clover iterate list";
+    let id: IterationId = name
+        .parse()
+        .map_err(|error| CliError::usage(format!("iteration {name:?}: {error}"), next))?;
+    match state.fold::<Iterations>().by_id.get(&id) {
+        Some(found) => Ok((id, found)),
+        None => Err(CliError::not_found(format!("no iteration {id}"), next)),
+    }
+}
+
+fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), CliError> {
+    let (id, it) = iteration(state, name)?;
+    match Bench::of(state, &it.experiment, &id) {
+        Some(bench) => Ok((id, bench)),
+        None => {
+            let message = format!("the rubric or the plan of {id} cannot be read");
+            Err(CliError::not_found(message, "clover verify"))
+        }
+    }
+}
+
+/// A document that passed, with what it says.
+fn passed(
+    ctx: &mut Ctx<'_>,
+    file: &std::path::Path,
+    bench: &Bench,
+) -> Result<(String, Patch, Checked), CliError> {
+    let yaml = rubric::document(ctx, file, NEXT)?;
+    let (patch, checked) = bench.check(yaml.as_bytes(), None).map_err(|fault| {
+        let message = format!("{} ({})", fault.message, fault.code.as_str());
+        let mut error = rubric::fault(&rubric::source(file), fault.place, message, NEXT);
+        error.data["code"] = fault.code.as_str().into();
+        error
+    })?;
+    Ok((yaml, patch, checked))
+}
+
+fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<Answer, CliError> {
+    let bench = match (&args.iteration, &args.rubric) {
+        (Some(name), _) => {
+            let (_, ledger, view) = home::view(ctx)?;
+            bench(view.state(&ledger), name)?.1
+        }
+        (None, name) => {
+            let name = name.as_deref().unwrap_or("-");
+            Bench::loose(rubric::find(ctx, name)?)
+        }
+    };
+    let (_, patch, checked) = passed(ctx, &args.file, &bench)?;
+    let data = data(&bench, &patch, &checked);
+    if leaves {
+        let mut text = String::new();
+        for change in &checked.diff {
+            let was = bench.rubric.at(&change.path).map(ToString::to_string);
+            let was = was.unwrap_or_else(|| "absent".to_owned());
+            let now = checked.rubric.at(&change.path).map(ToString::to_string);
+            let (path, now) = (&change.path, now.unwrap_or_default());
+            text.push_str(&format!("{path}\n  - {was}\n  + {now}\n"));
+        }
+        return Ok(Answer::new(text, data));
+    }
+    let needs = match checked.needs_rescore {
+        Some(true) => "raw answers anew",
+        Some(false) => "no raw answer anew",
+        None => "raw answers anew only where a citation on a new host was never verified",
+    };
+    let two_key = match checked.two_key.as_slice() {
+        [] => "no".to_owned(),
+        paths => paths.join(", "),
+    };
+    let length = &checked.length;
+    let kappa = format!(
+        "{} (+{} -{} tokens, {} new guards, {} edits to abstention)",
+        length.kappa(),
+        length.tokens_added,
+        length.tokens_removed,
+        length.new_guards,
+        length.abstention_edits
+    );
+    let rows: Vec<(&str, String)> = vec![
+        ("patch", patch.id.clone()),
+        ("family", patch.family.as_str().to_owned()),
+        ("changes", checked.diff.len().to_string()),
+        ("patch hash", checked.hash.to_hex()),
+        ("code length", kappa),
+        ("new fields", length.new_fields.to_string()),
+        ("needs", needs.to_owned()),
+        ("two keys", two_key),
+        ("rubric after it", checked.rubric.hash().to_hex()),
+    ];
+    let next = format!(
+        "clover patch propose {} --iteration ID",
+        args.file.display()
+    );
+    Ok(Answer::new(ui::pairs(&rows), data).with_next(next))
+}
+
+fn data(bench: &Bench, patch: &Patch, checked: &Checked) -> Value {
+    let diff = checked.diff.iter().zip(&checked.classes);
+    let diff: Vec<_> = diff
+        .map(|(change, class)| {
+            json!({
+                "op": change.op.as_str(), "path": change.path, "class": class.to_string(),
+                "value": change.value,
+                "from": bench.rubric.at(&change.path).map(ToString::to_string),
+            })
+        })
+        .collect();
+    json!({
+        "patch": patch.id, "family": patch.family.as_str(), "patch_hash": checked.hash.to_hex(),
+        "diff": diff, "kappa": checked.length.kappa(), "length": checked.length,
+        "needs_rescore": checked.needs_rescore, "two_key": checked.two_key,
+        "result_hash": checked.rubric.hash().to_hex(),
+    })
+}
+
+fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
+    Digest::from_hex(text).ok_or_else(|| {
+        let message = format!("--{what} {text:?}: expected 64 lower-case hex digits");
+        CliError::usage(message, "clover patch propose --help")
+    })
+}
+
+fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, CliError> {
+    let (id, bench, experiment) = {
+        let (_, ledger) = home::open_to_read(ctx)?;
+        let (id, bench) = bench(ledger.state(), &args.iteration)?;
+        let (_, it) = iteration(ledger.state(), &args.iteration)?;
+        (id, bench, it.experiment.clone())
+    };
+    let mut bench = bench;
+    // Said again, it is recorded already; another patch under the id is the ledger's to refuse.
+    bench.ids.clear();
+    bench.hashes.clear();
+    let (yaml, patch, checked) = passed(ctx, &args.file, &bench)?;
+    let inputs: Result<Vec<_>, _> = args.inputs.iter().map(|of| digest("input", of)).collect();
+    let by = Authorship {
+        kind: match args.model {
+            Some(_) => AuthorKind::Llm,
+            None => AuthorKind::Human,
+        },
+        inputs: inputs?,
+        model: match &args.model {
+            Some(model) => Some(key::text("model", model)?),
+            None => None,
+        },
+        prompt_digest: match &args.prompt_digest {
+            Some(text) => Some(digest("prompt-digest", text)?),
+            None => None,
+        },
+    };
+    let payload = patches::propose(&yaml, &id, (&patch, &checked), by);
+    let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    if !args.dry_run {
+        let kappa = checked.length.kappa();
+        answer.line(&format!(
+            "patch {}  hash {}  code length {kappa}",
+            patch.id, checked.hash
+        ));
+        answer.data["patch"] = data(&bench, &patch, &checked);
+    }
+    Ok(answer.with_next(format!("clover patch list --iteration {id}")))
+}
+
+fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    if let Some(name) = &args.iteration {
+        iteration(state, name)?;
+    }
+    let wanted = |id: &IterationId| {
+        args.iteration
+            .as_deref()
+            .is_none_or(|name| name == id.as_str())
+    };
+    let all = state.fold::<Iterations>().by_id.iter();
+    let (mut rows, mut data) = (Vec::new(), Vec::new());
+    for (id, it) in all.filter(|(id, _)| wanted(id)) {
+        for (patch, of) in &it.candidates {
+            rows.push(vec![
+                patch.to_string(),
+                id.to_string(),
+                of.family.to_string(),
+                of.kappa.to_string(),
+                of.state.as_str().to_owned(),
+                format!("seq {}", of.seq),
+                of.patch_hash.short().to_string(),
+            ]);
+            data.push(json!({
+                "patch": patch.as_str(), "iteration": id.as_str(), "family": of.family.as_str(),
+                "kappa": of.kappa, "state": of.state.as_str(), "seq": of.seq,
+                "patch_hash": of.patch_hash.to_hex(), "result_hash": of.result_hash.to_hex(),
+            }));
+        }
+    }
+    let head = [
+        "patch",
+        "iteration",
+        "family",
+        "kappa",
+        "state",
+        "proposed",
+        "hash",
+    ];
+    Ok(Answer::new(
+        ui::table(&head, rows),
+        json!({"patches": data}),
+    ))
+}
+
+fn withdraw(ctx: &mut Ctx<'_>, args: &WithdrawArgs) -> Result<Answer, CliError> {
+    let next = "clover patch list";
+    let patch: PatchId = args
+        .patch
+        .parse()
+        .map_err(|error| CliError::usage(format!("patch {:?}: {error}", args.patch), next))?;
+    let (id, experiment) = {
+        let (_, ledger) = home::open_to_read(ctx)?;
+        let iterations = ledger.state().fold::<Iterations>();
+        let Some((id, _)) = iterations.patch(&patch) else {
+            return Err(CliError::not_found(format!("no patch {patch}"), next));
+        };
+        (id.clone(), iterations.by_id[id].experiment.clone())
+    };
+    let payload = PatchWithdrawn {
+        iteration: id,
+        patch,
+        reason: key::text("reason", &args.reason)?,
+    };
+    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+}

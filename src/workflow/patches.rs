@@ -1,0 +1,370 @@
+//! Rubrics and patches between their documents and their events, and the rules `rubric` and `patch`: the
+//! ledger's own parser reads every document again, at append and in `verify`.
+
+use std::collections::BTreeSet;
+
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::PatchFamilyId;
+use crate::event::id::PatchId;
+use crate::event::id::Text;
+use crate::event::payload::manifest::IterationPlan;
+use crate::event::payload::rubric::AuthorKind;
+use crate::event::payload::rubric::ChangeOp;
+use crate::event::payload::rubric::CodeLength;
+use crate::event::payload::rubric::LeafChange;
+use crate::event::payload::rubric::LeafValue;
+use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::PatchRejected;
+use crate::event::payload::rubric::RejectStage;
+use crate::event::payload::rubric::RubricLeaf;
+use crate::event::payload::rubric::RubricRegistered;
+use crate::event::payload::rubric::SourceText;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::yaml::YamlError;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::num::Count;
+use crate::projection::iterations::Iteration;
+use crate::projection::iterations::Iterations;
+use crate::projection::manifests::Manifests;
+use crate::projection::rubrics::Registered;
+use crate::projection::rubrics::Rubrics;
+use crate::rubric;
+use crate::rubric::Change;
+use crate::rubric::Checked;
+use crate::rubric::Code;
+use crate::rubric::Context;
+use crate::rubric::Family;
+use crate::rubric::Op;
+use crate::rubric::Patch;
+use crate::rubric::PatchFault;
+use crate::rubric::Rubric;
+use crate::rubric::Value;
+use crate::rubric::kappa::Length;
+use crate::rubric::leaf;
+
+fn count(value: u64) -> Count {
+    Count::new(value).unwrap_or_default()
+}
+
+fn said(value: &Value) -> LeafValue {
+    match value {
+        Value::Count(value) => LeafValue::Count(count(*value)),
+        Value::Flag(flag) => LeafValue::Flag(*flag),
+        Value::List(items) => LeafValue::List(items.iter().cloned().collect()),
+        Value::Share(share) => LeafValue::ShareMicro(*share),
+        Value::Text(text) => LeafValue::Text(text.clone()),
+    }
+}
+
+fn meant(value: &LeafValue) -> Value {
+    match value {
+        LeafValue::Count(count) => Value::Count(count.value()),
+        LeafValue::Flag(flag) => Value::Flag(*flag),
+        LeafValue::List(items) => Value::List(items.iter().cloned().collect()),
+        LeafValue::ShareMicro(share) => Value::Share(*share),
+        LeafValue::Text(text) => Value::Text(text.clone()),
+    }
+}
+
+/// The leaves of a rubric as events hold them.
+pub fn leaves_of(rubric: &Rubric) -> Vec<RubricLeaf> {
+    let leaf = |(path, value): (&String, &Value)| RubricLeaf {
+        path: path.clone(),
+        value: said(value),
+    };
+    rubric.leaves().iter().map(leaf).collect()
+}
+
+/// The rubric that events hold; `None` where they hold none.
+pub fn rubric_of(registered: &Registered) -> Option<Rubric> {
+    let leaf = |leaf: &RubricLeaf| (leaf.path.clone(), meant(&leaf.value));
+    Rubric::new(registered.leaves.iter().map(leaf).collect()).ok()
+}
+
+/// A diff as events hold it.
+pub fn diff_of(changes: &[Change]) -> Vec<LeafChange> {
+    let change = |change: &Change| LeafChange {
+        op: match change.op {
+            Op::Append => ChangeOp::Append,
+            Op::Set => ChangeOp::Set,
+        },
+        path: change.path.clone(),
+        value: said(&change.value),
+    };
+    changes.iter().map(change).collect()
+}
+
+/// A code length as events hold it.
+pub fn length_of(length: &Length) -> CodeLength {
+    CodeLength {
+        abstention_edits: count(length.abstention_edits),
+        kappa: count(length.kappa()),
+        new_fields: count(length.new_fields),
+        new_guards: count(length.new_guards),
+        tokens_added: count(length.tokens_added),
+        tokens_removed: count(length.tokens_removed),
+    }
+}
+
+/// The event that registers a document as an experiment's first rubric.
+///
+/// # Errors
+/// [`YamlError`] with the place of what is no rubric.
+pub fn register(yaml: &str) -> Result<RubricRegistered, YamlError> {
+    let rubric = Rubric::parse(yaml.as_bytes())?;
+    Ok(RubricRegistered {
+        leaves: leaves_of(&rubric),
+        rubric_hash: rubric.hash(),
+        version: rubric.version().to_owned(),
+        yaml: SourceText::new(yaml).expect("BUG: a rubric's document is no longer than that"),
+    })
+}
+
+/// What a patch is checked against in an iteration.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// The rubric that the iteration starts from.
+    pub rubric: Rubric,
+    /// Its families of patches.
+    pub families: BTreeSet<Family>,
+    /// Paths that it freezes.
+    pub frozen: BTreeSet<String>,
+    /// Topics that its extractor knows.
+    pub vocabulary: BTreeSet<String>,
+    /// Patch ids that were ever used.
+    pub ids: BTreeSet<String>,
+    /// Hashes of the edits that it has seen.
+    pub hashes: BTreeSet<Digest>,
+}
+
+impl Bench {
+    /// The bench of a rubric outside of any iteration: every family, nothing frozen, nothing seen.
+    pub fn loose(rubric: Rubric) -> Self {
+        Self {
+            rubric,
+            families: Family::ALL.into(),
+            frozen: BTreeSet::new(),
+            vocabulary: BTreeSet::new(),
+            ids: BTreeSet::new(),
+            hashes: BTreeSet::new(),
+        }
+    }
+
+    /// The bench of an iteration; `None` where its rubric or plan is not known.
+    pub fn of(state: &State, experiment: &ExperimentId, iteration: &IterationId) -> Option<Self> {
+        let iterations = state.fold::<Iterations>();
+        let it = iterations.by_id.get(iteration)?;
+        let rubrics = state.fold::<Rubrics>();
+        let rubric = rubric_of(rubrics.of_hash(experiment, it.rubric_hash)?)?;
+        let plan = plan_of(state, it)?;
+        let design = plan.design.as_ref()?;
+        let words = |texts: &[Text]| texts.iter().map(|text| text.as_str().to_owned()).collect();
+        let families = plan.patch_families.iter();
+        Some(Self {
+            rubric,
+            families: families
+                .filter_map(|of| Family::named(of.as_str()))
+                .collect(),
+            frozen: words(design.frozen_paths.as_deref().unwrap_or_default()),
+            vocabulary: words(&design.topics),
+            ids: iterations
+                .by_id
+                .values()
+                .flat_map(|it| it.candidates.keys())
+                .map(PatchId::to_string)
+                .collect(),
+            hashes: it.candidates.values().map(|of| of.patch_hash).collect(),
+        })
+    }
+
+    /// The twelve checks of a document.
+    ///
+    /// # Errors
+    /// [`PatchFault`] of the first check that fails.
+    pub fn check(
+        &self,
+        yaml: &[u8],
+        unverified: Option<&BTreeSet<String>>,
+    ) -> Result<(Patch, Checked), PatchFault> {
+        let context = Context {
+            rubric: &self.rubric,
+            families: &self.families,
+            frozen: &self.frozen,
+            vocabulary: &self.vocabulary,
+            unverified,
+            ids: &self.ids,
+            hashes: &self.hashes,
+        };
+        rubric::check(yaml, &context)
+    }
+}
+
+/// The parameters of an iteration, from its manifest.
+pub fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
+    let (_, record) = state.fold::<Manifests>().of_digest(it.digest)?;
+    record.version(it.digest)?.manifest.iteration.as_ref()
+}
+
+/// Who wrote a patch, from what.
+#[derive(Clone, Debug)]
+pub struct Authorship {
+    /// A person or a program.
+    pub kind: AuthorKind,
+    /// Digests of cards, receipts and rubrics.
+    pub inputs: Vec<Digest>,
+    /// The model.
+    pub model: Option<Text>,
+    /// Digest of its prompt.
+    pub prompt_digest: Option<Digest>,
+}
+
+/// The event that proposes a checked patch.
+pub fn propose(
+    yaml: &str,
+    iteration: &IterationId,
+    (patch, checked): (&Patch, &Checked),
+    by: Authorship,
+) -> PatchProposed {
+    let id = patch.id.parse::<PatchId>();
+    let family = patch.family.as_str().parse::<PatchFamilyId>();
+    PatchProposed {
+        author_kind: by.kind,
+        diff: diff_of(&checked.diff),
+        family: family.expect("BUG: a family's word is an id"),
+        inputs: by.inputs,
+        iteration: iteration.clone(),
+        length: length_of(&checked.length),
+        model: by.model,
+        patch: id.expect("BUG: a patch's id is an id"),
+        patch_hash: checked.hash,
+        prompt_digest: by.prompt_digest,
+        result_hash: checked.rubric.hash(),
+        yaml: SourceText::new(yaml).expect("BUG: a patch's document is no longer than that"),
+    }
+}
+
+/// The rules `rubric` and `patch`. They stand on this floor because they read documents with the grammar of
+/// `rubric`, which no projection may name; the folds that they read hold leaves and need no grammar.
+#[derive(Clone, Copy, Debug)]
+pub struct Documents;
+
+type Judged = Option<(String, String)>;
+
+impl Rule for Documents {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let (rule, judged) = match &event.event.payload {
+            Payload::RubricRegistered(new) => ("rubric", registered(state, experiment, new)),
+            Payload::PatchProposed(new) => ("patch", proposed(state, experiment, new)),
+            Payload::PatchRejected(new) => ("patch", rejected(new)),
+            _ => return,
+        };
+        let breach = judged.map(|(expected, found)| Breach::new(rule, expected, found));
+        breaches.extend(breach);
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        if let Payload::PatchProposed(new) = &event.event.payload {
+            let digest = canon::digest("clover/patch-id/v1", &new.patch);
+            facts.push(Fact::Gives {
+                digest,
+                once: Some("patch"),
+            });
+        }
+    }
+}
+
+/// A field of an event that has to be what its document says.
+fn differs<T: PartialEq + std::fmt::Debug>(name: &str, document: &T, found: &T) -> Judged {
+    (document != found).then(|| {
+        let expected = format!("{name} {document:?}, as the document says");
+        (expected, format!("{found:?}"))
+    })
+}
+
+fn registered(state: &State, experiment: &ExperimentId, new: &RubricRegistered) -> Judged {
+    let read = match register(new.yaml.as_str()) {
+        Ok(read) => read,
+        Err(error) => return Some(("a rubric".to_owned(), error.to_string())),
+    };
+    if read.rubric_hash != new.rubric_hash || read.leaves != new.leaves {
+        let expected = format!("the leaves of the document, {}", read.rubric_hash);
+        return Some((expected, new.rubric_hash.to_string()));
+    }
+    if read.version != new.version {
+        return differs("version", &read.version, &new.version);
+    }
+    let mut iterations = state.fold::<Iterations>().by_id.iter();
+    if let Some((id, it)) = iterations.find(|(_, it)| it.experiment == *experiment) {
+        let expected = "a rubric before the first iteration: later ones come from patches";
+        let found = format!("{id}, opened at seq {}", it.opened_seq);
+        return Some((expected.to_owned(), found));
+    }
+    let old = state.fold::<Rubrics>().in_force(experiment)?;
+    if leaf::version(&new.version) > leaf::version(&old.version) {
+        return None;
+    }
+    let expected = format!("a version above {}", old.version);
+    Some((expected, new.version.clone()))
+}
+
+fn proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed) -> Judged {
+    let named = new.model.is_some() && new.prompt_digest.is_some();
+    let written = match new.author_kind {
+        AuthorKind::Llm => named,
+        AuthorKind::Human => new.model.is_none() && new.prompt_digest.is_none(),
+    };
+    if !written {
+        let expected = "model and prompt_digest for author_kind llm, and only there";
+        return Some((expected.to_owned(), format!("{:?}", new.author_kind)));
+    }
+    // Without an iteration there is nothing to check it against; the rule `iteration` says so.
+    let mut bench = Bench::of(state, experiment, &new.iteration)?;
+    // The id is unique by a fact over the whole history.
+    bench.ids.clear();
+    let (patch, checked) = match bench.check(new.yaml.as_str().as_bytes(), None) {
+        Ok(found) => found,
+        Err(fault) => {
+            let place = &fault.place;
+            let found = format!("{fault} at {}:{} {}", place.line, place.column, place.path);
+            return Some(("a patch of this rubric".to_owned(), found));
+        }
+    };
+    let by = Authorship {
+        kind: new.author_kind,
+        inputs: new.inputs.clone(),
+        model: new.model.clone(),
+        prompt_digest: new.prompt_digest,
+    };
+    let read = propose(new.yaml.as_str(), &new.iteration, (&patch, &checked), by);
+    differs("patch", &read.patch, &new.patch)
+        .or_else(|| differs("family", &read.family, &new.family))
+        .or_else(|| differs("diff", &read.diff, &new.diff))
+        .or_else(|| differs("patch_hash", &read.patch_hash, &new.patch_hash))
+        .or_else(|| differs("length", &read.length, &new.length))
+        .or_else(|| differs("result_hash", &read.result_hash, &new.result_hash))
+}
+
+/// A document that never became a candidate is rejected by a check of the grammar, a candidate by a gate.
+fn rejected(new: &PatchRejected) -> Judged {
+    let schema = new.stage == RejectStage::Schema;
+    if schema == new.patch.is_some() {
+        let expected = "a candidate at every stage but schema";
+        return Some((expected.to_owned(), format!("{:?}", new.stage)));
+    }
+    let code = new.code.as_str();
+    let known = Code::ALL.iter().any(|of| of.as_str() == code);
+    (schema && !known).then(|| {
+        let expected = "the code of a check of patches".to_owned();
+        (expected, code.to_owned())
+    })
+}
