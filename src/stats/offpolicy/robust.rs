@@ -78,8 +78,8 @@ fn corrected(
     Ok((found, parts))
 }
 
-/// The estimate of given parts; its jackknife keeps the predictions `held` and moves rewards and draws with the
-/// calibrator.
+/// The estimate of given parts. Its jackknife is that of the draws' mean reward; the held one keeps the predictions `held`
+/// and moves rewards and draws with the calibrator.
 fn assembled(
     estimator: Estimator,
     logged: &Logged<'_>,
@@ -99,17 +99,25 @@ fn assembled(
     let value = math::mean(&parts.direct) + math::mean(&correction);
     let rows = parts.direct.iter().zip(&correction);
     let influence = rows.map(|(g, u)| g + u - value).collect();
-    let jackknife = (0..logged.rewards().without_fold().len()).map(|fold| {
-        let under = &draws.rewards().without_fold()[fold];
-        let direct = draws.means(logged, |_, draw| under[draw]);
+    let folds = 0..logged.rewards().without_fold().len();
+    // Reward and outcome model move alike: what is left of the correction does not.
+    let jackknife: Vec<f64> = folds
+        .clone()
+        .map(|fold| {
+            let under = &draws.rewards().without_fold()[fold];
+            math::mean(&draws.means(logged, |_, draw| under[draw]))
+        })
+        .collect();
+    let held_jackknife = folds.zip(&jackknife).map(|(fold, direct)| {
         let moved = residuals(&logged.rewards().without_fold()[fold], held);
-        math::mean(&direct) + math::mean(&moved)
+        direct + math::mean(&moved)
     });
     Ok(OffPolicy {
         estimator,
         value,
         influence,
-        jackknife: jackknife.collect(),
+        held_jackknife: held_jackknife.collect(),
+        jackknife,
     })
 }
 

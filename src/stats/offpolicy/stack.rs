@@ -37,6 +37,7 @@ pub fn stack(components: &[OffPolicy]) -> Result<Stacked, Unfit> {
     for component in components {
         align("influence", component.influence.len(), rows)?;
         align("jackknife", component.jackknife.len(), folds)?;
+        align("jackknife", component.held_jackknife.len(), folds)?;
     }
     Thin::unless("rows", rows, 2)?;
     let columns: Vec<Vec<f64>> = components.iter().map(|c| c.influence.clone()).collect();
@@ -62,6 +63,9 @@ pub fn stack(components: &[OffPolicy]) -> Result<Stacked, Unfit> {
         jackknife: (0..folds)
             .map(|fold| mixed(&|component| component.jackknife[fold]))
             .collect(),
+        held_jackknife: (0..folds)
+            .map(|fold| mixed(&|component| component.held_jackknife[fold]))
+            .collect(),
     };
     if !estimate.value.is_finite() {
         return Err(Unfit::Invalid(SampleError::Parameter {
@@ -86,6 +90,7 @@ mod tests {
             value,
             influence: influence.to_vec(),
             jackknife: vec![value, value],
+            held_jackknife: vec![value, value],
         }
     }
 
