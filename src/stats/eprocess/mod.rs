@@ -8,6 +8,7 @@
 pub mod asymptotic;
 pub mod bettor;
 pub mod bounded;
+pub mod campaign;
 pub mod classical;
 pub mod compat;
 mod continuation;
@@ -23,6 +24,7 @@ mod moments;
 pub mod mulberry;
 pub mod order;
 mod sequence;
+pub mod simulate;
 mod track;
 pub mod unit;
 pub mod verdict;

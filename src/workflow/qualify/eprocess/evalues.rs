@@ -222,7 +222,7 @@ fn classics(
         let interval = running.interval(&boundary, 20);
         intervals.push(interval.map_or((f64::NAN, f64::NAN), |found| (found.low, found.high)));
         sum += x;
-        let ratio = classical::normal_mixture(n, sum / n as f64, null, 0.3, 1.0);
+        let ratio = classical::normal_mixture(n, sum / n as f64, null, 0.3, 0.1);
         ratios.push(math::exp(ratio));
         successes += u64::from(*x > 0.5);
         beta.push(math::exp(classical::bernoulli_mixture(successes, n, null)));
