@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod import;
+pub mod peer_manifest;
 pub mod prereg;
 pub mod qualify;
 pub mod split;
