@@ -40,7 +40,8 @@ RULES = (
     "line_format", "seq", "recorded_at", "body_format", "ledger", "kind", "schema", "keyid", "key", "signature",
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
-    "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "target", "genesis",
+    "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
+    "blocked", "target", "genesis",
     "root", "checkpoint", "size", "blob",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
@@ -658,6 +659,12 @@ SEPARATION = one_of("solo", "strict")
 INCLUSION = integer(1, 10 ** 6)
 PARTS = ("confirm", "dev", "fit")
 PART = record(count=integer(), root=encoded(32))
+CLUSTER_RULE, APART = one_of("blake2b-mod3/1"), one_of("hashed", "time")
+OF_LEDGER = ("A0", "A1-A3")           # assumptions about the whole ledger; the others are about an experiment
+CODES = OF_LEDGER + tuple("ADV BLAST CJE.D1-R3 CJE.J1 CJE.J2-M CJE.T1 CLOVER.J1 CLOVER.J2 H1 L1 L2 OPE OUA S1 S2 SUP".split())
+GOVERNED = ("exposure.opened", "label.revealed", "manifest.amended", "manifest.registered", "splits.formed",
+            "splits.listed")          # steps that no experiment takes whose judge contradicted itself
+OPTIMIZER_READS = ("card.public", "dev_receipt", "rubric", "schema")
 GAP_MIN = 172_800                     # seconds between fit and dev, and a confirm block that is apart in time
 KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), roles=role_set)
 
@@ -769,17 +776,26 @@ KINDS = {
                                          protocol=ident, purpose=one_of("audit", "calibrate", "confirm"),
                                          strata=Optional(listing(record(inclusion_micro=INCLUSION, stratum=ident)))),
     ("splits.listed", 1): Kind("arbiter", "@ split part first", clusters=listing(ident), first=integer(),
-                               part=one_of(*PARTS), split=ident),
-    ("splits.formed", 1): Kind("arbiter", "@ split", cluster_rule=one_of("blake2b-mod3/1"), confirm=PART, dev=PART,
+                               part=one_of(*PARTS), split=ident, by=Optional(
+                                   record(cluster_rule=CLUSTER_RULE, seed=integer(), separation=APART))),
+    ("splits.formed", 1): Kind("arbiter", "@ split", cluster_rule=CLUSTER_RULE, confirm=PART, dev=PART,
                                fit=PART, gap=one_of("pass", "fail", "inconclusive", "not_checked"),
-                               gap_seconds=Optional(integer()), seed=integer(), separation=one_of("hashed", "time"),
+                               gap_seconds=Optional(integer()), seed=integer(), separation=APART,
                                split=ident, t1=Optional(timestamp), t2=Optional(timestamp)),
     ("note.recorded", 1): Kind("", None, text=text, blob=Optional(BLOB)),
     ("qualification.recorded", 1): Kind(
         "", None, build=text, platform=text, verdict=one_of("pass", "fail", "inconclusive", "not_checked"),
         files=listing(record(cases=integer(), digest=hex64, failed=integer(), name=text, not_run=integer()))),
     ("data.read", 1): Kind("custodian", None, outcome=one_of("allowed", "denied"), purpose=text, reader=hex64,
-                           rows_root=Optional(encoded(32)), **{"class": ident}),
+                           role=Optional(one_of(*sorted(ROLES))), rows_root=Optional(encoded(32)), **{"class": ident}),
+    ("sdp.version_registered", 1): Kind("steward", "sdp_version", document=hex64, effective_at=timestamp,
+                                        sdp_version=ident, target=one_of("Y", "Y_star")),
+    ("bridge.assessed", 1): Kind("steward", None, ci_hi=Optional(number), ci_lo=Optional(number), document=hex64,
+                                 estimate=Optional(number), expires_at=timestamp, sdp_version=ident,
+                                 kind=one_of("attestation", "construct", "pte", "stability"),
+                                 status=one_of("fail", "inconclusive", "pass", "warn")),
+    ("assumption.waived", 1): Kind("approver", None, code=one_of(*CODES), expires_at=timestamp, reason=text),
+    ("assumption.countersigned", 1): Kind("approver", "waiver", waiver=hex64),
     ("family.opened", 1): Kind("registrar", "family", alpha_micro=MICRO, family=ident, members_max=COUNT,
                                gamma_micro=Optional(listing(MICRO)), members=Optional(listing(ident)),
                                membership=text, method=METHOD),
@@ -858,14 +874,16 @@ class Entry:
 
 
 class Key:
-    def __init__(self, public, holder, roles):
-        self.public, self.holder, self.roles = public, holder, frozenset(roles)
+    def __init__(self, public, data):
+        self.public, self.holder, self.roles = public, data["holder"], frozenset(data["roles"])
+        self.human = data["human"]
         self.ended = None                         # None while live, else ("retired" | "compromised", seq)
 
 
 class Account:
     def __init__(self, data):
         self.amount, self.period, self.spenders = data["amount"], data["period"], frozenset(data["spenders"])
+        self.unit = data["unit"]
         self.spent = {}                           # period -> units
 
     def period_of(self, recorded_text):
@@ -885,8 +903,8 @@ class Seal:
 class Split:
     """A split that is being listed: per part the right edge of its tree, its count and its last cluster."""
 
-    def __init__(self, name):
-        self.name, self.parts = name, {part: Tree() for part in PARTS}
+    def __init__(self, name, by):
+        self.name, self.by, self.parts = name, by, {part: Tree() for part in PARTS}
         self.last = dict.fromkeys(PARTS)
 
     def push(self, part, cluster):
@@ -1006,6 +1024,10 @@ class State:
         self.open_clusters, self.confirm, self.placed = set(), set(), set()
         self.splits, self.formed = {}, {}         # experiment -> the Split being listed, -> seqs of formed ones
         self.manifests, self.families, self.exposed, self.first_outcome = {}, {}, {}, {}
+        self.scored = {}                          # id of a score.recorded -> its score
+        self.peeks = set()                        # charges to accounts of peeks
+        self.protocols, self.sdp, self.bridge = {}, [], {}   # by design; (version, effective_at, seq); kind -> status
+        self.conflicts, self.waivers, self.taints = {}, {}, {}
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -1017,7 +1039,7 @@ class State:
         """The key that must have signed; ledger.created brings its own."""
         if entry.creates():
             owner = entry.data["owner"]
-            return Key(decode_base64(owner["public_key"]), owner["holder"], owner["roles"])
+            return Key(decode_base64(owner["public_key"]), owner)
         return self.keys.get(entry.author)
 
     def live_roles(self, holder):
@@ -1035,6 +1057,8 @@ class State:
         self.seqs_of.setdefault(entry.author, array("Q")).append(entry.position)
         self.ids.add(entry.id)
         if entry.decoded:
+            if entry.kind == "score.recorded":
+                self.scored.setdefault(entry.id, entry.data["score_micro"])
             natural = entry.natural_key()
             if natural:
                 self.natural_keys.add(natural)
@@ -1051,11 +1075,11 @@ class State:
             public = decode_base64(owner["public_key"])
             self.origin, self.format = data["origin"], data["format"]
             self.strict = data["policy"]["separation"] == "strict"
-            self.keys[key_id_of(public)] = Key(public, owner["holder"], owner["roles"])
+            self.keys[key_id_of(public)] = Key(public, owner)
             self.log_keys.append((0, parse_vkey(data["log_vkey"])))
 
     def key_added(self, _entry, data):
-        key = Key(decode_base64(data["public_key"]), data["holder"], data["roles"])
+        key = Key(decode_base64(data["public_key"]), data)
         self.keys.setdefault(data["key_id"], key)
 
     def key_retired(self, entry, data):
@@ -1082,6 +1106,8 @@ class State:
         if account:
             period = account.period_of(entry.recorded_text)
             account.spent[period] = account.spent.get(period, 0) + data["amount"]
+            if account.unit == "peek":
+                self.peeks.add(entry.id.hex())
 
     def log_key_rotated(self, entry, data):
         self.log_keys.append((entry.position, parse_vkey(data["vkey"])))
@@ -1096,6 +1122,7 @@ class State:
     def design_registered(self, entry, data):
         if entry.experiment is not None:
             self.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
+            self.protocols.setdefault((entry.experiment, data["design"]), data["protocol"])
             self.governed.add(entry.experiment)
 
     def serve(self, entry, row, purpose):
@@ -1110,7 +1137,7 @@ class State:
         self.open_clusters.add((entry.experiment, data["item"]))
 
     def splits_listed(self, entry, data):
-        split = Split(data["split"])
+        split = Split(data["split"], data.get("by"))
         if entry.experiment is not None:
             split = self.splits.setdefault(entry.experiment, split)
         for cluster in data["clusters"]:
@@ -1199,6 +1226,50 @@ class State:
             record_.units = max(record_.units, min(data["last_unit"] + 1, SAFE_INTEGER))
             record_.look(entry.position)
 
+    def sdp_registered(self, entry, data):
+        if all(version != data["sdp_version"] for version, _, _ in self.sdp):
+            self.sdp.append((data["sdp_version"], micros(data["effective_at"]), entry.position))
+            self.bridge = {}                      # what was said of the bridge is stale
+
+    def sdp_in_force(self, now):
+        return next((sdp for sdp in reversed(self.sdp) if sdp[1] <= now), None)
+
+    def bridge_assessed(self, entry, data):
+        self.bridge[data["kind"]] = (data["status"], entry.position)
+
+    def score_conflict(self, entry, _data):
+        if entry.experiment is not None:
+            self.conflicts.setdefault(entry.experiment, entry.position)
+
+    def waived(self, entry, data):
+        scope = None if data["code"] in OF_LEDGER else entry.experiment
+        if data["code"] in OF_LEDGER or scope is not None:
+            self.waivers[scope, data["code"]] = (entry.id.hex(), entry.author, micros(data["expires_at"]))
+
+    def countersigned(self, _entry, data):
+        for place in sorted(self.waivers, key=lambda place: (place[0] is not None, place)):
+            if self.waivers[place][0] == data["waiver"]:
+                del self.waivers[place]
+                break
+
+    def data_read(self, entry, data):
+        role = self.barred(data) if data["outcome"] == "allowed" else None
+        open_ones = [name for name in self.experiments if self.experiments[name] is None]
+        for name in [] if role is None else open_ones if entry.experiment is None else [entry.experiment]:
+            self.taints.setdefault(name, (entry.position, data["class"], role))
+
+    def barred(self, data):
+        """The first role in which the reader may not read this class, or None."""
+        key = self.keys.get(data["reader"])
+        if key is None:
+            return None
+        roles = {data["role"]} if "role" in data else set(key.roles)
+        if self.strict and "optimizer" in self.live_roles(key.holder):
+            roles.add("optimizer")
+        label = data["class"] == "label" or data["class"].startswith("label.")
+        bars = {"optimizer": data["class"] not in OPTIMIZER_READS, "adversary": label, "verifier": label}
+        return next((role for role in sorted(roles) if bars.get(role)), None)
+
     def audit_attested(self, entry, data):
         self.attestations.append((entry.position, data["size"], data["root"]))
 
@@ -1215,6 +1286,9 @@ FOLDS = {
     "family.opened": State.family_opened, "manifest.registered": State.manifest_registered,
     "manifest.amended": State.manifest_amended, "manifest.countersigned": State.manifest_countersigned,
     "plan.sealed": State.plan_sealed, "exposure.opened": State.exposure_opened,
+    "sdp.version_registered": State.sdp_registered, "bridge.assessed": State.bridge_assessed,
+    "score.conflict": State.score_conflict, "assumption.waived": State.waived,
+    "assumption.countersigned": State.countersigned, "data.read": State.data_read,
 }
 
 
@@ -1412,7 +1486,9 @@ def rule_charge(state, e):
     position, size = state.charges.get(e.data["charge"]), e.seen[0] if e.seen else 0
     if position is None:
         return "a budget.charged", e.data["charge"]
-    return None if position < size else ("a charge at a seq below the seen size %d" % size, "seq %d" % position)
+    if position >= size:
+        return "a charge at a seq below the seen size %d" % size, "seq %d" % position
+    return None if e.data["charge"] in state.peeks else ("a charge to an account whose unit is peek", e.data["charge"])
 
 
 def rule_design(state, e):
@@ -1477,6 +1553,21 @@ def listing_problem(e, split, formed):
     order = ([] if last is None else [last]) + clusters
     if not clusters or not all(a < b for a, b in zip(order, order[1:])):
         return "clusters in ascending order, each once", "another order"
+    by = e.data.get("by")
+    if split and split.by != by:
+        return "listings by one rule, as the first: %s" % show(split.by), show(by)
+    for cluster in clusters if by else ():
+        if not belongs(cluster, part, by):
+            return "clusters that seed %d puts into %s" % (by["seed"], part), cluster
+
+
+def belongs(cluster, part, by):
+    """Whether the hash of a cluster puts it into a part; what a later block of time takes is not for the hash."""
+    def hashed(modulus):
+        message = ("%s-%d-%d" % (cluster, by["seed"], modulus)).encode("utf-8")
+        return int.from_bytes(hashlib.blake2b(message, digest_size=8).digest(), "big") % modulus
+    confirm = hashed(4) == 3 if by["separation"] == "hashed" else part == "confirm"
+    return confirm if part == "confirm" else not confirm and (hashed(3) == 2) == (part == "dev")
 
 
 def place_problem(state, e):
@@ -1492,6 +1583,9 @@ def forming_problem(e, split):
     data = e.data
     if split is None or split.name != data["split"]:
         return "listed clusters of %s" % data["split"], "none"
+    by = {name: data[name] for name in ("cluster_rule", "seed", "separation")}
+    if split.by and split.by != by:
+        return "%s, as listed" % show(split.by), show(by)
     for part in PARTS:
         size, root = split.parts[part].size, b64(split.parts[part].root(split.parts[part].size))
         if (data[part]["count"], data[part]["root"]) != (size, root):
@@ -1512,7 +1606,9 @@ def rule_score_once(state, e):
     if e.data["recorded_micro"] == e.data["score_micro"]:
         return "another score than the recorded one", str(e.data["score_micro"])
     parts = ["score.recorded", e.experiment] + [e.data[name] for name in ("judge", "policy", "item", "draw")]
-    scored = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8"))
+    scored, named = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8")), bytes.fromhex(e.data["recorded"])
+    if named in state.ids and state.scored.get(named) != e.data["recorded_micro"]:
+        return "the score of the event it names", "%d" % e.data["recorded_micro"]
     return None if scored in state.natural_keys else ("an earlier score.recorded of that key", "none")
 
 
@@ -1896,6 +1992,86 @@ def rule_plan(state, e):
         return "commitment %s, as registered" % bound, e.data["commitment"]
 
 
+def rule_access(state, e):
+    if e.kind != "data.read":
+        return None
+    key = state.keys.get(e.data["reader"])
+    if key is None or key.ended:
+        return "a reader with a live key of this ledger", e.data["reader"]
+    if e.data.get("role", next(iter(key.roles))) not in key.roles:
+        return "a role that the reader's key holds: " + ", ".join(sorted(key.roles)), e.data["role"]
+
+
+def by_protocol(state, e, protocol):
+    force = state.sdp_in_force(e.recorded_at)
+    if force and force[0] != protocol:
+        return "protocol %s, in force since seq %d" % (force[0], force[2]), protocol
+
+
+def rule_sdp(state, e):
+    if e.kind == "label.design_registered":
+        return by_protocol(state, e, e.data["protocol"])
+    if e.kind in ("label.recorded", "label.sealed"):
+        protocol = state.protocols.get((e.experiment, e.data["design"]))
+        return None if protocol is None else by_protocol(state, e, protocol)
+    if e.kind != "bridge.assessed":
+        return None
+    if not state.sdp or state.sdp[-1][0] != e.data["sdp_version"]:
+        return "the newest protocol, " + (state.sdp[-1][0] if state.sdp else "none yet"), e.data["sdp_version"]
+    ends = [e.data.get(name) for name in ("ci_lo", "estimate", "ci_hi")]
+    ordered = None not in ends and ends[0] <= ends[1] <= ends[2]
+    if not ordered and (ends[0] is not None or ends[2] is not None):
+        return "ci_lo, estimate and ci_hi in ascending order, or no interval", show(ends)
+    return person_problem(state, e) or end_problem(e)
+
+
+def person_problem(state, e):
+    key = state.keys.get(e.author)
+    return None if key is None or key.human else ("a key that a person holds", "a machine's")
+
+
+def end_problem(e):
+    ended = micros(e.data["expires_at"]) <= e.recorded_at
+    return ("an end after %s" % e.recorded_text, e.data["expires_at"]) if ended else None
+
+
+def never_waived(state, code, experiment):
+    if code == "H1":
+        return "another assumption: a confirm block that was touched is never waived", "H1"
+    failed = [seq for kind, (status, seq) in state.bridge.items() if status == "fail" and kind != "attestation"]
+    if code == "A0" and failed:
+        return "A0 that does not fail", "fail since seq %d" % min(failed)
+    if code == "CLOVER.J2" and experiment in state.conflicts:
+        return "CLOVER.J2 that does not fail", "fail since seq %d" % state.conflicts[experiment]
+
+
+def rule_waiver(state, e):
+    if e.kind == "assumption.waived":
+        if (e.data["code"] in OF_LEDGER) != (e.experiment is None):
+            return "A0 and A1-A3 of the ledger, any other of an experiment", "%s of %s" % (e.data["code"], e.experiment)
+        return never_waived(state, e.data["code"], e.experiment) or person_problem(state, e) or end_problem(e)
+    if e.kind != "assumption.countersigned":
+        return None
+    waiting = {waiver[0]: (code, waiver) for (scope, code), waiver in state.waivers.items() if scope == e.experiment}
+    if e.data["waiver"] not in waiting:
+        return "the newest waiver of an assumption, waiting for a second key", e.data["waiver"]
+    code, (_, author, end) = waiting[e.data["waiver"]]
+    if e.author == author:
+        return "another key than the one that proposed it", e.author
+    first, second = state.keys.get(author), state.keys.get(e.author)
+    if state.strict and first and second and first.holder == second.holder:
+        return "another holder than the one who proposed it, under strict", second.holder
+    if end <= e.recorded_at:
+        return "a waiver that has not ended", "one that had"
+    return person_problem(state, e) or never_waived(state, code, e.experiment)
+
+
+def rule_blocked(state, e):
+    if e.kind in GOVERNED and e.experiment in state.conflicts:
+        return ("%s in an experiment whose judge never contradicted itself" % e.kind,
+                "CLOVER.J2 fail since the score.conflict at seq %d" % state.conflicts[e.experiment])
+
+
 # Rules that need the line, then the header, then data that follows its schema; within RULES order.
 LINE_RULES = (("seq", rule_seq), ("recorded_at", rule_recorded_at))
 HEADER_RULES = (("ledger", rule_ledger), ("keyid", rule_keyid), ("key", rule_key), ("signature", rule_signature),
@@ -1908,7 +2084,8 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("score_once", rule_score_once), ("manifest", rule_manifest), ("manifest_first", rule_manifest_first),
               ("amendment", rule_amendment), ("stale_version", rule_stale_version),
               ("countersign", rule_countersign), ("family", rule_family), ("exposure", rule_exposure),
-              ("plan", rule_plan), ("target", rule_target), ("blob", rule_blob))
+              ("plan", rule_plan), ("access", rule_access), ("sdp", rule_sdp), ("waiver", rule_waiver),
+              ("blocked", rule_blocked), ("target", rule_target), ("blob", rule_blob))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 
@@ -2160,6 +2337,8 @@ def conclude(state, report, options, checkpoints):
                   if not seal.revealed and seal.reveal_by < end)
     if late:
         report.notes.append("%d sealed labels not revealed by their deadline, first at seq %d" % (len(late), late[0]))
+    for name, (seq, what, role) in sorted(state.taints.items()):
+        report.notes.append("%s is tainted: at seq %d %s was released to a key in role %s" % (name, seq, what, role))
     for seq, size, root in state.attestations:
         if size > state.tree.size or b64(state.tree.root(size)) != root:
             report.notes.append("audit.attested at seq %d names a root that this tree does not have at size %d"

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use crate::cli;
 use crate::cli::Verb;
+use crate::cli::access;
+use crate::cli::assume;
 use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -15,7 +17,7 @@ use crate::cli::ui::Answer;
 pub(super) struct Args {
     /// The entry after which things are to be seen
     pub seq: u64,
-    /// status, key list|show, budget list|show, experiment list, log, show
+    /// status, assume, budget, key list|show, access list, experiment list, log, show
     #[arg(last = true, required = true, value_name = "VERB")]
     pub verb: Vec<OsString>,
 }
@@ -33,11 +35,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
             | Verb::Log(_)
             | Verb::Show(_)
             | Verb::Key(key::Verb::List | key::Verb::Show(_))
+            | Verb::Access(access::Verb::List)
+            | Verb::Assume(assume::Verb::List(_) | assume::Verb::Show(_))
             | Verb::Budget(budget::Verb::List | budget::Verb::Show(_))
             | Verb::Experiment(experiment::Verb::List)
     );
     if !reads {
-        let message = "only status, key list|show, budget list|show, experiment list, log and show can be asked of the past";
+        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, log and show can be asked of the past";
         return Err(CliError::usage(message, NEXT));
     }
     ctx.as_of = Some(args.seq);

@@ -5,22 +5,30 @@ use std::path::PathBuf;
 use serde_json::json;
 use zeroize::Zeroizing;
 
+use crate::cli::access;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::home::Home;
+use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
 use crate::event::payload::PrivateRef;
+use crate::event::payload::Role;
+use crate::event::payload::record::ReadOutcome;
 use crate::ground::ambient;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::seal;
 use crate::ground::seal::SealedBlob;
 use crate::ground::seal::SubjectKey;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::store::StoreError;
 
@@ -61,9 +69,17 @@ pub(super) struct GetArgs {
     /// Where it goes; default standard output
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Decrypt it with this subject's key
+    /// Decrypt it with this subject's key; the custodian records the read
     #[arg(long, value_name = "HEX")]
     pub subject: Option<String>,
+    /// What for
+    #[arg(
+        long = "for",
+        value_name = "TEXT",
+        default_value = "read by hand",
+        requires = "subject"
+    )]
+    pub purpose: String,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
@@ -176,6 +192,17 @@ pub(super) fn subject_key(
     Ok(SubjectKey::from_bytes(&key))
 }
 
+/// Puts a read of private content on record before it is shown.
+fn record_read(ctx: &mut Ctx<'_>, ledger: &mut Ledger, purpose: &str) -> Result<(), CliError> {
+    let signer = wallet::signer(ctx, ledger.state(), Kind::DataRead)?;
+    let reader = (signer.id(), Some(Role::Custodian));
+    let read = access::read("private", ReadOutcome::Allowed, purpose, reader, None)?;
+    let appended = ledger.append(&[Command::new(read, None)], &signer)?;
+    submit::warn_of_pin(ctx, ledger);
+    ctx.note(&format!("the read is on record at seq {}", appended[0].seq));
+    Ok(())
+}
+
 fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
     let wanted = digest("digest", &args.digest)?;
     let subject = args
@@ -183,7 +210,10 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
         .as_deref()
         .map(|text| digest("--subject", text))
         .transpose()?;
-    let (home, ledger) = home::open_to_read(ctx)?;
+    let (home, mut ledger) = match subject {
+        Some(_) => home::open_to_write(ctx)?,
+        None => home::open_to_read(ctx)?,
+    };
     let stored = ledger
         .store()
         .reader()
@@ -199,6 +229,7 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
             let key = subject_key(ctx, &home, &subject)?;
             let opened = seal::decrypt_blob(&key, &stored)
                 .map_err(|error| CliError::input(error.to_string(), "clover blob get --help"))?;
+            record_read(ctx, &mut ledger, &args.purpose)?;
             opened.plaintext.clone()
         }
     };

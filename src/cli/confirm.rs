@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::access;
 use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -22,11 +23,14 @@ use crate::event::id::DesignId;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::Text;
+use crate::event::payload::Role;
+use crate::event::payload::assumption::Assumption;
 use crate::event::payload::budget::BudgetCharged;
 use crate::event::payload::budget::Period;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
 use crate::event::payload::label::SealAccepted;
+use crate::event::payload::record::ReadOutcome;
 use crate::event::registry;
 use crate::ground::digest::Digest;
 use crate::ground::seal;
@@ -38,8 +42,10 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::projection::assumptions::Assumptions;
 use crate::projection::budgets::Account;
 use crate::projection::budgets::Budgets;
+use crate::projection::budgets::Purpose;
 use crate::projection::splits::Splits;
 
 #[derive(Debug, clap::Subcommand)]
@@ -222,6 +228,13 @@ fn account<'l>(ledger: &'l Ledger, name: &str, now: Timestamp) -> Result<&'l Acc
         );
         return Err(CliError::refused(message, next));
     };
+    if account.purpose() != Purpose::Peeks {
+        let message = format!(
+            "charge: {name} counts in {}; a label is opened by a charge to an account whose unit is peek",
+            account.unit
+        );
+        return Err(CliError::refused(message, "clover budget list"));
+    }
     if account.left(now) == 0 {
         let message = format!(
             "overdraft: {} of {} {} spent in {}",
@@ -262,6 +275,14 @@ fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
         let message = format!("seal: row {} has no seal.accepted", row.label.row);
         let next = format!("clover confirm seal {}", place.design);
         return Err(CliError::refused(message, next));
+    }
+    let failed = ledger.state().fold::<Assumptions>();
+    if let Some(seq) = failed.failed(Assumption::CloverJ2, Some(&place.experiment)) {
+        let message = format!(
+            "blocked: CLOVER.J2 fails in {} since the score.conflict at seq {seq}; no peek was charged",
+            place.experiment
+        );
+        return Err(CliError::refused(message, "clover assume show CLOVER.J2"));
     }
     let signer = wallet::signer(ctx, ledger.state(), Kind::LabelRevealed)?;
     let mut known = Vec::new();
@@ -406,6 +427,14 @@ fn reveal(
         .iter()
         .filter(|row| row.label.reveal_by < late)
         .count();
+    // Who opens the labels reads them: that is on record as any other read.
+    let mut rows: Vec<_> = waiting.iter().map(|row| row.label.row.as_str()).collect();
+    rows.sort_unstable();
+    let (reader, root) = (signer.id(), access::rows_root(rows));
+    let role = Some(Role::Custodian);
+    let outcome = ReadOutcome::Allowed;
+    let read = access::read("label", outcome, "unsealed", (reader, role), Some(root))?;
+    commands.push(Command::new(read, Some(place.experiment.clone())));
     ledger.append(&commands, signer)?;
     ledger.settle()?;
     submit::warn_of_pin(ctx, ledger);
@@ -499,7 +528,7 @@ fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     ];
     let mut text = ui::table(&head, rows);
     let splits = splits(state, &mut text);
-    if !state.fold::<Budgets>().accounts.is_empty() {
+    if !budget::is_empty(state) {
         text.push('\n');
         text.push_str(&budget::table(state, now));
     }
@@ -522,12 +551,18 @@ fn splits(state: &crate::ledger::State, text: &mut String) -> Vec<Value> {
                 || "not_checked: confirm not time-separated, EXPLORATORY".to_owned(),
                 |gap| format!("{} h", gap / 3_600),
             );
+            let placed = if formed.is_placed {
+                ""
+            } else {
+                " · parts not_checked"
+            };
             text.push_str(&format!(
-                "split {split} of {experiment}: fit {fit} · dev {dev} · confirm {confirm} · gap {gap}\n"
+                "split {split} of {experiment}: fit {fit} · dev {dev} · confirm {confirm} · gap {gap}{placed}\n"
             ));
             data.push(json!({
                 "experiment": experiment.as_str(), "split": split.as_str(), "fit": fit, "dev": dev,
                 "confirm": confirm, "gap_seconds": formed.gap_seconds, "seq": formed.seq,
+                "placement": if formed.is_placed { "pass" } else { "not_checked" },
                 "grade": if formed.gap_seconds.is_none() { "EXPLORATORY" } else { "time-separated" },
             }));
         }

@@ -307,6 +307,9 @@ pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
         ("manifest" | "manifest_first" | "amendment" | "stale_version" | "plan", None) => {
             "clover log --kind manifest.registered".to_owned()
         }
+        ("access", None) => "clover access list".to_owned(),
+        ("sdp" | "waiver", None) => "clover assume list".to_owned(),
+        ("blocked", None) => "clover assume show CLOVER.J2".to_owned(),
         ("countersign", None) => "clover prereg sign FILE --countersign --custodian KEY".to_owned(),
         ("family", None) => "clover log --kind family.opened".to_owned(),
         ("exposure", None) => "clover log --kind exposure.opened".to_owned(),

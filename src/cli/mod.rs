@@ -5,9 +5,11 @@
 //! [`World`] stands for everything outside, so that tests run verbs in process. Verbs hold no rule: they
 //! read arguments, call the ledger, and word what it says.
 
+mod access;
 mod analysis;
 mod analysis_json;
 mod analyze;
+mod assume;
 mod at;
 mod backup;
 mod blob;
@@ -40,6 +42,7 @@ mod qualify;
 mod record;
 mod sandbox;
 mod schema;
+mod score;
 mod seal;
 mod selftest;
 mod show;
@@ -70,12 +73,12 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …
 
-  start    init · demo · status · doctor
+  start    init · demo · status · doctor             estimate  analyze · qualify
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
-  plan     prereg new|check|sign|show|diff|amend|deviation
+  plan     prereg new|check|sign|show|diff|amend|deviation          assume list|show|waive
   labels   label design new|list · seal · confirm status|seal|unseal
-  read     log · show · at · schema                  estimate  analyze · qualify
+  read     log · show · at · schema · score list|show · access list|release
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
   shell    completions · man                    (clover VERB --help shows one of them)
 
@@ -225,6 +228,15 @@ enum Verb {
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
+    /// What every claim rests on, and waivers by two keys
+    #[command(subcommand)]
+    Assume(assume::Verb),
+    /// Rows and labels released to a role, on record
+    #[command(subcommand)]
+    Access(access::Verb),
+    /// Scores by judge and policy, draw by draw
+    #[command(subcommand)]
+    Score(score::Verb),
     /// Destroy a subject's key and record it
     #[command(after_help = "Example:\n  clover erase 9f2c… --basis 'request of 2026-11-20'")]
     Erase(erase::Args),
@@ -331,6 +343,9 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Experiment(verb) => experiment::run(ctx, verb),
         Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
+        Verb::Assume(verb) => assume::run(ctx, verb),
+        Verb::Access(verb) => access::run(ctx, &verb),
+        Verb::Score(verb) => score::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),
         Verb::Backup(args) => backup::run(ctx, &args),
         Verb::Status => status::run(ctx),

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::cli::access;
+use crate::cli::assume;
 use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -13,7 +15,6 @@ use crate::cli::ui::Answer;
 use crate::event::payload::custody::Separation;
 use crate::ledger::Ledger;
 use crate::ledger::State;
-use crate::projection::budgets::Budgets;
 use crate::projection::experiments::Experiments;
 use crate::store::StoreError;
 use crate::store::Table;
@@ -48,6 +49,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
             .map(|(name, count)| format!("{name} {}", ui::thousands(*count)));
         pairs.push(("rows", rows.collect::<Vec<_>>().join(" · ")));
     }
+    pairs.extend(against(state));
     let mut text = ui::pairs(&pairs);
     let now = ledger
         .ambient()
@@ -63,7 +65,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         text.push('\n');
         text.push_str(&experiment::table(state));
     }
-    if !state.fold::<Budgets>().accounts.is_empty() {
+    if !budget::is_empty(state) {
         text.push('\n');
         text.push_str(&budget::table(state, now));
     }
@@ -76,10 +78,28 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "rows": rows.iter().map(|(name, count)| json!({"table": name, "rows": count})).collect::<Vec<_>>(),
         "experiments": experiment::list_json(state),
         "budgets": budget::list_json(state, now),
+        "failing": assume::failing_json(state),
+        "tainted": access::taints_json(state),
     });
     let mut answer = Answer::new(text, data);
     answer.checkpoint = Some((state.size, root));
     Ok(answer)
+}
+
+/// What stands against claims: assumptions that fail, experiments that a read has tainted.
+fn against(state: &State) -> Vec<(&'static str, String)> {
+    let failing: Vec<_> = assume::failing(state)
+        .iter()
+        .map(|row| match &row.experiment {
+            Some(experiment) => format!("{} fail in {experiment}", row.code),
+            None => format!("{} fail", row.code),
+        })
+        .collect();
+    let lines = [("assumed", failing), ("access", access::taint_lines(state))];
+    let lines = lines.into_iter().filter(|(_, lines)| !lines.is_empty());
+    lines
+        .map(|(name, lines)| (name, lines.join(" · ")))
+        .collect()
 }
 
 /// The policy in words.

@@ -14,6 +14,7 @@ use serde::Serializer;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::Role;
+use crate::event::payload::Role::Approver;
 use crate::event::payload::Role::Arbiter;
 use crate::event::payload::Role::Auditor;
 use crate::event::payload::Role::Custodian;
@@ -21,6 +22,11 @@ use crate::event::payload::Role::Labeler;
 use crate::event::payload::Role::Owner;
 use crate::event::payload::Role::Registrar;
 use crate::event::payload::Role::Scorer;
+use crate::event::payload::Role::Steward;
+use crate::event::payload::assumption::AssumptionCountersigned;
+use crate::event::payload::assumption::AssumptionWaived;
+use crate::event::payload::assumption::BridgeAssessed;
+use crate::event::payload::assumption::SdpVersionRegistered;
 use crate::event::payload::budget::BudgetCharged;
 use crate::event::payload::budget::BudgetOpened;
 use crate::event::payload::custody::KeyAdded;
@@ -299,6 +305,10 @@ registry! {
         PlanSealed           "plan.sealed"          1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
         PlanRevealed         "plan.revealed"        1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
         ExposureOpened       "exposure.opened"      1  by Signers::Role(Custodian), Experiment,    unique [digest, exposure];
+        SdpVersionRegistered "sdp.version_registered" 1 by Signers::Role(Steward),  Anywhere,      unique [sdp_version];
+        BridgeAssessed       "bridge.assessed"      1  by Signers::Role(Steward),   Anywhere,      repeatable;
+        AssumptionWaived     "assumption.waived"    1  by Signers::Role(Approver),  Anywhere,      repeatable;
+        AssumptionCountersigned "assumption.countersigned" 1 by Signers::Role(Approver), Anywhere, unique [waiver];
         // The next kind goes here.
     }
     retired {

@@ -8,6 +8,8 @@ use std::fmt;
 
 use base64ct::Base64;
 use base64ct::Encoding;
+use blake2::Blake2b;
+use blake2::digest::consts::U8;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -89,6 +91,12 @@ impl Digest {
         hex.truncate(12);
         hex
     }
+}
+
+/// `BLAKE2b` with a digest of 8 bytes (RFC 7693, not a cut of the 64-byte one), as a big-endian integer: a hash
+/// that puts things into parts, and no identity.
+pub fn blake2b_64(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(Blake2b::<U8>::digest(bytes).into())
 }
 
 /// Decodes lower-case hex into `out`; false when `text` is not exactly that.

@@ -88,6 +88,17 @@ pub enum Fact {
     Id {
         /// SHA-256 of the body.
         digest: Digest,
+        /// The number that the event recorded, as [`said`] writes it; 0 where it recorded none.
+        said: u64,
+    },
+    /// The event of this id recorded this number. Whether there is one is another fact's.
+    Says {
+        /// The event's id.
+        digest: Digest,
+        /// The rule that demands it.
+        rule: &'static str,
+        /// The number, as [`said`] writes it.
+        said: u64,
     },
     /// From this entry on, `digest` is known.
     Gives {
@@ -112,6 +123,12 @@ pub enum Fact {
         /// The rule that forbids it.
         rule: &'static str,
     },
+}
+
+/// A recorded number in millionths as a fact carries it; never 0.
+pub fn said(micro: i64) -> u64 {
+    const OFFSET: i64 = 1 << 62;
+    u64::try_from(micro.saturating_add(OFFSET)).unwrap_or(1)
 }
 
 /// Governance state, folded in memory from recorded facts. Total: it never fails and never computes.
@@ -189,6 +206,8 @@ pub struct Rulebook {
     pub row_models: &'static [&'static dyn RowModel],
     /// Rules, in the order of their judgement.
     pub rules: &'static [&'static dyn Rule],
+    /// What `verify` says beside its verdict of the state at the end: no finding, and worth knowing.
+    pub notes: fn(&super::State, &mut Vec<String>),
 }
 
 impl Rulebook {

@@ -630,7 +630,7 @@ pub(super) fn all_facts(
 /// The digests that an entry gives.
 pub(super) fn given_by(seq: u64, facts: &[Fact]) -> impl Iterator<Item = (Digest, u64)> {
     facts.iter().filter_map(move |fact| match fact {
-        Fact::Id { digest } | Fact::Gives { digest, .. } => Some((*digest, seq)),
-        Fact::Needs { .. } | Fact::Forbids { .. } => None,
+        Fact::Id { digest, .. } | Fact::Gives { digest, .. } => Some((*digest, seq)),
+        Fact::Needs { .. } | Fact::Forbids { .. } | Fact::Says { .. } => None,
     })
 }

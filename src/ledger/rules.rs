@@ -29,6 +29,7 @@ use crate::ledger::claim::Claim;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
+use crate::ledger::fold::said;
 use crate::ledger::keyring::Keyring;
 use crate::ledger::state::State;
 
@@ -71,6 +72,10 @@ pub const RULES: &[&str] = &[
     "family",
     "exposure",
     "plan",
+    "access",
+    "sdp",
+    "waiver",
+    "blocked",
     "target",
     "genesis",
     "root",
@@ -502,7 +507,11 @@ fn key_compromised(
 
 /// What every event gives to and needs from the digests of earlier entries; its natural key is at hand.
 pub fn facts(event: &Candidate<'_>, natural_key: Option<Digest>, facts: &mut Vec<Fact>) {
-    header_facts(event.seq, event.event.id, &event.event.header, facts);
+    let said = match &event.event.payload {
+        Payload::ScoreRecorded(score) => said(score.score_micro.value()),
+        _ => 0,
+    };
+    header_facts(event.seq, event.event.id, said, &event.event.header, facts);
     if let Some(digest) = natural_key {
         facts.push(Fact::Gives {
             digest,
@@ -511,9 +520,13 @@ pub fn facts(event: &Candidate<'_>, natural_key: Option<Digest>, facts: &mut Vec
     }
 }
 
-/// What an event gives and needs by its header alone, whatever its data says.
-pub fn header_facts(seq: u64, id: EventId, header: &Header, facts: &mut Vec<Fact>) {
-    facts.push(Fact::Id { digest: id.0 });
+/// What an event gives and needs by its header alone, whatever its data says; `recorded` is the number that
+/// it is known for.
+pub fn header_facts(seq: u64, id: EventId, recorded: u64, header: &Header, facts: &mut Vec<Fact>) {
+    facts.push(Fact::Id {
+        digest: id.0,
+        said: recorded,
+    });
     for id in &header.refs {
         facts.push(Fact::Needs {
             digest: id.0,

@@ -1,6 +1,7 @@
 //! Budgets: accounts with what was charged to them, and the rule that none is overdrawn.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::AccountId;
+use crate::event::id::EventId;
 use crate::event::id::UnitId;
 use crate::event::payload::Roles;
 use crate::event::payload::budget::Period;
@@ -24,12 +26,59 @@ use crate::ledger::fold;
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::BudgetOpened, Kind::BudgetCharged];
 
+/// What an account pays for; its unit says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Calls of the objective on dev.
+    DevCalls,
+    /// What judges cost.
+    JudgeSpend,
+    /// Labels by people.
+    Labels,
+    /// Anything else.
+    Other,
+    /// Accepted patches.
+    Patches,
+    /// Looks at confirm labels.
+    Peeks,
+}
+
+impl Purpose {
+    /// What an account that counts in `unit` pays for.
+    pub fn of(unit: &UnitId) -> Self {
+        match unit.as_str() {
+            "dev_call" => Self::DevCalls,
+            "cent" | "judge_call" | "token" | "usd_micro" => Self::JudgeSpend,
+            "label" => Self::Labels,
+            "patch" => Self::Patches,
+            "peek" => Self::Peeks,
+            _ => Self::Other,
+        }
+    }
+
+    /// The words for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DevCalls => "dev calls",
+            Self::JudgeSpend => "judge spend",
+            Self::Labels => "labels",
+            Self::Other => "other",
+            Self::Patches => "patches",
+            Self::Peeks => "peeks",
+        }
+    }
+}
+
 /// One account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Account {
     /// What it holds per period.
     pub amount: u64,
+    /// Charges, of all periods.
+    pub charges: u64,
+    /// The last charge.
+    pub last_seq: Option<u64>,
     /// The entry that opened it.
     pub opened_seq: u64,
     /// When it fills again.
@@ -43,6 +92,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// What it pays for.
+    pub fn purpose(&self) -> Purpose {
+        Purpose::of(&self.unit)
+    }
+
     fn period_of(&self, at: Timestamp) -> Option<Quarter> {
         match self.period {
             Period::Once => None,
@@ -67,10 +121,12 @@ impl Account {
 
 /// Every account by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct Budgets {
     /// By name.
     pub accounts: BTreeMap<AccountId, Account>,
+    /// Charges to accounts of peeks: what may pay for opening a label.
+    pub peeks: BTreeSet<EventId>,
 }
 
 impl Fold for Budgets {
@@ -79,6 +135,8 @@ impl Fold for Budgets {
             Payload::BudgetOpened(opened) => {
                 let account = Account {
                     amount: opened.amount.value(),
+                    charges: 0,
+                    last_seq: None,
                     opened_seq: event.seq(),
                     period: opened.period,
                     spenders: opened.spenders.clone(),
@@ -93,6 +151,11 @@ impl Fold for Budgets {
                 if let Some(account) = self.accounts.get_mut(&charged.account) {
                     let period = account.period_of(event.recorded_at());
                     let amount = charged.amount.value();
+                    account.charges += 1;
+                    account.last_seq = Some(event.seq());
+                    if account.purpose() == Purpose::Peeks {
+                        self.peeks.insert(event.event().id);
+                    }
                     match account.spent.iter_mut().find(|(of, _)| *of == period) {
                         Some((_, spent)) => *spent = spent.saturating_add(amount),
                         None => account.spent.push((period, amount)),

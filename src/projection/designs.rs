@@ -30,6 +30,7 @@ use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
+use crate::ledger::fold::said;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -330,6 +331,11 @@ impl Rule for ScoreOnce {
             digest: conflict.recorded.0,
             before: event.seq,
             rule: "refs",
+        });
+        facts.push(Fact::Says {
+            digest: conflict.recorded.0,
+            rule: "score_once",
+            said: said(conflict.recorded_micro.value()),
         });
         facts.extend(scored(conflict, experiment).map(|digest| Fact::Needs {
             digest,

@@ -3,6 +3,8 @@
 //! One file per read model, each with its fold or row model and the rules that need it. Nothing here
 //! computes a statistic; rules that recompute belong to `workflow`.
 
+pub mod access;
+pub mod assumptions;
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
@@ -17,7 +19,7 @@ use crate::ledger::Rulebook;
 
 /// Folds, row models and rules that need recorded facts only.
 pub static RULEBOOK: Rulebook = Rulebook {
-    version: 2,
+    version: 3,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -33,11 +35,24 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &splits::Split,
         &designs::ScoreOnce,
         &manifests::Prereg,
+        &access::Gateway,
+        &assumptions::Bridge,
     ],
+    notes: access::notes,
 };
 
 /// One line per fold.
 const FOLDS: &[FoldEntry] = &[
+    FoldEntry {
+        name: "access",
+        reads: access::READS,
+        make: || Box::<access::Access>::default(),
+    },
+    FoldEntry {
+        name: "assumptions",
+        reads: assumptions::READS,
+        make: || Box::<assumptions::Assumptions>::default(),
+    },
     FoldEntry {
         name: "budgets",
         reads: budgets::READS,
@@ -66,20 +81,14 @@ const FOLDS: &[FoldEntry] = &[
     // The next fold goes here.
 ];
 
-/// Kinds that custody itself reads (keys, policy, log key), and those that are kept for people and proofs
+/// Kinds that custody alone reads (log keys), and those that are kept for people and proofs
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
     Kind::DataIngested,
-    Kind::DataRead,
-    Kind::KeyAdded,
-    Kind::KeyCompromised,
-    Kind::KeyRetired,
-    Kind::LedgerCreated,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::NoteRecorded,
-    Kind::PolicyAdopted,
     Kind::QualificationRecorded,
     Kind::RetentionSet,
     Kind::ReviewRecorded,

@@ -12,6 +12,8 @@ use crate::ground::seal;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::projection::budgets::Budgets;
 
 /// The rules `seal` and `charge`.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +90,15 @@ impl Rule for Seals {
             }
             Payload::LabelRevealed(revealed) => reveal(event, revealed, facts),
             _ => {}
+        }
+    }
+
+    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        if let Payload::LabelRevealed(revealed) = &event.event.payload
+            && !state.fold::<Budgets>().peeks.contains(&revealed.charge)
+        {
+            // Nothing stands below seq 0: a charge to another account pays for no peek.
+            facts.push(needs(charge(&revealed.charge.0), 0, "charge"));
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::SplitId;
 use crate::event::payload::Verdict;
+use crate::event::payload::intake::ListedBy;
 use crate::event::payload::intake::PartRoot;
 use crate::event::payload::intake::Separation;
 use crate::event::payload::intake::SplitPart;
@@ -23,6 +24,7 @@ use crate::event::payload::label::LabelSealed;
 use crate::event::payload::label::draw_of_row;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
+use crate::ground::digest::blake2b_64;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
 use crate::ledger::Breach;
@@ -74,7 +76,12 @@ impl Part {
 
 /// Leaf of a cluster in a membership tree: RFC 6962 over its length in two bytes, big-endian, and its UTF-8.
 pub fn cluster_leaf(cluster: &ItemId) -> Digest {
-    let text = cluster.as_str().as_bytes();
+    member_leaf(cluster.as_str())
+}
+
+/// The same leaf of any name, such as a row's.
+pub fn member_leaf(name: &str) -> Digest {
+    let text = name.as_bytes();
     let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
     let mut data = length.to_be_bytes().to_vec();
     data.extend_from_slice(text);
@@ -85,6 +92,8 @@ pub fn cluster_leaf(cluster: &ItemId) -> Digest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
+    /// By which rule its clusters fall into parts, where its listings say so.
+    pub by: Option<ListedBy>,
     /// Parts in the order of [`SplitPart::ALL`].
     pub parts: [Part; 3],
     /// Its name.
@@ -107,6 +116,8 @@ pub struct Formed {
     pub counts: [u64; 3],
     /// Seconds between fit and dev, and confirm; `None` when not checked.
     pub gap_seconds: Option<u64>,
+    /// Whether its listings said by which rule, so that each cluster's part was checked.
+    pub is_placed: bool,
     /// Seed of the hash.
     pub seed: u64,
     /// How confirm is kept apart.
@@ -142,6 +153,7 @@ impl Fold for Splits {
         match &event.event().payload {
             Payload::SplitsListed(listed) => {
                 let open = of.open.get_or_insert_with(|| Open {
+                    by: listed.by,
                     parts: Default::default(),
                     split: listed.split.clone(),
                 });
@@ -150,10 +162,11 @@ impl Fold for Splits {
                 }
             }
             Payload::SplitsFormed(formed) => {
-                of.open = None;
+                let is_placed = of.open.take().is_some_and(|open| open.by.is_some());
                 of.formed.entry(formed.split.clone()).or_insert(Formed {
                     counts: [&formed.confirm, &formed.dev, &formed.fit].map(|p| p.count.value()),
                     gap_seconds: formed.gap_seconds.map(crate::num::Count::value),
+                    is_placed,
                     seed: formed.seed.value(),
                     separation: formed.separation,
                     seq: event.seq(),
@@ -293,10 +306,42 @@ fn listed(of: Option<&OfExperiment>, new: &SplitsListed) -> Found {
     let mut all = last.into_iter().chain(&new.clusters);
     let mut before = all.next();
     let ascending = all.all(|cluster| before.replace(cluster).is_some_and(|last| last < cluster));
-    (new.clusters.is_empty() || !ascending).then(|| {
+    if new.clusters.is_empty() || !ascending {
         let expected = "clusters in ascending order, each once, at least one";
-        (expected.to_owned(), "another order".to_owned())
-    })
+        return Some((expected.to_owned(), "another order".to_owned()));
+    }
+    if let Some(open) = open.filter(|open| open.by != new.by) {
+        let expected = match open.by {
+            Some(by) => format!("listings by seed {}, as the first says", by.seed),
+            None => "listings without a rule, as the first".to_owned(),
+        };
+        return Some((expected, "otherwise".to_owned()));
+    }
+    let by = new.by?;
+    let misplaced = |cluster: &&ItemId| !belongs(cluster, new.part, by);
+    let cluster = new.clusters.iter().find(misplaced)?;
+    Some((
+        format!("clusters that seed {} puts into {}", by.seed, new.part),
+        cluster.to_string(),
+    ))
+}
+
+/// Whether the hash of a cluster puts it into a part, as far as the hash decides: what a later block of time
+/// takes is not for it.
+fn belongs(cluster: &ItemId, part: SplitPart, by: ListedBy) -> bool {
+    let hash = |modulus: u64| {
+        let text = format!("{cluster}-{}-{modulus}", by.seed);
+        blake2b_64(text.as_bytes()) % modulus
+    };
+    let is_confirm = match by.separation {
+        Separation::Hashed => hash(4) == 3,
+        Separation::Time => part == SplitPart::Confirm,
+    };
+    match part {
+        SplitPart::Confirm => is_confirm,
+        SplitPart::Dev => !is_confirm && hash(3) == 2,
+        SplitPart::Fit => !is_confirm && hash(3) != 2,
+    }
 }
 
 /// A split is closed under the roots of what was listed.
@@ -306,6 +351,18 @@ fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Found {
         let expected = format!("listed clusters of {}", new.split);
         return Some((expected, "none".to_owned()));
     };
+    if let Some(by) = open.by {
+        let found = ListedBy {
+            cluster_rule: new.cluster_rule,
+            seed: new.seed,
+            separation: new.separation,
+        };
+        if found != by {
+            let text =
+                |by: ListedBy| format!("seed {}, separation {}", by.seed, by.separation.as_str());
+            return Some((format!("{}, as listed", text(by)), text(found)));
+        }
+    }
     let claimed = [new.confirm, new.dev, new.fit];
     for ((part, of), claimed) in SplitPart::ALL.iter().zip(&open.parts).zip(claimed) {
         let PartRoot { count, root } = claimed;

@@ -7,6 +7,7 @@
 
 mod blobs;
 mod database;
+mod draws;
 mod entries;
 mod error;
 mod index;
@@ -22,6 +23,7 @@ pub use database::Reader;
 pub use database::Store;
 pub use database::WriteTxn;
 pub use database::sqlite_version;
+pub use draws::Draws;
 pub use entries::EntryRef;
 pub use entries::StoredEntry;
 pub use error::StoreError;

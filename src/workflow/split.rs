@@ -9,6 +9,7 @@ use crate::event::id::Root;
 use crate::event::id::SplitId;
 use crate::event::payload::Verdict;
 use crate::event::payload::intake::ClusterRule;
+use crate::event::payload::intake::ListedBy;
 use crate::event::payload::intake::PartRoot;
 use crate::event::payload::intake::Separation;
 use crate::event::payload::intake::SplitPart;
@@ -138,6 +139,15 @@ fn count(value: u64) -> Count {
 
 /// The events that form a split, in their order.
 pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<Payload> {
+    let separation = match apart {
+        Apart::Hashed => Separation::Hashed,
+        Apart::Time { .. } => Separation::Time,
+    };
+    let by = ListedBy {
+        cluster_rule: ClusterRule::Blake2bMod3,
+        seed,
+        separation,
+    };
     let mut events = Vec::new();
     for (part, members) in &parts.members {
         let (mut from, mut bytes) = (0, 0);
@@ -146,6 +156,7 @@ pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<
             bytes += 2 * cluster.as_str().len() + 3;
             if bytes > LISTED_BYTES || at + 1 == members.len() {
                 events.push(Payload::from(SplitsListed {
+                    by: Some(by),
                     clusters: members[from..=at].to_vec(),
                     first: count(from as u64),
                     part: *part,
@@ -156,13 +167,13 @@ pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<
         }
     }
     let of = |part| root(&parts.members[&part]);
-    let (separation, time) = match apart {
-        Apart::Hashed => (Separation::Hashed, None),
+    let time = match apart {
+        Apart::Hashed => None,
         Apart::Time {
             t1,
             t2,
             gap_seconds,
-        } => (Separation::Time, Some((t1, t2, gap_seconds))),
+        } => Some((t1, t2, gap_seconds)),
     };
     events.push(Payload::from(SplitsFormed {
         cluster_rule: ClusterRule::Blake2bMod3,

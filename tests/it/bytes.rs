@@ -343,6 +343,7 @@ fn data_fields(kind: Kind) -> Fields {
             must("outcome", word(&["allowed", "denied"]).boxed()),
             must("purpose", free_text().boxed()),
             must("reader", hex().boxed()),
+            may("role", word(&["auditor", "labeler", "optimizer"]).boxed()),
             may("rows_root", base64(32).boxed()),
         ],
         Kind::ReviewRecorded => vec![
@@ -488,6 +489,50 @@ fn plan_fields(kind: Kind) -> Fields {
             must("first_unit", count(0).boxed()),
             must("last_unit", count(0).boxed()),
         ],
+        other => trust_fields(other),
+    }
+}
+
+/// Kinds of the assumptions ledger.
+fn trust_fields(kind: Kind) -> Fields {
+    use clover::event::payload::assumption::Assumption;
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    let real = || (-1e9..1e9_f64).prop_map(Value::from).boxed();
+    match kind {
+        Kind::SdpVersionRegistered => vec![
+            must("document", hex().boxed()),
+            must("effective_at", time().boxed()),
+            must("sdp_version", id().boxed()),
+            must("target", word(&["Y", "Y_star"]).boxed()),
+        ],
+        Kind::BridgeAssessed => vec![
+            may("ci_hi", real()),
+            may("ci_lo", real()),
+            must("document", hex().boxed()),
+            may("estimate", real()),
+            must("expires_at", time().boxed()),
+            must(
+                "kind",
+                word(&["attestation", "construct", "pte", "stability"]).boxed(),
+            ),
+            must("sdp_version", id().boxed()),
+            must(
+                "status",
+                word(&["fail", "inconclusive", "pass", "warn"]).boxed(),
+            ),
+        ],
+        Kind::AssumptionWaived => vec![
+            must(
+                "code",
+                select(&Assumption::ALL)
+                    .prop_map(|code| Value::from(code.as_str()))
+                    .boxed(),
+            ),
+            must("expires_at", time().boxed()),
+            must("reason", free_text().boxed()),
+        ],
+        Kind::AssumptionCountersigned => vec![must("waiver", hex().boxed())],
         other => panic!("{other} has no fields here: give it a line"),
     }
 }
@@ -563,6 +608,14 @@ fn intake_fields(kind: Kind) -> Fields {
             may("strata", named("stratum", "inclusion_micro", probability())),
         ],
         Kind::SplitsListed => vec![
+            may(
+                "by",
+                (count(0), word(&["hashed", "time"]))
+                    .prop_map(|(seed, separation)| {
+                        json!({"cluster_rule": "blake2b-mod3/1", "seed": seed, "separation": separation})
+                    })
+                    .boxed(),
+            ),
             must("clusters", vec(id(), 0..4).prop_map(Value::from).boxed()),
             must("first", count(0).boxed()),
             must("part", word(&["confirm", "dev", "fit"]).boxed()),

@@ -198,12 +198,26 @@ fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliE
     }
 }
 
+/// The newest version that says what a file says: the number and the parent of an amendment are the ledger's
+/// to give, and stand in no file.
+fn recorded_as(state: &State, file: Manifest) -> Manifest {
+    let record = state.fold::<Manifests>().by_id.get(&file.manifest);
+    let newest = record.and_then(|record| record.versions.last());
+    let numbered = newest.map(|newest| Manifest {
+        parent_digest: newest.manifest.parent_digest,
+        version: newest.manifest.version,
+        ..file.clone()
+    });
+    let same = |numbered: &Manifest| newest.is_some_and(|newest| newest.manifest == *numbered);
+    numbered.filter(same).unwrap_or(file)
+}
+
 fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
-    let manifest = plan.manifest;
-    let (digest, experiment) = (manifest.digest(), manifest.experiment.clone());
     let (_, mut ledger) = home::open_to_write(ctx)?;
+    let manifest = recorded_as(ledger.state(), plan.manifest);
+    let (digest, experiment) = (manifest.digest(), manifest.experiment.clone());
     let known = ledger
         .state()
         .fold::<Manifests>()
@@ -346,16 +360,7 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
         return Ok(answer);
     }
     answer.line(&format!("class {class}"));
-    let mut answer = signed(answer, &ledger, &manifest, digest, &args.file);
-    if answer.data["in_force"] == false {
-        // The file does not name its parent, so it does not have this version's digest.
-        let data = json!({"digest": digest.to_hex()});
-        let experiment = &manifest.experiment;
-        answer.next = vec![format!(
-            "clover record manifest.countersigned --experiment {experiment} --data '{data}'"
-        )];
-    }
-    Ok(answer)
+    Ok(signed(answer, &ledger, &manifest, digest, &args.file))
 }
 
 fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<Answer, CliError> {

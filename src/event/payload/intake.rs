@@ -117,11 +117,27 @@ impl std::fmt::Display for SplitPart {
     }
 }
 
+/// By which rule listed clusters fall into their part, said before the split is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ListedBy {
+    /// How clusters are put into parts.
+    pub cluster_rule: ClusterRule,
+    /// Seed of the hash.
+    pub seed: Count,
+    /// How confirm is kept apart.
+    pub separation: Separation,
+}
+
 /// Clusters of one part of a split that is being formed, in ascending order of their bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitsListed {
+    /// By which rule they fall into this part; absent, nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<ListedBy>,
     /// The clusters: ids of items.
     pub clusters: Vec<ItemId>,
     /// How many clusters of this part were listed before.
@@ -152,6 +168,16 @@ pub enum Separation {
     Hashed,
     /// A later block of time after a gap.
     Time,
+}
+
+impl Separation {
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hashed => "hashed",
+            Self::Time => "time",
+        }
+    }
 }
 
 /// How clusters fall into parts.

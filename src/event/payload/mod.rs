@@ -3,6 +3,7 @@
 //! Fields stand in alphabetical order (the canonical encoder then writes them in one pass), are closed
 //! (`deny_unknown_fields`), and optional ones are absent when there is nothing to say.
 
+pub mod assumption;
 pub mod budget;
 pub mod custody;
 pub mod experiment;

@@ -7,6 +7,7 @@ use crate::event::id::ClassId;
 use crate::event::id::Root;
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
+use crate::event::payload::Role;
 use crate::event::payload::Verdict;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
@@ -80,6 +81,9 @@ pub struct DataRead {
     pub purpose: Text,
     /// The key that asked.
     pub reader: KeyId,
+    /// The role in which it asked; all that it holds when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// Merkle root of the row ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_root: Option<Root>,

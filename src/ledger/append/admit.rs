@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::event::Payload;
 use crate::event::Seen;
 use crate::event::entry;
+use crate::event::header;
+use crate::event::header::Decoded;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::time::Timestamp;
@@ -21,6 +24,7 @@ use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::fold::said;
 use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::rules;
@@ -246,7 +250,8 @@ fn look_up(
                 once: Some(_),
             }
             | Fact::Needs { digest, .. }
-            | Fact::Forbids { digest, .. } => Some(*digest),
+            | Fact::Forbids { digest, .. }
+            | Fact::Says { digest, .. } => Some(*digest),
             Fact::Id { .. } | Fact::Gives { .. } => None,
         });
     let mut asked: Vec<Digest> = asked.collect();
@@ -264,12 +269,22 @@ fn look_up(
             if let Fact::Needs { digest, rule, .. } = fact
                 && *rule == "refs"
                 && let Some(giver) = giver(digest)
-                && !is_event(reader, wanted, giver, digest)?
+                && recorded(reader, wanted, giver, digest)?.is_none()
             {
                 return Err(LedgerError::Refused {
                     index: *index,
                     breach: need_breach(rule, digest, *seq, None),
                     in_the_way: None,
+                });
+            }
+            if let Fact::Says { digest, rule, said } = fact
+                && let Some(giver) = giver(digest)
+                && recorded(reader, wanted, giver, digest)?.is_some_and(|found| found != *said)
+            {
+                return Err(LedgerError::Refused {
+                    index: *index,
+                    breach: says_breach(rule, giver),
+                    in_the_way: Some(giver),
                 });
             }
             judge_fact(giver, *seq, fact).map_err(|(breach, in_the_way)| LedgerError::Refused {
@@ -285,22 +300,34 @@ fn look_up(
     Ok(())
 }
 
-/// Whether the entry that gave `digest`, stored or in this batch, is the event of that id.
-fn is_event(
+/// The number that the event of this id recorded, stored or in this batch; `None` when the entry that gave
+/// `digest` is not the event of that id.
+fn recorded(
     reader: Reader<'_>,
     batch: &[(usize, u64, Vec<Fact>)],
     seq: u64,
     digest: &Digest,
-) -> Result<bool, LedgerError> {
+) -> Result<Option<u64>, LedgerError> {
+    let id = |fact: &Fact| match fact {
+        Fact::Id { digest: id, said } if id == digest => Some(*said),
+        _ => None,
+    };
     let first = batch.first().map_or(0, |(_, seq, _)| *seq);
     let in_batch = seq
         .checked_sub(first)
         .and_then(|at| batch.get(usize::try_from(at).ok()?));
     if let Some((_, _, facts)) = in_batch {
-        return Ok(facts.contains(&Fact::Id { digest: *digest }));
+        return Ok(facts.iter().find_map(id));
     }
     let stored = reader.entry(seq)?;
-    Ok(stored.is_some_and(|stored| Digest::sha256(&stored.body) == *digest))
+    let stored = stored.filter(|stored| Digest::sha256(&stored.body) == *digest);
+    Ok(stored.map(|stored| match header::decode(&stored.body) {
+        Ok(Decoded {
+            payload: Ok(Payload::ScoreRecorded(score)),
+            ..
+        }) => said(score.score_micro.value()),
+        _ => 0,
+    }))
 }
 
 fn judge_fact(
@@ -323,7 +350,7 @@ fn judge_fact(
             )),
             _ => Ok(()),
         },
-        Fact::Id { .. } | Fact::Gives { once: None, .. } => Ok(()),
+        Fact::Id { .. } | Fact::Gives { once: None, .. } | Fact::Says { .. } => Ok(()),
         Fact::Needs {
             digest,
             before,
@@ -353,6 +380,9 @@ pub(in crate::ledger) fn need_breach(
                 "an earlier label.sealed of that row to match, and before its reveal a seal.accepted ({digest})"
             )
         }
+        "charge" if before == 0 => {
+            "a budget.charged to an account of peeks, whose unit is peek".to_owned()
+        }
         "charge" => {
             format!("a budget.charged at a seq below {before}, under the checkpoint that was seen")
         }
@@ -363,6 +393,12 @@ pub(in crate::ledger) fn need_breach(
     };
     let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));
     Breach::new(rule, expected, found)
+}
+
+/// The wording of a number that the named event did not record, the same at append and in `verify`.
+pub(in crate::ledger) fn says_breach(rule: &'static str, event: u64) -> Breach {
+    let found = format!("seq {event}, which recorded another number or none");
+    Breach::new(rule, "the recorded number of the event it names", found)
 }
 
 /// The wording of what must not have been there, the same at append and in `verify`.

@@ -365,7 +365,7 @@ impl<'a> Judge<'a> {
                 self.report(seq, breaches);
                 self.state.apply_counters(seq, recorded_at, said.header());
                 let mut facts = Vec::new();
-                rules::header_facts(seq, said.id(), said.header(), &mut facts);
+                rules::header_facts(seq, said.id(), 0, said.header(), &mut facts);
                 return self.give_judged(seq, judged, &facts);
             }
         };
@@ -397,7 +397,9 @@ impl<'a> Judge<'a> {
             // It counts as an event that stands there, not as what only one with the right to it could say.
             let counts = |fact: &&Fact| match fact {
                 Fact::Gives { once, .. } => once.is_some(),
-                Fact::Id { .. } | Fact::Needs { .. } | Fact::Forbids { .. } => true,
+                Fact::Id { .. } | Fact::Needs { .. } | Fact::Forbids { .. } | Fact::Says { .. } => {
+                    true
+                }
             };
             let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
             self.give_judged(seq, judged, &facts)?;
@@ -476,6 +478,7 @@ impl<'a> Judge<'a> {
                     .to_owned(),
             );
         }
+        (self.state.rulebook().notes)(&self.state, &mut self.notes);
         if let Some(head) = &self.head
             && self.head_held
             && head.checkpoint().size < self.position

@@ -32,7 +32,7 @@ impl Judge<'_> {
                     digest: *digest,
                     once: None,
                 }),
-                Fact::Needs { .. } | Fact::Forbids { .. } => None,
+                Fact::Needs { .. } | Fact::Forbids { .. } | Fact::Says { .. } => None,
             })
             .collect();
         self.give(seq, &givers)
@@ -41,7 +41,8 @@ impl Judge<'_> {
     pub(super) fn give(&mut self, seq: u64, facts: &[Fact]) -> Result<(), VerifyError> {
         for fact in facts {
             self.sorter.push(match *fact {
-                Fact::Id { digest } => Record::new(digest, seq, Op::Id, "refs", 0),
+                Fact::Id { digest, said } => Record::new(digest, seq, Op::Id, "refs", said),
+                Fact::Says { digest, rule, said } => Record::new(digest, seq, Op::Says, rule, said),
                 Fact::Gives { digest, once: None } => {
                     Record::new(digest, seq, Op::Gives, "refs", 0)
                 }
@@ -137,12 +138,12 @@ impl Judge<'_> {
 /// Judges every record of one digest.
 fn judge_group(group: &[Record], findings: &mut Findings) {
     let givers = || {
-        let asks = |record: &&Record| matches!(record.op, Op::Needs | Op::Forbids);
+        let asks = |record: &&Record| matches!(record.op, Op::Needs | Op::Forbids | Op::Says);
         group.iter().filter(move |record| !asks(record))
     };
     let first = givers().map(|record| record.seq).min();
     let event = group.iter().filter(|record| record.op == Op::Id);
-    let event = event.map(|record| record.seq).min();
+    let event = event.min_by_key(|record| record.seq);
     let held = group.iter().any(|record| record.op == Op::Holds);
     for record in group {
         match record.op {
@@ -159,7 +160,7 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
             }
             Op::Needs => {
                 let first = if record.rule() == "refs" {
-                    event
+                    event.map(|record| record.seq)
                 } else {
                     first
                 };
@@ -172,6 +173,15 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
             Op::Forbids => {
                 if let Some(first) = first.filter(|first| *first < record.seq) {
                     findings.breach(record.seq, append::forbid_breach(record.rule(), first));
+                }
+            }
+            Op::Says => {
+                // What stands only later is no event that could be named: that is another rule's.
+                let other =
+                    |event: &&Record| event.seq < record.seq && event.before != record.before;
+                if let Some(event) = event.filter(other) {
+                    let breach = append::says_breach(record.rule(), event.seq);
+                    findings.breach(record.seq, breach);
                 }
             }
             Op::Id | Op::Gives | Op::Holds => {}

@@ -34,6 +34,8 @@ pub(super) enum Op {
     Needs,
     /// Must not be given by an earlier entry.
     Forbids,
+    /// The event of this id must have recorded a number.
+    Says,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +44,7 @@ pub(super) struct Record {
     pub seq: u64,
     pub op: Op,
     pub rule: u8,
-    /// For `Needs`: exclusive bound on the giver.
+    /// For `Needs`: exclusive bound on the giver. For `Id` and `Says`: the number that was recorded.
     pub before: u64,
 }
 
@@ -78,6 +80,7 @@ impl Record {
             Op::Holds => 3,
             Op::Needs => 4,
             Op::Forbids => 5,
+            Op::Says => 6,
         });
         out.push(self.rule);
         out.extend_from_slice(&self.before.to_be_bytes());
@@ -91,7 +94,8 @@ impl Record {
             2 => Op::GivesOnce,
             3 => Op::Holds,
             4 => Op::Needs,
-            _ => Op::Forbids,
+            5 => Op::Forbids,
+            _ => Op::Says,
         };
         Self {
             digest: Digest(std::array::from_fn(|i| bytes[i])),

@@ -1,9 +1,11 @@
 //! The command line in process: a fixed clock and seed, an environment of its own, buffers for streams.
 
 mod analyze;
+mod assume;
 mod bad_input;
 mod divergence;
 mod intake;
+mod killed;
 mod prereg;
 mod verbs;
 

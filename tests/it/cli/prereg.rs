@@ -93,6 +93,21 @@ fn a_gate_is_signed_exposed_and_amended() {
         "--data",
         &data,
     ]);
+    // What other events keep is an account too.
+    let accounts = desk.ok("budget list --json").json();
+    let accounts = accounts["data"]["budgets"].as_array().unwrap();
+    let left: Vec<_> = accounts
+        .iter()
+        .map(|of| {
+            (
+                of["account"].as_str().unwrap(),
+                of["spent"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(left, [("alpha:primary", 50_000), ("exposures:m-1", 1)]);
+    let shown = desk.ok("budget show exposures:m-1 --json").json();
+    assert_eq!(shown["data"]["charges"][0]["for"], "units 0 to 9");
     let alpha = desk.file(
         "alpha.yaml",
         &text.replace("  alpha_micro: 50000", "  alpha_micro: 40000"),
@@ -301,4 +316,33 @@ fn a_thousand_malformed_manifests_are_refused_at_their_place_and_change_nothing(
         accepted[0]
     );
     assert_eq!(desk.head(), before);
+}
+
+#[test]
+fn an_amended_version_is_countersigned_from_its_file() {
+    let mut desk = Desk::with_ledger();
+    family(&mut desk);
+    let text = filled(&mut desk, "gate", "m-1");
+    let file = desk.file("plan.yaml", &text);
+    desk.ok(&format!(
+        "prereg sign {file} --countersign --key owner --custodian cem"
+    ));
+    let less = text.replace("  alpha_micro: 50000", "  alpha_micro: 40000");
+    let less = desk.file("less.yaml", &less);
+    let amended = desk.ok(&format!("prereg amend {less} --reason less --json"));
+    let amended = amended.json();
+    assert_eq!(
+        (&amended["data"]["class"], &amended["data"]["in_force"]),
+        (&1.into(), &false.into())
+    );
+    assert_eq!(
+        amended["next"][0],
+        format!("clover prereg sign {less} --countersign")
+    );
+    let agreed = desk.ok(&format!("prereg sign {less} --countersign --json"));
+    let agreed = agreed.json();
+    assert_eq!(agreed["data"]["in_force"], true);
+    assert_eq!(agreed["data"]["digest"], amended["data"]["digest"]);
+    assert_eq!(agreed["data"]["seqs"].as_array().unwrap().len(), 1);
+    desk.head();
 }

@@ -211,8 +211,8 @@ fn refusals_name_the_rule_and_the_next_command() {
 }
 
 const BUDGETS: &str = "
-account  unit  period  amount  spent  left  spenders
-peeks    peek  2026Q4  3       2      1     custodian
+account  pays for  unit  period  opened     charged  left  charges        spenders
+peeks    peeks     peek  2026Q4  3 (seq 4)  2        1     1, last seq 5  custodian
 ";
 
 #[test]

@@ -107,6 +107,7 @@ fn ids(items: &[&str]) -> Vec<ItemId> {
 
 fn listed(split: &str, part: SplitPart, first: u64, items: &[&str]) -> Payload {
     SplitsListed {
+        by: None,
         clusters: ids(items),
         first: count(first),
         part,

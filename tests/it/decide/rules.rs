@@ -860,6 +860,19 @@ fn charge() {
         line.body["seen"] = json!({"root": world.root_at(size).to_base64(), "size": size});
         world.refuse("charge", &["under the checkpoint"], &signer(3), line);
     });
+    // Charged to an account that pays for something else.
+    tell(SOLO, |world| {
+        charged_seal(world);
+        let Payload::BudgetOpened(mut cents) = opened("cents", 9, Period::Once) else {
+            unreachable!()
+        };
+        cents.unit = "cent".parse().unwrap();
+        world.say(&owner(), cents.into(), None);
+        let other = world.say(&owner(), charged("cents", 1), None);
+        let reveal = revealed("row-1", other, 500_000);
+        let wording = ["an account of peeks, whose unit is peek"];
+        world.refuse_saying("charge", &wording, &owner(), reveal, EXP);
+    });
     // No such event at all: the reference is what breaks first.
     tell(SOLO, |world| {
         charged_seal(world);

@@ -3,6 +3,7 @@
 use clover::event::Kind;
 use clover::event::id::Base64Bytes;
 use clover::event::id::Base64Text;
+use clover::event::id::EventId;
 use clover::event::id::Root;
 use clover::event::id::SealRecipient;
 use clover::event::id::Vkey;
@@ -12,6 +13,14 @@ use clover::event::payload::PrivateRef;
 use clover::event::payload::Role;
 use clover::event::payload::Roles;
 use clover::event::payload::Verdict;
+use clover::event::payload::assumption::Assessed;
+use clover::event::payload::assumption::Assumption;
+use clover::event::payload::assumption::AssumptionCountersigned;
+use clover::event::payload::assumption::AssumptionWaived;
+use clover::event::payload::assumption::BridgeAssessed;
+use clover::event::payload::assumption::BridgeKind;
+use clover::event::payload::assumption::SdpVersionRegistered;
+use clover::event::payload::assumption::Target;
 use clover::event::payload::budget::BudgetCharged;
 use clover::event::payload::budget::BudgetOpened;
 use clover::event::payload::budget::Period;
@@ -193,7 +202,7 @@ fn custody(test: &mut TestLedger) {
         .unwrap();
 }
 
-fn data(test: &mut TestLedger) {
+fn data(test: &mut TestLedger) -> EventId {
     let blobs = blobs();
     let score = ScoreRecorded {
         draw: count(0),
@@ -224,13 +233,12 @@ fn data(test: &mut TestLedger) {
         super::score(1),
     ];
     let owner = signer(1);
-    test.ledger
-        .append_with_blobs(&batch, &owner, &blobs)
-        .unwrap();
+    let appended = test.ledger.append_with_blobs(&batch, &owner, &blobs);
+    appended.unwrap()[0].id
 }
 
 /// Rows taken in, a design, a split, and a score that came out differently the second time.
-fn intake(test: &mut TestLedger) {
+fn intake(test: &mut TestLedger, scored: EventId) {
     let blobs = blobs();
     let ingested = DataIngested {
         format: ImportFormat::Csv,
@@ -247,7 +255,7 @@ fn intake(test: &mut TestLedger) {
     let batch = [Command::new(ingested, experiment())];
     let owner = signer(1);
     let appended = test.ledger.append_with_blobs(&batch, &owner, &blobs);
-    let appended = appended.unwrap();
+    appended.unwrap();
     let design = LabelDesignRegistered {
         design: "design-9".parse().unwrap(),
         inclusion_micro: Micro::new(500_000).unwrap(),
@@ -267,7 +275,7 @@ fn intake(test: &mut TestLedger) {
         item: "item-a".parse().unwrap(),
         judge: "judge-1".parse().unwrap(),
         policy: "base".parse().unwrap(),
-        recorded: appended[0].id,
+        recorded: scored,
         recorded_micro: Micro::new(731_000).unwrap(),
         score_micro: Micro::new(1).unwrap(),
     };
@@ -277,15 +285,14 @@ fn intake(test: &mut TestLedger) {
     let parts = split::parts(&clusters, 7, split::Apart::Hashed).unwrap();
     let name = "split-1".parse().unwrap();
     let events = split::events(&name, count(7), split::Apart::Hashed, &parts);
-    let mut batch = vec![
-        Command::new(logprob, experiment()),
-        Command::new(conflict, experiment()),
-    ];
+    let mut batch = vec![Command::new(logprob, experiment())];
     batch.extend(
         events
             .into_iter()
             .map(|event| Command::new(event, experiment())),
     );
+    // After it no governed step is taken.
+    batch.push(Command::new(conflict, experiment()));
     test.append(&batch).unwrap();
     test.register("exp-9");
     let designed = Command::new(design, Some("exp-9".parse().unwrap()));
@@ -298,6 +305,7 @@ fn records(test: &mut TestLedger) {
         outcome: ReadOutcome::Denied,
         purpose: text("debugging"),
         reader: signer(3).id(),
+        role: Some(Role::Custodian),
         rows_root: Some(Root(Digest::sha256(b"rows"))),
     };
     let review = ReviewRecorded {
@@ -351,6 +359,42 @@ fn plans(test: &mut TestLedger) {
         .unwrap();
 }
 
+/// A protocol, its bridge, and a waiver by two keys.
+fn trust(test: &mut TestLedger) {
+    let at = |text: &str| Timestamp::parse(text).unwrap();
+    let second = signer(42);
+    test.add_key(&second, "Paul", &[Role::Approver]).unwrap();
+    let sdp = SdpVersionRegistered {
+        document: Digest::sha256(b"how people label"),
+        effective_at: at("2026-01-01T00:00:00.000000Z"),
+        sdp_version: "sdp-1".parse().unwrap(),
+        target: Target::Y,
+    };
+    let bridge = BridgeAssessed {
+        ci_hi: Finite::new(0.75),
+        ci_lo: Finite::new(0.5),
+        document: Digest::sha256(b"what was found"),
+        estimate: Finite::new(0.625),
+        expires_at: at("2027-01-01T00:00:00.000000Z"),
+        kind: BridgeKind::Pte,
+        sdp_version: "sdp-1".parse().unwrap(),
+        status: Assessed::Pass,
+    };
+    let waived = AssumptionWaived {
+        code: Assumption::S2,
+        expires_at: at("2027-01-01T00:00:00.000000Z"),
+        reason: text("one environment only"),
+    };
+    let batch = [
+        Command::new(sdp, None),
+        Command::new(bridge, None),
+        Command::new(waived, experiment()),
+    ];
+    let waiver = test.append(&batch).unwrap()[2].id;
+    let agreed = Command::new(AssumptionCountersigned { waiver }, experiment());
+    test.ledger.append(&[agreed], &second).unwrap();
+}
+
 fn ends(test: &mut TestLedger) {
     test.register("exp-2");
     let closed = ExperimentClosed {
@@ -384,11 +428,12 @@ pub fn every_kind(test: &mut TestLedger) {
         unit: "peek".parse().unwrap(),
     };
     test.append(&[Command::new(opened, None)]).unwrap();
-    data(test);
+    let scored = data(test);
     sealed(test);
-    intake(test);
+    intake(test, scored);
     records(test);
     plans(test);
+    trust(test);
     ends(test);
     for kind in Kind::ALL {
         let mut seen = false;

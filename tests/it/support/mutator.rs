@@ -451,6 +451,9 @@ fn say(dice: &mut Dice, world: &mut World) -> usize {
     if dice.once_in(3) {
         return say_of_labels(dice, world);
     }
+    if dice.once_in(4) {
+        return say_of_trust(dice, world);
+    }
     let who = *dice.pick(&AUTHORS);
     let account = *dice.pick(&["peeks", "judge-spend", "new"]);
     let experiment: Value = (*dice.pick(&["exp-1", "exp-1", "exp-2"])).into();
@@ -500,7 +503,7 @@ fn say(dice: &mut Dice, world: &mut World) -> usize {
         8 => {
             let data = json!({
                 "account": account, "amount": 1 + dice.below(3), "period": *dice.pick(&["once", "quarter"]),
-                "purpose": "", "spenders": [*dice.pick(&["custodian", "scorer"])], "unit": "u",
+                "purpose": "", "spenders": [*dice.pick(&["custodian", "scorer"])], "unit": *dice.pick(&["u", "peek"]),
             });
             (ADA, "budget.opened", 1, Value::Null, data)
         }
@@ -565,10 +568,15 @@ fn say_of_labels(dice: &mut Dice, world: &mut World) -> usize {
         }
         4 => {
             let more = format!("item-{}", *dice.pick(&["i", "j", "a"]));
-            let data = json!({
+            let mut data = json!({
                 "clusters": [item, more], "first": dice.below(3) / 2 * 2,
                 "part": *dice.pick(&["confirm", "dev", "fit"]), "split": *dice.pick(&["split-1", "split-2"]),
             });
+            if dice.once_in(2) {
+                data["by"] = json!({
+                    "cluster_rule": "blake2b-mod3/1", "seed": 231, "separation": *dice.pick(&["hashed", "time"]),
+                });
+            }
             (ARBITER, "splits.listed", data)
         }
         5 => {
@@ -595,6 +603,70 @@ fn say_of_labels(dice: &mut Dice, world: &mut World) -> usize {
                 "recorded_micro": 500_000, "score_micro": 500_000 + dice.below(2),
             });
             (RUNNER_3, "score.conflict", data)
+        }
+    };
+    world.say(who, kind, 1, experiment, data)
+}
+
+/// One more event about protocols, bridges, waivers or reads.
+fn say_of_trust(dice: &mut Dice, world: &mut World) -> usize {
+    let experiment: Value = match dice.below(4) {
+        0 => Value::Null,
+        1 => "doubt".into(),
+        _ => "arena".into(),
+    };
+    let end = *dice.pick(&["2026-10-01T00:00:00.000000Z", "2027-10-01T00:00:00.000000Z"]);
+    let sdp = *dice.pick(&["sdp-1", "sdp-2"]);
+    let hash = Digest::sha256(b"").to_hex();
+    let (who, kind, experiment, data) = match dice.below(5) {
+        0 => {
+            let data =
+                json!({"document": hash, "effective_at": end, "sdp_version": sdp, "target": "Y"});
+            (STELLA, "sdp.version_registered", Value::Null, data)
+        }
+        1 => {
+            let mut data = json!({
+                "document": hash, "expires_at": end, "sdp_version": sdp,
+                "kind": *dice.pick(&["attestation", "construct", "pte"]), "status": *dice.pick(&["fail", "pass"]),
+            });
+            for name in ["ci_lo", "estimate", "ci_hi"] {
+                if dice.once_in(2) {
+                    data[name] = json!(*dice.pick(&[0.25, 0.5, 1.0, -1.5]));
+                }
+            }
+            (STELLA, "bridge.assessed", Value::Null, data)
+        }
+        2 => {
+            let code = *dice.pick(&["A0", "A1-A3", "CLOVER.J2", "H1", "L1", "S2"]);
+            let data = json!({"code": code, "expires_at": end, "reason": ""});
+            (
+                *dice.pick(&[PETRA, PAUL]),
+                "assumption.waived",
+                experiment,
+                data,
+            )
+        }
+        3 => {
+            let waived = |item: &&Item| item.body["kind"] == "assumption.waived";
+            let last = world.items.iter().rfind(waived);
+            let waiver = last.map_or(hash, |item| item.was.clone());
+            let data = json!({"waiver": waiver});
+            (
+                *dice.pick(&[PETRA, PAUL]),
+                "assumption.countersigned",
+                experiment,
+                data,
+            )
+        }
+        _ => {
+            let mut data = json!({
+                "class": *dice.pick(&["label", "row", "rubric"]), "outcome": *dice.pick(&["allowed", "denied"]),
+                "purpose": "", "reader": signer(*dice.pick(&AUTHORS)).id().to_string(),
+            });
+            if dice.once_in(2) {
+                data["role"] = (*dice.pick(&["labeler", "auditor", "optimizer"])).into();
+            }
+            (CLEO, "data.read", experiment, data)
         }
     };
     world.say(who, kind, 1, experiment, data)

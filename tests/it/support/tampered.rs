@@ -903,6 +903,76 @@ impl Table<'_> {
             Some((self.size(), "score_once")),
         );
         self.peeks();
+        self.trust();
+    }
+
+    /// Protocols, waivers, reads, and a judge who contradicted itself.
+    fn trust(&mut self) {
+        let mut world = self.world();
+        let conflict = self.at("conflict");
+        world.items[conflict].body["data"]["recorded_micro"] = 499_999.into();
+        self.forged(
+            "conflict-with-other-value",
+            "A conflict says that another score had been recorded than was.",
+            &world,
+            Some((conflict, "score_once")),
+        );
+        let mut world = self.world();
+        let fit = self.at("listed-fit");
+        world.items[fit].body["data"]["clusters"][0] = "item-1".into();
+        self.forged(
+            "misplaced-cluster",
+            "A cluster was listed to fit on that the hash puts elsewhere.",
+            &world,
+            Some((fit, "split")),
+        );
+        let listed = json!({"clusters": ["item-a"], "first": 0, "part": "fit", "split": "split-1"});
+        self.said(
+            "step-after-conflict",
+            "Clusters were split in an experiment whose judge had contradicted itself.",
+            (ARBITER, "splits.listed", DOUBT.into(), listed),
+            "blocked",
+        );
+        let design = json!({
+            "design": "late", "inclusion_micro": 1, "protocol": "sdp-0", "purpose": "audit",
+        });
+        self.said(
+            "other-protocol",
+            "Labels were planned by another protocol than the one in force.",
+            (LENA, "label.design_registered", ARENA.into(), design),
+            "sdp",
+        );
+        let waived = |code: &str| json!({"code": code, "expires_at": "2026-12-31T00:00:00.000000Z", "reason": "it is late"});
+        self.said(
+            "waived-confirm",
+            "An approver waived that confirm is untouched.",
+            (PETRA, "assumption.waived", ARENA.into(), waived("H1")),
+            "waiver",
+        );
+        self.said(
+            "waived-conflict",
+            "An approver waived that scoring is deterministic, after the judge had contradicted itself.",
+            (PETRA, "assumption.waived", DOUBT.into(), waived("CLOVER.J2")),
+            "waiver",
+        );
+        let mut world = self.world();
+        let agreed = self.at("waived-by-two");
+        world.items[agreed].body["author"] = world.items[self.at("waived")].body["author"].clone();
+        self.forged(
+            "waived-by-one",
+            "The approver who proposed a waiver agreed to it too.",
+            &world,
+            Some((agreed, "waiver")),
+        );
+        let read = json!({
+            "class": "label", "outcome": "allowed", "purpose": "curiosity", "reader": signer(STRANGER).id().to_string(),
+        });
+        self.said(
+            "read-by-stranger",
+            "Labels were released to a key that is none of this ledger.",
+            (CLEO, "data.read", ARENA.into(), read),
+            "access",
+        );
     }
 
     fn peeks(&mut self) {
@@ -919,6 +989,15 @@ impl Table<'_> {
         self.forged(
             "peek-without-charge",
             "A confirm label was revealed, and what it names as its charge is a note.",
+            &world,
+            Some((self.size(), "charge")),
+        );
+        let mut world = self.world();
+        let data = reveal(&world, self.at("spent"));
+        world.say(CLEO, "label.revealed", 1, ARENA.into(), data);
+        self.forged(
+            "peek-paid-by-judges",
+            "A confirm label was revealed by a charge to the account of what judges cost.",
             &world,
             Some((self.size(), "charge")),
         );

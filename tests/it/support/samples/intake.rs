@@ -11,6 +11,7 @@ use clover::event::payload::experiment::ExperimentRegistered;
 use clover::event::payload::intake::ClusterRule;
 use clover::event::payload::intake::DataIngested;
 use clover::event::payload::intake::ImportFormat;
+use clover::event::payload::intake::ListedBy;
 use clover::event::payload::intake::PartRoot;
 use clover::event::payload::intake::Separation;
 use clover::event::payload::intake::Source;
@@ -19,7 +20,6 @@ use clover::event::payload::intake::SplitPart;
 use clover::event::payload::intake::SplitsFormed;
 use clover::event::payload::intake::SplitsListed;
 use clover::event::payload::judge::LogprobRecorded;
-use clover::event::payload::judge::ScoreConflict;
 use clover::event::payload::judge::TargetLogprob;
 use clover::event::payload::label::DesignPurpose;
 use clover::event::payload::label::LabelDesignRegistered;
@@ -43,6 +43,8 @@ use super::*;
 
 /// The experiment that this part belongs to; it stays open.
 pub const ARENA: &str = "arena";
+/// The seed that puts the clusters where they are.
+const SEED: u64 = 231;
 /// Clusters by part.
 const CLUSTERS: [(SplitPart, &[&str]); 3] = [
     (SplitPart::Confirm, &["item-e", "item-f"]),
@@ -62,7 +64,7 @@ fn arena(payload: impl Into<Payload>) -> Command {
     Command::new(payload, Some(ARENA.parse().unwrap()))
 }
 
-fn micro(value: i64) -> Micro {
+pub(super) fn micro(value: i64) -> Micro {
     Micro::new(value).unwrap()
 }
 
@@ -121,7 +123,7 @@ fn designs(teller: &mut Teller) {
     teller.say_all(LENA, said);
 }
 
-/// Two files, one kept privately, one for the custodian alone; scores of the first, and what is to be said of them.
+/// Two files, one kept privately, one for the custodian alone; a score and log-probabilities of the first.
 fn files(teller: &mut Teller, identity: &Identity) {
     let items = CLUSTERS.iter().flat_map(|(_, items)| items.iter());
     let line = |item: &&str| {
@@ -178,16 +180,6 @@ fn files(teller: &mut Teller, identity: &Identity) {
     };
     let said = vec![("scored-a", scored), ("logprob-a", arena(logprob))];
     teller.say_all(RUNNER_3, said);
-    let conflict = ScoreConflict {
-        draw: count(0),
-        item: "item-a".parse().unwrap(),
-        judge: "judge-1".parse().unwrap(),
-        policy: "base".parse().unwrap(),
-        recorded: teller.id("scored-a"),
-        recorded_micro: micro(500_000),
-        score_micro: micro(510_000),
-    };
-    teller.say_all(RUNNER_3, vec![("conflict-a", arena(conflict))]);
 }
 
 fn split(teller: &mut Teller) {
@@ -201,6 +193,11 @@ fn split(teller: &mut Teller) {
     let mut said: Vec<(&'static str, Command)> = Vec::new();
     for (name, (part, items)) in names.into_iter().zip(CLUSTERS) {
         let listed = SplitsListed {
+            by: Some(ListedBy {
+                cluster_rule: ClusterRule::Blake2bMod3,
+                seed: count(SEED),
+                separation: Separation::Hashed,
+            }),
             clusters: ids(items),
             first: count(0),
             part,
@@ -216,7 +213,7 @@ fn split(teller: &mut Teller) {
         fit: root(2),
         gap: Verdict::NotChecked,
         gap_seconds: None,
-        seed: count(7),
+        seed: count(SEED),
         separation: Separation::Hashed,
         split: "split-1".parse().unwrap(),
         t1: None,

@@ -72,9 +72,11 @@ use super::signer;
 use super::text;
 
 mod intake;
+mod trust;
 
 pub use intake::ARENA;
 pub use intake::held;
+pub use trust::DOUBT;
 
 /// Origin of the samples.
 pub const ORIGIN: &str = "ledger.example/audits";
@@ -97,9 +99,12 @@ pub const RUNNER_3: u8 = 9;
 pub const NEXT_LOG: u8 = 10;
 pub const STRANGER: u8 = 11;
 pub const ARBITER: u8 = 12;
+pub const STELLA: u8 = 13;
+pub const PETRA: u8 = 14;
+pub const PAUL: u8 = 15;
 /// Every author of the samples.
-pub const AUTHORS: [u8; 10] = [
-    ADA, BEN, RUNNER, LENA, CLEO, AUDE, RUNNER_2, RUNNER_3, STRANGER, ARBITER,
+pub const AUTHORS: [u8; 13] = [
+    ADA, BEN, RUNNER, LENA, CLEO, AUDE, RUNNER_2, RUNNER_3, STRANGER, ARBITER, STELLA, PETRA, PAUL,
 ];
 
 /// A ledger as an auditor receives it.
@@ -353,6 +358,7 @@ pub fn good() -> Story {
     changes_of_keys(&mut teller);
     opening(&mut teller, &openings);
     intake::tell(&mut teller, &identity);
+    trust::tell(&mut teller);
     teller.finish()
 }
 
@@ -520,6 +526,7 @@ fn opening(teller: &mut Teller, openings: &[LabelOpening; 2]) {
         outcome,
         purpose: text("to answer a complaint"),
         reader: signer(AUDE).id(),
+        role: None,
         rows_root,
     };
     let rows_root = Some(Root(Digest::sha256(b"rows")));

@@ -1,0 +1,258 @@
+//! Reads on record: who was given what, what was denied, and which experiments a read has tainted. The rule
+//! `access`.
+//!
+//! A release that a role may not have is not refused once it was made: it goes on record and taints the
+//! experiment, or every open one where it names none. It proves what was released, not what anyone saw.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ClassId;
+use crate::event::id::ExperimentId;
+use crate::event::id::HolderId;
+use crate::event::payload::Role;
+use crate::event::payload::Roles;
+use crate::event::payload::custody::Separation;
+use crate::event::payload::record::DataRead;
+use crate::event::payload::record::ReadOutcome;
+use crate::ground::keyfile;
+use crate::ground::sign::KeyId;
+use crate::ground::time::Timestamp;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[
+    Kind::DataRead,
+    Kind::ExperimentClosed,
+    Kind::ExperimentRegistered,
+    Kind::KeyAdded,
+    Kind::KeyCompromised,
+    Kind::KeyRetired,
+    Kind::LedgerCreated,
+    Kind::PolicyAdopted,
+];
+
+/// What an optimizer may read; there is nothing else. CLOVER v1.1, section 10.5.
+pub const OPTIMIZER_CLASSES: [&str; 4] = ["card.public", "dev_receipt", "rubric", "schema"];
+
+/// Whether a role may read a class.
+pub fn may_read(role: Role, class: &str) -> bool {
+    let is_label = class == "label" || class.starts_with("label.");
+    match role {
+        Role::Optimizer => OPTIMIZER_CLASSES.contains(&class),
+        Role::Adversary | Role::Verifier => !is_label,
+        _ => true,
+    }
+}
+
+/// Reads of one class by one key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tally {
+    /// Given.
+    pub allowed: u64,
+    /// Refused.
+    pub denied: u64,
+    /// The last of them.
+    pub last_seq: u64,
+}
+
+/// A key as reads see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reader {
+    /// Who holds it.
+    pub holder: HolderId,
+    /// Whether it may still act.
+    pub is_live: bool,
+    /// Its roles.
+    pub roles: Roles,
+}
+
+/// The first read that tainted an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taint {
+    /// Ledger time of it.
+    pub at: Timestamp,
+    /// What was read.
+    pub class: ClassId,
+    /// By which key.
+    pub reader: KeyId,
+    /// In which role.
+    pub role: Role,
+    /// The entry.
+    pub seq: u64,
+}
+
+impl Taint {
+    /// In words.
+    pub fn line(&self, experiment: &ExperimentId) -> String {
+        let Self {
+            class, role, seq, ..
+        } = self;
+        format!(
+            "{experiment} is tainted: at seq {seq} {class} was released to a key in role {role}"
+        )
+    }
+}
+
+/// Reads and taints.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Access {
+    /// Whether roles are kept apart by holder.
+    pub is_strict: bool,
+    /// Experiments that are open.
+    pub open: BTreeSet<ExperimentId>,
+    /// Reads by key and class.
+    pub reads: BTreeMap<KeyId, BTreeMap<ClassId, Tally>>,
+    /// Keys.
+    pub readers: BTreeMap<KeyId, Reader>,
+    /// By experiment.
+    pub taints: BTreeMap<ExperimentId, Taint>,
+}
+
+impl Access {
+    /// The role in which a key may not read a class: its stated one, else any of its roles; and under
+    /// strict the optimizer's, where its holder is one under any key.
+    pub fn barred(&self, reader: &KeyId, role: Option<Role>, class: &str) -> Option<Role> {
+        let key = self.readers.get(reader)?;
+        let stated = role.map(|role| vec![role]);
+        let mut roles = stated.unwrap_or_else(|| key.roles.as_slice().to_vec());
+        let optimizes = |other: &Reader| {
+            other.is_live && other.holder == key.holder && other.roles.contains(Role::Optimizer)
+        };
+        if self.is_strict && self.readers.values().any(optimizes) {
+            roles.push(Role::Optimizer);
+        }
+        roles.sort_unstable();
+        roles.into_iter().find(|role| !may_read(*role, class))
+    }
+
+    fn read(&mut self, event: &VerifiedEvent<'_>, read: &DataRead) {
+        let of = self.reads.entry(read.reader).or_default();
+        let tally = of.entry(read.class.clone()).or_default();
+        tally.last_seq = event.seq();
+        match read.outcome {
+            ReadOutcome::Allowed => tally.allowed += 1,
+            ReadOutcome::Denied => tally.denied += 1,
+        }
+        if read.outcome == ReadOutcome::Denied {
+            return;
+        }
+        let Some(role) = self.barred(&read.reader, read.role, read.class.as_str()) else {
+            return;
+        };
+        let taint = Taint {
+            at: event.recorded_at(),
+            class: read.class.clone(),
+            reader: read.reader,
+            role,
+            seq: event.seq(),
+        };
+        let tainted: Vec<_> = match &event.event().header.experiment {
+            Some(experiment) => vec![experiment.clone()],
+            None => self.open.iter().cloned().collect(),
+        };
+        for experiment in tainted {
+            self.taints
+                .entry(experiment)
+                .or_insert_with(|| taint.clone());
+        }
+    }
+
+    fn added(&mut self, id: KeyId, holder: &HolderId, roles: &Roles) {
+        self.readers.entry(id).or_insert_with(|| Reader {
+            holder: holder.clone(),
+            is_live: true,
+            roles: roles.clone(),
+        });
+    }
+
+    fn ended(&mut self, id: &KeyId) {
+        if let Some(reader) = self.readers.get_mut(id) {
+            reader.is_live = false;
+        }
+    }
+}
+
+impl Fold for Access {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let experiment = event.event().header.experiment.as_ref();
+        match &event.event().payload {
+            Payload::DataRead(read) => self.read(event, read),
+            Payload::ExperimentClosed(_) => {
+                experiment.map(|id| self.open.remove(id));
+            }
+            Payload::ExperimentRegistered(_) => self.open.extend(experiment.cloned()),
+            Payload::KeyAdded(key) => self.added(key.key_id, &key.holder, &key.roles),
+            Payload::KeyCompromised(key) => self.ended(&key.key_id),
+            Payload::KeyRetired(key) => self.ended(&key.key_id),
+            Payload::LedgerCreated(created) if event.seq() == 0 => {
+                let owner = &created.owner;
+                let id = KeyId(keyfile::key_id(&owner.public_key.0));
+                self.added(id, &owner.holder, &owner.roles);
+                self.is_strict = created.policy.separation == Separation::Strict;
+            }
+            Payload::PolicyAdopted(adopted) => {
+                self.is_strict = adopted.separation == Separation::Strict;
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}
+
+/// A line for each experiment that a read has tainted.
+pub fn notes(state: &State, notes: &mut Vec<String>) {
+    for (experiment, taint) in &state.fold::<Access>().taints {
+        notes.push(taint.line(experiment));
+    }
+}
+
+/// The rule `access`: a read names a live key of the ledger, and a role that it holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Gateway;
+
+impl Rule for Gateway {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Payload::DataRead(read) = &event.event.payload else {
+            return;
+        };
+        let key = state.keyring.keys.get(&read.reader);
+        let Some(key) = key.filter(|key| key.end.is_none()) else {
+            let found = format!("{}, unknown or ended", read.reader);
+            breaches.push(Breach::new(
+                "access",
+                "a reader with a live key of this ledger",
+                found,
+            ));
+            return;
+        };
+        if let Some(role) = read.role
+            && !key.roles.contains(role)
+        {
+            let expected = format!("a role that the reader's key holds: {}", key.roles);
+            breaches.push(Breach::new("access", expected, role.as_str()));
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The assumptions ledger: what every claim rests on, with what is known of it. Rows never disappear.
+//!
+//! `updates` says which kinds move which rows: a new kind is a line there. `standing` gives the rows as of a
+//! ledger time. The rules `sdp`, `waiver` and `blocked` read this state. CLOVER v1.1, section 12.
+
+mod catalogue;
+mod rules;
+mod standing;
+mod updates;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+pub use catalogue::Entry;
+pub use catalogue::entry;
+pub use rules::Bridge;
+pub use rules::GOVERNED;
+pub use standing::Standing;
+pub use standing::rows;
+pub use standing::standing;
+pub use updates::READS;
+
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::ProtocolId;
+use crate::event::payload::assumption::Assumption;
+use crate::event::payload::assumption::SdpVersionRegistered;
+use crate::ground::sign::KeyId;
+use crate::ground::time::Timestamp;
+use crate::ledger::Fold;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+
+/// What is known of an assumption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Every part of it was looked at and holds.
+    Pass,
+    /// Nobody looked, or not at every part.
+    Untested,
+    /// It holds with reservations.
+    Warn,
+    /// The evidence does not decide.
+    Inconclusive,
+    /// What was found is too old, or about something else by now.
+    Stale,
+    /// It does not hold.
+    Fail,
+    /// It does not hold or was not tested, and two people answer for going on.
+    Waived,
+}
+
+impl Status {
+    /// The word in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Untested => "untested",
+            Self::Warn => "warn",
+            Self::Inconclusive => "inconclusive",
+            Self::Stale => "stale",
+            Self::Fail => "fail",
+            Self::Waived => "waived",
+        }
+    }
+}
+
+/// What an event showed of one part of an assumption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// Ledger time of the event.
+    pub at: Timestamp,
+    /// Until when it holds.
+    pub expires_at: Option<Timestamp>,
+    /// The event.
+    pub seq: u64,
+    /// What it showed.
+    pub status: Status,
+}
+
+/// The agreement of a second key to a waiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agreed {
+    /// Who agreed.
+    pub author: KeyId,
+    /// The event.
+    pub seq: u64,
+}
+
+/// A waiver; it holds from its second key on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waiver {
+    /// The second key's agreement.
+    pub agreed: Option<Agreed>,
+    /// Who proposed it.
+    pub author: KeyId,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// The event that proposed it.
+    pub id: EventId,
+    /// Why.
+    pub reason: String,
+    /// Its position.
+    pub seq: u64,
+}
+
+/// One assumption, of the ledger or of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// The newest waiver that two keys agreed to.
+    pub granted: Option<Waiver>,
+    /// What was found, by part.
+    pub parts: BTreeMap<String, Evidence>,
+    /// The newest waiver that waits for a second key.
+    pub proposed: Option<Waiver>,
+}
+
+/// Rows that anything was said of; all others are untested.
+pub type Rows = BTreeMap<Assumption, Row>;
+
+/// What is known of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfExperiment {
+    /// Whether a label design is registered in it.
+    pub is_governed: bool,
+    /// Its rows.
+    pub rows: Rows,
+}
+
+/// A registered version of the label protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SdpVersion {
+    /// From when it is in force.
+    pub effective_at: Timestamp,
+    /// The event.
+    pub seq: u64,
+    /// Its name.
+    pub version: ProtocolId,
+}
+
+/// Every assumption.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assumptions {
+    /// Rows of experiments.
+    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    /// Rows of the whole ledger.
+    pub of_ledger: Rows,
+    /// Versions of the label protocol, in the order of their registration.
+    pub sdp: Vec<SdpVersion>,
+}
+
+impl Assumptions {
+    /// A row, when anything was said of it.
+    pub fn row(&self, code: Assumption, experiment: Option<&ExperimentId>) -> Option<&Row> {
+        if code.is_of_ledger() {
+            return self.of_ledger.get(&code);
+        }
+        self.by_experiment.get(experiment?)?.rows.get(&code)
+    }
+
+    fn row_mut(&mut self, code: Assumption, experiment: Option<&ExperimentId>) -> Option<&mut Row> {
+        let rows = if code.is_of_ledger() {
+            &mut self.of_ledger
+        } else {
+            &mut self
+                .by_experiment
+                .entry(experiment?.clone())
+                .or_default()
+                .rows
+        };
+        Some(rows.entry(code).or_default())
+    }
+
+    /// The version of the label protocol in force: the newest that is effective.
+    pub fn sdp_in_force(&self, now: Timestamp) -> Option<&SdpVersion> {
+        let mut versions = self.sdp.iter().rev();
+        versions.find(|version| version.effective_at <= now)
+    }
+
+    /// The entry by which an assumption fails, if it does.
+    pub fn failed(&self, code: Assumption, experiment: Option<&ExperimentId>) -> Option<u64> {
+        let parts = self.row(code, experiment)?.parts.values();
+        let failed = parts.filter(|evidence| evidence.status == Status::Fail);
+        failed.map(|evidence| evidence.seq).min()
+    }
+
+    fn registered(&mut self, event: &VerifiedEvent<'_>, new: &SdpVersionRegistered) {
+        if self.sdp.iter().any(|old| old.version == new.sdp_version) {
+            return;
+        }
+        self.sdp.push(SdpVersion {
+            effective_at: new.effective_at,
+            seq: event.seq(),
+            version: new.sdp_version.clone(),
+        });
+        let stale = Evidence {
+            at: event.recorded_at(),
+            expires_at: None,
+            seq: event.seq(),
+            status: Status::Stale,
+        };
+        for part in entry(Assumption::A0).parts {
+            let row = self.of_ledger.entry(Assumption::A0).or_default();
+            row.parts.insert(part.name.to_owned(), stale);
+        }
+        // What nobody attested yet stays untested.
+        if let Some(row) = self.of_ledger.get_mut(&Assumption::A1A3) {
+            row.parts.values_mut().for_each(|part| *part = stale);
+        }
+    }
+
+    fn found(&mut self, event: &VerifiedEvent<'_>) {
+        let experiment = event.event().header.experiment.as_ref();
+        let mut found = Vec::new();
+        {
+            let of = experiment.and_then(|id| self.by_experiment.get(id));
+            updates::found(&event.event().payload, of, &mut |update| found.push(update));
+        }
+        for update in found {
+            let Some(row) = self.row_mut(update.code, experiment) else {
+                continue;
+            };
+            let is_sticky = entry(update.code).part(update.part).is_sticky;
+            let old = row.parts.get(update.part);
+            if is_sticky && old.is_some_and(|old| old.status == Status::Fail) {
+                continue;
+            }
+            let evidence = Evidence {
+                at: event.recorded_at(),
+                expires_at: update.expires_at,
+                seq: event.seq(),
+                status: update.status,
+            };
+            row.parts.insert(update.part.to_owned(), evidence);
+        }
+    }
+}
+
+impl Fold for Assumptions {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let header = &event.event().header;
+        let experiment = header.experiment.as_ref();
+        match &event.event().payload {
+            Payload::SdpVersionRegistered(new) => self.registered(event, new),
+            Payload::AssumptionWaived(new) => {
+                if let Some(row) = self.row_mut(new.code, experiment) {
+                    row.proposed = Some(Waiver {
+                        agreed: None,
+                        author: header.author,
+                        expires_at: new.expires_at,
+                        id: event.event().id,
+                        reason: new.reason.as_str().to_owned(),
+                        seq: event.seq(),
+                    });
+                }
+            }
+            Payload::AssumptionCountersigned(new) => {
+                let of = self
+                    .by_experiment
+                    .values_mut()
+                    .flat_map(|of| of.rows.values_mut());
+                let mut rows = self.of_ledger.values_mut().chain(of);
+                let waits =
+                    |row: &&mut Row| row.proposed.as_ref().is_some_and(|of| of.id == new.waiver);
+                if let Some(row) = rows.find(waits) {
+                    row.granted = row.proposed.take().map(|waiver| Waiver {
+                        agreed: Some(Agreed {
+                            author: header.author,
+                            seq: event.seq(),
+                        }),
+                        ..waiver
+                    });
+                }
+            }
+            payload => {
+                self.found(event);
+                if let (Payload::LabelDesignRegistered(_), Some(id)) = (payload, experiment) {
+                    self.by_experiment
+                        .entry(id.clone())
+                        .or_default()
+                        .is_governed = true;
+                }
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}

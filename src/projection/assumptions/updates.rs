@@ -1,0 +1,96 @@
+//! Which kinds say what of which assumptions: one line a kind.
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::payload::assumption::Assessed;
+use crate::event::payload::assumption::Assumption;
+use crate::event::payload::assumption::BridgeKind;
+use crate::event::payload::intake::Separation;
+use crate::ground::time::Timestamp;
+use crate::projection::assumptions::OfExperiment;
+use crate::projection::assumptions::Status;
+
+/// What an event says of one part of one assumption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Update {
+    /// The assumption.
+    pub code: Assumption,
+    /// Until when it holds.
+    pub expires_at: Option<Timestamp>,
+    /// The part, as the catalogue names it.
+    pub part: &'static str,
+    /// What it shows.
+    pub status: Status,
+}
+
+/// Kinds that move the fold: those of the lines below, and those that it handles itself.
+pub const READS: &[Kind] = &[
+    Kind::AssumptionCountersigned,
+    Kind::AssumptionWaived,
+    Kind::BridgeAssessed,
+    Kind::LabelDesignRegistered,
+    Kind::LabelRecorded,
+    Kind::LabelSealed,
+    Kind::ScoreConflict,
+    Kind::SdpVersionRegistered,
+    Kind::SplitsFormed,
+];
+
+fn says(code: Assumption, part: &'static str, status: Status) -> Update {
+    Update {
+        code,
+        expires_at: None,
+        part,
+        status,
+    }
+}
+
+/// Gives what a payload says, given what is known of its experiment. The next kind's line goes here.
+pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn FnMut(Update)) {
+    use Assumption::CjeJ1;
+    use Assumption::CloverJ2;
+    use Assumption::H1;
+    use Assumption::L1;
+    match payload {
+        Payload::BridgeAssessed(found) => {
+            let code = match found.kind {
+                BridgeKind::Attestation => Assumption::A1A3,
+                BridgeKind::Construct | BridgeKind::Pte | BridgeKind::Stability => Assumption::A0,
+            };
+            say(Update {
+                expires_at: Some(found.expires_at),
+                ..says(code, found.kind.as_str(), assessed(found.status))
+            });
+        }
+        Payload::LabelDesignRegistered(_) => {
+            for code in [L1, CjeJ1] {
+                say(says(code, "design", Status::Pass));
+            }
+        }
+        Payload::LabelRecorded(_) | Payload::LabelSealed(_)
+            if !of.is_some_and(|of| of.is_governed) =>
+        {
+            for code in [L1, CjeJ1] {
+                say(says(code, "design", Status::Fail));
+            }
+        }
+        Payload::ScoreConflict(_) => say(says(CloverJ2, "conflict", Status::Fail)),
+        Payload::SplitsFormed(formed) => {
+            let status = match formed.separation {
+                Separation::Hashed => Status::Warn,
+                Separation::Time => Status::Pass,
+            };
+            say(says(H1, "separation", status));
+        }
+        _ => {}
+    }
+}
+
+fn assessed(status: Assessed) -> Status {
+    match status {
+        Assessed::Fail => Status::Fail,
+        Assessed::Inconclusive => Status::Inconclusive,
+        Assessed::Pass => Status::Pass,
+        Assessed::Warn => Status::Warn,
+    }
+}

@@ -1,0 +1,157 @@
+//! An import that is killed at any moment is finished by the same command: nothing is lost, nothing is doubled.
+
+use std::path::Path;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+use std::time::Duration;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::copy_tree;
+use crate::support::child;
+
+const ROWS: usize = 150;
+const FILES: [&str; 3] = ["base", "clone", "tuned"];
+
+/// A person's folder: keys, pins, and a ledger.
+struct Home<'a>(&'a Path);
+
+impl Home<'_> {
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clover"));
+        command
+            .args(words)
+            .env_clear()
+            .env("XDG_CONFIG_HOME", self.0.join("config"))
+            .env("XDG_STATE_HOME", self.0.join("state"))
+            .current_dir(self.0.join("work"));
+        command
+    }
+
+    fn ok(&self, words: &[&str]) -> Value {
+        let words = [words, &["--json"]].concat();
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.command(&words).output().unwrap();
+        let text = String::from_utf8_lossy(&stdout);
+        let failed = String::from_utf8_lossy(&stderr);
+        assert!(status.success(), "{words:?}\n{text}{failed}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn entries(&self) -> u64 {
+        self.ok(&["verify"])["checkpoint"]["size"].as_u64().unwrap()
+    }
+
+    fn of_kind(&self, kind: &str) -> usize {
+        let log = self.ok(&["log", "--kind", kind, "--limit", "100000"]);
+        log["data"]["entries"].as_array().unwrap().len()
+    }
+}
+
+const IMPORT: [&str; 4] = ["import", "cje", "draws", "--labels"];
+
+fn prepare(folder: &Path) {
+    std::fs::create_dir_all(folder.join("work/draws")).unwrap();
+    let home = Home(folder);
+    let roles = "owner,registrar,scorer,labeler";
+    home.ok(&[
+        "init",
+        "--origin",
+        "ledger.example/killed",
+        "--holder",
+        "Ada",
+        "--roles",
+        roles,
+    ]);
+    home.ok(&[
+        "experiment",
+        "register",
+        "arena",
+        "--title",
+        "Arena",
+        "--purpose",
+        "testing",
+    ]);
+    home.ok(&[
+        "label",
+        "design",
+        "new",
+        "calib",
+        "--purpose",
+        "calibrate",
+        "--probability",
+        "0.5",
+    ]);
+    for policy in FILES {
+        let lines: String = (0..ROWS)
+            .map(|i| {
+                format!(
+                    "{{\"prompt_id\":\"p{i}\",\"judge_score\":0.5,\"draw_idx\":0,\"prompt\":\"Why {i}?\",\"response\":\"So.\",\"oracle_label\":0.25}}\n"
+                )
+            })
+            .collect();
+        let file = folder.join(format!("work/draws/{policy}_responses.jsonl"));
+        std::fs::write(file, lines).unwrap();
+    }
+}
+
+#[test]
+fn an_import_that_is_killed_is_finished_by_the_same_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("made");
+    prepare(&made);
+    let whole = folder.path().join("whole");
+    copy_tree(&made, &whole);
+    let started = Instant::now();
+    Home(&whole).ok(&IMPORT);
+    let took = started.elapsed();
+    let (before, after) = (Home(&made).entries(), Home(&whole).entries());
+    assert_eq!(after - before, (FILES.len() * (2 * ROWS + 1)) as u64);
+    let rounds: u32 = if child::slow() { 60 } else { 6 };
+    let (mut cut, mut moments) = (0, std::collections::BTreeSet::new());
+    for round in 0..rounds {
+        let killed = folder.path().join(format!("killed-{round}"));
+        copy_tree(&made, &killed);
+        let home = Home(&killed);
+        let mut command = home.command(&IMPORT);
+        let mut import = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let moment = took.mul_f64(f64::from(round + 1) / f64::from(rounds + 1));
+        std::thread::sleep(moment.max(Duration::from_millis(1)));
+        import.kill().unwrap();
+        import.wait().unwrap();
+        // What stands is whole, and known to be a part.
+        let stands = home.entries();
+        cut += u32::from(stands < after);
+        moments.insert(stands);
+        home.ok(&IMPORT);
+        assert_eq!(
+            home.entries(),
+            after,
+            "killed after {moment:?} at {stands} entries"
+        );
+        for (kind, count) in [
+            ("score.recorded", FILES.len() * ROWS),
+            ("label.recorded", FILES.len() * ROWS),
+            ("data.ingested", FILES.len()),
+        ] {
+            assert_eq!(
+                home.of_kind(kind),
+                count,
+                "{kind}, killed at {stands} entries"
+            );
+        }
+        assert_eq!(home.ok(&IMPORT)["verdict"], "already_recorded");
+        std::fs::remove_dir_all(&killed).unwrap();
+    }
+    assert!(cut > 0, "no run was cut: {moments:?}");
+    println!("{cut} of {rounds} runs were cut, at {moments:?} of {after} entries");
+}
