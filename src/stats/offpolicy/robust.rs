@@ -247,7 +247,9 @@ fn fluctuation(predicted: &[f64], rewards: &[f64], clever: &[f64]) -> f64 {
             .map(|(h, m)| h * h * m * (1.0 - m))
             .collect();
         let information = math::sum(&curve);
-        if !(information > SINGULAR) || score.abs() / information.sqrt() <= SOLVED {
+        // What is NaN ends it too.
+        let singular = information.is_nan() || information <= SINGULAR;
+        if singular || score.abs() / information.sqrt() <= SOLVED {
             break;
         }
         shift += (score / information).clamp(-STEP_MAX, STEP_MAX);
@@ -278,8 +280,16 @@ mod tests {
     #[test]
     fn weights_are_read_between_scores() {
         let map = WeightMap::of(&[(0.5, 1.0), (0.5, 3.0), (1.0, 6.0), (-0.0, 0.0)]);
-        let at = [-1.0, 0.0, 0.25, 0.5, 0.75, 2.0].map(|score| map.at(score));
-        assert_eq!(at, [0.0, 0.0, 1.0, 2.0, 4.0, 6.0]);
+        for (score, want) in [
+            (-1.0, 0.0),
+            (0.0, 0.0),
+            (0.25, 1.0),
+            (0.5, 2.0),
+            (0.75, 4.0),
+            (2.0, 6.0),
+        ] {
+            assert!((map.at(score) - want).abs() < 1e-15, "{score}");
+        }
         assert!((WeightMap::of(&[]).at(0.3) - 1.0).abs() <= 0.0);
     }
 

@@ -102,7 +102,10 @@ mod tests {
         assert!(found.shares[0].1 > 0.95 && found.estimate.value < 0.42);
         let twice = stack(&[steady.clone(), steady.clone()]).unwrap();
         assert!((twice.estimate.value - 0.4).abs() < 1e-15);
-        assert!(matches!(stack(&[steady.clone()]), Err(Unfit::Thin(_))));
+        assert!(matches!(
+            stack(std::slice::from_ref(&steady)),
+            Err(Unfit::Thin(_))
+        ));
         let short = component(0.5, &[0.1]);
         assert!(matches!(
             stack(&[steady.clone(), short]),

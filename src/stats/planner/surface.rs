@@ -84,8 +84,8 @@ pub struct SpendAdvice {
 }
 
 /// Reads the variance split of an estimate against what was spent (CJE paper, appendix F and section 5.4, point 7): with
-/// `main` sampling variance from n scores and `calibration` variance from m labels, sigma2_eval = n main and
-/// sigma2_cal = m calibration.
+/// `main` sampling variance from n scores and `calibration` variance from m labels, `sigma2_eval = n main` and
+/// `sigma2_cal = m calibration`.
 ///
 /// # Errors
 /// [`SampleError`] for variances that are negative, not finite or both 0, or a balance without prices or rows.
