@@ -6,6 +6,7 @@
 use crate::stats::eprocess::bettor;
 use crate::stats::eprocess::design::Claim;
 use crate::stats::eprocess::design::Design;
+use crate::stats::eprocess::design::Looks;
 use crate::stats::eprocess::design::Null;
 use crate::stats::eprocess::design::Role;
 use crate::stats::eprocess::design::Threshold;
@@ -229,7 +230,7 @@ impl Gate {
     /// It spares most looks a pass over the levels, and changes no number.
     fn nothing_new(&self) -> bool {
         let terms = self.design.terms();
-        if self.n() >= terms.max_n {
+        if self.n() >= terms.max_n || terms.looks != Looks::Every {
             return false;
         }
         let about = self.logs_of(Track::about);
@@ -377,7 +378,6 @@ mod tests {
     use crate::stats::eprocess::design::Direction;
     use crate::stats::eprocess::design::Futility;
     use crate::stats::eprocess::design::Guardrail;
-    use crate::stats::eprocess::design::Looks;
     use crate::stats::eprocess::design::Population;
     use crate::stats::eprocess::design::Terms;
 
