@@ -31,6 +31,9 @@ mod input;
 mod intake;
 mod intake_counts;
 mod intake_events;
+mod intake_files;
+mod judge;
+mod judge_rows;
 mod key;
 mod label;
 mod log;
@@ -74,7 +77,7 @@ Usage: clover [OPTIONS] VERB …
   start    init · demo · status · doctor          trials    simulate dataset|truth
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
-  plan     prereg new|check|sign|show|diff|amend|deviation
+  plan     prereg new|check|sign|show|diff|amend|deviation  score    judge run|list|rescore-check
   labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema                  estimate  analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -188,6 +191,9 @@ enum Verb {
         after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
     )]
     Analyze(analyze::Args),
+    /// Judges: scores that are asked for once
+    #[command(subcommand)]
+    Judge(judge::Verb),
     /// Data with a known truth, for trials and planning
     #[command(subcommand)]
     Simulate(simulate::Verb),
@@ -323,6 +329,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Show(args) => show::run(ctx, &args),
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
+        Verb::Judge(verb) => judge::run(ctx, &verb),
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),
         Verb::Verify(args) => verify::run(ctx, &args),

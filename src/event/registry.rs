@@ -58,6 +58,9 @@ use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
+use crate::event::payload::scoring::EvidenceRecorded;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 
@@ -299,6 +302,9 @@ registry! {
         PlanSealed           "plan.sealed"          1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
         PlanRevealed         "plan.revealed"        1  by Signers::Role(Arbiter),   Experiment,    unique [manifest];
         ExposureOpened       "exposure.opened"      1  by Signers::Role(Custodian), Experiment,    unique [digest, exposure];
+        JudgeRegistered      "judge.registered"     1  by Signers::Role(Scorer),    Experiment,    unique [judge];
+        EvidenceRecorded     "evidence.recorded"    1  by Signers::Role(Scorer),    Experiment,    unique [judge, records_root];
+        ScoreReplayed        "score.replayed"       1  by Signers::Role(Scorer),    Experiment,    repeatable;
         // The next kind goes here.
     }
     retired {

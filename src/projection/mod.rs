@@ -6,6 +6,7 @@
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
+pub mod judges;
 pub mod manifests;
 pub mod rows;
 pub mod seals;
@@ -17,7 +18,7 @@ use crate::ledger::Rulebook;
 
 /// Folds, row models and rules that need recorded facts only.
 pub static RULEBOOK: Rulebook = Rulebook {
-    version: 2,
+    version: 3,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -33,6 +34,7 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &splits::Split,
         &designs::ScoreOnce,
         &manifests::Prereg,
+        &judges::Registered,
     ],
 };
 
@@ -72,6 +74,8 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
     Kind::DataIngested,
     Kind::DataRead,
+    Kind::EvidenceRecorded,
+    Kind::JudgeRegistered,
     Kind::KeyAdded,
     Kind::KeyCompromised,
     Kind::KeyRetired,
@@ -83,6 +87,7 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::QualificationRecorded,
     Kind::RetentionSet,
     Kind::ReviewRecorded,
+    Kind::ScoreReplayed,
     Kind::SubjectErased,
 ];
 

@@ -1,6 +1,7 @@
 //! Governed steps: what is computed from recorded facts, by rule, without files, terminal or SQL.
 
 pub mod analyze;
+pub mod battery;
 pub mod import;
 pub mod judge;
 pub mod prereg;

@@ -4,6 +4,7 @@ mod analyze;
 mod bad_input;
 mod divergence;
 mod intake;
+mod judge;
 mod prereg;
 mod verbs;
 
