@@ -8,7 +8,9 @@
 //! |---|---|---|
 //! | 0 | [`num`] | exact millionths, bounded counts, finite doubles, the one door to `libm` |
 //! | 1 | [`ground`] | bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one door to the world |
+//! | 1 | [`attack`] | deterministic text edits that seek reward without merit, and the search for the worst (pure) |
 //! | 1 | [`stats`] | a pure island: calibrators, inference, audits; it names only [`num`] |
+//! | 1 | [`rubric`] | rubric and patch grammar, evidence record, engine, code length; pure |
 //! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
 //! | 3 | [`store`] | the ledger file; the only place that names `SQLite` |
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
@@ -46,6 +48,7 @@
 //! 6. [`verify_store`](ledger::verify::verify_store) walks the same entries years later, asks the
 //!    same rules, and compares every row, tile, digest and snapshot with what they must be.
 
+pub mod attack;
 pub mod cli;
 pub mod event;
 pub mod export;
@@ -54,6 +57,7 @@ pub mod ledger;
 pub mod num;
 pub mod projection;
 pub mod report;
+pub mod rubric;
 pub mod stats;
 pub mod store;
 pub mod workflow;

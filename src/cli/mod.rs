@@ -33,6 +33,9 @@ mod input;
 mod intake;
 mod intake_counts;
 mod intake_events;
+mod intake_files;
+mod judge;
+mod judge_rows;
 mod key;
 mod label;
 mod log;
@@ -46,6 +49,7 @@ mod score;
 mod seal;
 mod selftest;
 mod show;
+mod simulate;
 mod status;
 mod submit;
 mod ui;
@@ -73,11 +77,11 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …
 
-  start    init · demo · status · doctor             estimate  analyze · qualify
+  start    init · demo · status · doctor · simulate dataset|truth   estimate  analyze · qualify
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation          assume list|show|waive
-  labels   label design new|list · seal · confirm status|seal|unseal
+  labels   label design new|list · seal · confirm status|seal|unseal    judge run|list|rescore-check
   read     log · show · at · schema · score list|show · access list|release
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
   shell    completions · man                    (clover VERB --help shows one of them)
@@ -190,6 +194,12 @@ enum Verb {
         after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
     )]
     Analyze(analyze::Args),
+    /// Judges: scores that are asked for once
+    #[command(subcommand)]
+    Judge(judge::Verb),
+    /// Data with a known truth, for trials and planning
+    #[command(subcommand)]
+    Simulate(simulate::Verb),
     /// Run reference vectors with known answers on this machine
     #[command(after_help = "Example:\n  clover qualify --json")]
     Qualify(qualify::Args),
@@ -331,6 +341,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Show(args) => show::run(ctx, &args),
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
+        Verb::Judge(verb) => judge::run(ctx, &verb),
+        Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),
         Verb::Verify(args) => verify::run(ctx, &args),
         Verb::Prove(args) => prove::run(ctx, &args),

@@ -64,6 +64,9 @@ use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
+use crate::event::payload::scoring::EvidenceRecorded;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 
@@ -309,6 +312,9 @@ registry! {
         BridgeAssessed       "bridge.assessed"      1  by Signers::Role(Steward),   Anywhere,      repeatable;
         AssumptionWaived     "assumption.waived"    1  by Signers::Role(Approver),  Anywhere,      repeatable;
         AssumptionCountersigned "assumption.countersigned" 1 by Signers::Role(Approver), Anywhere, unique [waiver];
+        JudgeRegistered      "judge.registered"     1  by Signers::Role(Scorer),    Experiment,    unique [judge];
+        EvidenceRecorded     "evidence.recorded"    1  by Signers::Role(Scorer),    Experiment,    unique [judge, records_root];
+        ScoreReplayed        "score.replayed"       1  by Signers::Role(Scorer),    Experiment,    repeatable;
         // The next kind goes here.
     }
     retired {

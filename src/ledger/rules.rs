@@ -82,6 +82,7 @@ pub const RULES: &[&str] = &[
     "checkpoint",
     "size",
     "blob",
+    "judge",
     "column",
     "read_model",
     "tile",

@@ -6,6 +6,7 @@
 //! within 2^53 - 1, the largest integer that every JSON reader holds exactly. Computed statistics are
 //! [`Finite`] doubles; [`math`] is the only door to transcendental functions and fixes the order of sums.
 
+pub mod draws;
 pub mod math;
 
 mod finite;

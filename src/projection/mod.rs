@@ -8,6 +8,7 @@ pub mod assumptions;
 pub mod budgets;
 pub mod designs;
 pub mod experiments;
+pub mod judges;
 pub mod manifests;
 pub mod rows;
 pub mod seals;
@@ -37,6 +38,7 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &manifests::Prereg,
         &access::Gateway,
         &assumptions::Bridge,
+        &judges::Registered,
     ],
     notes: access::notes,
 };
@@ -86,6 +88,8 @@ const FOLDS: &[FoldEntry] = &[
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
     Kind::DataIngested,
+    Kind::EvidenceRecorded,
+    Kind::JudgeRegistered,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::NoteRecorded,

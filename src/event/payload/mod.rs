@@ -13,6 +13,7 @@ pub mod label;
 pub mod manifest;
 pub mod prereg;
 pub mod record;
+pub mod scoring;
 
 use serde::Deserialize;
 use serde::Deserializer;

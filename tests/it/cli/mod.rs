@@ -6,6 +6,7 @@ mod bad_input;
 mod divergence;
 mod intake;
 mod killed;
+mod judge;
 mod prereg;
 mod verbs;
 

@@ -1,0 +1,268 @@
+//! `clover simulate`: data with a known truth, and what a patch is truly worth on it. Needs no ledger.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::ground::ambient;
+use crate::ground::ambient::AmbientError;
+use crate::num::Micro;
+use crate::workflow::simulate::Fault;
+use crate::workflow::simulate::Kind;
+use crate::workflow::simulate::Row;
+use crate::workflow::simulate::Setting;
+use crate::workflow::simulate::World;
+use crate::workflow::simulate::files;
+use crate::workflow::simulate::truth;
+use crate::workflow::simulate::truth::Worth;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Write a data set with a known truth
+    #[command(after_help = "Example:\n  clover simulate dataset --truth citations --seed 7 -o sim")]
+    Dataset(DatasetArgs),
+    /// What the patch of such a data set is truly worth, on fresh rows
+    #[command(after_help = "Example:\n  clover simulate truth --truth length --seed 7")]
+    Truth(TruthArgs),
+}
+
+/// What both take.
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    /// What is wrong with the judge
+    #[arg(
+        long,
+        value_name = "FAULT|FILE",
+        help = "What is wrong with the judge: citations, length, none; or a JSON file of settings"
+    )]
+    pub truth: String,
+    /// What every draw starts from
+    #[arg(long, value_name = "N")]
+    pub seed: u64,
+    /// Slices: 12 or 4
+    #[arg(long, value_name = "N")]
+    pub slices: Option<u64>,
+    /// Share of rows with the fault; default 0.08
+    #[arg(long, value_name = "SHARE")]
+    pub share: Option<String>,
+    /// Fresh rows for the patch's worth, twice
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = truth::FRESH_MIN,
+        help = "Fresh rows to fit on, and as many to read the patch's worth on"
+    )]
+    pub fresh: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DatasetArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Rows of the window of fit and dev; default 7000
+    #[arg(long, value_name = "N")]
+    pub window: Option<u64>,
+    /// Rows of the confirm window; default 3000
+    #[arg(long, value_name = "N")]
+    pub confirm: Option<u64>,
+    /// Where it goes
+    #[arg(long, short, value_name = "DIR", help = "Where it goes: a folder")]
+    pub out: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct TruthArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Where it goes
+    #[arg(long, short, value_name = "FILE", help = "Write it as JSON too")]
+    pub out: Option<PathBuf>,
+}
+
+const HELP: &str = "clover simulate dataset --help";
+/// Fewest fresh rows that a worth is computed on.
+const FRESH_LEAST: u64 = 1_000;
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Dataset(args) => dataset(ctx, args),
+        Verb::Truth(args) => worth_alone(ctx, args),
+    }
+}
+
+fn setting(ctx: &mut Ctx<'_>, common: &Common) -> Result<Setting, CliError> {
+    let mut setting = match common.truth.parse::<Fault>() {
+        Ok(fault) => Setting {
+            fault,
+            ..Setting::default()
+        },
+        Err(expected) if !common.truth.contains(['.', '/']) => {
+            let message = format!("--truth {:?}: {expected}, or a file", common.truth);
+            return Err(CliError::usage(message, HELP));
+        }
+        Err(_) => {
+            let path = PathBuf::from(&common.truth);
+            let bytes = ctx.read(&path)?;
+            serde_json::from_slice(&bytes)
+                .map_err(|error| CliError::input(format!("{}: {error}", path.display()), HELP))?
+        }
+    };
+    if let Some(slices) = common.slices {
+        setting.slices = slices;
+    }
+    if let Some(share) = &common.share {
+        setting.share_micro = Micro::parse(share)
+            .map(|(share, _)| share)
+            .map_err(|error| CliError::usage(format!("--share {share:?}: {error}"), HELP))?;
+    }
+    Ok(setting)
+}
+
+fn world(setting: Setting, seed: u64) -> Result<World, CliError> {
+    World::new(setting, seed).map_err(|error| CliError::usage(error.to_string(), HELP))
+}
+
+/// The worth of the world's patch.
+fn worth(ctx: &mut Ctx<'_>, world: &World, fresh: u64) -> Result<Worth, CliError> {
+    if fresh < FRESH_LEAST {
+        let message = format!("--fresh {fresh}: expected at least {FRESH_LEAST}");
+        return Err(CliError::usage(message, HELP));
+    }
+    let rules = (world.rules(), world.patched_rules());
+    let mut progress = ctx.progress("fresh rows");
+    truth::of_rules(world, (&rules.0, &rules.1), fresh, &mut |done| {
+        progress.at(done, 2 * fresh)
+    })
+    .map_err(|error| CliError::input(error.to_string(), HELP))
+}
+
+/// Rows drawn at a time, between two looks at the progress.
+const BLOCK: u64 = 10_000;
+
+fn rows(ctx: &mut Ctx<'_>, world: &World) -> Vec<Row> {
+    let (all, mut rows) = (world.rows(), Vec::new());
+    let mut progress = ctx.progress("rows");
+    while (rows.len() as u64) < all {
+        let from = rows.len() as u64;
+        let to = all.min(from + BLOCK);
+        let block: Vec<Row> = (from..to)
+            .into_par_iter()
+            .map(|number| world.row(Kind::Base, number))
+            .collect();
+        rows.extend(block);
+        progress.at(to, all);
+    }
+    rows
+}
+
+/// Writes a file, or finds it there as it would be written.
+fn write(ctx: &Ctx<'_>, path: &std::path::Path, bytes: &[u8]) -> Result<(), CliError> {
+    let path = ctx.path(path);
+    if let Some(folder) = path.parent() {
+        ambient::create_dirs(folder)?;
+    }
+    match ambient::read(&path) {
+        Ok(there) if there == bytes => Ok(()),
+        Ok(_) => {
+            let message = format!("{} exists already, with other content", path.display());
+            Err(CliError::refused(
+                message,
+                "the same command with another -o",
+            ))
+        }
+        Err(AmbientError::NotFound(_)) => Ok(ambient::write_new(&path, bytes, 0o644)?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<Answer, CliError> {
+    let mut setting = setting(ctx, &args.common)?;
+    setting.window_rows = args.window.unwrap_or(setting.window_rows);
+    setting.confirm_rows = args.confirm.unwrap_or(setting.confirm_rows);
+    let world = world(setting, args.common.seed)?;
+    let worth = worth(ctx, &world, args.common.fresh)?;
+    let rows = rows(ctx, &world);
+    let mut all = files::files(&world, &rows);
+    all.push(files::File {
+        path: "truth.json",
+        bytes: files::truth_json(&world, args.common.seed, Some(&worth)),
+    });
+    let mut bytes = 0;
+    for file in &all {
+        write(ctx, &args.out.join(file.path), &file.bytes)?;
+        bytes += file.bytes.len() as u64;
+    }
+    let faulty = rows.iter().filter(|row| row.faulty).count() as u64;
+    let folder = args.out.display();
+    let mut pairs = vec![
+        ("folder", folder.to_string()),
+        (
+            "rows",
+            format!(
+                "{} for fit and dev, {} for confirm, {} for each anchor",
+                ui::thousands(setting.window_rows),
+                ui::thousands(setting.confirm_rows),
+                files::ANCHOR_ROWS
+            ),
+        ),
+        ("faulty", ui::thousands(faulty)),
+        ("bytes", ui::thousands(bytes)),
+    ];
+    pairs.extend(lines(&world, &worth));
+    let data = json!({
+        "folder": folder.to_string(), "rows": rows.len(), "faulty": faulty, "bytes": bytes,
+        "files": all.iter().map(|file| file.path).collect::<Vec<_>>(),
+        "setting": setting, "patch": files::patch_id(setting.fault), "worth": worth,
+    });
+    let mut answer = Answer::new(ui::pairs(&pairs), data);
+    answer.verdict = "written";
+    Ok(answer.with_next(format!(
+        "clover import cje {folder}/responses --judge builtin --labels"
+    )))
+}
+
+fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<Answer, CliError> {
+    let setting = setting(ctx, &args.common)?;
+    let world = world(setting, args.common.seed)?;
+    let worth = worth(ctx, &world, args.common.fresh)?;
+    if let Some(out) = &args.out {
+        write(
+            ctx,
+            out,
+            &files::truth_json(&world, args.common.seed, Some(&worth)),
+        )?;
+    }
+    let data = json!({"setting": setting, "patch": files::patch_id(setting.fault), "worth": worth});
+    let mut answer = Answer::new(ui::pairs(&lines(&world, &worth)), data);
+    answer.verdict = "computed";
+    Ok(answer)
+}
+
+fn lines(world: &World, worth: &Worth) -> Vec<(&'static str, String)> {
+    let fault = world.setting().fault;
+    let place = match fault {
+        Fault::None => "none".to_owned(),
+        _ => {
+            let (domain, level) = world.slice(world.faulty_slice());
+            format!(
+                "{fault}, on {} of rows, all in {domain}/{level}",
+                world.setting().share_micro
+            )
+        }
+    };
+    vec![
+        ("fault", place),
+        ("patch", files::patch_id(fault).to_owned()),
+        (
+            "true change of MSE",
+            format!("{:.6} (se {:.6})", worth.dmse, worth.se),
+        ),
+        ("MSE before", format!("{:.6}", worth.mse_before)),
+        ("fresh rows", ui::thousands(worth.rows)),
+    ]
+}

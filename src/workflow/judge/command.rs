@@ -1,0 +1,267 @@
+//! A judge that is a child process: one JSON object a line in, one out.
+//!
+//! Asked: `{"draw":0,"id":1,"item":"…","policy":"…","prompt":"…","response":"…"}`. Answered, in the same order:
+//! `{"id":1,"score":0.85}`, or `{"id":1,"error":"why not"}`. Scores lie in 0 to 1 and are read exactly, to the millionth.
+//! A child that ends, or does not answer in time, is started anew and asked again; an answer that is none is an error at
+//! once, since it would only come again.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::ground::process::Child;
+use crate::ground::process::Heard;
+use crate::num::Micro;
+use crate::workflow::judge::Ask;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::JudgeError;
+
+/// How a child is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The folder that it runs in.
+    pub folder: PathBuf,
+    /// How long an answer, and the end, may take.
+    pub limit: Duration,
+    /// How often it is started anew for one ask.
+    pub restarts_max: u32,
+}
+
+/// The judge.
+#[derive(Debug)]
+pub struct Command {
+    plan: Plan,
+    child: Option<Child>,
+    asked: u64,
+}
+
+#[derive(Serialize)]
+struct Question<'a> {
+    draw: u64,
+    id: u64,
+    item: &'a str,
+    policy: &'a str,
+    prompt: &'a str,
+    response: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer<'a> {
+    id: u64,
+    #[serde(borrow, default)]
+    score: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+impl Command {
+    /// A judge by its plan; nothing is started before the first ask. `None` without a program.
+    pub fn new(plan: Plan) -> Option<Self> {
+        (!plan.command.is_empty()).then_some(Self {
+            plan,
+            child: None,
+            asked: 0,
+        })
+    }
+
+    fn start(&self) -> Result<Child, JudgeError> {
+        let mut words: VecDeque<_> = self.plan.command.clone().into();
+        let program = words.pop_front().unwrap_or_default();
+        Child::start(&program, &Vec::from(words), &self.plan.folder)
+            .map_err(|error| JudgeError::Ended(format!("{program}: {error}")))
+    }
+
+    /// Asks once; an error that another start may mend leaves no child behind.
+    fn ask(&mut self, id: u64, line: &str) -> Result<String, JudgeError> {
+        let mut child = match self.child.take() {
+            Some(child) => child,
+            None => self.start()?,
+        };
+        child.say(line);
+        match child.hear(self.plan.limit) {
+            Heard::Line(answer) => {
+                self.child = Some(child);
+                Ok(answer)
+            }
+            Heard::Late => Err(JudgeError::Late(self.plan.limit.as_secs())),
+            Heard::Ended => {
+                let end = child.finish(self.plan.limit);
+                let end = end.unwrap_or_else(|| "exit status 0".to_owned());
+                Err(JudgeError::Ended(format!(
+                    "before it answered ask {id}, with {end}"
+                )))
+            }
+        }
+    }
+}
+
+/// Reads an answer to ask `id`.
+fn read(text: &str, id: u64) -> Result<Micro, JudgeError> {
+    const SHOWN: usize = 200;
+    let shown = || text.chars().take(SHOWN).collect::<String>();
+    let answer: Answer<'_> = serde_json::from_str(text)
+        .map_err(|error| JudgeError::Answer(format!("{}: {error}", shown())))?;
+    if answer.id != id {
+        return Err(JudgeError::Answer(format!(
+            "{}: an answer to ask {}, not {id}",
+            shown(),
+            answer.id
+        )));
+    }
+    if let (None, Some(error)) = (answer.score, answer.error) {
+        return Err(JudgeError::Declined(error));
+    }
+    let score = answer.score.ok_or_else(|| JudgeError::Answer(shown()))?;
+    match Micro::parse(score.get()) {
+        Ok((score, _)) if (0..=1_000_000).contains(&score.value()) => Ok(score),
+        _ => Err(JudgeError::Answer(shown())),
+    }
+}
+
+impl Judge for Command {
+    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+        self.asked += 1;
+        let id = self.asked;
+        let question = Question {
+            draw: ask.draw.value(),
+            id,
+            item: ask.item.as_str(),
+            policy: ask.policy.as_str(),
+            prompt: ask.prompt,
+            response: ask.response,
+        };
+        let line = serde_json::to_string(&question).expect("BUG: texts and numbers are JSON");
+        let mut starts = 0;
+        loop {
+            match self.ask(id, &line) {
+                Ok(answer) => return read(&answer, id),
+                Err(error) if starts == self.plan.restarts_max => return Err(error),
+                Err(_) => starts += 1,
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), JudgeError> {
+        match self
+            .child
+            .take()
+            .and_then(|mut child| child.finish(self.plan.limit))
+        {
+            None => Ok(()),
+            Some(end) => Err(JudgeError::Ended(end)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::num::Count;
+    use crate::rubric::evidence::Evidence;
+
+    fn judge(script: &str, restarts_max: u32) -> Command {
+        let plan = Plan {
+            command: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()],
+            folder: "/".into(),
+            limit: Duration::from_secs(20),
+            restarts_max,
+        };
+        Command::new(plan).unwrap()
+    }
+
+    fn ask(judge: &mut Command) -> Result<i64, JudgeError> {
+        let ask = Ask {
+            item: &"item-1".parse().unwrap(),
+            policy: &"base".parse().unwrap(),
+            draw: Count::new(0).unwrap(),
+            prompt: "why?",
+            response: "a \"quoted\"\nline",
+            evidence: &Evidence::default(),
+        };
+        judge.score(&ask).map(Micro::value)
+    }
+
+    /// Answers each line with its number; `$n` counts.
+    const COUNTING: &str =
+        "n=0; while read -r l; do n=$((n+1)); echo \"{\\\"id\\\":$n,\\\"score\\\":0.$n}\"; done";
+
+    #[test]
+    fn scores_are_read_exactly_and_in_order() {
+        let mut judge = judge(COUNTING, 0);
+        assert_eq!(
+            (ask(&mut judge), ask(&mut judge)),
+            (Ok(100_000), Ok(200_000))
+        );
+        assert_eq!(judge.finish(), Ok(()));
+        for (text, expected) in [
+            ("{\"id\":1,\"score\":8.5e-1}", Ok(850_000)),
+            (
+                "{\"id\":1,\"error\":\"too long\"}",
+                Err("the judge declines: too long"),
+            ),
+            ("{\"id\":1,\"score\":1.1}", Err("expected a score")),
+            ("{\"id\":1,\"score\":\"0.5\"}", Err("expected a score")),
+            ("{\"id\":2,\"score\":0.5}", Err("not 1")),
+            ("{\"id\":1,\"score\":0.5,\"more\":1}", Err("unknown field")),
+            ("{\"id\":1}", Err("expected a score")),
+            ("0.5", Err("expected a score")),
+        ] {
+            match (read(text, 1).map(Micro::value), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(found), Err(expected)) => {
+                    assert!(found.to_string().contains(expected), "{found}")
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_that_ends_is_started_anew_as_often_as_it_may() {
+        // Each answers one line and ends: the second ask finds its end, and a new child counts from 1.
+        let once = "read -r l; echo '{\"id\":1,\"score\":0.5}'";
+        let mut short = judge(once, 0);
+        assert_eq!(ask(&mut short), Ok(500_000));
+        assert!(matches!(ask(&mut short), Err(JudgeError::Ended(_))));
+        let mut gone = judge("echo broken >&2; exit 4", 2);
+        let error = ask(&mut gone).unwrap_err().to_string();
+        assert!(
+            error.contains("exit status: 4") && error.ends_with("broken"),
+            "{error}"
+        );
+        let echoing =
+            "read -r l; id=${l#*\\\"id\\\":}; echo \"{\\\"id\\\":${id%%,*},\\\"score\\\":0.5}\"";
+        let mut again = judge(echoing, 1);
+        assert_eq!(
+            (ask(&mut again), ask(&mut again), ask(&mut again)),
+            (Ok(500_000), Ok(500_000), Ok(500_000))
+        );
+    }
+
+    #[test]
+    fn silence_and_bad_ends_are_errors() {
+        let mut silent = judge("sleep 60", 1);
+        silent.plan.limit = Duration::from_millis(30);
+        assert_eq!(ask(&mut silent), Err(JudgeError::Late(0)));
+        let mut bad = judge(
+            "read -r l; echo '{\"id\":1,\"score\":0}'; read -r l; exit 9",
+            0,
+        );
+        assert_eq!(ask(&mut bad), Ok(0));
+        assert!(bad.finish().unwrap_err().to_string().contains('9'));
+        assert!(
+            Command::new(Plan {
+                command: Vec::new(),
+                ..bad.plan.clone()
+            })
+            .is_none()
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! Under which keys scores are kept: once per judge, text and extractor, and once per rubric over that. Byte format:
+//! `schema/SCORING.md`.
+
+use serde::Serialize;
+
+use crate::event::payload::scoring::Decoding;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+
+/// Label of raw keys.
+pub const RAW_LABEL: &str = "clover/raw-key/v1";
+/// Label of score keys.
+pub const SCORE_LABEL: &str = "clover/score-key/v1";
+
+/// What a raw score depends on.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RawKey<'a> {
+    /// The response, as a keyed digest.
+    pub a_hash: Digest,
+    /// How the model was decoded.
+    pub decoding: Decoding,
+    /// Version of the evidence record.
+    pub evidence_schema_version: &'a str,
+    /// Version of the extractor.
+    pub extractor_version: &'a str,
+    /// The model.
+    pub judge_model_id: &'a str,
+    /// SHA-256 of the judge's template with the rubric fields that it shows.
+    pub prompt_hash: Digest,
+    /// SHA-256 of what was recorded of sources, tool calls and facts.
+    pub tool_snapshot_id: Digest,
+    /// The prompt, as a keyed digest.
+    pub x_hash: Digest,
+}
+
+impl RawKey<'_> {
+    /// The key: labelled SHA-256 of the canonical object.
+    pub fn digest(&self) -> Digest {
+        canon::digest(RAW_LABEL, self)
+    }
+}
+
+/// The key of a score under a rubric: labelled SHA-256 of both digests, raw key first.
+pub fn score_key(raw: &Digest, rubric: &Digest) -> Digest {
+    let both = [*raw.as_bytes(), *rubric.as_bytes()].concat();
+    Digest::labelled(SCORE_LABEL, &both)
+}

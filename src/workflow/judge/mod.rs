@@ -1,0 +1,72 @@
+//! Judges as ports: who gives a response its base score.
+//!
+//! A [`Judge`] answers one [`Ask`] with one score; what else a score needs (the evidence record, keys, signatures) is the
+//! workflow's. [`builtin`] is a documented text judge with the biases of real ones, [`recorded`] gives the scores that were
+//! imported, [`command`] asks a child process. Scores are kept once, under the keys of [`key`].
+
+pub mod builtin;
+pub mod command;
+pub mod key;
+pub mod recorded;
+pub mod run;
+
+use crate::event::id::ItemId;
+use crate::event::id::PolicyId;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::rubric::evidence::Evidence;
+
+/// What a judge is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// What was answered.
+    pub item: &'a ItemId,
+    /// Who answered.
+    pub policy: &'a PolicyId,
+    /// Which draw, from 0.
+    pub draw: Count,
+    /// The prompt's text.
+    pub prompt: &'a str,
+    /// The response's text.
+    pub response: &'a str,
+    /// What the extractor found in it.
+    pub evidence: &'a Evidence,
+}
+
+/// Why a judge gave no score.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JudgeError {
+    /// The answer is no score.
+    #[error("expected a score from 0 to 1, found {0}")]
+    Answer(String),
+    /// It ended, or could not be started, and was tried as often as it may be.
+    #[error("the judge ended: {0}")]
+    Ended(String),
+    /// It says itself that it cannot score this.
+    #[error("the judge declines: {0}")]
+    Declined(String),
+    /// It took too long, as often as it may.
+    #[error("no answer within {0} seconds")]
+    Late(u64),
+    /// No score of that draw was recorded.
+    #[error("no score of this draw is recorded")]
+    Missing,
+}
+
+/// Gives base scores.
+pub trait Judge {
+    /// The base score of a response, from 0 to 1 in millionths. The same ask gives the same score, or the judge is not
+    /// deterministic and a re-score finds it out.
+    ///
+    /// # Errors
+    /// [`JudgeError`].
+    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError>;
+
+    /// Ends it after the last ask.
+    ///
+    /// # Errors
+    /// [`JudgeError::Ended`] when it ends badly; what it said before stands.
+    fn finish(&mut self) -> Result<(), JudgeError> {
+        Ok(())
+    }
+}

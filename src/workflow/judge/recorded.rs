@@ -1,0 +1,32 @@
+//! Scores that were imported: a judge that cannot be asked anew.
+
+use std::collections::BTreeMap;
+
+use crate::event::id::ItemId;
+use crate::event::id::PolicyId;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::workflow::judge::Ask;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::JudgeError;
+
+/// Scores by policy, item and draw. It answers for these draws and no other text: an edited response has no recorded score,
+/// which is why the battery cannot run on it.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    scores: BTreeMap<(PolicyId, ItemId, Count), Micro>,
+}
+
+impl Recorded {
+    /// Takes a score; the first of a draw stands.
+    pub fn take(&mut self, policy: PolicyId, item: ItemId, draw: Count, score: Micro) {
+        self.scores.entry((policy, item, draw)).or_insert(score);
+    }
+}
+
+impl Judge for Recorded {
+    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+        let key = (ask.policy.clone(), ask.item.clone(), ask.draw);
+        self.scores.get(&key).copied().ok_or(JudgeError::Missing)
+    }
+}
