@@ -7,7 +7,7 @@
 
 use crate::stats::eprocess::bettor::Logs;
 use crate::stats::eprocess::bettor::ln_factors;
-use crate::stats::eprocess::design::Null;
+use crate::stats::eprocess::ticks::Null;
 
 /// Wealth against one null.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,12 @@ use crate::stats::eprocess::design::Bettor;
 use crate::stats::eprocess::design::Claim;
 use crate::stats::eprocess::design::Design;
 use crate::stats::eprocess::design::DesignError;
-use crate::stats::eprocess::design::Metric;
 use crate::stats::eprocess::design::Needed;
-use crate::stats::eprocess::design::Null;
 use crate::stats::eprocess::design::OBSERVATIONS_MAX;
-use crate::stats::eprocess::design::Role;
 use crate::stats::eprocess::design::Threshold;
+use crate::stats::eprocess::ticks::Metric;
+use crate::stats::eprocess::ticks::Null;
+use crate::stats::eprocess::ticks::Role;
 use crate::stats::eprocess::track::Track;
 
 /// Steps after which an adaptive bettor counts as never arriving.

@@ -25,6 +25,7 @@ pub mod mulberry;
 pub mod order;
 mod sequence;
 pub mod simulate;
+mod ticks;
 mod track;
 pub mod unit;
 pub mod verdict;
