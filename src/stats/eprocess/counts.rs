@@ -46,7 +46,7 @@ impl Levels {
 
     /// Ticks of one cell.
     fn width(&self) -> i64 {
-        self.span / CELLS as i64 + 1
+        self.span / i64::try_from(CELLS).expect("BUG: 4096 fits") + 1
     }
 
     pub(super) fn push(&mut self, tick: i64) -> Seat {

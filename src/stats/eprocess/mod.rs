@@ -2,7 +2,7 @@
 //!
 //! A test of "the mean is at most m" starts with wealth 1 and bets on every observation at odds that are fair if the
 //! mean is m. Its wealth is an e-process: under the null the probability that it ever reaches 1/alpha is at most
-//! alpha, so a gate may stop at any time, for any reason. What must hold is E[x_t | past] <= m: one unit is one
+//! alpha, so a gate may stop at any time, for any reason. What must hold is `E[x_t | past] <= m`: one unit is one
 //! observation, the order is random, bets and parameters are fixed before the value is seen.
 
 pub mod asymptotic;
@@ -25,6 +25,7 @@ pub mod mulberry;
 pub mod order;
 mod sequence;
 pub mod simulate;
+mod ticks;
 mod track;
 pub mod unit;
 pub mod verdict;

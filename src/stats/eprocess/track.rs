@@ -9,10 +9,10 @@ use crate::stats::eprocess::design::Bettor;
 use crate::stats::eprocess::design::Design;
 use crate::stats::eprocess::design::Looks;
 use crate::stats::eprocess::design::MILLION;
-use crate::stats::eprocess::design::Metric;
-use crate::stats::eprocess::design::Null;
 use crate::stats::eprocess::finite::Remaining;
 use crate::stats::eprocess::moments::Moments;
+use crate::stats::eprocess::ticks::Metric;
+use crate::stats::eprocess::ticks::Null;
 
 /// Bound on what the order of a compensated sum of 10^9 terms of at most 21 in magnitude changes, generously.
 pub(super) const ABOUT: f64 = 1e-5;

@@ -31,7 +31,7 @@ pub enum SequentialVerdict {
 
 /// The test of one hypothesis of M: `W_t = (1/K) sum_k prod_(i <= t) (1 - f_k d_i / H_j)` crosses at `M / alpha`.
 ///
-/// H_j bounds every difference whatever the labels, so it is known before any of them; differences come in beacon order,
+/// `H_j` bounds every difference whatever the labels, so it is known before any of them; differences come in beacon order,
 /// one for each unit. Source: CLOVER v1.1, section 6; Waudby-Smith and Ramdas 2024.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequential {
@@ -44,7 +44,7 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// The test before its first row: `bound` H_j, at least 0, `hypotheses` M and `alpha`.
+    /// The test before its first row: `bound` `H_j`, at least 0, `hypotheses` M and `alpha`.
     ///
     /// # Errors
     /// [`SampleError::Parameter`] for a number outside its range.

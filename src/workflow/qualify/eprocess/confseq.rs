@@ -20,12 +20,11 @@ use crate::workflow::qualify::eprocess::relative;
 /// [`Stop`].
 pub fn confseq(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let input = case.input.at("case")?;
-    let values = match input.maybe("x_drawn") {
-        Some(drawn) => drawn.numbers()?,
-        None => {
-            let streams = case.input.at("file")?.at("streams")?;
-            streams.at(input.at("stream")?.text()?)?.numbers()?
-        }
+    let values = if let Some(drawn) = input.maybe("x_drawn") {
+        drawn.numbers()?
+    } else {
+        let streams = case.input.at("file")?.at("streams")?;
+        streams.at(input.at("stream")?.text()?)?.numbers()?
     };
     let stream = Values::new("x", &values)
         .and_then(Stream::new)
