@@ -44,7 +44,7 @@ RULES = (
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
     "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "target", "genesis", "root", "checkpoint",
-    "size", "blob",
+    "size", "blob", "judge",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -667,6 +667,7 @@ CODES = OF_LEDGER + tuple("ADV BLAST CJE.D1-R3 CJE.J1 CJE.J2-M CJE.T1 CLOVER.J1 
 GOVERNED = ("exposure.opened", "label.revealed", "manifest.amended", "manifest.registered", "splits.formed",
             "splits.listed")          # steps that no experiment takes whose judge contradicted itself
 OPTIMIZER_READS = ("card.public", "dev_receipt", "rubric", "schema")
+REPLAYED_MIN = 30                     # keys of a re-score
 GAP_MIN = 172_800                     # seconds between fit and dev, and a confirm block that is apart in time
 KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), roles=role_set)
 
@@ -816,6 +817,14 @@ KINDS = {
                                fit=PART, gap=one_of("pass", "fail", "inconclusive", "not_checked"),
                                gap_seconds=Optional(integer()), seed=integer(), separation=APART,
                                split=ident, t1=Optional(timestamp), t2=Optional(timestamp)),
+    ("judge.registered", 1): Kind("scorer", "@ judge", decoding=record(temperature_micro=MICRO), evidence_schema=text,
+                                  extractor=text, judge=ident, known=Optional(BLOB), model=text,
+                                  port=one_of("builtin", "command", "recorded"), prompt_hash=hex64,
+                                  tool_snapshot=hex64),
+    ("evidence.recorded", 1): Kind("scorer", "@ judge records_root", judge=ident, records=BLOB,
+                                   records_count=integer(), records_root=encoded(32)),
+    ("score.replayed", 1): Kind("scorer", None, judge=ident, keys=integer(), keys_root=encoded(32),
+                                mismatches=integer(), seed=integer()),
     ("note.recorded", 1): Kind("", None, text=text, blob=Optional(BLOB)),
     ("qualification.recorded", 1): Kind(
         "", None, build=text, platform=text, verdict=one_of("pass", "fail", "inconclusive", "not_checked"),
@@ -914,7 +923,7 @@ RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger fo
 # Kinds that need a header `experiment`.
 EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested", "manifest.", "plan.",
                 "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
-                "anchor_set.", "iteration.", "patch.")
+                "anchor_set.", "iteration.", "patch.", "judge.", "evidence.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -973,6 +982,10 @@ class Entry:
             return [self.data["plan"]]
         if self.kind == "calibrator.fitted":
             return [self.data["model"], self.data["rows"]]
+        if self.kind == "judge.registered":
+            return [self.data["known"]] if "known" in self.data else []
+        if self.kind == "evidence.recorded":
+            return [self.data["records"]]
         return []
 
 
@@ -1803,6 +1816,20 @@ def rule_score_once(state, e):
     if named in state.ids and state.scored.get(named) != e.data["recorded_micro"]:
         return "the score of the event it names", "%d" % e.data["recorded_micro"]
     return None if scored in state.natural_keys else ("an earlier score.recorded of that key", "none")
+
+
+def rule_judge(state, e):
+    if e.kind not in ("evidence.recorded", "score.replayed"):
+        return None
+    if e.kind == "evidence.recorded" and e.data["records_count"] == 0:
+        return "at least one record", "none"
+    if e.kind == "score.replayed" and e.data["keys"] < REPLAYED_MIN:
+        return "at least %d keys" % REPLAYED_MIN, str(e.data["keys"])
+    if e.kind == "score.replayed" and e.data["mismatches"] > e.data["keys"]:
+        return "no more mismatches than keys", "%(mismatches)d of %(keys)d" % e.data
+    parts = ["judge.registered", e.experiment, e.data["judge"]]
+    registered = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8"))
+    return None if registered in state.natural_keys else ("an earlier judge.registered of that judge", "none")
 
 
 def rule_target(state, e):
@@ -2986,7 +3013,7 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("plan", rule_plan), ("access", rule_access), ("sdp", rule_sdp), ("waiver", rule_waiver),
               ("blocked", rule_blocked), ("calibrator", rule_calibrator), ("transport", rule_transport),
               ("iteration", rule_iteration), ("rubric", rule_rubric), ("patch", rule_patch),
-              ("target", rule_target), ("blob", rule_blob))
+              ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 

@@ -13,6 +13,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::payload::budget::Period;
+use crate::event::payload::prereg::ExposureOpened;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -103,7 +104,7 @@ fn accounts(state: &State, now: Timestamp) -> Vec<Line> {
                 .spenders
                 .as_slice()
                 .iter()
-                .map(|role| role.to_string())
+                .map(ToString::to_string)
                 .collect(),
         })
         .collect();
@@ -297,6 +298,9 @@ fn charges(ledger: &Ledger, state: &State, name: &str) -> Result<Vec<Charge>, Cl
     let exposed = name.strip_prefix("exposures:");
     let mut records = manifests.by_id.iter();
     let record = exposed.and_then(|id| records.find(|(known, _)| known.as_str() == id));
+    let exposes = |opened: &ExposureOpened| {
+        record.is_some_and(|(_, record)| record.version(opened.digest).is_some())
+    };
     let quarterly = |account: &Account| account.period == Period::Quarter;
     let accounts = &state.fold::<Budgets>().accounts;
     let mut found = Vec::new();
@@ -305,9 +309,10 @@ fn charges(ledger: &Ledger, state: &State, name: &str) -> Result<Vec<Charge>, Cl
         match &read.event.payload {
             Payload::BudgetCharged(charged) if charged.account.as_str() == name => {
                 let account = accounts.get(&charged.account);
-                let period = match account.is_some_and(quarterly) {
-                    true => at.quarter().to_string(),
-                    false => "once".to_owned(),
+                let period = if account.is_some_and(quarterly) {
+                    at.quarter().to_string()
+                } else {
+                    "once".to_owned()
                 };
                 found.push(Charge {
                     seq,
@@ -316,16 +321,12 @@ fn charges(ledger: &Ledger, state: &State, name: &str) -> Result<Vec<Charge>, Cl
                     what: charged.purpose.as_str().to_owned(),
                 });
             }
-            Payload::ExposureOpened(opened) => {
-                if record.is_some_and(|(_, record)| record.version(opened.digest).is_some()) {
-                    found.push(Charge {
-                        seq,
-                        amount: 1,
-                        period: "once".to_owned(),
-                        what: format!("units {} to {}", opened.first_unit, opened.last_unit),
-                    });
-                }
-            }
+            Payload::ExposureOpened(opened) if exposes(opened) => found.push(Charge {
+                seq,
+                amount: 1,
+                period: "once".to_owned(),
+                what: format!("units {} to {}", opened.first_unit, opened.last_unit),
+            }),
             _ => {}
         }
         Ok(())

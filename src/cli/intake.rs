@@ -16,6 +16,7 @@ use crate::cli::home;
 use crate::cli::home::Home;
 use crate::cli::intake_counts::Counts;
 use crate::cli::intake_events;
+use crate::cli::intake_files;
 use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui;
@@ -26,8 +27,6 @@ use crate::event::id::PolicyId;
 use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelPurpose;
-use crate::ground::ambient;
-use crate::ground::seal;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -123,7 +122,7 @@ pub(super) struct Common {
     pub dry_run: bool,
 }
 
-const HELP: &str = "clover import cje --help";
+pub(super) const HELP: &str = "clover import cje --help";
 
 /// One file, read.
 pub(super) struct File {
@@ -140,29 +139,14 @@ pub(super) struct Request {
 }
 
 pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<Answer, CliError> {
-    let mut paths = Vec::new();
-    for path in &args.paths {
-        let full = ctx.path(path);
-        if !ambient::is_dir(&full) {
-            paths.push(path.clone());
-            continue;
-        }
-        let mut inside = ambient::list(&full)?;
-        inside.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
-        inside.sort();
-        if inside.is_empty() {
-            let message = format!("no .jsonl file in {}", full.display());
-            return Err(CliError::not_found(message, HELP));
-        }
-        paths.append(&mut inside);
-    }
+    let paths = intake_files::unfolded(ctx, &args.paths)?;
     run(
         ctx,
         &args.common,
         ImportFormat::Cje,
         &paths,
         &|path, bytes, how| {
-            let named = how.policy.cloned().or_else(|| of_name(path));
+            let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
             let how = How {
                 policy: named.as_ref(),
                 logprobs: args.logprobs,
@@ -210,14 +194,6 @@ pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<Answer, CliError>
             import::csv::rows(&path.display().to_string(), bytes, &map, how)
         },
     )
-}
-
-/// The policy that a file is named after.
-fn of_name(path: &Path) -> Option<PolicyId> {
-    let name = path.file_name()?.to_str()?;
-    let ends = ["_responses.jsonl", "_probe.jsonl"];
-    let stem = ends.iter().find_map(|end| name.strip_suffix(end))?;
-    PolicyId::new(stem).ok()
 }
 
 type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, ImportError>;
@@ -285,13 +261,11 @@ fn read(
         None if common.dry_run => [0; 32],
         None => home.vault(ctx)?.pepper()?,
     };
-    let name_prompt = |prompt: &str| {
-        let id = seal::peppered_identifier(&pepper, &format!("prompt\n{prompt}"));
-        format!("prompt_{}", id.to_hex())
-    };
+    let name_prompt = |prompt: &str| intake_files::prompt_name(&pepper, prompt);
     let how = How {
         policy: policy.as_ref(),
         logprobs: false,
+        scored: true,
         scale: scale(&common.scale)?,
         name_prompt: &name_prompt,
     };
@@ -306,7 +280,7 @@ fn read(
     Ok(files)
 }
 
-fn wrong(error: &ImportError) -> CliError {
+pub(super) fn wrong(error: &ImportError) -> CliError {
     let mut failed = CliError::input(error.to_string(), HELP);
     failed.data = json!({"file": error.file, "line": error.line, "field": error.field});
     failed
@@ -333,7 +307,7 @@ fn stopped(stop: Stop, rows: &Rows) -> CliError {
     }
 }
 
-fn name<T>(
+pub(super) fn name<T>(
     what: &str,
     text: &str,
     new: impl FnOnce(String) -> Result<T, crate::event::id::IdError>,
@@ -342,7 +316,7 @@ fn name<T>(
         .map_err(|error| CliError::usage(format!("--{what} {text:?}: {error}"), HELP))
 }
 
-fn scale(text: &str) -> Result<(Micro, Micro), CliError> {
+pub(super) fn scale(text: &str) -> Result<(Micro, Micro), CliError> {
     let parse = |text: &str| match Micro::parse(text) {
         Ok((value, false)) => Some(value),
         _ => None,

@@ -54,7 +54,7 @@ use crate::workflow::import::plan::Standing;
 const BATCH: usize = 16_384;
 
 /// Keys that sign, looked for before anything is appended.
-struct Signers {
+pub(super) struct Signers {
     scorer: Option<Signer>,
     labeler: Option<Signer>,
     custodian: Option<Signer>,
@@ -62,6 +62,21 @@ struct Signers {
 }
 
 impl Signers {
+    /// A scorer alone, for rows that carry no labels.
+    pub(super) fn of_scorer(scorer: Signer) -> Self {
+        Self {
+            scorer: Some(scorer),
+            labeler: None,
+            custodian: None,
+            recipient: None,
+        }
+    }
+
+    /// The scorer.
+    pub(super) fn scorer(&self) -> &Signer {
+        needed(self.scorer.as_ref())
+    }
+
     fn find(
         ctx: &mut Ctx<'_>,
         state: &State,
@@ -166,7 +181,7 @@ pub(super) fn append(
         };
         let batch = Batch {
             request,
-            ingested,
+            basis: ingested,
             rows: &file.rows,
             plan,
         };
@@ -178,7 +193,26 @@ pub(super) fn append(
     Ok(counts)
 }
 
-fn reference(bytes: &[u8], media: &str) -> BlobRef {
+/// Appends the new scores of planned rows that no file was taken in for; they stand on `basis`.
+pub(super) fn scores(
+    ctx: &mut Ctx<'_>,
+    home: &Home,
+    ledger: &mut Ledger,
+    request: &Request,
+    (rows, plan): (&Rows, &Plan),
+    (basis, signers): (EventId, &Signers),
+) -> Result<(), CliError> {
+    let mut keys = Keys::new(ctx, home, ledger, rows, plan)?;
+    let batch = Batch {
+        request,
+        basis,
+        rows,
+        plan,
+    };
+    batch.scores(ctx, ledger, &mut keys, signers)
+}
+
+pub(super) fn reference(bytes: &[u8], media: &str) -> BlobRef {
     BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: count(bytes.len() as u64),
@@ -357,7 +391,8 @@ fn not_erased(ledger: &Ledger, subject: &Digest, file: &str, row: &Row) -> Resul
 /// The rows of one file on their way into the log.
 struct Batch<'a> {
     request: &'a Request,
-    ingested: EventId,
+    /// What they stand on.
+    basis: EventId,
     rows: &'a Rows,
     plan: &'a Plan,
 }
@@ -365,7 +400,7 @@ struct Batch<'a> {
 impl Batch<'_> {
     fn command(&self, payload: impl Into<Payload>) -> Command {
         let mut command = Command::new(payload, Some(self.request.ask.experiment.clone()));
-        command.refs = vec![self.ingested];
+        command.refs = vec![self.basis];
         command
     }
 

@@ -35,7 +35,10 @@ mod input;
 mod intake;
 mod intake_counts;
 mod intake_events;
+mod intake_files;
 mod iterate;
+mod judge;
+mod judge_rows;
 mod key;
 mod label;
 mod log;
@@ -87,7 +90,7 @@ Usage: clover [OPTIONS] VERB …
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation · rubric · patch · iterate · assume
-  labels   label design new|list · seal · confirm status|seal|unseal
+  labels   label design new|list · seal · confirm status|seal|unseal · judge run|list|rescore-check
   read     log · show · at · schema · score list|show · access list|release
   worth    estimate · compare · audit transport · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -201,6 +204,9 @@ enum Verb {
         after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
     )]
     Analyze(analyze::Args),
+    /// Judges: scores that are asked for once
+    #[command(subcommand)]
+    Judge(judge::Verb),
     /// Data with a known truth, for trials and planning
     #[command(subcommand)]
     Simulate(simulate::Verb),
@@ -366,6 +372,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Show(args) => show::run(ctx, &args),
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
+        Verb::Judge(verb) => judge::run(ctx, &verb),
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Estimate(args) => estimate::estimate(ctx, &args),
         Verb::Compare(args) => estimate::compare(ctx, &args),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use crate::cli::access;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
@@ -20,9 +21,11 @@ use crate::event::id::DesignId;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::RowId;
+use crate::event::payload::Role;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
 use crate::event::payload::label::SealAccepted;
+use crate::event::payload::record::ReadOutcome;
 use crate::ground::digest::Digest;
 use crate::ground::seal;
 use crate::ground::seal::LabelOpening;
@@ -315,8 +318,15 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
         salt: Base64Bytes(opening.salt),
         value_micro: value,
     };
-    let command = Command::new(payload, Some(row.experiment));
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
+    // Who opens a label reads it: that is on record as any other read.
+    let reader = (signer.id(), Some(Role::Custodian));
+    let root = Some(access::rows_root([payload.row.as_str()]));
+    let read = access::read("label", ReadOutcome::Allowed, "unsealed", reader, root)?;
+    let commands = [
+        Command::new(payload, Some(row.experiment.clone())),
+        Command::new(read, Some(row.experiment)),
+    ];
+    let mut answer = submit::append(ctx, &mut ledger, &commands, &signer, false)?;
     answer.line(&format!("value {}", decimal(value)));
     answer.data["value_micro"] = json!(value.value());
     Ok(answer)

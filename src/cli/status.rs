@@ -49,18 +49,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
             .map(|(name, count)| format!("{name} {}", ui::thousands(*count)));
         pairs.push(("rows", rows.collect::<Vec<_>>().join(" · ")));
     }
-    let failing = assume::failing(state);
-    if !failing.is_empty() {
-        let names = failing.iter().map(|row| match &row.experiment {
-            Some(experiment) => format!("{} fail in {experiment}", row.code),
-            None => format!("{} fail", row.code),
-        });
-        pairs.push(("assumed", names.collect::<Vec<_>>().join(" · ")));
-    }
-    let tainted = access::taint_lines(state);
-    if !tainted.is_empty() {
-        pairs.push(("access", tainted.join(" · ")));
-    }
+    pairs.extend(against(state));
     let mut text = ui::pairs(&pairs);
     let now = ledger
         .ambient()
@@ -89,14 +78,28 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "rows": rows.iter().map(|(name, count)| json!({"table": name, "rows": count})).collect::<Vec<_>>(),
         "experiments": experiment::list_json(state),
         "budgets": budget::list_json(state, now),
-        "failing": failing.iter().map(|row| {
-            json!({"code": row.code.as_str(), "experiment": row.experiment.as_ref().map(|id| id.as_str())})
-        }).collect::<Vec<_>>(),
+        "failing": assume::failing_json(state),
         "tainted": access::taints_json(state),
     });
     let mut answer = Answer::new(text, data);
     answer.checkpoint = Some((state.size, root));
     Ok(answer)
+}
+
+/// What stands against claims: assumptions that fail, experiments that a read has tainted.
+fn against(state: &State) -> Vec<(&'static str, String)> {
+    let failing: Vec<_> = assume::failing(state)
+        .iter()
+        .map(|row| match &row.experiment {
+            Some(experiment) => format!("{} fail in {experiment}", row.code),
+            None => format!("{} fail", row.code),
+        })
+        .collect();
+    let lines = [("assumed", failing), ("access", access::taint_lines(state))];
+    let lines = lines.into_iter().filter(|(_, lines)| !lines.is_empty());
+    lines
+        .map(|(name, lines)| (name, lines.join(" · ")))
+        .collect()
 }
 
 /// The policy in words.

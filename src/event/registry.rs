@@ -79,6 +79,9 @@ use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::rubric::PatchWithdrawn;
 use crate::event::payload::rubric::RubricRegistered;
+use crate::event::payload::scoring::EvidenceRecorded;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 
@@ -338,6 +341,9 @@ registry! {
         PatchProposed        "patch.proposed"       1  by Signers::Role(Optimizer), Experiment,    unique [patch];
         PatchRejected        "patch.rejected"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, stage, yaml_sha256];
         PatchWithdrawn       "patch.withdrawn"      1  by Signers::Role(Optimizer), Experiment,    unique [patch];
+        JudgeRegistered      "judge.registered"     1  by Signers::Role(Scorer),    Experiment,    unique [judge];
+        EvidenceRecorded     "evidence.recorded"    1  by Signers::Role(Scorer),    Experiment,    unique [judge, records_root];
+        ScoreReplayed        "score.replayed"       1  by Signers::Role(Scorer),    Experiment,    repeatable;
         // The next kind goes here.
     }
     retired {

@@ -93,7 +93,7 @@ impl Digest {
     }
 }
 
-/// BLAKE2b with a digest of 8 bytes (RFC 7693, not a cut of the 64-byte one), as a big-endian integer: a hash
+/// `BLAKE2b` with a digest of 8 bytes (RFC 7693, not a cut of the 64-byte one), as a big-endian integer: a hash
 /// that puts things into parts, and no identity.
 pub fn blake2b_64(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(Blake2b::<U8>::digest(bytes).into())

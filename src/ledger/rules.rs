@@ -87,6 +87,7 @@ pub const RULES: &[&str] = &[
     "checkpoint",
     "size",
     "blob",
+    "judge",
     "column",
     "read_model",
     "tile",

@@ -10,6 +10,7 @@ pub mod budgets;
 pub mod designs;
 pub mod experiments;
 pub mod iterations;
+pub mod judges;
 pub mod manifests;
 pub mod rows;
 pub mod rubrics;
@@ -43,6 +44,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &assumptions::Bridge,
         &audits::Transport,
         &iterations::Iterating,
+        &judges::Registered,
     ],
     recompute: &[],
     notes: access::notes,
@@ -111,16 +113,13 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::CoverageChecked,
     Kind::DataIngested,
     Kind::EstimateRecorded,
-    Kind::KeyAdded,
-    Kind::KeyCompromised,
-    Kind::KeyRetired,
-    Kind::LedgerCreated,
+    Kind::EvidenceRecorded,
+    Kind::JudgeRegistered,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::NoteRecorded,
     Kind::OuaEstimated,
     Kind::PlanRecorded,
-    Kind::PolicyAdopted,
     Kind::QualificationRecorded,
     Kind::RetentionSet,
     Kind::ReviewRecorded,

@@ -26,6 +26,11 @@ impl InControl {
         parameter("sd", sd.is_finite() && sd > 0.0, "a finite number above 0")?;
         Ok(Self { target, sd })
     }
+
+    /// Its level.
+    pub fn target(&self) -> f64 {
+        self.target
+    }
 }
 
 fn parameter(name: &'static str, holds: bool, expected: &'static str) -> Result<(), SampleError> {

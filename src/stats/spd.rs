@@ -49,6 +49,13 @@ fn cholesky(
 }
 
 impl Factor {
+    /// L z: of independent standard normals, normals with covariance A.
+    pub(super) fn times(&self, z: &[f64]) -> Vec<f64> {
+        let n = self.size;
+        let row = |i: usize| (0..=i).map(|k| self.lower[i * n + k] * z[k]).sum();
+        (0..n).map(row).collect()
+    }
+
     /// x with A x = b.
     pub(super) fn solve(&self, b: &[f64]) -> Vec<f64> {
         let n = self.size;

@@ -1,11 +1,13 @@
 //! Governed steps: what is computed from recorded facts, by rule, without files, terminal or SQL.
 
 pub mod analyze;
+pub mod battery;
 pub mod estimate;
 pub mod import;
 pub mod iterate;
 pub mod judge;
 pub mod patches;
+pub mod peer_manifest;
 pub mod predicate;
 pub mod prereg;
 pub mod qualify;

@@ -311,6 +311,35 @@ fn data_fields(kind: Kind) -> Fields {
             may("response", private().boxed()),
             must("score_micro", micro().boxed()),
         ],
+        Kind::JudgeRegistered => vec![
+            must(
+                "decoding",
+                micro()
+                    .prop_map(|value| json!({"temperature_micro": value}))
+                    .boxed(),
+            ),
+            must("evidence_schema", free_text().boxed()),
+            must("extractor", free_text().boxed()),
+            must("judge", id().boxed()),
+            may("known", blob().boxed()),
+            must("model", free_text().boxed()),
+            must("port", word(&["builtin", "command", "recorded"]).boxed()),
+            must("prompt_hash", hex().boxed()),
+            must("tool_snapshot", hex().boxed()),
+        ],
+        Kind::EvidenceRecorded => vec![
+            must("judge", id().boxed()),
+            must("records", blob().boxed()),
+            must("records_count", count(0).boxed()),
+            must("records_root", base64(32).boxed()),
+        ],
+        Kind::ScoreReplayed => vec![
+            must("judge", id().boxed()),
+            must("keys", count(0).boxed()),
+            must("keys_root", base64(32).boxed()),
+            must("mismatches", count(0).boxed()),
+            must("seed", count(0).boxed()),
+        ],
         Kind::LabelRecorded => vec![
             must("design", id().boxed()),
             must("draw", count(0).boxed()),

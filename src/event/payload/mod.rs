@@ -22,6 +22,7 @@ pub mod planning;
 pub mod prereg;
 pub mod record;
 pub mod rubric;
+pub mod scoring;
 pub mod slices;
 
 use serde::Deserialize;

@@ -387,6 +387,7 @@ pub(in crate::ledger) fn need_breach(
             format!("a budget.charged at a seq below {before}, under the checkpoint that was seen")
         }
         "seen" => format!("this tree's root at that size ({digest})"),
+        "judge" => "an earlier judge.registered of that judge".to_owned(),
         "score_once" => "an earlier score.recorded of that key".to_owned(),
         "split" => "a cluster that an earlier splits.listed put into confirm".to_owned(),
         "calibrator" => "a calibrator of this judge, fitted before".to_owned(),

@@ -20,7 +20,7 @@ const QUARTERS_MAX: i64 = 2;
 pub struct Standing {
     /// The assumption.
     pub code: Assumption,
-    /// What its status rests on: the part that decides.
+    /// What its status rests on: the part that decides, else the newest of which anything was found.
     pub evidence: Option<(&'static str, Evidence)>,
     /// The experiment that it is about; `None` for the whole ledger.
     pub experiment: Option<ExperimentId>,
@@ -81,6 +81,10 @@ pub fn standing(
         Some((name, status, evidence)) => (*status, evidence.map(|found| (*name, found))),
         None => (Status::Untested, None),
     };
+    let found = parts
+        .iter()
+        .filter_map(|(name, _, found)| Some((*name, (*found)?)));
+    let evidence = evidence.or(found.max_by_key(|(_, found)| found.seq));
     let waiver = row.granted.as_ref();
     let waiver = waiver
         .filter(|waiver| in_force(waiver, &parts, now))

@@ -32,6 +32,7 @@ pub const READS: &[Kind] = &[
     Kind::LabelRecorded,
     Kind::LabelSealed,
     Kind::ScoreConflict,
+    Kind::ScoreReplayed,
     Kind::SdpVersionRegistered,
     Kind::SplitsFormed,
 ];
@@ -75,6 +76,14 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
             }
         }
         Payload::ScoreConflict(_) => say(says(CloverJ2, "conflict", Status::Fail)),
+        Payload::ScoreReplayed(replayed) => {
+            let status = if replayed.mismatches.value() == 0 {
+                Status::Pass
+            } else {
+                Status::Fail
+            };
+            say(says(CloverJ2, "replay", status));
+        }
         Payload::SplitsFormed(formed) => {
             let status = match formed.separation {
                 Separation::Hashed => Status::Warn,

@@ -70,8 +70,11 @@ pub struct OffPolicy {
     pub value: f64,
     /// The influence of each logged row, mean 0.
     pub influence: Vec<f64>,
-    /// The estimate with the calibrator without each fold.
+    /// The estimate with the calibrator without each fold, what is built on it moving along (algorithm 6).
     pub jackknife: Vec<f64>,
+    /// The same with the outcome model held, as the peer does: the calibrator's error then counts twice in a doubly
+    /// robust estimate, once over the draws and once over the logs. For [`OffPolicy::legacy`] only.
+    pub held_jackknife: Vec<f64>,
 }
 
 impl OffPolicy {
@@ -115,8 +118,8 @@ impl OffPolicy {
     /// [`SampleError`] for misaligned folds; [`Thin`] below two rows, clusters or jackknife values.
     pub fn legacy(&self, folds: Option<&[usize]>) -> Result<Legacy, Unfit> {
         let rows = self.influence.len();
-        let calibration = inference::jackknife_variance(&self.jackknife)?;
-        let freedom = self.jackknife.len() - 1;
+        let calibration = inference::jackknife_variance(&self.held_jackknife)?;
+        let freedom = self.held_jackknife.len() - 1;
         let (sampling, df) = if let Some(folds) = folds {
             align("folds", folds.len(), rows)?;
             let clusters = Clusters::of(folds.iter().copied())?;
@@ -181,11 +184,13 @@ pub fn weighted_mean(
     let rows = weights.iter().zip(logged.out_of_fold());
     let influence = rows.map(|(w, r)| w * (r - value) / mean).collect();
     let folds = logged.rewards().without_fold();
+    let jackknife: Vec<f64> = folds.iter().map(|fold| under(fold)).collect();
     Ok(OffPolicy {
         estimator,
         value,
         influence: centred(influence),
-        jackknife: folds.iter().map(|fold| under(fold)).collect(),
+        held_jackknife: jackknife.clone(),
+        jackknife,
     })
 }
 

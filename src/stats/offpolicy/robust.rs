@@ -78,8 +78,8 @@ fn corrected(
     Ok((found, parts))
 }
 
-/// The estimate of given parts; its jackknife keeps the predictions `held` and moves rewards and draws with the
-/// calibrator.
+/// The estimate of given parts. Its jackknife is that of the draws' mean reward; the held one keeps the predictions `held`
+/// and moves rewards and draws with the calibrator.
 fn assembled(
     estimator: Estimator,
     logged: &Logged<'_>,
@@ -99,17 +99,25 @@ fn assembled(
     let value = math::mean(&parts.direct) + math::mean(&correction);
     let rows = parts.direct.iter().zip(&correction);
     let influence = rows.map(|(g, u)| g + u - value).collect();
-    let jackknife = (0..logged.rewards().without_fold().len()).map(|fold| {
-        let under = &draws.rewards().without_fold()[fold];
-        let direct = draws.means(logged, |_, draw| under[draw]);
+    let folds = 0..logged.rewards().without_fold().len();
+    // Reward and outcome model move alike: what is left of the correction does not.
+    let jackknife: Vec<f64> = folds
+        .clone()
+        .map(|fold| {
+            let under = &draws.rewards().without_fold()[fold];
+            math::mean(&draws.means(logged, |_, draw| under[draw]))
+        })
+        .collect();
+    let held_jackknife = folds.zip(&jackknife).map(|(fold, direct)| {
         let moved = residuals(&logged.rewards().without_fold()[fold], held);
-        math::mean(&direct) + math::mean(&moved)
+        direct + math::mean(&moved)
     });
     Ok(OffPolicy {
         estimator,
         value,
         influence,
-        jackknife: jackknife.collect(),
+        held_jackknife: held_jackknife.collect(),
+        jackknife,
     })
 }
 
@@ -239,7 +247,9 @@ fn fluctuation(predicted: &[f64], rewards: &[f64], clever: &[f64]) -> f64 {
             .map(|(h, m)| h * h * m * (1.0 - m))
             .collect();
         let information = math::sum(&curve);
-        if !(information > SINGULAR) || score.abs() / information.sqrt() <= SOLVED {
+        // What is NaN ends it too.
+        let singular = information.is_nan() || information <= SINGULAR;
+        if singular || score.abs() / information.sqrt() <= SOLVED {
             break;
         }
         shift += (score / information).clamp(-STEP_MAX, STEP_MAX);
@@ -270,8 +280,16 @@ mod tests {
     #[test]
     fn weights_are_read_between_scores() {
         let map = WeightMap::of(&[(0.5, 1.0), (0.5, 3.0), (1.0, 6.0), (-0.0, 0.0)]);
-        let at = [-1.0, 0.0, 0.25, 0.5, 0.75, 2.0].map(|score| map.at(score));
-        assert_eq!(at, [0.0, 0.0, 1.0, 2.0, 4.0, 6.0]);
+        for (score, want) in [
+            (-1.0, 0.0),
+            (0.0, 0.0),
+            (0.25, 1.0),
+            (0.5, 2.0),
+            (0.75, 4.0),
+            (2.0, 6.0),
+        ] {
+            assert!((map.at(score) - want).abs() < 1e-15, "{score}");
+        }
         assert!((WeightMap::of(&[]).at(0.3) - 1.0).abs() <= 0.0);
     }
 

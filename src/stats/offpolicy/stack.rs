@@ -37,6 +37,7 @@ pub fn stack(components: &[OffPolicy]) -> Result<Stacked, Unfit> {
     for component in components {
         align("influence", component.influence.len(), rows)?;
         align("jackknife", component.jackknife.len(), folds)?;
+        align("jackknife", component.held_jackknife.len(), folds)?;
     }
     Thin::unless("rows", rows, 2)?;
     let columns: Vec<Vec<f64>> = components.iter().map(|c| c.influence.clone()).collect();
@@ -62,6 +63,9 @@ pub fn stack(components: &[OffPolicy]) -> Result<Stacked, Unfit> {
         jackknife: (0..folds)
             .map(|fold| mixed(&|component| component.jackknife[fold]))
             .collect(),
+        held_jackknife: (0..folds)
+            .map(|fold| mixed(&|component| component.held_jackknife[fold]))
+            .collect(),
     };
     if !estimate.value.is_finite() {
         return Err(Unfit::Invalid(SampleError::Parameter {
@@ -86,6 +90,7 @@ mod tests {
             value,
             influence: influence.to_vec(),
             jackknife: vec![value, value],
+            held_jackknife: vec![value, value],
         }
     }
 
@@ -97,7 +102,10 @@ mod tests {
         assert!(found.shares[0].1 > 0.95 && found.estimate.value < 0.42);
         let twice = stack(&[steady.clone(), steady.clone()]).unwrap();
         assert!((twice.estimate.value - 0.4).abs() < 1e-15);
-        assert!(matches!(stack(&[steady.clone()]), Err(Unfit::Thin(_))));
+        assert!(matches!(
+            stack(std::slice::from_ref(&steady)),
+            Err(Unfit::Thin(_))
+        ));
         let short = component(0.5, &[0.1]);
         assert!(matches!(
             stack(&[steady.clone(), short]),

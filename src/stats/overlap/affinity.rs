@@ -49,7 +49,7 @@ fn ends<'a>(values: impl Iterator<Item = &'a f64>) -> (f64, f64) {
 
 /// Bhattacharyya affinity of two samples of judge scores, `sum_b sqrt(p_b q_b)` over equal-width bins of their pooled
 /// range; 0 to 1, 1 where all scores are one. An upper bound of the affinity of the policies themselves.
-/// (CJE paper, appendix D.1: A_B, 20 bins.)
+/// (CJE paper, appendix D.1: `A_B`, 20 bins.)
 ///
 /// # Errors
 /// [`SampleError::Parameter`] for no bins.

@@ -8,7 +8,8 @@ use crate::stats::sample::Weights;
 const ROWS_MIN: usize = 10;
 /// Sums of log-ratios below which a tail is level.
 const LEVEL: f64 = 1e-10;
-/// Shares of rows of the stability sweep (`cje-eval` 0.3.0).
+/// Shares of rows of the stability sweep.
+// source: cje-eval 0.3.0, `hill_tail_index_stable`.
 const SWEEP: [f64; 4] = [0.01, 0.02, 0.05, 0.1];
 
 /// A tail index.

@@ -189,7 +189,7 @@ impl Plan {
     clippy::cast_sign_loss,
     reason = "clamped to exact counts"
 )]
-fn whole(rows: f64) -> u64 {
+pub(super) fn whole(rows: f64) -> u64 {
     rows.clamp(0.0, COUNT_MAX) as u64
 }
 

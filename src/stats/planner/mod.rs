@@ -6,6 +6,7 @@
 mod audit;
 mod law;
 mod sizing;
+mod surface;
 
 pub use audit::AuditPlan;
 pub use audit::AuditReason;
@@ -29,3 +30,9 @@ pub use sizing::confirm_rows_beyond_eta;
 pub use sizing::green_rows;
 pub use sizing::mean_gain_needed;
 pub use sizing::value_sizes;
+pub use surface::SharedCost;
+pub use surface::SpendAdvice;
+pub use surface::SurfaceCell;
+pub use surface::mde_surface;
+pub use surface::shared_cost;
+pub use surface::spend_advice;

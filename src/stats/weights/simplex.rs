@@ -79,7 +79,7 @@ impl Square {
             });
             rows.swap(at, largest);
             let pivot = rows[at].clone();
-            if !(pivot[at].abs() > 0.0) {
+            if pivot[at].is_nan() || pivot[at].abs() <= 0.0 {
                 return None;
             }
             for row in rows.iter_mut().skip(at + 1) {

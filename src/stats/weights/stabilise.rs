@@ -336,14 +336,15 @@ pub fn cross_fit(
             (0..rows).partition(|&row| outer[row] == fold);
         let part = Part::of(raw, index.as_slice(), objective, inner, &outside);
         let mut fit = part.outside();
-        if inside.len() >= TEST_MIN && outside.len() >= TRAIN_MIN {
-            if let Some((stabiliser, stable)) = part.stabilise(raw, index, &inside, settings)? {
-                for (&row, weight) in inside.iter().zip(&stable) {
-                    found[row] = *weight;
-                }
-                fit.mixture = stabiliser.mixture;
-                fit.blend = stabiliser.blend;
+        if inside.len() >= TEST_MIN
+            && outside.len() >= TRAIN_MIN
+            && let Some((stabiliser, stable)) = part.stabilise(raw, index, &inside, settings)?
+        {
+            for (&row, weight) in inside.iter().zip(&stable) {
+                found[row] = *weight;
             }
+            fit.mixture = stabiliser.mixture;
+            fit.blend = stabiliser.blend;
         }
         fits.push(fit);
     }

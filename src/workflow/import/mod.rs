@@ -61,6 +61,8 @@ pub struct How<'a> {
     pub policy: Option<&'a PolicyId>,
     /// Whether log-probabilities are read; then every record must have them.
     pub logprobs: bool,
+    /// Whether every record must have a score; else one without reads as the least of the scale.
+    pub scored: bool,
     /// Least and greatest score and label.
     pub scale: (Micro, Micro),
     /// Names a prompt that has no id; keyed, so that the name tells nothing of the text.

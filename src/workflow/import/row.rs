@@ -122,9 +122,11 @@ impl<'a> Reader<'a> {
     fn row(&mut self, line: u64, fields: &dyn Fields) -> Result<Row, FieldError> {
         let none =
             |name: &str, what: &str| (name.to_owned(), format!("expected {what}, found none"));
-        let score = self
-            .value(fields, JUDGE_SCORE)?
-            .ok_or_else(|| none(JUDGE_SCORE, "a number"))?;
+        let score = match self.value(fields, JUDGE_SCORE)? {
+            Some(score) => score,
+            None if self.how.scored => return Err(none(JUDGE_SCORE, "a number")),
+            None => self.how.scale.0,
+        };
         let label = self.value(fields, ORACLE_LABEL)?;
         let prompt = fields.text(PROMPT)?;
         let item = match (fields.text(PROMPT_ID)?, &prompt) {

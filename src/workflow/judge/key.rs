@@ -3,21 +3,14 @@
 
 use serde::Serialize;
 
+use crate::event::payload::scoring::Decoding;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
-use crate::num::Micro;
 
 /// Label of raw keys.
 pub const RAW_LABEL: &str = "clover/raw-key/v1";
 /// Label of score keys.
 pub const SCORE_LABEL: &str = "clover/score-key/v1";
-
-/// How a model was decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Decoding {
-    /// Temperature in millionths: 0 for a judge whose scores may be kept.
-    pub temperature_micro: Micro,
-}
 
 /// What a raw score depends on.
 #[derive(Clone, Copy, Debug, Serialize)]

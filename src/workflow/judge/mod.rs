@@ -8,6 +8,7 @@ pub mod builtin;
 pub mod command;
 pub mod key;
 pub mod recorded;
+pub mod run;
 
 use crate::event::id::ItemId;
 use crate::event::id::PolicyId;

@@ -261,6 +261,23 @@ struct Answer {
     has_df: bool,
 }
 
+/// An answer with the interval that the peer gives it.
+fn answer(
+    estimate: OffPolicy,
+    weights: Vec<f64>,
+    clusters: Option<&[usize]>,
+) -> Result<Answer, Stop> {
+    Ok(Answer {
+        legacy: estimate.legacy(clusters).map_err(refused)?,
+        estimate,
+        weights,
+        parts: None,
+        components: Vec::new(),
+        shares: Vec::new(),
+        has_df: false,
+    })
+}
+
 /// What every policy of a case shares.
 struct Setting<'a> {
     arena: Option<&'a dyn Arena>,
@@ -291,24 +308,7 @@ impl Setting<'_> {
 
     fn weighted(&self, estimator: Estimator, found: Vec<f64>) -> Result<Answer, Stop> {
         let estimate = offpolicy::weighted_mean(estimator, self.logged, weigh(&found)?);
-        self.answer(estimate.map_err(refused)?, found, None)
-    }
-
-    fn answer(
-        &self,
-        estimate: OffPolicy,
-        weights: Vec<f64>,
-        clusters: Option<&[usize]>,
-    ) -> Result<Answer, Stop> {
-        Ok(Answer {
-            legacy: estimate.legacy(clusters).map_err(refused)?,
-            estimate,
-            weights,
-            parts: None,
-            components: Vec::new(),
-            shares: Vec::new(),
-            has_df: false,
-        })
+        answer(estimate.map_err(refused)?, found, None)
     }
 
     fn run(&self, estimator: &Node<'_>, policy: &str) -> Result<Answer, Stop> {
@@ -331,7 +331,7 @@ impl Setting<'_> {
                 let found = self.cross_fit(&raw, &outer)?;
                 let estimate = offpolicy::legacy_honest(self.logged, &found, &outer);
                 let estimate = estimate.map_err(refused)?;
-                let mut answer = self.answer(estimate, found.weights, Some(&outer))?;
+                let mut answer = answer(estimate, found.weights, Some(&outer))?;
                 answer.has_df = true;
                 Ok(answer)
             }
@@ -353,7 +353,7 @@ impl Setting<'_> {
         let own = weigh(&found)?;
         let (plain, parts) = offpolicy::doubly_robust(self.logged, &draws, own).map_err(refused)?;
         if !stacked {
-            let mut answer = self.answer(plain, found, Some(self.folds))?;
+            let mut answer = answer(plain, found, Some(self.folds))?;
             answer.parts = Some(parts);
             return Ok(answer);
         }
@@ -382,7 +382,7 @@ impl Setting<'_> {
             offpolicy::more_robust(&other, &draws, own, &weighted_outcome).map_err(refused)?;
         let components = vec![plain, moved, weighted];
         let stack = offpolicy::stack(&components).map_err(refused)?;
-        let mut answer = self.answer(stack.estimate, found, Some(self.folds))?;
+        let mut answer = answer(stack.estimate, found, Some(self.folds))?;
         answer.components = components;
         answer.shares = stack.shares.iter().map(|(_, share)| *share).collect();
         Ok(answer)

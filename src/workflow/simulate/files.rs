@@ -1,10 +1,14 @@
 //! A world as files: rows in the form that `clover import cje` reads, and what else is known of them.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::json;
 
 use crate::rubric::extract;
+use crate::rubric::extract::recorded::Traces;
 use crate::workflow::judge::builtin;
+use crate::workflow::judge::run::Known;
 use crate::workflow::simulate::truth::Worth;
 use crate::workflow::simulate::world::Fault;
 use crate::workflow::simulate::world::Kind;
@@ -88,19 +92,26 @@ fn slices(world: &World, rows: &[Row]) -> Vec<u8> {
     out
 }
 
-/// Tool calls that were made, by item, one JSON object a line.
-fn traces(rows: &[Row]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (row, call) in rows
-        .iter()
-        .filter_map(|row| Some((row, row.call.as_deref()?)))
-    {
-        push(
-            &mut out,
-            &json!({"item": row.item.as_str(), "calls": [call]}),
-        );
+/// What was recorded before anything was scored: sources that exist, and tool calls that were made.
+fn known(rows: &[Row]) -> Known {
+    let none = BTreeMap::<String, Traces>::new();
+    let traces = rows.iter().fold(none, |mut by_item, row| {
+        if let Some(call) = &row.call {
+            by_item.insert(row.item.to_string(), Traces::of([call.as_str()]));
+        }
+        by_item
+    });
+    Known {
+        citations: Some(World::citations(rows)),
+        facts: None,
+        traces: Some(traces),
     }
-    out
+}
+
+fn compact(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(value).expect("BUG: texts and numbers are JSON");
+    bytes.push(b'\n');
+    bytes
 }
 
 fn pretty(value: &impl Serialize) -> Vec<u8> {
@@ -189,12 +200,11 @@ pub fn files(world: &World, rows: &[Row]) -> Vec<File> {
     vec![
         file("anchors/anchor_high_responses.jsonl", lines(world, &high)),
         file("anchors/anchor_low_responses.jsonl", lines(world, &low)),
-        file("citations.json", pretty(&World::citations(&every))),
+        file("known.json", compact(&known(&every))),
         file("patch.yaml", patch_yaml(fault).into_bytes()),
         file("responses/base_responses.jsonl", lines(world, rows)),
         file("rubric.yaml", rubric_yaml(fault).into_bytes()),
         file("slices.jsonl", slices(world, &every)),
-        file("traces.jsonl", traces(&every)),
     ]
 }
 

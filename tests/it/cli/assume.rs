@@ -464,3 +464,79 @@ fn accounts_say_by_which_events_they_were_charged() {
     assert_eq!(then["data"]["charges"].as_array().unwrap().len(), 1);
     desk.refused(&["budget", "show", "none"], 5, &["no account"]);
 }
+
+#[test]
+fn designs_and_splits_move_their_rows() {
+    let mut desk = desk();
+    desk.ok("key new lena --role labeler");
+    desk.ok("key new arb --role arbiter");
+    let lines: String = (0..40)
+        .map(|i| format!("{{\"prompt_id\":\"p{i}\",\"judge_score\":0.5,\"draw_idx\":0}}\n"))
+        .collect();
+    desk.file("base_responses.jsonl", &lines);
+    desk.ok("import cje base_responses.jsonl");
+    desk.ok("label design new calib --purpose calibrate --probability 0.5 --protocol sdp-1");
+    // The design is there, the balance of what will be labelled is not known.
+    assert_eq!(status(&mut desk, "L1"), "untested");
+    let shown = desk.ok("assume show L1 --json").json();
+    let row = &shown["data"]["rows"][0];
+    assert_eq!(row["evidence"]["part"], "design");
+    assert_eq!(
+        (&row["parts"][0]["status"], &row["parts"][1]["status"]),
+        (&"untested".into(), &"pass".into())
+    );
+    desk.ok("experiment split exp-1 --seed 7 --hashed");
+    assert_eq!(status(&mut desk, "H1"), "warn");
+    let confirm = desk.ok("confirm status --json").json();
+    assert_eq!(confirm["data"]["splits"][0]["placement"], "pass");
+    desk.head();
+}
+
+#[test]
+fn labels_without_any_design_are_not_missing_at_random() {
+    let mut desk = desk();
+    desk.ok("key new lena --role labeler");
+    let label = r#"{"design":"d","draw":0,"item":"a","policy":"p","purpose":"audit","rater":"r","value_micro":5}"#;
+    record(&mut desk, "label.recorded", Some("exp-1"), label);
+    assert_eq!(status(&mut desk, "L1"), "fail");
+    desk.ok("label design new calib --purpose calibrate --probability 0.5 --protocol sdp-1");
+    assert_eq!(status(&mut desk, "L1"), "fail");
+}
+
+#[test]
+fn no_peek_is_paid_for_what_will_be_refused() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler");
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok("experiment register exp-1 --title One --purpose testing --key owner");
+    desk.ok("label design new probes --purpose audit --probability 0.5");
+    desk.file(
+        "base_probe.jsonl",
+        "{\"prompt_id\":\"p1\",\"judge_score\":0.5,\"draw_idx\":0,\"oracle_label\":0.5}\n",
+    );
+    desk.ok(&format!(
+        "import cje base_probe.jsonl --seal probes --reveal-by {LATER}"
+    ));
+    desk.ok("confirm seal probes");
+    for (account, unit) in [("confirm-peeks", "peek"), ("cents", "cent")] {
+        let data = format!(
+            r#"{{"account":"{account}","amount":3,"period":"quarter","purpose":"p","spenders":["custodian"],"unit":"{unit}"}}"#
+        );
+        record(&mut desk, "budget.opened", None, &data);
+    }
+    let unseal = ["confirm", "unseal", "probes", "--for", "audit", "--yes"];
+    let cents = [&unseal[..], &["--account", "cents"]].concat();
+    desk.refused(
+        &cents,
+        11,
+        &["charge: cents counts in cent", "whose unit is peek"],
+    );
+    conflict(&mut desk);
+    desk.refused(
+        &unseal,
+        11,
+        &["blocked: CLOVER.J2 fails", "no peek was charged"],
+    );
+    let shown = desk.ok("budget show confirm-peeks --json").json();
+    assert_eq!(shown["data"]["left"], 3);
+}

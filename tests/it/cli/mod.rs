@@ -6,6 +6,7 @@ mod bad_input;
 mod divergence;
 mod estimate;
 mod intake;
+mod judge;
 mod killed;
 mod prereg;
 mod rubric;

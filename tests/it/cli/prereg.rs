@@ -93,6 +93,21 @@ fn a_gate_is_signed_exposed_and_amended() {
         "--data",
         &data,
     ]);
+    // What other events keep is an account too.
+    let accounts = desk.ok("budget list --json").json();
+    let accounts = accounts["data"]["budgets"].as_array().unwrap();
+    let left: Vec<_> = accounts
+        .iter()
+        .map(|of| {
+            (
+                of["account"].as_str().unwrap(),
+                of["spent"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(left, [("alpha:primary", 50_000), ("exposures:m-1", 1)]);
+    let shown = desk.ok("budget show exposures:m-1 --json").json();
+    assert_eq!(shown["data"]["charges"][0]["for"], "units 0 to 9");
     let alpha = desk.file(
         "alpha.yaml",
         &text.replace("  alpha_micro: 50000", "  alpha_micro: 40000"),

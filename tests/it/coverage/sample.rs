@@ -102,7 +102,10 @@ fn own_label_intervals_cover_the_mean_of_the_sample() {
         };
         let chosen = world.chosen(rows.len(), 100);
         for (at, chosen) in chosen.into_iter().enumerate() {
-            let drawn = (world.uniform() * rows.len() as f64) as usize;
+            let place = world.uniform() * rows.len() as f64;
+            let drawn = (1..rows.len())
+                .take_while(|&row| row as f64 <= place)
+                .count();
             let (score, label) = rows[drawn];
             policy
                 .prompts

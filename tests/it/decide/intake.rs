@@ -6,6 +6,8 @@ use clover::event::id::EventId;
 use clover::event::id::ItemId;
 use clover::event::id::Root;
 use clover::event::id::SealRecipient;
+use clover::event::payload::BlobRef;
+use clover::event::payload::MediaType;
 use clover::event::payload::Role;
 use clover::event::payload::Verdict;
 use clover::event::payload::experiment::ExperimentRegistered;
@@ -22,6 +24,11 @@ use clover::event::payload::label::LabelPurpose;
 use clover::event::payload::label::LabelRecorded;
 use clover::event::payload::label::LabelSealed;
 use clover::event::payload::label::Stratum;
+use clover::event::payload::scoring::Decoding;
+use clover::event::payload::scoring::EvidenceRecorded;
+use clover::event::payload::scoring::JudgePort;
+use clover::event::payload::scoring::JudgeRegistered;
+use clover::event::payload::scoring::ScoreReplayed;
 use clover::ground::digest::Digest;
 use clover::ground::seal::Identity;
 use clover::ground::sign::Signer;
@@ -29,6 +36,9 @@ use clover::ground::time::Timestamp;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::workflow::split;
+
+use crate::support::TestLedger;
+use clover::ledger::Command;
 
 use super::world::SOLO;
 use super::world::World;
@@ -462,6 +472,91 @@ fn split_rule_for_listings() {
             listed("split-1", SplitPart::Dev, 0, &["z"]),
         )],
     );
+}
+
+#[test]
+fn judge_rule() {
+    let registered = |judge: &str| -> Payload {
+        JudgeRegistered {
+            decoding: Decoding {
+                temperature_micro: micro(0),
+            },
+            evidence_schema: text("evidence/1"),
+            extractor: text("clover-text/1"),
+            judge: judge.parse().unwrap(),
+            known: None,
+            model: text("builtin-text/1"),
+            port: JudgePort::Builtin,
+            prompt_hash: Digest::sha256(b""),
+            tool_snapshot: Digest::sha256(b""),
+        }
+        .into()
+    };
+    let found = |judge: &str, records: u64| -> Payload {
+        EvidenceRecorded {
+            judge: judge.parse().unwrap(),
+            records: BlobRef {
+                blake3: Digest::blake3(b"{}"),
+                bytes: count(2),
+                media: MediaType::new("application/x-ndjson").unwrap(),
+            },
+            records_count: count(records),
+            records_root: Root(Digest::sha256(b"")),
+        }
+        .into()
+    };
+    let replayed = |judge: &str, keys: u64, mismatches: u64| -> Payload {
+        ScoreReplayed {
+            judge: judge.parse().unwrap(),
+            keys: count(keys),
+            keys_root: Root(Digest::sha256(b"")),
+            mismatches: count(mismatches),
+            seed: count(1),
+        }
+        .into()
+    };
+    let refused: [(&[&str], Payload); 3] = [
+        (&["an earlier judge.registered"], replayed("judge-2", 30, 0)),
+        (&["at least 30 keys", "29"], replayed("judge-1", 29, 0)),
+        (
+            &["no more mismatches", "31 of 30"],
+            replayed("judge-1", 30, 31),
+        ),
+    ];
+    for (words, payload) in refused {
+        tell(SOLO, |world| {
+            begin(world);
+            world.say(&owner(), registered("judge-1"), EXP);
+            world.say(&owner(), replayed("judge-1", 30, 30), EXP);
+            world.refuse_saying("judge", words, &owner(), payload.clone(), EXP);
+        });
+    }
+    // Records come with their blob, so they are told to one ledger.
+    let mut test = TestLedger::new();
+    test.register("exp-1");
+    let mut say = |payload: Payload| {
+        let commands = [Command::new(payload, EXP.map(|id| id.parse().unwrap()))];
+        let said = test
+            .ledger
+            .append_with_blobs(&commands, &owner(), &[b"{}".to_vec()]);
+        said.map(|_| ()).map_err(|error| error.to_string())
+    };
+    say(registered("judge-1")).unwrap();
+    let refused = say(found("judge-2", 1)).unwrap_err();
+    assert!(refused.contains("an earlier judge.registered"), "{refused}");
+    let refused = say(found("judge-1", 0)).unwrap_err();
+    assert!(refused.contains("at least one record"), "{refused}");
+    say(found("judge-1", 1)).unwrap();
+    // One name, one meaning.
+    tell(SOLO, |world| {
+        begin(world);
+        world.say(&owner(), registered("judge-1"), EXP);
+        let Payload::JudgeRegistered(mut other) = registered("judge-1") else {
+            unreachable!()
+        };
+        other.model = text("another");
+        world.refuse_saying("natural_key", &["seq 2"], &owner(), other.into(), EXP);
+    });
 }
 
 #[test]

@@ -52,6 +52,11 @@ use clover::event::payload::record::NoteRecorded;
 use clover::event::payload::record::ReadOutcome;
 use clover::event::payload::record::ReviewOutcome;
 use clover::event::payload::record::ReviewRecorded;
+use clover::event::payload::scoring::Decoding;
+use clover::event::payload::scoring::EvidenceRecorded;
+use clover::event::payload::scoring::JudgePort;
+use clover::event::payload::scoring::JudgeRegistered;
+use clover::event::payload::scoring::ScoreReplayed;
 use clover::ground::digest::Digest;
 use clover::ground::note::Origin;
 use clover::ground::note::VerifierKey;
@@ -287,6 +292,7 @@ fn intake(test: &mut TestLedger, scored: EventId) {
     let parts = split::parts(&clusters, 7, split::Apart::Hashed).unwrap();
     let name = "split-1".parse().unwrap();
     let events = split::events(&name, count(7), split::Apart::Hashed, &parts);
+    scoring(test);
     let mut batch = vec![Command::new(logprob, experiment())];
     batch.extend(
         events
@@ -299,6 +305,46 @@ fn intake(test: &mut TestLedger, scored: EventId) {
     test.register("exp-9");
     let designed = Command::new(design, Some("exp-9".parse().unwrap()));
     test.append(&[designed]).unwrap();
+}
+
+/// A judge by its name, what was found in what it scored, and a re-score.
+fn scoring(test: &mut TestLedger) {
+    let blobs = blobs();
+    let registered = JudgeRegistered {
+        decoding: Decoding {
+            temperature_micro: Micro::new(0).unwrap(),
+        },
+        evidence_schema: text("evidence/1"),
+        extractor: text("clover-text/1"),
+        judge: "judge-9".parse().unwrap(),
+        known: Some(blob_ref(&blobs[2])),
+        model: text("builtin-text/1"),
+        port: JudgePort::Builtin,
+        prompt_hash: Digest::sha256(b""),
+        tool_snapshot: Digest::sha256(&blobs[2]),
+    };
+    let found = EvidenceRecorded {
+        judge: "judge-9".parse().unwrap(),
+        records: blob_ref(&blobs[2]),
+        records_count: count(1),
+        records_root: Root(clover::ground::merkle::leaf_hash(b"{}")),
+    };
+    let replayed = ScoreReplayed {
+        judge: "judge-9".parse().unwrap(),
+        keys: count(30),
+        keys_root: Root(Digest::sha256(b"keys")),
+        mismatches: count(0),
+        seed: count(1),
+    };
+    let batch = [
+        Command::new(registered, experiment()),
+        Command::new(found, experiment()),
+        Command::new(replayed, experiment()),
+    ];
+    let owner = signer(1);
+    test.ledger
+        .append_with_blobs(&batch, &owner, &blobs)
+        .unwrap();
 }
 
 fn records(test: &mut TestLedger) {

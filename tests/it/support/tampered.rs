@@ -936,6 +936,17 @@ impl Table<'_> {
             &world,
             Some((self.size(), "score_once")),
         );
+        let mut world = self.world();
+        let replayed = world.items[self.at("replayed-1")].body["data"].clone();
+        let mut stranger = replayed;
+        stranger["judge"] = "judge-2".into();
+        world.say(RUNNER_3, "score.replayed", 1, arena(), stranger);
+        self.forged(
+            "unregistered-judge",
+            "A re-score was claimed of a judge that nobody registered.",
+            &world,
+            Some((self.size(), "judge")),
+        );
         self.peeks();
         self.trust();
     }

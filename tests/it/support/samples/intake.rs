@@ -27,6 +27,11 @@ use clover::event::payload::label::LabelPurpose;
 use clover::event::payload::label::LabelSealed;
 use clover::event::payload::label::SealAccepted;
 use clover::event::payload::label::Stratum;
+use clover::event::payload::scoring::Decoding;
+use clover::event::payload::scoring::EvidenceRecorded;
+use clover::event::payload::scoring::JudgePort;
+use clover::event::payload::scoring::JudgeRegistered;
+use clover::event::payload::scoring::ScoreReplayed;
 use clover::ground::digest::Digest;
 use clover::ground::merkle;
 use clover::ground::merkle::Frontier;
@@ -195,6 +200,42 @@ fn files(teller: &mut Teller, identity: &Identity) {
         }],
     };
     let said = vec![("scored-a", scored), ("logprob-a", arena(logprob))];
+    teller.say_all(RUNNER_3, said);
+    scoring(teller);
+}
+
+/// A judge by its name, what was found in what it scored, and a re-score.
+fn scoring(teller: &mut Teller) {
+    let known = br#"{"citations":{"complete":true,"known":{}},"facts":[],"traces":{}}"#;
+    let registered = JudgeRegistered {
+        decoding: Decoding {
+            temperature_micro: micro(0),
+        },
+        evidence_schema: text("evidence/1"),
+        extractor: text("clover-text/1"),
+        judge: "judge-1".parse().unwrap(),
+        known: Some(teller.blob(known.to_vec(), "application/json")),
+        model: text("builtin-text/1"),
+        port: JudgePort::Builtin,
+        prompt_hash: Digest::sha256(b""),
+        tool_snapshot: Digest::sha256(known),
+    };
+    teller.say_all(RUNNER_3, vec![("judge-1", arena(registered))]);
+    let line = br#"{"a_hash":"00","b_micro":500000}"#;
+    let found = EvidenceRecorded {
+        judge: "judge-1".parse().unwrap(),
+        records: teller.blob([&line[..], b"\n"].concat(), "application/x-ndjson"),
+        records_count: count(1),
+        records_root: Root(merkle::leaf_hash(line)),
+    };
+    let replayed = ScoreReplayed {
+        judge: "judge-1".parse().unwrap(),
+        keys: count(30),
+        keys_root: Root(Digest::sha256(b"keys")),
+        mismatches: count(0),
+        seed: count(1),
+    };
+    let said = vec![("found-1", arena(found)), ("replayed-1", arena(replayed))];
     teller.say_all(RUNNER_3, said);
 }
 

@@ -1,0 +1,81 @@
+//! Files that are taken in or judged: folders, names, and rows whose scores are not asked for.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::intake::HELP;
+use crate::cli::intake::name;
+use crate::cli::intake::scale;
+use crate::cli::intake::wrong;
+use crate::event::id::PolicyId;
+use crate::ground::ambient;
+use crate::ground::seal;
+use crate::workflow::import;
+use crate::workflow::import::How;
+use crate::workflow::import::Row;
+
+/// Files, with folders as the `.jsonl` files in them.
+pub(super) fn unfolded(ctx: &Ctx<'_>, given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut paths = Vec::new();
+    for path in given {
+        let full = ctx.path(path);
+        if !ambient::is_dir(&full) {
+            paths.push(path.clone());
+            continue;
+        }
+        let mut inside = ambient::list(&full)?;
+        inside.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        inside.sort();
+        if inside.is_empty() {
+            let message = format!("no .jsonl file in {}", full.display());
+            return Err(CliError::not_found(message, HELP));
+        }
+        paths.append(&mut inside);
+    }
+    Ok(paths)
+}
+
+/// Rows of JSON Lines whose scores and labels are not asked for, each draw once.
+pub(super) fn unscored(
+    ctx: &mut Ctx<'_>,
+    pepper: &[u8; 32],
+    given: &[PathBuf],
+    policy: Option<&str>,
+) -> Result<Vec<Row>, CliError> {
+    let policy = policy.map(|text| name("policy", text, PolicyId::new));
+    let policy = policy.transpose()?;
+    let name_prompt = |prompt: &str| prompt_name(pepper, prompt);
+    let mut files = Vec::new();
+    for path in unfolded(ctx, given)? {
+        let named = policy.clone().or_else(|| of_name(&path));
+        let how = How {
+            policy: named.as_ref(),
+            logprobs: false,
+            scored: false,
+            scale: scale("0:1")?,
+            name_prompt: &name_prompt,
+        };
+        let bytes = ctx.read(&path)?;
+        let rows = import::cje::rows(&path.display().to_string(), &bytes, how);
+        files.push(rows.map_err(|error| wrong(&error))?);
+    }
+    import::distinct(&files).map_err(|error| wrong(&error))?;
+    let rows = files.into_iter().flat_map(|file| file.rows);
+    Ok(rows.map(|row| Row { label: None, ..row }).collect())
+}
+
+/// The name of a prompt that has no id.
+pub(super) fn prompt_name(pepper: &[u8; 32], prompt: &str) -> String {
+    let id = seal::peppered_identifier(pepper, &format!("prompt\n{prompt}"));
+    format!("prompt_{}", id.to_hex())
+}
+
+/// The policy that a file is named after.
+pub(super) fn of_name(path: &Path) -> Option<PolicyId> {
+    let name = path.file_name()?.to_str()?;
+    let ends = ["_responses.jsonl", "_probe.jsonl"];
+    let stem = ends.iter().find_map(|end| name.strip_suffix(end))?;
+    PolicyId::new(stem).ok()
+}

@@ -1,0 +1,524 @@
+//! A judge at work: its registration, its rows, the children that score, and what is appended.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::intake;
+use crate::cli::intake::Request;
+use crate::cli::intake_events;
+use crate::cli::intake_events::Signers;
+use crate::cli::intake_files;
+use crate::cli::judge::Common;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::intake::ImportFormat;
+use crate::event::payload::judge::ScoreConflict;
+use crate::event::payload::scoring::Decoding;
+use crate::event::payload::scoring::EvidenceRecorded;
+use crate::event::payload::scoring::JudgePort;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::event::registry;
+use crate::ground::digest::Digest;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::rubric::evidence;
+use crate::rubric::extract;
+use crate::workflow::import::Row;
+use crate::workflow::import::Rows;
+use crate::workflow::import::plan;
+use crate::workflow::import::plan::Ask;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::JudgeError;
+use crate::workflow::judge::builtin;
+use crate::workflow::judge::command;
+use crate::workflow::judge::recorded::Recorded;
+use crate::workflow::judge::run;
+use crate::workflow::judge::run::Frame;
+use crate::workflow::judge::run::Known;
+use crate::workflow::judge::run::Reading;
+use crate::workflow::judge::run::Record;
+
+const HELP: &str = "clover judge run --help";
+/// Times that a child is started anew for one ask.
+const RESTARTS_MAX: u32 = 2;
+/// Children at most.
+const CHILDREN_MAX: u16 = 64;
+
+/// A judge that may be asked on another thread.
+type Port = Box<dyn Judge + Send>;
+
+/// What a run works on.
+pub(super) struct Desk {
+    pub home: Home,
+    pub ledger: Ledger,
+    pub experiment: ExperimentId,
+    pub judge: JudgeId,
+    pub rows: Vec<Row>,
+    registration: JudgeRegistered,
+    known: Option<Vec<u8>>,
+    frame: Frame,
+    signers: Option<Signers>,
+}
+
+/// A registration that stands.
+pub(super) struct Registered {
+    pub id: EventId,
+}
+
+fn text(what: &str, text: &str) -> Result<Text, CliError> {
+    Text::new(text).ok_or_else(|| CliError::usage(format!("--{what}: expected a text"), HELP))
+}
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).expect("BUG: no file has 2^53 rows")
+}
+
+/// What was read of `--known`, checked.
+fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Option<Vec<u8>>, Known), CliError> {
+    let Some(path) = &common.known else {
+        return Ok((None, Known::default()));
+    };
+    let bytes = ctx.read(path)?;
+    let known = serde_json::from_slice(&bytes)
+        .map_err(|error| CliError::input(format!("{}: {error}", path.display()), HELP))?;
+    Ok((Some(bytes), known))
+}
+
+impl Desk {
+    /// Reads what was asked for, and the rows.
+    pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<Self, CliError> {
+        let judge = JudgeId::new(common.judge.as_str()).map_err(|error| {
+            CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP)
+        })?;
+        if common.rows.is_empty() {
+            return Err(CliError::usage("--rows PATH is missing", HELP));
+        }
+        let port = match (common.recorded, common.command.is_empty()) {
+            (true, _) => JudgePort::Recorded,
+            (false, true) => JudgePort::Builtin,
+            (false, false) => JudgePort::Command,
+        };
+        let prompt = match &common.prompt {
+            Some(path) => ctx.read(path)?,
+            None => Vec::new(),
+        };
+        let (known_bytes, known) = known(ctx, common)?;
+        let registration = JudgeRegistered {
+            decoding: Decoding {
+                temperature_micro: Micro::default(),
+            },
+            evidence_schema: text("judge", evidence::SCHEMA)?,
+            extractor: text("judge", extract::VERSION)?,
+            judge: judge.clone(),
+            known: known_bytes
+                .as_ref()
+                .map(|bytes| intake_events::reference(bytes, "application/json")),
+            model: match port {
+                JudgePort::Builtin => text("judge", builtin::MODEL)?,
+                JudgePort::Command => text("model", &common.model)?,
+                JudgePort::Recorded => text("judge", "recorded")?,
+            },
+            port,
+            prompt_hash: Digest::sha256(&prompt),
+            tool_snapshot: Digest::sha256(known_bytes.as_deref().unwrap_or_default()),
+        };
+        let (home, ledger) = home::open_to_write(ctx)?;
+        let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
+        let pepper = home.vault(ctx)?.pepper()?;
+        let rows = intake_files::unscored(ctx, &pepper, &common.rows, common.policy.as_deref())?;
+        Ok(Self {
+            frame: Frame::new(registration.clone(), known, pepper),
+            home,
+            ledger,
+            experiment,
+            judge,
+            rows,
+            registration,
+            known: known_bytes,
+            signers: None,
+        })
+    }
+
+    /// Position and payload of the registration, when there is one.
+    fn standing(&self) -> Result<Option<(EventId, u64, JudgeRegistered)>, CliError> {
+        let fields = [self.judge.as_str()];
+        let key = registry::natural_key_of(Kind::JudgeRegistered, &self.experiment, &fields);
+        let Some(seq) = self.ledger.giver(&key)? else {
+            return Ok(None);
+        };
+        Ok(self
+            .ledger
+            .entry(seq)?
+            .and_then(|read| match read.event.payload {
+                Payload::JudgeRegistered(registered) => Some((read.event.id, seq, registered)),
+                _ => None,
+            }))
+    }
+
+    /// The registration; it must say what this command line says.
+    pub(super) fn registered(&self) -> Result<Registered, CliError> {
+        match self.standing()? {
+            Some((id, _, old)) if old == self.registration => Ok(Registered { id }),
+            Some((_, seq, old)) => {
+                let message = format!(
+                    "judge: {} is registered at seq {seq} as {}, and this is another judge: its port, model, template, extractor or known data differ",
+                    self.judge,
+                    describe(&old)
+                );
+                Err(CliError::refused(message, format!("clover show {seq}")))
+            }
+            None => {
+                let message = format!(
+                    "judge: {} is not registered in {}",
+                    self.judge, self.experiment
+                );
+                Err(CliError::not_found(
+                    message,
+                    "clover judge run --judge ID --rows PATH",
+                ))
+            }
+        }
+    }
+
+    fn signers(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
+        if self.signers.is_none() {
+            let signer = wallet::signer(ctx, self.ledger.state(), Kind::ScoreRecorded)?;
+            self.signers = Some(Signers::of_scorer(signer));
+        }
+        Ok(())
+    }
+
+    /// The registration, made if there is none.
+    pub(super) fn register(&mut self, ctx: &mut Ctx<'_>) -> Result<Registered, CliError> {
+        if self.standing()?.is_some() {
+            return self.registered();
+        }
+        self.signers(ctx)?;
+        let signers = self.signers.as_ref().expect("BUG: the key was looked for");
+        let command = Command::new(self.registration.clone(), Some(self.experiment.clone()));
+        let blobs: Vec<Vec<u8>> = self.known.iter().cloned().collect();
+        let appended = self
+            .ledger
+            .append_with_blobs(&[command], signers.scorer(), &blobs)?;
+        Ok(Registered { id: appended[0].id })
+    }
+
+    /// Records of this judge, by raw key.
+    pub(super) fn recorded(&self) -> Result<BTreeMap<Digest, Record>, CliError> {
+        let mut lists = Vec::new();
+        self.ledger.entries(0, self.ledger.size(), |read| {
+            if let Payload::EvidenceRecorded(found) = read.event.payload
+                && found.judge == self.judge
+                && read.event.header.experiment.as_ref() == Some(&self.experiment)
+            {
+                lists.push((read.stored.seq, found));
+            }
+            Ok::<_, CliError>(())
+        })?;
+        let mut records = BTreeMap::new();
+        for (seq, found) in lists {
+            let damaged = |what: String| {
+                CliError::integrity(
+                    "tampered",
+                    format!("the records of seq {seq}: {what}"),
+                    "clover verify",
+                )
+            };
+            let bytes = self.ledger.store().reader().blob(&found.records.blake3)?;
+            let bytes = bytes.ok_or_else(|| damaged("their blob is missing".to_owned()))?;
+            for record in run::parse(&bytes, &found.records_root.0).map_err(damaged)? {
+                records.entry(record.raw_key).or_insert(record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// What is in a row.
+    pub(super) fn read(&self, row: &Row) -> Result<Reading, CliError> {
+        self.frame.read(row).ok_or_else(|| {
+            let message = format!(
+                "line {}: {} has no prompt, or no response",
+                row.line, row.item
+            );
+            CliError::input(message, HELP)
+        })
+    }
+
+    /// Judges to ask, side by side.
+    pub(super) fn judges<'r>(
+        &self,
+        ctx: &Ctx<'_>,
+        common: &Common,
+        rows: impl Iterator<Item = &'r Row>,
+    ) -> Result<Vec<Port>, CliError> {
+        let children = common.children.clamp(1, CHILDREN_MAX);
+        match self.registration.port {
+            JudgePort::Builtin => Ok((0..children)
+                .map(|_| Box::new(builtin::Builtin) as Port)
+                .collect()),
+            JudgePort::Recorded => Ok(vec![Box::new(self.imported(rows)?)]),
+            JudgePort::Command => {
+                let plan = command::Plan {
+                    command: common.command.clone(),
+                    folder: ctx.folder().to_owned(),
+                    limit: common.limit(),
+                    restarts_max: RESTARTS_MAX,
+                };
+                let judge =
+                    |_| command::Command::new(plan.clone()).map(|judge| Box::new(judge) as Port);
+                Ok((0..children).filter_map(judge).collect())
+            }
+        }
+    }
+
+    /// Scores of this judge that are on record already.
+    fn imported<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> Result<Recorded, CliError> {
+        let mut imported = Recorded::default();
+        for row in rows {
+            let score = Payload::from(plan::score_of(row, &self.judge));
+            let key = score.natural_key(Some(&self.experiment));
+            let key = key.expect("BUG: scores have natural keys");
+            let Some(seq) = self.ledger.giver(&key)? else {
+                continue;
+            };
+            if let Some(Payload::ScoreRecorded(old)) =
+                self.ledger.entry(seq)?.map(|read| read.event.payload)
+            {
+                imported.take(old.policy, old.item, old.draw, old.score_micro);
+            }
+        }
+        Ok(imported)
+    }
+
+    /// Request and rows as an import would have them.
+    fn planned(&self, rows: Vec<(Row, Micro)>) -> (Request, Rows) {
+        let ask = Ask {
+            experiment: self.experiment.clone(),
+            judge: self.judge.clone(),
+            rater: "oracle".parse().expect("BUG: a name"),
+            open: None,
+            opens: false,
+            seal: None,
+        };
+        let request = Request {
+            ask,
+            format: ImportFormat::Cje,
+            reveal_by: None,
+            to: None,
+        };
+        let rows = rows
+            .into_iter()
+            .map(|(row, score)| Row { score, ..row })
+            .collect();
+        let rows = Rows {
+            file: self.judge.to_string(),
+            rows,
+            ..Rows::default()
+        };
+        (request, rows)
+    }
+
+    /// Conflicts of base scores with what is recorded.
+    pub(super) fn conflicts(
+        &self,
+        rows: Vec<(Row, Micro)>,
+    ) -> Result<Vec<ScoreConflict>, CliError> {
+        let (request, rows) = self.planned(rows);
+        let planned = plan::plan(&self.ledger, &rows, &request.ask).map_err(intake_stop)?;
+        Ok(planned.conflicts)
+    }
+
+    /// Appends scores, conflicts and records; tells how many rows were recorded and how many differ.
+    pub(super) fn record(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        registered: &Registered,
+        good: Vec<(Row, Reading, Micro)>,
+    ) -> Result<(usize, usize), CliError> {
+        if good.is_empty() {
+            return Ok((0, 0));
+        }
+        self.signers(ctx)?;
+        let pairs = good
+            .iter()
+            .map(|(row, _, base)| (row.clone(), *base))
+            .collect();
+        let (request, rows) = self.planned(pairs);
+        let planned = plan::plan(&self.ledger, &rows, &request.ask).map_err(intake_stop)?;
+        let signers = self.signers.as_ref().expect("BUG: the key was looked for");
+        let (home, ledger) = (&self.home, &mut self.ledger);
+        intake_events::scores(
+            ctx,
+            home,
+            ledger,
+            &request,
+            (&rows, &planned),
+            (registered.id, signers),
+        )?;
+        let differ = |row: &Row| {
+            let mut conflicts = planned.conflicts.iter();
+            conflicts.any(|conflict| {
+                (&conflict.policy, &conflict.item, conflict.draw)
+                    == (&row.policy, &row.item, row.draw)
+            })
+        };
+        let records: Vec<Record> = good
+            .into_iter()
+            .filter(|(row, ..)| !differ(row))
+            .map(|(row, reading, base)| reading.record(&row, base))
+            .collect();
+        let mut commands: Vec<Command> = Vec::new();
+        let mut blobs = Vec::new();
+        if !records.is_empty() {
+            let (lines, root) = run::lines(&records);
+            let found = EvidenceRecorded {
+                judge: self.judge.clone(),
+                records: intake_events::reference(&lines, "application/x-ndjson"),
+                records_count: count(records.len()),
+                records_root: Root(root),
+            };
+            commands.push(Command::new(found, Some(self.experiment.clone())));
+            blobs.push(lines);
+        }
+        let differing = planned.conflicts.len();
+        let conflicts = planned.conflicts.into_iter();
+        commands.extend(
+            conflicts.map(|conflict| Command::new(conflict, Some(self.experiment.clone()))),
+        );
+        for command in &mut commands {
+            command.refs = vec![registered.id];
+        }
+        self.ledger
+            .append_with_blobs(&commands, signers.scorer(), &blobs)?;
+        Ok((records.len(), differing))
+    }
+
+    /// Finishes what was appended.
+    pub(super) fn settle(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
+        self.ledger.settle()?;
+        submit::warn_of_pin(ctx, &self.ledger);
+        Ok(())
+    }
+}
+
+fn intake_stop(stop: plan::Stop) -> CliError {
+    match stop {
+        plan::Stop::Ledger(error) => error.into(),
+        plan::Stop::Refused(line, rule, expected, found, _) => {
+            let message = format!("line {line}: {rule}: expected {expected}, found {found}");
+            CliError::refused(message, HELP)
+        }
+    }
+}
+
+/// Asks judges side by side, each every so-manieth row; answers come in the order of rows. A judge that fails is not asked
+/// again, and its other rows have no answer but that failure.
+pub(super) fn ask(judges: &mut [Port], rows: &[(Row, Reading)]) -> Vec<Result<Micro, JudgeError>> {
+    let step = judges.len();
+    let asked: Vec<Vec<Result<Micro, JudgeError>>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = judges
+            .iter_mut()
+            .enumerate()
+            .map(|(first, judge)| {
+                scope.spawn(move || {
+                    let mut failed = None;
+                    let mine = rows.iter().skip(first).step_by(step);
+                    mine.map(|(row, reading)| match &failed {
+                        Some(error) => Err(JudgeError::clone(error)),
+                        None => reading
+                            .score(row, judge.as_mut())
+                            .inspect_err(|error| failed = Some(error.clone())),
+                    })
+                    .collect()
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined
+            .map(|answers| answers.expect("BUG: a judge does not panic"))
+            .collect()
+    });
+    let mut each: Vec<_> = asked.into_iter().map(Vec::into_iter).collect();
+    (0..rows.len())
+        .filter_map(|at| each[at % step].next())
+        .collect()
+}
+
+/// What stopped a run, and how to go on.
+pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
+    let recorded = ui::thousands(scored as u64);
+    let message = format!("{message}; {recorded} rows were recorded before");
+    let next = "the same command goes on where it stopped";
+    match error {
+        JudgeError::Late(_) | JudgeError::Ended(_) => {
+            CliError::new(Exit::TryLater, "try later", message, next)
+        }
+        JudgeError::Answer(_) | JudgeError::Declined(_) | JudgeError::Missing => {
+            CliError::input(message, next)
+        }
+    }
+}
+
+/// A judge in a few words.
+fn describe(judge: &JudgeRegistered) -> String {
+    format!("{} {}", judge.port.as_str(), judge.model.as_str())
+}
+
+/// A registered judge and what it did.
+pub(super) struct Standing {
+    pub registered: JudgeRegistered,
+    pub seq: u64,
+    pub records: u64,
+    pub replayed: Option<(u64, u64)>,
+}
+
+impl Standing {
+    pub(super) fn new(registered: JudgeRegistered, seq: u64) -> Self {
+        Self {
+            registered,
+            seq,
+            records: 0,
+            replayed: None,
+        }
+    }
+
+    pub(super) fn cells(&self) -> Vec<String> {
+        let replayed = self.replayed.map_or("-".to_owned(), |(keys, mismatches)| {
+            format!("{mismatches} of {keys} differ")
+        });
+        vec![
+            self.registered.judge.to_string(),
+            self.registered.port.as_str().to_owned(),
+            self.registered.model.as_str().to_owned(),
+            ui::thousands(self.records),
+            replayed,
+            format!("seq {}", self.seq),
+        ]
+    }
+
+    pub(super) fn json(&self, experiment: &str) -> Value {
+        json!({
+            "experiment": experiment, "judge": self.registered.judge.as_str(), "port": self.registered.port.as_str(),
+            "model": self.registered.model.as_str(), "extractor": self.registered.extractor.as_str(),
+            "rows": self.records, "replayed": self.replayed.map(|(keys, mismatches)| json!({"keys": keys, "mismatches": mismatches})),
+            "registered_seq": self.seq,
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! How judges score: who a judge is, what was found in what it scored, and whether it says the same again.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::JudgeId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::BlobRef;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Micro;
+
+/// How a judge is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum JudgePort {
+    /// The text judge of the program itself.
+    Builtin,
+    /// A child process.
+    Command,
+    /// Not at all: its scores were imported.
+    Recorded,
+}
+
+impl JudgePort {
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Command => "command",
+            Self::Recorded => "recorded",
+        }
+    }
+}
+
+/// How a judge's model is decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Decoding {
+    /// Temperature in millionths.
+    pub temperature_micro: Micro,
+}
+
+/// What a judge's raw scores depend on besides the text: one name, one meaning, from its first score on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JudgeRegistered {
+    /// How its model is decoded.
+    pub decoding: Decoding,
+    /// Version of the evidence record.
+    pub evidence_schema: Text,
+    /// Version of the extractor.
+    pub extractor: Text,
+    /// Its name.
+    pub judge: JudgeId,
+    /// What was recorded of sources, tool calls and facts before it scored; absent when nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<BlobRef>,
+    /// The model.
+    pub model: Text,
+    /// How it is asked.
+    pub port: JudgePort,
+    /// SHA-256 of its template with the rubric fields that it shows.
+    pub prompt_hash: Digest,
+    /// SHA-256 of the bytes of `known`, or of none.
+    pub tool_snapshot: Digest,
+}
+
+/// What the extractor found in rows that a judge scored, with their keys and base scores: written once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EvidenceRecorded {
+    /// The judge.
+    pub judge: JudgeId,
+    /// One canonical JSON object a line, as `SCORING.md` has it.
+    pub records: BlobRef,
+    /// How many.
+    pub records_count: Count,
+    /// Merkle root of the lines, in their order.
+    pub records_root: Root,
+}
+
+/// Recorded rows were scored again, to see whether a judge is deterministic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScoreReplayed {
+    /// The judge.
+    pub judge: JudgeId,
+    /// How many keys were scored again: 30 or more.
+    pub keys: Count,
+    /// Merkle root of the raw keys, ascending.
+    pub keys_root: Root,
+    /// How many gave another base score or another record.
+    pub mismatches: Count,
+    /// Seed of the sample.
+    pub seed: Count,
+}
