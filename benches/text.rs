@@ -45,8 +45,14 @@ fn main() {
             black_box(world.row(Kind::Base, number));
         }
     });
-    println!("{:<28} {:>8.0} rows/s", "simulated rows", ROWS as f64 / seconds);
-    let rows: Vec<_> = (0..ROWS).map(|number| world.row(Kind::Base, number)).collect();
+    println!(
+        "{:<28} {:>8.0} rows/s",
+        "simulated rows",
+        ROWS as f64 / seconds
+    );
+    let rows: Vec<_> = (0..ROWS)
+        .map(|number| world.row(Kind::Base, number))
+        .collect();
     let bytes: usize = rows.iter().map(|row| row.response.len()).sum();
     let citations = World::citations(&rows);
     let source = |prompt, response| extract::Source {

@@ -210,8 +210,15 @@ pub fn files(world: &World, rows: &[Row]) -> Vec<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::num::Micro;
+    use crate::rubric::Context;
+    use crate::rubric::Family;
+    use crate::rubric::Rubric;
+    use crate::rubric::check;
+    use crate::rubric::extract::vocabulary;
     use crate::workflow::simulate::Setting;
     use crate::workflow::simulate::truth;
 
@@ -327,6 +334,29 @@ mod tests {
             rows.iter().map(|row| row.worth).sum::<f64>() / ANCHOR_ROWS as f64
         };
         assert!(mean(Kind::AnchorLow) + 0.2 < mean(Kind::AnchorHigh));
+    }
+
+    #[test]
+    fn the_files_say_what_the_rules_are() {
+        for fault in Fault::ALL {
+            let world = world(fault, 1);
+            let rubric = Rubric::parse(rubric_yaml(fault).as_bytes()).unwrap();
+            assert_eq!(rubric.rules(), world.rules(), "{fault}");
+            let none = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+            let context = Context {
+                rubric: &rubric,
+                families: &[Family::EvidenceVerification, Family::LengthBiasCap].into(),
+                frozen: &none.0,
+                vocabulary: &vocabulary::tags(),
+                unverified: None,
+                ids: &none.1,
+                hashes: &none.2,
+            };
+            let (patch, checked) = check(patch_yaml(fault).as_bytes(), &context).unwrap();
+            assert_eq!(patch.id, patch_id(fault));
+            assert_eq!(checked.rubric.rules(), world.patched_rules(), "{fault}");
+            assert_eq!(checked.needs_rescore, Some(false));
+        }
     }
 
     #[test]

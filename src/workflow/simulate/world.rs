@@ -367,13 +367,12 @@ impl World {
     }
 
     fn with(&self, capped: bool, verified: bool) -> Rules {
-        let penalty = if verified { 300_000 } else { 0 };
-        let verification = Verification {
+        let verification = verified.then(|| Verification {
             allowed_domains: prose::LISTED.map(str::to_owned).into(),
-            mismatch_penalty: Micro::new(penalty).unwrap_or_default(),
-        };
+            mismatch_penalty: Micro::new(300_000).unwrap_or_default(),
+        });
         let obligation = Obligation {
-            verification: Some(verification),
+            verification,
             ..Obligation::default()
         };
         let (tokens, cap) = if capped {

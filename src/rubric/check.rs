@@ -1,0 +1,890 @@
+//! The twelve checks of a patch against a rubric, in order; the first failure ends them.
+//!
+//! A mapping under a path merges leaf by leaf and never replaces what stands beside it. There is no delete:
+//! a list loses an element when the whole list is set, a rule is switched off with `false`.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::kappa;
+use super::kappa::Length;
+use super::leaf;
+use super::leaf::Class;
+use super::leaf::Family;
+use super::leaf::Unfit;
+use super::leaf::Value;
+use super::model::Rubric;
+use super::patch::Code;
+use super::patch::Edit;
+use super::patch::Op;
+use super::patch::Patch;
+use super::patch::PatchFault;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+
+/// Domain label of a patch's hash.
+pub const PATCH_LABEL: &str = "clover/patch/v1";
+
+const HOSTS: &str = "obligations.factual_adequacy.verification.allowed_domains";
+
+/// What a patch is checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The rubric that it edits.
+    pub rubric: &'a Rubric,
+    /// Families that are registered.
+    pub families: &'a BTreeSet<Family>,
+    /// Paths that are frozen beyond those that no patch may touch; all below them are too.
+    pub frozen: &'a BTreeSet<String>,
+    /// Topics that the extractor knows.
+    pub vocabulary: &'a BTreeSet<String>,
+    /// Hosts of stored citations that nobody verified; `None` when the stored answers are not at hand.
+    pub unverified: Option<&'a BTreeSet<String>>,
+    /// Patch ids that were ever used.
+    pub ids: &'a BTreeSet<String>,
+    /// Hashes of the edits that this iteration has seen.
+    pub hashes: &'a BTreeSet<Digest>,
+}
+
+/// One leaf that really changes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Change {
+    /// Set or append.
+    #[serde(serialize_with = "op_word")]
+    pub op: Op,
+    /// The leaf's path.
+    pub path: String,
+    /// The new value, or the new elements.
+    pub value: Value,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn op_word<S: serde::Serializer>(op: &Op, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(op.as_str())
+}
+
+impl Op {
+    /// The word in diffs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Append => "append",
+            Self::Set => "set",
+        }
+    }
+}
+
+/// A patch that passed every check.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What each changed leaf needs, in the order of the diff.
+    pub classes: Vec<Class>,
+    /// What changes, by path.
+    pub diff: Vec<Change>,
+    /// Its hash: SHA-256 of `clover/patch/v1`, a zero byte and the canonical form of the diff.
+    pub hash: Digest,
+    /// Its code length.
+    pub length: Length,
+    /// Whether new raw answers are needed; `None` when only stored answers could tell.
+    pub needs_rescore: Option<bool>,
+    /// What results. Its version is still the old one.
+    pub rubric: Rubric,
+    /// Paths whose change needs two approvals.
+    pub two_key: Vec<String>,
+}
+
+/// Checks 1 to 12 of a document.
+///
+/// # Errors
+/// [`PatchFault`] of the first check that fails.
+pub fn check(bytes: &[u8], context: &Context<'_>) -> Result<(Patch, Checked), PatchFault> {
+    let patch = Patch::parse(bytes)?;
+    let checked = check_patch(&patch, context)?;
+    Ok((patch, checked))
+}
+
+/// Checks 3 to 12 of a patch that has the form of one.
+///
+/// # Errors
+/// [`PatchFault`] of the first check that fails.
+pub fn check_patch(patch: &Patch, context: &Context<'_>) -> Result<Checked, PatchFault> {
+    let values = typed(patch)?;
+    let before = context.rubric.leaves();
+    let mut after = before.clone();
+    let mut diff = Vec::new();
+    for (edit, value) in patch.edits.iter().zip(values) {
+        diff.extend(apply(patch, edit, value, &mut after)?.map(|change| (change, &edit.at)));
+    }
+    if diff.is_empty() {
+        let message = "expected a change: every leaf already stands as the patch wants it";
+        return Err(patch.fault(Code::Noop, "patch.changes", message));
+    }
+    diff.sort_by(|(a, _), (b, _)| (&a.path, a.op).cmp(&(&b.path, b.op)));
+    allowed(patch, context, &diff)?;
+    let length = kappa::length(before, &after);
+    sized(patch, &length)?;
+    let diff: Vec<_> = diff.into_iter().map(|(change, _)| change).collect();
+    let classes = diff
+        .iter()
+        .map(|change| class_of(change, before.get(&change.path), context.vocabulary))
+        .collect::<Vec<_>>();
+    let needs_rescore = needs_rescore(&classes, before, &after, context);
+    if needs_rescore == Some(true) && !patch.affects_rescore {
+        let message = "expected true: the change needs new raw answers";
+        let at = "patch.constraints.affects_rescore";
+        return Err(patch.fault(Code::AffectsRescore, at, message));
+    }
+    let rubric = Rubric::new(after)
+        .map_err(|fault| patch.fault(Code::Rubric, "patch.changes", fault.to_string()))?;
+    let hash = hash_of(&diff);
+    if context.ids.contains(&patch.id) {
+        let message = format!("expected an id that no patch had, found {}", patch.id);
+        return Err(patch.fault(Code::DuplicateId, "patch.id", message));
+    }
+    if context.hashes.contains(&hash) {
+        let message = "expected an edit that this iteration has not seen";
+        return Err(patch.fault(Code::DuplicateDiff, "patch.changes", message));
+    }
+    let two_key = diff
+        .iter()
+        .filter(|change| needs_two_keys(change, before.get(&change.path)))
+        .map(|change| change.path.clone())
+        .collect();
+    Ok(Checked {
+        classes,
+        diff,
+        hash,
+        length,
+        needs_rescore,
+        rubric,
+        two_key,
+    })
+}
+
+/// SHA-256 of `clover/patch/v1`, a zero byte and the canonical form of a diff.
+pub fn hash_of(diff: &[Change]) -> Digest {
+    canon::digest(PATCH_LABEL, diff)
+}
+
+/// Check 3, paths and values, then check 4, each leaf once.
+fn typed(patch: &Patch) -> Result<Vec<Value>, PatchFault> {
+    let mut values = Vec::new();
+    for edit in &patch.edits {
+        if leaf::kind_of(&edit.path).is_none() {
+            let message = format!("no rubric has {}", edit.path);
+            return Err(patch.fault(Code::Path, &edit.at, message));
+        }
+        // What is appended has the type of the list's elements; that there is a list is check 5.
+        let listed = leaf::kind_of(&edit.path).is_some_and(leaf::Kind::is_list);
+        if edit.op == Op::Append && !listed {
+            values.push(Value::Flag(false));
+            continue;
+        }
+        values.push(match leaf::value_of(&edit.path, &edit.value) {
+            Ok(value) => value,
+            Err(Unfit::Type(message)) => return Err(patch.fault(Code::Type, &edit.at, message)),
+            Err(Unfit::Range(message)) => return Err(patch.fault(Code::Range, &edit.at, message)),
+        });
+    }
+    let mut seen = BTreeSet::new();
+    for edit in &patch.edits {
+        if !seen.insert(&edit.path) {
+            let message = format!("expected each leaf once, found {} again", edit.path);
+            return Err(patch.fault(Code::Conflict, &edit.at, message));
+        }
+    }
+    Ok(values)
+}
+
+/// Check 5, and what of check 6 concerns one leaf: `None` when nothing changes.
+fn apply(
+    patch: &Patch,
+    edit: &Edit,
+    value: Value,
+    after: &mut BTreeMap<String, Value>,
+) -> Result<Option<Change>, PatchFault> {
+    let change = |value| Change {
+        op: edit.op,
+        path: edit.path.clone(),
+        value,
+    };
+    match edit.op {
+        Op::Set if after.get(&edit.path) == Some(&value) => Ok(None),
+        Op::Set => {
+            after.insert(edit.path.clone(), value.clone());
+            Ok(Some(change(value)))
+        }
+        Op::Append => {
+            let Value::List(new) = value else {
+                let message = format!("expected a list to append to, found {}", edit.path);
+                return Err(patch.fault(Code::Append, &edit.at, message));
+            };
+            let old = after
+                .entry(edit.path.clone())
+                .or_insert_with(|| Value::List(BTreeSet::new()));
+            let Value::List(old) = old else {
+                return Ok(None);
+            };
+            let new: BTreeSet<_> = new.difference(old).cloned().collect();
+            if new.is_empty() {
+                // Appending nothing to nothing leaves no list behind.
+                if old.is_empty() {
+                    after.remove(&edit.path);
+                }
+                return Ok(None);
+            }
+            old.extend(new.iter().cloned());
+            Ok(Some(change(Value::List(new))))
+        }
+    }
+}
+
+/// Checks 7 and 8. A leaf that no patch may touch belongs to no family; check 8 names it.
+fn allowed(
+    patch: &Patch,
+    context: &Context<'_>,
+    diff: &[(Change, &String)],
+) -> Result<(), PatchFault> {
+    if !context.families.contains(&patch.family) {
+        let known: Vec<_> = context.families.iter().map(|of| of.as_str()).collect();
+        let message = format!("expected a registered family: {}", known.join(", "));
+        return Err(patch.fault(Code::CrossFamily, "patch.family", message));
+    }
+    for (change, at) in diff {
+        let families = leaf::families_of(&change.path);
+        if !families.is_empty() && !families.contains(&patch.family) {
+            let of: Vec<_> = families.iter().map(|of| of.as_str()).collect();
+            let (path, of) = (&change.path, of.join(" or "));
+            let message = format!(
+                "expected a leaf of {}, {path} is of {of}",
+                patch.family.as_str()
+            );
+            return Err(patch.fault(Code::CrossFamily, at, message));
+        }
+    }
+    let frozen = |path: &str| {
+        let under = |top: &String| {
+            path.strip_prefix(top.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        leaf::families_of(path).is_empty() || context.frozen.iter().any(under)
+    };
+    match diff.iter().find(|(change, _)| frozen(&change.path)) {
+        Some((change, at)) => {
+            let message = format!("no patch may touch {}", change.path);
+            Err(patch.fault(Code::Frozen, at, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Check 9.
+fn sized(patch: &Patch, length: &Length) -> Result<(), PatchFault> {
+    let caps = [
+        ("tokens added", length.tokens_added, patch.max_tokens_added),
+        ("tokens added", length.tokens_added, kappa::KAPPA_MAX),
+        ("code length", length.kappa(), kappa::KAPPA_MAX),
+        ("new fields", length.new_fields, kappa::NEW_FIELDS_MAX),
+    ];
+    match caps.into_iter().find(|(_, found, most)| found > most) {
+        Some((what, found, most)) => {
+            let message = format!("expected {what} of at most {most}, found {found}");
+            Err(patch.fault(Code::Size, "patch.changes", message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a change of one leaf needs.
+pub fn class_of(change: &Change, old: Option<&Value>, vocabulary: &BTreeSet<String>) -> Class {
+    match change.path.as_str() {
+        "obligations.factual_adequacy.required" | "abstention.rule" => Class::Rescore,
+        "abstention.triggers" => {
+            let known = moved(change, old)
+                .iter()
+                .all(|tag| vocabulary.contains(tag));
+            if known {
+                Class::Recompute
+            } else {
+                Class::Rescore
+            }
+        }
+        HOSTS => {
+            let had = elements(old);
+            let added = elements(Some(&change.value)).difference(&had).count();
+            if added > 0 {
+                Class::Conditional
+            } else {
+                Class::Recompute
+            }
+        }
+        _ => Class::Recompute,
+    }
+}
+
+fn elements(value: Option<&Value>) -> BTreeSet<String> {
+    match value {
+        Some(Value::List(items)) => items.clone(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// Elements that come or go.
+fn moved(change: &Change, old: Option<&Value>) -> BTreeSet<String> {
+    let (old, new) = (elements(old), elements(Some(&change.value)));
+    match change.op {
+        Op::Append => new,
+        Op::Set => new.symmetric_difference(&old).cloned().collect(),
+    }
+}
+
+fn needs_rescore(
+    classes: &[Class],
+    before: &BTreeMap<String, Value>,
+    after: &BTreeMap<String, Value>,
+    context: &Context<'_>,
+) -> Option<bool> {
+    match classes.iter().max() {
+        Some(Class::Rescore) => Some(true),
+        Some(Class::Conditional) => {
+            let (old, new) = (elements(before.get(HOSTS)), elements(after.get(HOSTS)));
+            let added: Vec<_> = new.difference(&old).collect();
+            let listed = |host: &String| {
+                added
+                    .iter()
+                    .any(|domain| super::evidence::is_under(host, domain))
+            };
+            context.unverified.map(|hosts| hosts.iter().any(listed))
+        }
+        _ => Some(false),
+    }
+}
+
+/// Whether a change needs two approvals: guards, abstention, or an obligation that is switched off.
+pub fn needs_two_keys(change: &Change, old: Option<&Value>) -> bool {
+    let off = change.value == Value::Flag(false);
+    let required = change.path.ends_with(".required");
+    change.path.starts_with("guards.")
+        || change.path.starts_with("abstention.")
+        || off && (required || old == Some(&Value::Flag(true)))
+}
+
+/// Whether a change of this path needs fresh labels before it is deployed: guards, abstention, any `required`.
+pub fn is_hard_rule(path: &str) -> bool {
+    path.starts_with("guards.") || path.starts_with("abstention.") || path.ends_with(".required")
+}
+
+/// What one rubric has and another has not, as the changes that lead from the first to the second; leaves that
+/// only the first has are listed beside them, since no change takes a leaf away.
+pub fn between(before: &Rubric, after: &Rubric) -> (Vec<Change>, Vec<String>) {
+    let changes = after
+        .leaves()
+        .iter()
+        .filter(|(path, value)| before.at(path) != Some(value));
+    let changes = changes.map(|(path, value)| Change {
+        op: Op::Set,
+        path: path.clone(),
+        value: value.clone(),
+    });
+    let gone = before
+        .leaves()
+        .keys()
+        .filter(|path| after.at(path).is_none());
+    (changes.collect(), gone.cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rubric::engine::EngineError;
+    use crate::rubric::evidence::Citation;
+    use crate::rubric::evidence::Evidence;
+    use crate::rubric::prompt;
+
+    /// CLOVER v1.1, appendix B, with its version between quotes.
+    const RUBRIC: &str = r#"rubric:
+  version: "1.0"
+  target: "Y"
+  sdp_version: "v1.0_2025-11-11"
+  obligations:
+    factual_adequacy:
+      required: true
+      verification:
+        allowed_domains: ["nih.gov","who.int","cochrane.org","nejm.org","thelancet.com","nature.com"]
+        mismatch_penalty: 0.35
+    reasoning_quality:
+      requires_counter_position: true
+    risk_accounting:
+      requires_stakeholders: true
+    usefulness:
+      be_concise_by_default: true
+  guards:
+    length_bias_cap:
+      if_tokens_gt: 500
+      max_raw_score: 0.5
+    tool_trace_consistency: true
+    confident_but_wrong_max: 0.4
+  abstention:
+    triggers: ["medical dosing","legal advice"]
+    rule: "if critical info missing -> abstain or escalate"
+"#;
+
+    /// The patch of the same appendix.
+    const PATCH: &str = r#"patch:
+  family: "evidence_verification"
+  id: "len-cite-guard-001"
+  rationale: "Long medical answers with unverifiable cites are over-scored."
+  changes:
+    guards.length_bias_cap:
+      if_tokens_gt: 500
+      max_raw_score: 0.5
+    obligations.factual_adequacy.verification:
+      allowed_domains+: ["bmj.com"]
+      mismatch_penalty: 0.35
+  constraints:
+    max_tokens_added: 150
+    affects_rescore: true
+  expected_effects:
+    slices:
+      - domain: "medical"
+        length_bin: "600-900"
+        residual_mean_delta: -0.06
+    anti_gaming:
+      length_padding_uplift: "<=0.02"
+"#;
+
+    fn rubric() -> Rubric {
+        Rubric::parse(RUBRIC.as_bytes()).unwrap()
+    }
+
+    fn tags(of: &[&str]) -> BTreeSet<String> {
+        of.iter().map(|tag| (*tag).to_owned()).collect()
+    }
+
+    fn checked(text: &str, unverified: Option<&BTreeSet<String>>) -> Result<Checked, PatchFault> {
+        let (families, none) = (Family::ALL.into(), BTreeSet::new());
+        let context = Context {
+            rubric: &rubric(),
+            families: &families,
+            frozen: &tags(&["guards.confident_but_wrong_max"]),
+            vocabulary: &tags(&["medical dosing", "legal advice", "tax"]),
+            unverified,
+            ids: &tags(&["used-before"]),
+            hashes: &none,
+        };
+        check(text.as_bytes(), &context).map(|(_, checked)| checked)
+    }
+
+    /// A patch with these changes, written as YAML in one line.
+    fn patch(family: &str, changes: &str, rescore: bool) -> String {
+        format!(
+            "patch: {{family: {family}, id: p-1, rationale: why, changes: {changes}, \
+             constraints: {{max_tokens_added: 150, affects_rescore: {rescore}}}}}"
+        )
+    }
+
+    #[test]
+    fn the_example_of_the_paper_is_one_appended_host() {
+        let all = checked(PATCH, None).unwrap();
+        let bmj = Value::List(tags(&["bmj.com"]));
+        assert_eq!(
+            all.diff,
+            [Change {
+                op: Op::Append,
+                path: HOSTS.to_owned(),
+                value: bmj
+            }]
+        );
+        // source: CLOVER v1.1, section 4: an appended bmj.com has kappa 3 and no new field.
+        assert_eq!((all.length.kappa(), all.length.new_fields), (3, 0));
+        assert_eq!(
+            (all.classes, all.needs_rescore),
+            (vec![Class::Conditional], None)
+        );
+        assert!(all.two_key.is_empty());
+        let (patch, _) = check(PATCH.as_bytes(), &context(&rubric())).unwrap();
+        assert_eq!(patch.attacks[0].attack, "padding");
+        assert!(patch.attacks[0].holds(crate::num::Micro::new(20_000).unwrap()));
+        assert_eq!(patch.slices[0].dimensions["length_bin"], "600-900");
+        assert_eq!(patch.slices[0].residual_mean_delta.value(), -60_000);
+    }
+
+    fn context(rubric: &Rubric) -> Context<'_> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        static HASHES: BTreeSet<Digest> = BTreeSet::new();
+        static ALL: std::sync::LazyLock<BTreeSet<Family>> =
+            std::sync::LazyLock::new(|| Family::ALL.into());
+        Context {
+            rubric,
+            families: &ALL,
+            frozen: &NONE,
+            vocabulary: &NONE,
+            unverified: None,
+            ids: &NONE,
+            hashes: &HASHES,
+        }
+    }
+
+    #[test]
+    fn each_check_has_its_code_and_its_place() {
+        let ev = "evidence_verification";
+        let mut wrong = Vec::new();
+        let fine = "{obligations.factual_adequacy: {requires_stakeholders: true}}";
+        for (text, expected) in [
+            ("patch: [".to_owned(), "parse 2:"),
+            ("patch: &a {}".to_owned(), "parse 1:"),
+            ("patch: {}\nmore: 1".to_owned(), "keys 2:7: more: "),
+            (
+                PATCH.replace("constraints", "limits"),
+                "keys 13:5: patch.limits: ",
+            ),
+            (PATCH.replace("len-cite", "Len"), "keys 3:7: patch.id: "),
+            (
+                PATCH.replace("Long medical", "`Long`"),
+                "keys 4:14: patch.rationale: ",
+            ),
+            (
+                PATCH.replace("Long medical", "row 31415926"),
+                "keys 4:14: patch.rationale: ",
+            ),
+            (
+                PATCH.replace("150", "151"),
+                "keys 13:23: patch.constraints.max_tokens_added: ",
+            ),
+            (PATCH.replace("<=0.02", "about 0"), "keys 21:30: "),
+            (PATCH.replace("-0.06", "-1.5"), "keys 19:30: "),
+            (patch(ev, "{}", false), "keys 1:"),
+            (patch(ev, "{a.b+: [c]}", false), "keys 1:"),
+            (patch(ev, "{obligations: {a: {b: 1}}}", false), "keys 1:"),
+            (patch(ev, "{obligations.x.y: 1}", false), "path 1:"),
+            (
+                patch(ev, "{guards.tool_trace_consistency: 1}", false),
+                "type 1:",
+            ),
+            (patch(ev, "{obligations.x.penalty: 1.5}", false), "range 1:"),
+            (
+                patch(ev, "{obligations.x.penalty: 0.0000001}", false),
+                "range 1:",
+            ),
+            (
+                patch(
+                    ev,
+                    "{obligations.x: {penalty: 0.2}, obligations.x.penalty: 0.3}",
+                    false,
+                ),
+                "conflict 1:",
+            ),
+            (
+                patch(ev, "{obligations.x: {penalty+: [a]}}", false),
+                "append 1:",
+            ),
+            (
+                patch(ev, "{guards.tool_trace_consistency: true}", false),
+                "noop 1:",
+            ),
+            (
+                patch(ev, "{guards.length_bias_cap.if_tokens_gt: 400}", false),
+                "cross_family 1:",
+            ),
+            (patch(ev, "{target: Y_star}", false), "frozen 1:"),
+            (
+                patch(
+                    "contradiction_check",
+                    "{guards.confident_but_wrong_max: 0.3}",
+                    false,
+                ),
+                "frozen 1:",
+            ),
+            (
+                patch(
+                    ev,
+                    "{obligations.x: {required: true, penalty: 0.1, requires_concise: true}}",
+                    false,
+                ),
+                "size 1:",
+            ),
+            (PATCH.replace(": 150", ": 2"), "size 6:5: patch.changes: "),
+            (
+                patch(ev, "{obligations.factual_adequacy.required: false}", false),
+                "affects_rescore 1:",
+            ),
+            (fine.to_owned(), "keys 1:"),
+        ] {
+            let fault = checked(&text, None).unwrap_err();
+            let place = &fault.place;
+            let found = format!(
+                "{} {}:{}: {}: {}",
+                fault.code.as_str(),
+                place.line,
+                place.column,
+                place.path,
+                fault.message
+            );
+            if !found.starts_with(expected) {
+                wrong.push(format!("{expected}\n  {found}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(checked(&patch(ev, fine, false), None).is_ok());
+        let used = patch(ev, fine, false).replace("p-1", "used-before");
+        assert_eq!(checked(&used, None).unwrap_err().code, Code::DuplicateId);
+        let base = Rubric::parse(b"rubric: {version: '1.0', target: Y, sdp_version: v1}").unwrap();
+        let cap = patch(
+            "length_bias_cap",
+            "{guards.length_bias_cap.if_tokens_gt: 9}",
+            false,
+        );
+        let fault = check(cap.as_bytes(), &context(&base)).unwrap_err();
+        assert_eq!(fault.code, Code::Rubric);
+        let hashes = [checked(PATCH, None).unwrap().hash].into();
+        let again = Context {
+            hashes: &hashes,
+            ..context(&base)
+        };
+        let again = Context {
+            rubric: &rubric(),
+            ..again
+        };
+        assert_eq!(
+            check(PATCH.as_bytes(), &again).unwrap_err().code,
+            Code::DuplicateDiff
+        );
+    }
+
+    #[test]
+    fn a_stored_citation_that_nobody_verified_needs_a_new_answer() {
+        let unverified = tags(&["www.bmj.com"]);
+        let all = checked(PATCH, Some(&unverified)).unwrap();
+        assert_eq!(all.needs_rescore, Some(true));
+        let without = PATCH.replace("affects_rescore: true", "affects_rescore: false");
+        let fault = checked(&without, Some(&unverified)).unwrap_err();
+        assert_eq!(fault.code, Code::AffectsRescore);
+        let elsewhere = tags(&["example.org"]);
+        assert_eq!(
+            checked(&without, Some(&elsewhere)).unwrap().needs_rescore,
+            Some(false)
+        );
+        // The same by the engine: it has no score until somebody looked.
+        let mut evidence = Evidence {
+            citations: vec![Citation {
+                domain: "www.bmj.com".to_owned(),
+                resolved: None,
+                supports: None,
+            }],
+            ..Evidence::default()
+        };
+        let (base, after) = (crate::num::Micro::new(900_000).unwrap(), all.rubric.rules());
+        assert!(rubric().rules().score(base, &evidence).is_ok());
+        assert!(matches!(
+            after.score(base, &evidence),
+            Err(EngineError::EvidenceMissing { .. })
+        ));
+        evidence.citations.clear();
+        assert!(after.score(base, &evidence).is_ok());
+    }
+
+    #[test]
+    fn two_keys_and_classes_follow_the_paths() {
+        for (family, changes, rescore, two_key, class) in [
+            (
+                "length_bias_cap",
+                "{guards.length_bias_cap.if_tokens_gt: 400}",
+                false,
+                true,
+                Class::Recompute,
+            ),
+            (
+                "abstention",
+                "{abstention: {triggers+: [tax]}}",
+                false,
+                true,
+                Class::Recompute,
+            ),
+            (
+                "abstention",
+                "{abstention: {triggers+: [weather]}}",
+                true,
+                true,
+                Class::Rescore,
+            ),
+            (
+                "abstention",
+                "{abstention.rule: say so}",
+                true,
+                true,
+                Class::Rescore,
+            ),
+            (
+                "evidence_verification",
+                "{obligations.factual_adequacy.required: false}",
+                true,
+                true,
+                Class::Rescore,
+            ),
+            (
+                "contradiction_check",
+                "{obligations.risk_accounting.requires_stakeholders: false}",
+                false,
+                true,
+                Class::Recompute,
+            ),
+            (
+                "contradiction_check",
+                "{obligations.risk_accounting.penalty: 0.2}",
+                false,
+                false,
+                Class::Recompute,
+            ),
+            (
+                "evidence_verification",
+                "{obligations.factual_adequacy: {verification.allowed_domains: [nih.gov]}}",
+                false,
+                false,
+                Class::Recompute,
+            ),
+        ] {
+            let changes = changes.replace(
+                "{obligations.factual_adequacy: {verification.allowed_domains: [nih.gov]}}",
+                "{obligations.factual_adequacy.verification.allowed_domains: [nih.gov]}",
+            );
+            let all = checked(&patch(family, &changes, rescore), None).unwrap();
+            assert_eq!(
+                (!all.two_key.is_empty(), all.classes[0]),
+                (two_key, class),
+                "{changes}"
+            );
+            assert_eq!(all.needs_rescore, Some(class == Class::Rescore));
+            // The judge is told something else exactly when raw answers are needed anew.
+            let known = tags(&["medical dosing", "legal advice", "tax"]);
+            let told = prompt::render(&all.rubric, &known) != prompt::render(&rubric(), &known);
+            assert_eq!(told, class == Class::Rescore, "{changes}");
+        }
+    }
+
+    #[test]
+    fn a_rubric_survives_its_own_yaml() {
+        let rubric = rubric();
+        let again = Rubric::parse(rubric.to_yaml().as_bytes()).unwrap();
+        assert_eq!(again, rubric);
+        assert_eq!(again.to_yaml(), rubric.to_yaml());
+        assert_eq!(again.rule_paths().len(), 9);
+        for (from, to, expected) in [
+            (
+                "version: \"1.0\"",
+                "version: 1.0",
+                "2:12: rubric.version: expected a text",
+            ),
+            (
+                "target: \"Y\"",
+                "target: X",
+                "3:11: rubric.target: expected Y or Y_star",
+            ),
+            (
+                "      if_tokens_gt: 500\n",
+                "",
+                "19:22: rubric.guards.length_bias_cap.max_raw_score: expected guards.length_bias_cap.if_tokens_gt",
+            ),
+            (
+                "required: true",
+                "requires_luck: true",
+                "7:22: rubric.obligations.factual_adequacy.requires_luck: no rubric",
+            ),
+            (
+                "nih.gov",
+                "nih.gov\",\"nih.gov",
+                "9:26: rubric.obligations.factual_adequacy.verification.allowed_domains: expected each",
+            ),
+            (
+                "0.35",
+                "0.1234567",
+                "10:27: rubric.obligations.factual_adequacy.verification.mismatch_penalty: expected at most six",
+            ),
+            (
+                "rubric:\n",
+                "rubrics:\n",
+                "1:1: expected the one key rubric",
+            ),
+            (
+                "  sdp_version: \"v1.0_2025-11-11\"\n",
+                "",
+                "2:3: rubric.sdp_version: expected it",
+            ),
+        ] {
+            let error = Rubric::parse(RUBRIC.replacen(from, to, 1).as_bytes()).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+    }
+
+    /// A value that stands at `path` with some freedom, as YAML in two spellings.
+    fn spelled() -> impl Strategy<Value = (String, String)> {
+        prop_oneof![
+            (1_u32..999).prop_map(|n| (format!("0.{n:03}"), format!("{n}e-3"))),
+            Just(("0.5".to_owned(), "0.500".to_owned())),
+        ]
+    }
+
+    proptest! {
+        /// Quotes, flow or block style, order and spelling of numbers do not mint a new patch.
+        #[test]
+        fn formatting_does_not_change_the_hash(
+            (plain, other) in spelled(),
+            order in any::<bool>(),
+            hosts in proptest::collection::btree_set("[a-z]{1,5}\\.org", 1..4),
+        ) {
+            let list: Vec<_> = hosts.iter().cloned().collect();
+            let reversed: Vec<_> = hosts.iter().rev().map(|host| format!("'{host}'")).collect();
+            let one = format!(
+                "{{obligations.factual_adequacy.verification: {{allowed_domains+: [{}], mismatch_penalty: {plain}}}}}",
+                list.join(", ")
+            );
+            let (a, b) = (
+                format!("      mismatch_penalty:   {other}  # a comment\n"),
+                format!("      \"allowed_domains+\":\n        - {}\n", reversed.join("\n        - ")),
+            );
+            let (a, b) = if order { (a, b) } else { (b, a) };
+            let two = format!(
+                "---\npatch:\n  constraints: {{affects_rescore: true, max_tokens_added: 99}}\n  \
+                 changes:\n    obligations.factual_adequacy.verification:\n{a}{b}  \
+                 rationale: other words\n  id: another-id\n  family: 'evidence_verification'\n"
+            );
+            let first = checked(&patch("evidence_verification", &one, true), None).unwrap();
+            let second = checked(&two, None).unwrap();
+            prop_assert_eq!(first.hash, second.hash);
+            prop_assert_eq!(first.rubric.hash(), second.rubric.hash());
+        }
+
+        /// What a patch does not name stands as it stood.
+        #[test]
+        fn a_merge_never_drops_what_stands_beside(
+            which in proptest::sample::subsequence(
+                vec!["mismatch_penalty: 0.2", "allowed_domains+: [a.org]", "allowed_domains: [b.org]"], 1..=2),
+        ) {
+            let changes = format!("{{obligations.factual_adequacy.verification: {{{}}}}}", which.join(", "));
+            if let Ok(all) = checked(&patch("evidence_verification", &changes, true), None) {
+                let touched: BTreeSet<_> = all.diff.iter().map(|change| &change.path).collect();
+                for (path, value) in rubric().leaves() {
+                    prop_assert!(touched.contains(path) || all.rubric.at(path) == Some(value));
+                }
+                prop_assert_eq!(all.rubric.leaves().len(), rubric().leaves().len());
+            }
+        }
+
+        /// Any text is a patch or a fault with a place, and never a panic.
+        #[test]
+        fn any_text_is_judged(text in "[a-z0-9:{}\\[\\]\"'+., \n-]{0,200}", cut in 0_usize..900, with in "\\PC{0,3}") {
+            drop(checked(&text, None).map_err(|fault| fault.to_string()));
+            let mut broken = PATCH.to_owned();
+            if let Some((at, _)) = PATCH.char_indices().nth(cut) {
+                broken.replace_range(at..=at, &with);
+            }
+            drop(checked(&broken, None).map_err(|fault| fault.to_string()));
+            drop(Rubric::parse(text.as_bytes()).map_err(|error| error.to_string()));
+        }
+    }
+}
