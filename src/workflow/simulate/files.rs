@@ -220,6 +220,7 @@ mod tests {
     use crate::rubric::check;
     use crate::rubric::extract::vocabulary;
     use crate::workflow::simulate::Setting;
+    use crate::workflow::simulate::SettingError as E;
     use crate::workflow::simulate::truth;
 
     fn world(fault: Fault, seed: u64) -> World {
@@ -283,7 +284,7 @@ mod tests {
                 assert!((before - row.base.value() as f64 / 1e6).abs() < 1e-9);
                 match fault {
                     Fault::Citations => {
-                        assert!((before - after - 0.3).abs() < 1e-6 || after.abs() < 1e-9)
+                        assert!((before - after - 0.3).abs() < 1e-6 || after.abs() < 1e-9);
                     }
                     _ => assert!(after <= 0.25),
                 }
@@ -363,7 +364,6 @@ mod tests {
     fn settings_out_of_range_are_named() {
         let of = |setting| World::new(setting, 1).map(|_| ()).unwrap_err();
         let setting = Setting::default();
-        use crate::workflow::simulate::SettingError as E;
         assert_eq!(
             of(Setting {
                 slices: 5,
