@@ -129,9 +129,9 @@ fn numbers(text: &str) -> Vec<Change> {
         {
             next += 1;
         }
-        if !addresses
+        if addresses
             .get(next)
-            .is_some_and(|address| address.start < end)
+            .is_none_or(|address| address.start >= end)
         {
             changes.push((start..end, tenfold(&text[start..end])));
         }
@@ -171,7 +171,7 @@ fn tenfold(number: &str) -> String {
 fn grouped(digits: &str) -> String {
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

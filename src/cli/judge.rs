@@ -20,8 +20,11 @@ use crate::event::payload::judge::ScoreConflict;
 use crate::event::payload::scoring::EvidenceRecorded;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::digest::Digest;
+use crate::ledger::Appended;
 use crate::ledger::Command;
 use crate::num::Count;
+use crate::num::Micro;
+use crate::workflow::import::Row;
 use crate::workflow::judge::run;
 
 #[derive(Debug, clap::Subcommand)]
@@ -57,8 +60,12 @@ pub(super) struct Common {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
-    /// Whose responses; default from file name or target_policy
-    #[arg(long, value_name = "ID")]
+    /// Whose responses; default from file name or `target_policy`
+    #[arg(
+        long,
+        value_name = "ID",
+        help = "Whose responses; default from file name or target_policy"
+    )]
     pub policy: Option<String>,
     /// What is known of sources, facts and tool calls
     #[arg(
@@ -253,11 +260,12 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
             .finish()
             .map_err(|error| judge_rows::stopped(&error.to_string(), 0, &error))?;
     }
-    let root = run::root(sample.iter().map(|key| key.as_bytes().as_slice()));
     let payload = ScoreReplayed {
         judge: desk.judge.clone(),
         keys: count(sample.len()),
-        keys_root: Root(root),
+        keys_root: Root(run::root(
+            sample.iter().map(|key| key.as_bytes().as_slice()),
+        )),
         mismatches: count(mismatches),
         seed: Count::new(args.seed).ok_or_else(|| {
             CliError::usage(
@@ -266,12 +274,25 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
             )
         })?,
     };
+    let appended = replayed(ctx, &mut desk, &registered, payload.clone(), conflicts)?;
+    told(&payload, &appended)
+}
+
+/// Appends a re-score and the conflicts that it found.
+fn replayed(
+    ctx: &mut Ctx<'_>,
+    desk: &mut Desk,
+    registered: &judge_rows::Registered,
+    payload: ScoreReplayed,
+    conflicts: Vec<(Row, Micro)>,
+) -> Result<Vec<Appended>, CliError> {
     let differing: Vec<ScoreConflict> = desk.conflicts(conflicts)?;
-    let mut commands = vec![Command::new(payload, Some(desk.experiment.clone()))];
+    let experiment = Some(desk.experiment.clone());
+    let mut commands = vec![Command::new(payload, experiment.clone())];
     commands.extend(
         differing
             .into_iter()
-            .map(|conflict| Command::new(conflict, Some(desk.experiment.clone()))),
+            .map(|conflict| Command::new(conflict, experiment.clone())),
     );
     for command in &mut commands {
         command.refs = vec![registered.id];
@@ -279,24 +300,30 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     let signer = wallet::signer(ctx, desk.ledger.state(), Kind::ScoreReplayed)?;
     let appended = desk.ledger.append(&commands, &signer)?;
     desk.settle(ctx)?;
+    Ok(appended)
+}
+
+/// The answer of a re-score.
+fn told(payload: &ScoreReplayed, appended: &[Appended]) -> Result<Answer, CliError> {
+    let (keys, mismatches) = (payload.keys.value(), payload.mismatches.value());
     let data = json!({
-        "judge": desk.judge.as_str(), "keys": sample.len(), "mismatches": mismatches, "keys_root": root.to_base64(),
+        "judge": payload.judge.as_str(), "keys": keys, "mismatches": mismatches,
+        "keys_root": payload.keys_root.0.to_base64(),
     });
     if mismatches > 0 {
         let message = format!(
-            "{mismatches} of {} rows were scored differently this time; it is on record as score.replayed",
-            sample.len()
+            "{mismatches} of {keys} rows were scored differently this time; it is on record as score.replayed"
         );
         let mut error = CliError::refused(message, format!("clover show {}", appended[0].seq));
         error.data = data;
         return Err(error);
     }
     let text = ui::pairs(&[
-        ("judge", desk.judge.to_string()),
-        ("scored again", ui::thousands(sample.len() as u64)),
+        ("judge", payload.judge.to_string()),
+        ("scored again", ui::thousands(keys)),
         ("mismatches", "0".to_owned()),
     ]);
-    let mut answer = Answer::new(text, data).with_events(&appended);
+    let mut answer = Answer::new(text, data).with_events(appended);
     answer.verdict = "pass";
     Ok(answer)
 }

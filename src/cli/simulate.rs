@@ -136,7 +136,7 @@ fn worth(ctx: &mut Ctx<'_>, world: &World, fresh: u64) -> Result<Worth, CliError
     let rules = (world.rules(), world.patched_rules());
     let mut progress = ctx.progress("fresh rows");
     truth::of_rules(world, (&rules.0, &rules.1), fresh, &mut |done| {
-        progress.at(done, 2 * fresh)
+        progress.at(done, 2 * fresh);
     })
     .map_err(|error| CliError::input(error.to_string(), HELP))
 }
@@ -245,15 +245,12 @@ fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<Answer, CliError> 
 
 fn lines(world: &World, worth: &Worth) -> Vec<(&'static str, String)> {
     let fault = world.setting().fault;
-    let place = match fault {
-        Fault::None => "none".to_owned(),
-        _ => {
-            let (domain, level) = world.slice(world.faulty_slice());
-            format!(
-                "{fault}, on {} of rows, all in {domain}/{level}",
-                world.setting().share_micro
-            )
-        }
+    let place = if fault == Fault::None {
+        "none".to_owned()
+    } else {
+        let (domain, level) = world.slice(world.faulty_slice());
+        let share = world.setting().share_micro;
+        format!("{fault}, on {share} of rows, all in {domain}/{level}")
     };
     vec![
         ("fault", place),

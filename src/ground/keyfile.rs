@@ -273,6 +273,10 @@ fn wrong_label(wanted: &'static str, found: &str) -> KeyFileError {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_types,
+    reason = "openssl is asked as a stranger would"
+)]
 mod tests {
     use std::io::Write as _;
     use std::process::Command;

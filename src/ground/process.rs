@@ -4,7 +4,6 @@
 //! can hold the caller longer than it is willing to wait. A child is killed when its handle is dropped.
 #![expect(
     clippy::disallowed_types,
-    clippy::disallowed_methods,
     reason = "this module is the door that the lint guards"
 )]
 
@@ -55,6 +54,7 @@ impl Child {
     ///
     /// # Errors
     /// The system's answer.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn start(program: &str, args: &[String], folder: &Path) -> io::Result<Self> {
         let mut process = Command::new(program)
             .args(args)

@@ -21,6 +21,10 @@ const STATEMENT_WORDS: usize = 3;
 
 /// What a text says.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a finding of its own"
+)]
 pub(super) struct Reading {
     /// Words of certainty.
     pub certain: u64,
@@ -175,13 +179,13 @@ impl Statement {
             "cannot" | "can't" => Some("can"),
             "won't" => Some("will"),
             "shan't" => Some("shall"),
-            _ => match folded.strip_suffix("n't") {
-                Some(positive) => Some(positive),
-                None => {
+            _ => {
+                let Some(positive) = folded.strip_suffix("n't") else {
                     self.word(folded);
                     return;
-                }
-            },
+                };
+                Some(positive)
+            }
         };
         self.denies = !self.denies;
         if let Some(positive) = positive {

@@ -1,5 +1,6 @@
 //! The registered vocabulary: which folded words mean what. Lists are alphabetical, one space between words.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// A topic with its tag, as rubrics name it in abstention triggers.
@@ -66,6 +67,11 @@ pub const TOPICS: [Topic; 6] = [
         decisive: "",
     },
 ];
+
+/// Tags of every topic: what abstention triggers may name without new raw answers.
+pub fn tags() -> BTreeSet<String> {
+    TOPICS.iter().map(|topic| topic.tag.to_owned()).collect()
+}
 
 const CERTAIN: &str = "absolutely always certain certainly certainty clearly definitely exactly guarantee guaranteed \
      impossible indisputable indisputably invariably never obviously prove proven proves \

@@ -216,7 +216,7 @@ mod tests {
             match (read(text, 1).map(Micro::value), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) => {
-                    assert!(found.to_string().contains(expected), "{found}")
+                    assert!(found.to_string().contains(expected), "{found}");
                 }
                 other => panic!("{text}: {other:?}"),
             }

@@ -210,9 +210,17 @@ pub fn files(world: &World, rows: &[Row]) -> Vec<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::num::Micro;
+    use crate::rubric::Context;
+    use crate::rubric::Family;
+    use crate::rubric::Rubric;
+    use crate::rubric::check;
+    use crate::rubric::extract::vocabulary;
     use crate::workflow::simulate::Setting;
+    use crate::workflow::simulate::SettingError as E;
     use crate::workflow::simulate::truth;
 
     fn world(fault: Fault, seed: u64) -> World {
@@ -276,7 +284,7 @@ mod tests {
                 assert!((before - row.base.value() as f64 / 1e6).abs() < 1e-9);
                 match fault {
                     Fault::Citations => {
-                        assert!((before - after - 0.3).abs() < 1e-6 || after.abs() < 1e-9)
+                        assert!((before - after - 0.3).abs() < 1e-6 || after.abs() < 1e-9);
                     }
                     _ => assert!(after <= 0.25),
                 }
@@ -330,10 +338,32 @@ mod tests {
     }
 
     #[test]
+    fn the_files_say_what_the_rules_are() {
+        for fault in Fault::ALL {
+            let world = world(fault, 1);
+            let rubric = Rubric::parse(rubric_yaml(fault).as_bytes()).unwrap();
+            assert_eq!(rubric.rules(), world.rules(), "{fault}");
+            let none = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+            let context = Context {
+                rubric: &rubric,
+                families: &[Family::EvidenceVerification, Family::LengthBiasCap].into(),
+                frozen: &none.0,
+                vocabulary: &vocabulary::tags(),
+                unverified: None,
+                ids: &none.1,
+                hashes: &none.2,
+            };
+            let (patch, checked) = check(patch_yaml(fault).as_bytes(), &context).unwrap();
+            assert_eq!(patch.id, patch_id(fault));
+            assert_eq!(checked.rubric.rules(), world.patched_rules(), "{fault}");
+            assert_eq!(checked.needs_rescore, Some(false));
+        }
+    }
+
+    #[test]
     fn settings_out_of_range_are_named() {
         let of = |setting| World::new(setting, 1).map(|_| ()).unwrap_err();
         let setting = Setting::default();
-        use crate::workflow::simulate::SettingError as E;
         assert_eq!(
             of(Setting {
                 slices: 5,

@@ -358,22 +358,21 @@ impl World {
     /// The rubric that the data set starts from, as rules: it leaves the fault open and closes the other one.
     pub fn rules(&self) -> Rules {
         let is_length = self.setting.fault == Fault::Length;
-        self.with(!is_length, is_length)
+        Self::with(!is_length, is_length)
     }
 
     /// The same with the named patch: the fault is closed as well. Without a fault, the penalty on false sources is.
     pub fn patched_rules(&self) -> Rules {
-        self.with(true, true)
+        Self::with(true, true)
     }
 
-    fn with(&self, capped: bool, verified: bool) -> Rules {
-        let penalty = if verified { 300_000 } else { 0 };
-        let verification = Verification {
+    fn with(capped: bool, verified: bool) -> Rules {
+        let verification = verified.then(|| Verification {
             allowed_domains: prose::LISTED.map(str::to_owned).into(),
-            mismatch_penalty: Micro::new(penalty).unwrap_or_default(),
-        };
+            mismatch_penalty: Micro::new(300_000).unwrap_or_default(),
+        });
         let obligation = Obligation {
-            verification: Some(verification),
+            verification,
             ..Obligation::default()
         };
         let (tokens, cap) = if capped {
@@ -417,25 +416,38 @@ fn read(text: &prose::Prose) -> Evidence {
 /// Terms covered and sentences with a digit whose worth comes closest to 0.7 q, over one of three drawn counts of terms.
 fn amounts(quality: f64, draws: &mut Draws) -> (usize, usize) {
     let target = 700_000.0 * quality;
-    let near = (target / 70_000.0).round() as i64 + draws.below(3) as i64 - 1;
+    let near = whole(target / 70_000.0) + below(3, draws) - 1;
     let covered = near.clamp(0, 10);
     let rest = target - (covered * builtin::COVERAGE / 10) as f64;
-    let detailed = (rest / builtin::DETAIL as f64).round() as i64;
-    let detailed = detailed.clamp(0, covered);
+    let detailed = whole(rest / builtin::DETAIL as f64).clamp(0, covered);
     (
         usize::try_from(covered).unwrap_or(0),
         usize::try_from(detailed).unwrap_or(0),
     )
 }
 
+/// Uniform on 0 to `count - 1`.
+fn below(count: usize, draws: &mut Draws) -> i64 {
+    i64::try_from(draws.below(count)).unwrap_or(0)
+}
+
+/// The nearest integer.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what is rounded here lies within a million"
+)]
+fn whole(value: f64) -> i64 {
+    value.round() as i64
+}
+
 /// The judge's own part of the score, in millionths.
 fn micro_of(covered: usize, detailed: usize) -> i64 {
-    let (covered, detailed) = (covered as i64, detailed as i64);
-    builtin::COVERAGE * covered / 10 + builtin::DETAIL * detailed
+    let count = |value: usize| i64::try_from(value).unwrap_or(0);
+    builtin::COVERAGE * count(covered) / 10 + builtin::DETAIL * count(detailed)
 }
 
 fn rounded(value: f64) -> Micro {
-    Micro::new((value * 1e6).round() as i64).unwrap_or_default()
+    Micro::new(whole(value * 1e6)).unwrap_or_default()
 }
 
 /// The draw of every simulated row.
