@@ -134,13 +134,11 @@ pub(super) fn iteration<'a>(
 
 fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), CliError> {
     let (id, it) = iteration(state, name)?;
-    match Bench::of(state, &it.experiment, &id) {
-        Some(bench) => Ok((id, bench)),
-        None => {
-            let message = format!("the rubric or the plan of {id} cannot be read");
-            Err(CliError::not_found(message, "clover verify"))
-        }
-    }
+    let Some(bench) = Bench::of(state, &it.experiment, &id) else {
+        let message = format!("the rubric or the plan of {id} cannot be read");
+        return Err(CliError::not_found(message, "clover verify"));
+    };
+    Ok((id, bench))
 }
 
 /// A document that passed, with what it says.

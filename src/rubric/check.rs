@@ -459,6 +459,9 @@ mod tests {
       length_padding_uplift: "<=0.02"
 "#;
 
+    /// A change that evidence verification may make.
+    const FINE: &str = "{obligations.factual_adequacy: {requires_stakeholders: true}}";
+
     fn rubric() -> Rubric {
         Rubric::parse(RUBRIC.as_bytes()).unwrap()
     }
@@ -539,12 +542,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn each_check_has_its_code_and_its_place() {
-        let ev = "evidence_verification";
-        let mut wrong = Vec::new();
-        let fine = "{obligations.factual_adequacy: {requires_stakeholders: true}}";
-        for (text, expected) in [
+    /// Documents that are no patch, with code and place.
+    fn documents() -> Vec<(String, &'static str)> {
+        vec![
             ("patch: [".to_owned(), "parse 2:"),
             ("patch: &a {}".to_owned(), "parse 1:"),
             ("patch: {}\nmore: 1".to_owned(), "keys 2:7: more: "),
@@ -567,6 +567,14 @@ mod tests {
             ),
             (PATCH.replace("<=0.02", "about 0"), "keys 21:30: "),
             (PATCH.replace("-0.06", "-1.5"), "keys 19:30: "),
+        ]
+    }
+
+    /// Patches that are none for the rubric.
+    fn misfits() -> Vec<(String, &'static str)> {
+        let ev = "evidence_verification";
+        let fine = FINE;
+        vec![
             (patch(ev, "{}", false), "keys 1:"),
             (patch(ev, "{a.b+: [c]}", false), "keys 1:"),
             (patch(ev, "{obligations: {a: {b: 1}}}", false), "keys 1:"),
@@ -623,7 +631,15 @@ mod tests {
                 "affects_rescore 1:",
             ),
             (fine.to_owned(), "keys 1:"),
-        ] {
+        ]
+    }
+
+    #[test]
+    fn each_check_has_its_code_and_its_place() {
+        let ev = "evidence_verification";
+        let mut wrong = Vec::new();
+        let fine = FINE;
+        for (text, expected) in documents().into_iter().chain(misfits()) {
             let fault = checked(&text, None).unwrap_err();
             let place = &fault.place;
             let found = format!(
@@ -697,9 +713,9 @@ mod tests {
         assert!(after.score(base, &evidence).is_ok());
     }
 
-    #[test]
-    fn two_keys_and_classes_follow_the_paths() {
-        for (family, changes, rescore, two_key, class) in [
+    /// Family, changes, whether new answers are declared, whether two keys are needed, class.
+    fn edits() -> Vec<(&'static str, &'static str, bool, bool, Class)> {
+        vec![
             (
                 "length_bias_cap",
                 "{guards.length_bias_cap.if_tokens_gt: 400}",
@@ -751,17 +767,18 @@ mod tests {
             ),
             (
                 "evidence_verification",
-                "{obligations.factual_adequacy: {verification.allowed_domains: [nih.gov]}}",
+                "{obligations.factual_adequacy.verification.allowed_domains: [nih.gov]}",
                 false,
                 false,
                 Class::Recompute,
             ),
-        ] {
-            let changes = changes.replace(
-                "{obligations.factual_adequacy: {verification.allowed_domains: [nih.gov]}}",
-                "{obligations.factual_adequacy.verification.allowed_domains: [nih.gov]}",
-            );
-            let all = checked(&patch(family, &changes, rescore), None).unwrap();
+        ]
+    }
+
+    #[test]
+    fn two_keys_and_classes_follow_the_paths() {
+        for (family, changes, rescore, two_key, class) in edits() {
+            let all = checked(&patch(family, changes, rescore), None).unwrap();
             assert_eq!(
                 (!all.two_key.is_empty(), all.classes[0]),
                 (two_key, class),

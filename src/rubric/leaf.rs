@@ -359,11 +359,11 @@ fn share(node: &canon::Value) -> Result<Value, Unfit> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_path_belongs_where_the_paper_puts_it() {
+    /// Paths with what they hold and who may touch them.
+    fn paths() -> Vec<(&'static str, Kind, &'static [Family])> {
         use Family::{Abstention, ContradictionCheck, EvidenceVerification, LengthBiasCap};
-        for (path, kind, families) in [
-            ("version", Kind::Version, &[][..]),
+        vec![
+            ("version", Kind::Version, &[]),
             ("target", Kind::Target, &[]),
             ("sdp_version", Kind::Name, &[]),
             (
@@ -428,7 +428,12 @@ mod tests {
             ),
             ("abstention.triggers", Kind::Tags, &[Abstention]),
             ("abstention.rule", Kind::Prose, &[Abstention]),
-        ] {
+        ]
+    }
+
+    #[test]
+    fn every_path_belongs_where_the_paper_puts_it() {
+        for (path, kind, families) in paths() {
             assert_eq!(kind_of(path), Some(kind), "{path}");
             assert_eq!(families_of(path), families, "{path}");
             for (at, _) in path.match_indices('.') {

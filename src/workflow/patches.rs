@@ -117,6 +117,7 @@ pub fn length_of(length: &Length) -> CodeLength {
 ///
 /// # Errors
 /// [`YamlError`] with the place of what is no rubric.
+#[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn register(yaml: &str) -> Result<RubricRegistered, YamlError> {
     let rubric = Rubric::parse(yaml.as_bytes())?;
     Ok(RubricRegistered {
@@ -226,6 +227,7 @@ pub struct Authorship {
 }
 
 /// The event that proposes a checked patch.
+#[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn propose(
     yaml: &str,
     iteration: &IterationId,

@@ -15,6 +15,7 @@ mod coverage;
 mod crash;
 mod decide;
 mod differential;
+mod documents;
 mod fixtures;
 mod fork;
 mod newcomer;
