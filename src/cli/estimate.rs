@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::estimate_charts as charts;
 use crate::cli::estimate_view as view;
 use crate::cli::home;
 use crate::cli::home::Home;
@@ -84,9 +85,12 @@ pub(super) struct EstimateArgs {
     /// Show refused levels too; they are no levels
     #[arg(long)]
     pub raw: bool,
-    /// Write a forest plot
+    /// Write a drawing
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+    /// Of what: forest, calibration, residuals or uncertainty
+    #[arg(long, value_name = "WHAT", default_value = "forest", requires = "plot")]
+    pub chart: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -351,7 +355,10 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
     for warning in shown.warnings() {
         ctx.warn(warning);
     }
-    plot(ctx, args.plot.as_ref(), || shown.plot().svg())?;
+    let drawn = charts::svg(&found, &args.chart)?;
+    plot(ctx, args.plot.as_ref(), || {
+        drawn.unwrap_or_else(|| shown.plot().svg())
+    })?;
     let mut events = Vec::with_capacity(3 * rows.len());
     for (policy, estimate) in &rows {
         events.push(estimate.clone().into());

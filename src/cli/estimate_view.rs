@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::cli::analysis;
 use crate::cli::estimate;
+use crate::cli::estimate_charts as charts;
 use crate::cli::ui;
 use crate::event::id::ExperimentId;
 use crate::event::payload::estimate::ContrastRecorded;
@@ -150,6 +151,7 @@ impl Estimates<'_> {
             )),
             Err(thin) => remarks.push(format!("calibrator  none: {thin}")),
         }
+        remarks.extend(charts::lines(found));
         let audits = self.rows.iter().filter_map(|(_, row)| {
             let of = row.transport?;
             Some(format!("{} {} at seq {}", row.policy, state(of.state), of.seq))

@@ -22,6 +22,7 @@ mod doctor;
 mod erase;
 mod error;
 mod estimate;
+mod estimate_charts;
 mod estimate_view;
 mod experiment;
 mod experiment_split;
@@ -36,6 +37,7 @@ mod intake_events;
 mod key;
 mod label;
 mod log;
+mod plan;
 mod prereg;
 mod prove;
 mod qualify;
@@ -82,7 +84,7 @@ Usage: clover [OPTIONS] VERB …
   plan     prereg new|check|sign|show|diff|amend|deviation
   labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema
-  worth    estimate · compare · audit transport · replay · analyze · qualify
+  worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
   shell    completions · man                    (clover VERB --help shows one of them)
 
@@ -203,6 +205,9 @@ enum Verb {
     /// Audits that are run once
     #[command(subcommand)]
     Audit(transport::Verb),
+    /// How many scores, labels and probes, from the ledger's own variance
+    #[command(subcommand)]
+    Plan(plan::Verb),
     /// Compute decisions again from their recorded inputs, and compare
     #[command(after_help = "Example:\n  clover replay --all")]
     Replay(replay::Args),
@@ -342,6 +347,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Compare(args) => estimate::compare(ctx, &args),
         Verb::Audit(verb) => transport::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
+        Verb::Plan(verb) => plan::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),
         Verb::Verify(args) => verify::run(ctx, &args),
         Verb::Prove(args) => prove::run(ctx, &args),

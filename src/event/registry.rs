@@ -312,7 +312,7 @@ registry! {
         OuaEstimated         "oua.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         CoverageChecked      "coverage.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         TransportTested      "transport.tested"     1  by Signers::Role(Arbiter),   Experiment,    repeatable;
-        PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, power_micro, prices, purpose, terms, through_seq];
+        PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, policies, power_micro, prices, purpose, terms, through_seq];
         // The next kind goes here.
     }
     retired {
