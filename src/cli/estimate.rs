@@ -48,7 +48,7 @@ pub(super) struct Fit {
     /// Whose scores
     #[arg(long, value_name = "ID", default_value = "judge")]
     pub judge: String,
-    /// Calibrate on response_length too
+    /// Calibrate on `response_length` too
     #[arg(long, value_name = "NAME")]
     pub covariate: Vec<String>,
     /// auto, monotone or two-stage
@@ -153,7 +153,10 @@ impl Fit {
         };
         if found.mode == CalibratorMode::Monotone && !found.covariates.is_empty() {
             let message = "--mode monotone: calibrates on the score alone";
-            return Err(CliError::usage(message, "the same command without --covariate"));
+            return Err(CliError::usage(
+                message,
+                "the same command without --covariate",
+            ));
         }
         found.judge_scale = self.scale;
         found.label_scale = self.scale;
@@ -219,10 +222,7 @@ impl Read {
         let mut texts = Texts::new(ctx, &self.home, &self.ledger)?;
         let gathered = rows::gather(&self.ledger, &which, &mut texts).map_err(unreadable)?;
         if gathered.dataset.policies.is_empty() {
-            let message = format!(
-                "no score by {} in {}",
-                self.terms.judge, self.experiment
-            );
+            let message = format!("no score by {} in {}", self.terms.judge, self.experiment);
             return Err(CliError::not_found(message, "clover import cje DIR"));
         }
         self.terms.labels = compute::label_use(&gathered);
@@ -238,7 +238,8 @@ impl Read {
             Replicating::new(weights, ctx.progress("replicates"))
         });
         let weights = shown.as_ref().map(|shown| shown as &dyn ClusterWeights);
-        compute::compute(gathered, terms.clone(), &[], None, weights).map_err(|error| refused(&error))
+        compute::compute(gathered, terms.clone(), &[], None, weights)
+            .map_err(|error| refused(&error))
     }
 
     /// Appends what was found, fit first.
@@ -308,15 +309,11 @@ pub(super) fn answer(
     let mut answer = match recorded {
         None => Answer::new(text, Value::Null),
         Some(mut recorded) => {
-            let seqs = recorded.data["seqs"].as_array().cloned();
-            let seqs = seqs.unwrap_or_default();
-            let line = match (seqs.first(), seqs.last()) {
-                (Some(first), Some(last)) if recorded.verdict == "appended" => {
-                    format!("\nrecorded at seq {first} to {last}\n")
-                }
-                (Some(first), _) => format!("\nalready recorded, first at seq {first}\n"),
-                _ => String::new(),
-            };
+            let (new, seqs) = (&recorded.data["appended"], &recorded.data["seqs"]);
+            let last = seqs.as_array().and_then(|seqs| seqs.last());
+            let line = last.map_or(String::new(), |last| {
+                format!("\nrecorded {new} new, the last at seq {last}\n")
+            });
             data["recorded"] = recorded.data.take();
             recorded.text = text + &line;
             recorded
@@ -402,7 +399,7 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, C
     let shown = view::Contrasts {
         found: &found,
         places: &places,
-        contrasts: &contrasts,
+        pairs: &contrasts,
         experiment: &read.experiment,
     };
     let (text, data) = (shown.text(), shown.json());

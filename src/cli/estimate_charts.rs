@@ -23,7 +23,8 @@ pub(super) fn svg(found: &Found, name: &str) -> Result<Option<String>, CliError>
         "residuals" => Some(residuals(found).0.svg()),
         "uncertainty" => Some(uncertainty(found).svg()),
         other => {
-            let message = format!("--chart {other}: expected forest, calibration, residuals or uncertainty");
+            let message =
+                format!("--chart {other}: expected forest, calibration, residuals or uncertainty");
             return Err(CliError::usage(message, "clover estimate --help"));
         }
     })
@@ -37,12 +38,21 @@ fn atoms(found: &Found) -> BTreeMap<i64, Vec<(f64, f64)>> {
     };
     let mut seen = of.calibrator.out_of_fold.iter();
     let scale = found.analysis.label_scale;
-    for (policy, source) in found.gathered.dataset.policies.iter().zip(&found.gathered.sources) {
+    for (policy, source) in found
+        .gathered
+        .dataset
+        .policies
+        .iter()
+        .zip(&found.gathered.sources)
+    {
         for &row in source.labels.keys() {
             let label = policy.labels[row].unwrap_or_default();
             let predicted = seen.next().copied().unwrap_or_default();
             let predicted = scale.map_or(predicted, |scale| scale.level(predicted));
-            atoms.entry(source.scores[row]).or_default().push((label, predicted));
+            atoms
+                .entry(source.scores[row])
+                .or_default()
+                .push((label, predicted));
         }
     }
     atoms
@@ -56,10 +66,18 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 pub(super) fn calibration(found: &Found) -> Chart {
     let atoms = atoms(found);
     let ends = |pick: fn(f64, f64) -> f64, start: f64| {
-        let scores = found.gathered.dataset.policies.iter().flat_map(|of: &Policy| &of.scores);
+        let scores = found
+            .gathered
+            .dataset
+            .policies
+            .iter()
+            .flat_map(|of: &Policy| &of.scores);
         scores.copied().fold(start, pick)
     };
-    let (low, high) = (ends(f64::min, f64::INFINITY), ends(f64::max, f64::NEG_INFINITY));
+    let (low, high) = (
+        ends(f64::min, f64::INFINITY),
+        ends(f64::max, f64::NEG_INFINITY),
+    );
     let mut points = Vec::new();
     if let (Ok(of), Some(judge), Some(label)) = (
         &found.analysis.calibration,
@@ -148,7 +166,10 @@ pub(super) fn uncertainty(found: &Found) -> Ring {
     }
     Ring {
         title: "Variance of the values that are not refused".to_owned(),
-        parts: vec![("rows and their labels".to_owned(), main), ("calibrator".to_owned(), oua)],
+        parts: vec![
+            ("rows and their labels".to_owned(), main),
+            ("calibrator".to_owned(), oua),
+        ],
     }
 }
 
@@ -159,10 +180,15 @@ pub(super) fn lines(found: &Found) -> Vec<String> {
         return Vec::new();
     }
     let counts: Vec<f64> = atoms.values().map(|of| of.len() as f64).collect();
-    let means: Vec<f64> = atoms.values().map(|of| mean(of.iter().map(|pair| pair.0))).collect();
+    let means: Vec<f64> = atoms
+        .values()
+        .map(|of| mean(of.iter().map(|pair| pair.0)))
+        .collect();
     let (chart, _) = residuals(found);
     let residuals: Vec<f64> = chart.series[0].points.iter().map(|point| point.1).collect();
-    let most = residuals.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    let most = residuals
+        .iter()
+        .fold(0.0_f64, |most, value| most.max(value.abs()));
     let ends = |pick: Option<&i64>| pick.map_or(0.0, |score| *score as f64 / 1e6);
     vec![
         format!(
@@ -172,7 +198,10 @@ pub(super) fn lines(found: &Found) -> Vec<String> {
             ends(atoms.keys().next()),
             ends(atoms.keys().next_back()),
         ),
-        format!("residuals {} by tenth of scores, at most {most:.3} from 0", sparkline(&residuals)),
+        format!(
+            "residuals {} by tenth of scores, at most {most:.3} from 0",
+            sparkline(&residuals)
+        ),
         format!("variance {}", uncertainty(found).text()),
     ]
 }

@@ -108,18 +108,36 @@ impl Estimates<'_> {
     pub(super) fn text(&self) -> String {
         let digits = digits(self.found);
         let interval = format!("{} % interval", self.percent());
-        let head = ["policy", "value", &interval, "rank", "labels alone", "judge", "claim"];
+        let head = [
+            "policy",
+            "value",
+            &interval,
+            "rank",
+            "labels alone",
+            "judge",
+            "claim",
+        ];
         let number = |value: f64| format!("{value:.digits$}");
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((_, row), (best, worst))| {
-            let shown = row.interval.map_or("none".to_owned(), |of| bracket(of, digits));
+            let shown = row
+                .interval
+                .map_or("none".to_owned(), |of| bracket(of, digits));
             let withheld = self.is_withheld(row);
             let alone = row.labels_only.and_then(|of| of.interval);
             vec![
                 ui::cut(row.policy.as_str(), LABEL),
-                if withheld { "withheld".to_owned() } else { number(row.estimate.value()) },
+                if withheld {
+                    "withheld".to_owned()
+                } else {
+                    number(row.estimate.value())
+                },
                 if withheld { "-".to_owned() } else { shown },
-                if best == worst { best.to_string() } else { format!("{best}-{worst}") },
+                if best == worst {
+                    best.to_string()
+                } else {
+                    format!("{best}-{worst}")
+                },
                 alone.map_or("-".to_owned(), |of| bracket(of, digits)),
                 number(row.raw_mean.value()),
                 claim(row).to_owned(),
@@ -154,7 +172,12 @@ impl Estimates<'_> {
         remarks.extend(charts::lines(found));
         let audits = self.rows.iter().filter_map(|(_, row)| {
             let of = row.transport?;
-            Some(format!("{} {} at seq {}", row.policy, state(of.state), of.seq))
+            Some(format!(
+                "{} {} at seq {}",
+                row.policy,
+                state(of.state),
+                of.seq
+            ))
         });
         let audits: Vec<String> = audits.collect();
         if !audits.is_empty() {
@@ -200,7 +223,12 @@ impl Estimates<'_> {
         let bounds = row.bounds.map_or(String::new(), |of| {
             format!("; monotonicity alone leaves {}", bracket(of, digits))
         });
-        let m = self.found.analysis.calibration.as_ref().map_or(0, |of| of.labels);
+        let m = self
+            .found
+            .analysis
+            .calibration
+            .as_ref()
+            .map_or(0, |of| of.labels);
         let scale = self.found.analysis.judge_scale;
         let wanted = advice::advice(&support, m).into_iter().map(|of| {
             let edge = scale.map_or(of.edge, |scale| scale.level(of.edge));
@@ -290,7 +318,8 @@ impl Estimates<'_> {
 
 /// What to type after an estimate.
 pub(super) fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
-    let unchecked = |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked && row.transport.is_none();
+    let unchecked =
+        |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked && row.transport.is_none();
     if rows.iter().any(|(_, row)| unchecked(row)) {
         return vec!["clover audit transport".to_owned()];
     }
@@ -301,7 +330,7 @@ pub(super) fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
 pub(super) struct Contrasts<'a> {
     pub found: &'a Found,
     pub places: &'a [usize],
-    pub contrasts: &'a [ContrastRecorded],
+    pub pairs: &'a [ContrastRecorded],
     pub experiment: &'a ExperimentId,
 }
 
@@ -326,7 +355,7 @@ impl Contrasts<'_> {
         let alpha = self.found.analysis.alpha;
         let interval = format!("{} % interval", analysis::percent(alpha));
         let head = ["difference", "value", &interval, "p", "p (BH)", ""];
-        let rows = self.contrasts.iter().map(|of| {
+        let rows = self.pairs.iter().map(|of| {
             let (p, adjusted) = (of.p.value(), of.p_adjusted.value());
             vec![
                 pair(of),
@@ -364,15 +393,26 @@ impl Contrasts<'_> {
         let columns: Vec<String> = (1..=order.len()).map(|place| place.to_string()).collect();
         let mut head = vec!["", "wins against", "rank"];
         head.extend(columns.iter().map(String::as_str));
-        let rows = order.iter().enumerate().map(|(at, (policy, (best, worst)))| {
-            let mut cells = vec![
-                (at + 1).to_string(),
-                ui::cut(&self.found.analysis.policies[*policy].name, LABEL),
-                if best == worst { best.to_string() } else { format!("{best}-{worst}") },
-            ];
-            cells.extend(order.iter().map(|(other, _)| self.mark(*policy, *other).to_owned()));
-            cells
-        });
+        let rows = order
+            .iter()
+            .enumerate()
+            .map(|(at, (policy, (best, worst)))| {
+                let mut cells = vec![
+                    (at + 1).to_string(),
+                    ui::cut(&self.found.analysis.policies[*policy].name, LABEL),
+                    if best == worst {
+                        best.to_string()
+                    } else {
+                        format!("{best}-{worst}")
+                    },
+                ];
+                cells.extend(
+                    order
+                        .iter()
+                        .map(|(other, _)| self.mark(*policy, *other).to_owned()),
+                );
+                cells
+            });
         ui::table(&head, rows.collect())
     }
 
@@ -381,8 +421,8 @@ impl Contrasts<'_> {
         let is = |of: &&ContrastRecorded, a: usize, b: usize| {
             of.first.as_str() == name(a) && of.second.as_str() == name(b)
         };
-        let forward = self.contrasts.iter().find(|of| is(of, policy, other));
-        let back = self.contrasts.iter().find(|of| is(of, other, policy));
+        let forward = self.pairs.iter().find(|of| is(of, policy, other));
+        let back = self.pairs.iter().find(|of| is(of, other, policy));
         let sign = match (forward, back) {
             (Some(of), _) if of.told_apart => of.difference.value(),
             (None, Some(of)) if of.told_apart => -of.difference.value(),
@@ -395,7 +435,7 @@ impl Contrasts<'_> {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!(
             "family  {} pairs; marks and ranks by p (BH), which holds the share of false findings",
-            self.contrasts.len()
+            self.pairs.len()
         )];
         for &policy in self.places {
             let standing = self.found.standing(self.experiment, policy);
@@ -406,7 +446,7 @@ impl Contrasts<'_> {
                 ));
             }
         }
-        let widened = self.contrasts.iter().filter_map(|of| {
+        let widened = self.pairs.iter().filter_map(|of| {
             let wide = of.conservative?;
             Some(format!(
                 "{}  widened by what monotonicity leaves open: {}",
@@ -421,7 +461,7 @@ impl Contrasts<'_> {
     pub(super) fn plot(&self) -> Forest {
         let digits = digits(self.found);
         let rows: Vec<ForestRow> = self
-            .contrasts
+            .pairs
             .iter()
             .map(|of| ForestRow {
                 label: pair(of),
@@ -444,7 +484,7 @@ impl Contrasts<'_> {
 
     pub(super) fn json(&self) -> Value {
         let alpha = self.found.analysis.alpha;
-        let pairs = self.contrasts.iter().map(|of| {
+        let pairs = self.pairs.iter().map(|of| {
             json!({
                 "first": of.first.as_str(), "second": of.second.as_str(),
                 "difference": of.difference, "se": of.se, "df": of.df,

@@ -78,15 +78,14 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …
 
-  start    init · demo · status · doctor
+  start    init · demo · status · doctor · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation
   labels   label design new|list · seal · confirm status|seal|unseal
-  read     log · show · at · schema
+  read     log · show · at · schema             (clover VERB --help shows one of them)
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
-  shell    completions · man                    (clover VERB --help shows one of them)
 
 Options of every verb:
   --ledger DIR              the ledger's folder [CLOVER_LEDGER; else searched upward from here]

@@ -32,10 +32,14 @@ use crate::workflow::estimate::planning::PlanError;
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Scores and labels that detect an effect
-    #[command(after_help = "Example:\n  clover plan labels 0.02 --score-price 0.01 --label-price 0.16")]
+    #[command(
+        after_help = "Example:\n  clover plan labels 0.02 --score-price 0.01 --label-price 0.16"
+    )]
     Labels(Priced),
     /// What a budget shows
-    #[command(after_help = "Example:\n  clover plan budget 200 --score-price 0.01 --label-price 0.16")]
+    #[command(
+        after_help = "Example:\n  clover plan budget 200 --score-price 0.01 --label-price 0.16"
+    )]
     Budget(Priced),
     /// Probes with which every audit passes when nothing is wrong
     #[command(after_help = "Example:\n  clover plan audit 0.05")]
@@ -79,9 +83,9 @@ const HELP: &str = "clover plan labels --help";
 fn amount(what: &str, text: &str) -> Result<Micro, CliError> {
     let parsed = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
     let above = parsed.filter(|(value, _)| value.value() > 0);
-    above.map(|(value, _)| value).ok_or_else(|| {
-        CliError::usage(format!("{what} {text:?}: expected a number above 0"), HELP)
-    })
+    above
+        .map(|(value, _)| value)
+        .ok_or_else(|| CliError::usage(format!("{what} {text:?}: expected a number above 0"), HELP))
 }
 
 /// A price: a number, or what an account has spent over how many were recorded.
@@ -91,12 +95,18 @@ fn price(read: &Read, what: &str, text: &str, recorded: usize) -> Result<Micro, 
     let Some(account) = id.and_then(|id| accounts.get(&id)) else {
         return amount(what, text);
     };
-    let spent = account.spent.iter().fold(0_u64, |sum, (_, spent)| sum.saturating_add(*spent));
+    let spent = account
+        .spent
+        .iter()
+        .fold(0_u64, |sum, (_, spent)| sum.saturating_add(*spent));
     let each = i64::try_from(spent.saturating_mul(1_000_000) / recorded.max(1) as u64).ok();
-    each.and_then(Micro::new).filter(|each| each.value() > 0).ok_or_else(|| {
-        let message = format!("{what}: account {text} has spent {spent} on {recorded}: no price");
-        CliError::input(message, "clover budget list")
-    })
+    each.and_then(Micro::new)
+        .filter(|each| each.value() > 0)
+        .ok_or_else(|| {
+            let message =
+                format!("{what}: account {text} has spent {spent} on {recorded}: no price");
+            CliError::input(message, "clover budget list")
+        })
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
@@ -118,7 +128,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         None => None,
         Some(args) => {
             let rows = found.analysis.policies.iter().map(|of| of.rows).sum();
-            let labels = found.analysis.calibration.as_ref().map_or(0, |of| of.labels);
+            let labels = found
+                .analysis
+                .calibration
+                .as_ref()
+                .map_or(0, |of| of.labels);
             Some(Prices {
                 label_micro: price(&read, "--label-price", &args.label_price, labels)?,
                 score_micro: price(&read, "--score-price", &args.score_price, rows)?,
@@ -171,18 +185,45 @@ fn shown(found: &Found, planned: &PlanRecorded) -> String {
         ),
     )];
     if let Some(of) = &planned.evaluation {
-        pairs.push(("scores", format!("{} of each of {policies} policies", ui::thousands(of.scores.value()))));
-        pairs.push(("labels", format!("{}, shared by all", ui::thousands(of.labels.value()))));
+        pairs.push((
+            "scores",
+            format!(
+                "{} of each of {policies} policies",
+                ui::thousands(of.scores.value())
+            ),
+        ));
+        pairs.push((
+            "labels",
+            format!("{}, shared by all", ui::thousands(of.labels.value())),
+        ));
         pairs.push(("cost", format!("{:.2}", of.cost.value())));
-        pairs.push(("standard error", format!("{:.4} of one value", of.se.value())));
+        pairs.push((
+            "standard error",
+            format!("{:.4} of one value", of.se.value()),
+        ));
         pairs.push((
             "detects",
-            format!("a difference of {:.4} with power {}", of.mde.value(), planned.power_micro),
+            format!(
+                "a difference of {:.4} with power {}",
+                of.mde.value(),
+                planned.power_micro
+            ),
         ));
         pairs.extend(balance(found, planned).map(|text| ("next money", text)));
     }
+    pairs.extend(others(planned));
+    ui::pairs(&pairs)
+}
+
+/// Words for probes and for rows of an iteration.
+fn others(planned: &PlanRecorded) -> Vec<(&'static str, String)> {
+    let policies = planned.policies;
+    let mut pairs = Vec::new();
     if let Some(of) = &planned.audit {
-        pairs.push(("probes", format!("{} of each of {policies} policies", of.clusters)));
+        pairs.push((
+            "probes",
+            format!("{} of each of {policies} policies", of.clusters),
+        ));
         pairs.push((
             "passes",
             format!(
@@ -195,10 +236,22 @@ fn shown(found: &Found, planned: &PlanRecorded) -> String {
     }
     if let Some(of) = &planned.iteration {
         pairs.push(("confirm rows", ui::thousands(of.confirm_rows.value())));
-        pairs.push(("green slices", format!("{} rows each, in dev and in confirm", ui::thousands(of.green_rows.value()))));
-        pairs.push(("assumed", format!("a deviation of {:.4} of the paired loss difference", of.difference_sd.value())));
+        pairs.push((
+            "green slices",
+            format!(
+                "{} rows each, in dev and in confirm",
+                ui::thousands(of.green_rows.value())
+            ),
+        ));
+        pairs.push((
+            "assumed",
+            format!(
+                "a deviation of {:.4} of the paired loss difference",
+                of.difference_sd.value()
+            ),
+        ));
     }
-    ui::pairs(&pairs)
+    pairs
 }
 
 /// What the next money buys: labels when their share of the variance exceeds their share of the spend.
@@ -214,11 +267,18 @@ fn balance(found: &Found, planned: &PlanRecorded) -> Option<String> {
         label_cost: unit(prices.label_micro),
     };
     let of_spend = spend.label_spend().ok()?;
-    let (of_score, of_label) = (planned.split.evaluation.value(), planned.split.calibration.value());
+    let (of_score, of_label) = (
+        planned.split.evaluation.value(),
+        planned.split.calibration.value(),
+    );
     let each = planned.split.rows.value() as f64 / planned.split.policies.len().max(1) as f64;
     let (main, oua) = (of_score / each.max(1.0), of_label / labels.max(1) as f64);
     let of_variance = oua / (main + oua);
-    let buys = if of_variance > of_spend { "labels" } else { "scores" };
+    let buys = if of_variance > of_spend {
+        "labels"
+    } else {
+        "scores"
+    };
     Some(format!(
         "{buys}: labels are {:.0} % of the variance and {:.0} % of the spend so far",
         100.0 * of_variance,

@@ -12,8 +12,8 @@ use crate::cli::texts::Texts;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Kind;
-use crate::event::registry::Signers;
 use crate::event::payload::Role;
+use crate::event::registry::Signers;
 use crate::ledger::Ledger;
 use crate::ledger::read::Read;
 use crate::workflow::recompute;
@@ -138,7 +138,11 @@ fn decided(ledger: &Ledger, unlisted: &mut usize) -> Result<Vec<Read>, CliError>
 fn answer(args: &Args, replayed: &[Replayed], unlisted: usize) -> Answer {
     let mut text = String::new();
     let rows = replayed.iter().map(|of| {
-        vec![of.seq.to_string(), of.kind.to_string(), of.word().to_owned()]
+        vec![
+            of.seq.to_string(),
+            of.kind.to_string(),
+            of.word().to_owned(),
+        ]
     });
     text.push_str(&ui::table(&["seq", "kind", "again"], rows.collect()));
     for of in replayed {
@@ -152,7 +156,9 @@ fn answer(args: &Args, replayed: &[Replayed], unlisted: usize) -> Answer {
         "\n{same} the same · {differs} differ · {gone} cannot be computed again"
     ));
     if unlisted > 0 {
-        text.push_str(&format!(" · {unlisted} of kinds without a recipe, not checked"));
+        text.push_str(&format!(
+            " · {unlisted} of kinds without a recipe, not checked"
+        ));
     }
     text.push('\n');
     let data = json!({
@@ -184,7 +190,10 @@ fn remarks(of: &Replayed, explain: bool) -> String {
             }
             if differences.len() > shown {
                 let more = differences.len() - shown;
-                out.push_str(&format!("seq {}  and {more} more: --explain shows them\n", of.seq));
+                out.push_str(&format!(
+                    "seq {}  and {more} more: --explain shows them\n",
+                    of.seq
+                ));
             }
         }
         Outcome::Gone(why) => {

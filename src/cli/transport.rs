@@ -89,25 +89,37 @@ fn design(read: &Read, named: Option<&str>) -> Result<DesignId, CliError> {
         [one] => Ok((*one).clone()),
         [] => {
             let what = named.map_or(String::new(), |name| format!(" {name}"));
-            let message = format!("no label design{what} for audit with labels in {}", read.experiment);
+            let message = format!(
+                "no label design{what} for audit with labels in {}",
+                read.experiment
+            );
             Err(CliError::not_found(message, "clover label design list"))
         }
         several => {
             let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
             let message = format!("several designs are for audit: {}", names.join(", "));
-            Err(CliError::usage(message, "the same command with --design ID"))
+            Err(CliError::usage(
+                message,
+                "the same command with --design ID",
+            ))
         }
     }
 }
 
 /// How audits are graded: as the experiment's manifest has it, else as asked.
-fn graded(read: &Read, args: &Args, family: usize) -> Result<(AuditTerms, Option<Manifest>), CliError> {
+fn graded(
+    read: &Read,
+    args: &Args,
+    family: usize,
+) -> Result<(AuditTerms, Option<Manifest>), CliError> {
     let manifests = read.ledger.state().fold::<Manifests>();
     let records = manifests.by_id.values().filter(|record| {
         record.experiment.as_ref() == Some(&read.experiment) && record.superseded_by.is_none()
     });
     let in_force = records.filter_map(|record| record.in_force());
-    let planned: Vec<_> = in_force.filter(|of| of.manifest.transport.is_some()).collect();
+    let planned: Vec<_> = in_force
+        .filter(|of| of.manifest.transport.is_some())
+        .collect();
     match planned.as_slice() {
         [] => {
             let mut terms = audit::usual(family);
@@ -115,7 +127,10 @@ fn graded(read: &Read, args: &Args, family: usize) -> Result<(AuditTerms, Option
                 let parsed = Micro::parse(margin).ok().filter(|(_, rounded)| !rounded);
                 let above = parsed.filter(|(value, _)| value.value() > 0);
                 let (value, _) = above.ok_or_else(|| {
-                    CliError::usage(format!("--margin {margin:?}: expected a number above 0"), HELP)
+                    CliError::usage(
+                        format!("--margin {margin:?}: expected a number above 0"),
+                        HELP,
+                    )
                 })?;
                 terms.margin_micro = Some(value);
             }
@@ -125,17 +140,33 @@ fn graded(read: &Read, args: &Args, family: usize) -> Result<(AuditTerms, Option
             Ok((terms, None))
         }
         [one] if args.margin.is_none() && args.alpha.is_none() => {
-            let plan = one.manifest.transport.as_ref().expect("BUG: filtered for it");
+            let plan = one
+                .manifest
+                .transport
+                .as_ref()
+                .expect("BUG: filtered for it");
             Ok((audit::planned(plan, one.digest), Some(one.manifest.clone())))
         }
         [one] => Err(CliError::refused(
-            format!("manifest {} binds margin and alpha of audits", one.manifest.manifest),
+            format!(
+                "manifest {} binds margin and alpha of audits",
+                one.manifest.manifest
+            ),
             "the same command without --margin and --alpha",
         )),
         several => {
-            let names: Vec<_> = several.iter().map(|of| of.manifest.manifest.as_str()).collect();
-            let message = format!("several manifests plan audits of transport: {}", names.join(", "));
-            Err(CliError::refused(message, "clover log --kind manifest.registered"))
+            let names: Vec<_> = several
+                .iter()
+                .map(|of| of.manifest.manifest.as_str())
+                .collect();
+            let message = format!(
+                "several manifests plan audits of transport: {}",
+                names.join(", ")
+            );
+            Err(CliError::refused(
+                message,
+                "clover log --kind manifest.registered",
+            ))
         }
     }
 }
@@ -209,8 +240,8 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         policies: &places,
         terms: &terms,
     };
-    let (found, tested) = audit::audit(gathered, &read.terms, &ask)
-        .map_err(|error| estimate::refused(&error))?;
+    let (found, tested) =
+        audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
     if tested.is_empty() {
         let why = found.analysis.calibration.as_ref().err();
         let why = why.map_or("no probes".to_owned(), ToString::to_string);
@@ -254,13 +285,15 @@ fn wanted(
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
     for asked in &args.policies {
         if !probed.iter().any(|&policy| name(policy) == asked) {
-            let message = format!("design {design} has no open label of a scored response of {asked}");
+            let message =
+                format!("design {design} has no open label of a scored response of {asked}");
             return Err(CliError::not_found(message, "clover label design list"));
         }
     }
     let (mut places, mut first) = (Vec::new(), None);
     for &policy in &probed {
-        let asked = args.policies.is_empty() || args.policies.iter().any(|asked| asked == name(policy));
+        let asked =
+            args.policies.is_empty() || args.policies.iter().any(|asked| asked == name(policy));
         match on_record(read, design, name(policy))? {
             Some(seq) => first = first.or(Some((policy, seq))),
             None if asked => places.push(policy),
@@ -275,7 +308,10 @@ fn wanted(
 
 /// A manifest names what is audited.
 fn registered(manifest: &Manifest, gathered: &Gathered, places: &[usize]) -> Result<(), CliError> {
-    let plan = manifest.transport.iter().flat_map(|plan| &plan.environments);
+    let plan = manifest
+        .transport
+        .iter()
+        .flat_map(|plan| &plan.environments);
     let names: Vec<&str> = plan.map(|of| of.environment.as_str()).collect();
     for &policy in places {
         let name = &gathered.dataset.policies[policy].name;
@@ -299,11 +335,19 @@ fn bracket(of: &ResidualWidth) -> String {
 }
 
 fn shown(tested: &[TransportTested], terms: &AuditTerms) -> String {
-    let head = ["policy", "state", "mean residual", "interval", "n", "p (BH)", "residuals alone"];
+    let head = [
+        "policy",
+        "state",
+        "residual",
+        "interval",
+        "n",
+        "p (BH)",
+        "residuals alone",
+    ];
     let rows = tested.iter().map(|of| {
         let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
         vec![
-            ui::cut(of.policy.as_str(), 22),
+            ui::cut(of.policy.as_str(), 24),
             view::state(of.state).to_owned(),
             format!("{:+.3}", of.mean_residual.value()),
             bracket(&of.wide),
@@ -313,7 +357,9 @@ fn shown(tested: &[TransportTested], terms: &AuditTerms) -> String {
         ]
     });
     let mut out = ui::table(&head, rows.collect());
-    let margin = terms.margin_micro.map_or("no margin".to_owned(), |of| format!("margin {of}"));
+    let margin = terms
+        .margin_micro
+        .map_or("no margin".to_owned(), |of| format!("margin {of}"));
     let whence = if terms.manifest.is_some() {
         "as registered"
     } else {
@@ -325,7 +371,10 @@ fn shown(tested: &[TransportTested], terms: &AuditTerms) -> String {
              too: a pass needs it, a failure either",
         terms.alpha_micro, terms.family_size
     )));
-    for of in tested.iter().filter(|of| of.state == TransportState::Inconclusive) {
+    for of in tested
+        .iter()
+        .filter(|of| of.state == TransportState::Inconclusive)
+    {
         if let Some(margin) = of.wide.min_margin_for_pass {
             out.push_str(&ui::wrapped(&format!(
                 "{}  would pass at a margin of {:.3}; a bias of {:.3} would be seen with power 0.80",

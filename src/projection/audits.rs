@@ -268,7 +268,10 @@ fn probes(
         return Some(("a registered label design for audit".to_owned(), found));
     };
     if design.sealed > design.revealed {
-        let expected = format!("all {} sealed labels of {} open", design.sealed, tested.design);
+        let expected = format!(
+            "all {} sealed labels of {} open",
+            design.sealed, tested.design
+        );
         return Some((expected, format!("{} open", design.revealed)));
     }
     match (design.sealed > 0, tested.charge) {

@@ -64,7 +64,11 @@ pub fn sparkline(values: &[f64]) -> String {
         if !value.is_finite() {
             return ' ';
         }
-        let share = if most > least { (value - least) / (most - least) } else { 0.0 };
+        let share = if most > least {
+            (value - least) / (most - least)
+        } else {
+            0.0
+        };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -119,38 +123,67 @@ impl Chart {
         let bars = self.series.iter().any(|series| series.mark == Mark::Bar);
         let zero = bars.then_some(0.0).filter(|_| !self.log_y);
         let up = spanning(points().map(|point| self.height_of(point.1)).chain(zero));
-        let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - across.0) / (across.1 - across.0);
-        let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - up.0) / (up.1 - up.0);
+        let x =
+            |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - across.0) / (across.1 - across.0);
+        let y =
+            |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - up.0) / (up.1 - up.0);
         let mut out = head(&self.title, WIDTH, HEIGHT);
         for at in 0..TICKS {
             let share = at as f64 / (TICKS - 1) as f64;
-            let (dx, dy) = (across.0 + share * (across.1 - across.0), up.0 + share * (up.1 - up.0));
-            let shown = if self.log_y { format!("1e{dy:.1}") } else { tick(dy, up.1 - up.0) };
-            put(&mut out, &format!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>\
+            let (dx, dy) = (
+                across.0 + share * (across.1 - across.0),
+                up.0 + share * (up.1 - up.0),
+            );
+            let shown = if self.log_y {
+                format!("1e{dy:.1}")
+            } else {
+                tick(dy, up.1 - up.0)
+            };
+            put(
+                &mut out,
+                &format!(
+                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>\
                  <line x1=\"{LEFT}\" y1=\"{3:.1}\" x2=\"{4:.1}\" y2=\"{3:.1}\" stroke=\"#e3e6ea\"/>\
                  <text x=\"{5:.1}\" y=\"{6:.1}\" text-anchor=\"end\" fill=\"#5b6470\">{shown}</text>",
-                x(dx), HEIGHT - BOTTOM + 18.0, tick(dx, across.1 - across.0), y(dy), WIDTH - RIGHT,
-                LEFT - 6.0, y(dy) + 4.0,
-            ));
+                    x(dx),
+                    HEIGHT - BOTTOM + 18.0,
+                    tick(dx, across.1 - across.0),
+                    y(dy),
+                    WIDTH - RIGHT,
+                    LEFT - 6.0,
+                    y(dy) + 4.0,
+                ),
+            );
         }
         for series in &self.series {
-            put(&mut out, &series.svg(&x, &|value| y(self.height_of(value)), y(up.0.max(0.0))));
+            put(
+                &mut out,
+                &series.svg(&x, &|value| y(self.height_of(value)), y(up.0.max(0.0))),
+            );
         }
-        put(&mut out, &format!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>\
+        put(
+            &mut out,
+            &format!(
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>\
              <text x=\"16\" y=\"{:.1}\" fill=\"#5b6470\" transform=\"rotate(-90 16 {3:.1})\" \
              text-anchor=\"middle\">{}</text>\n</svg>",
-            LEFT + (WIDTH - LEFT - RIGHT) / 2.0, HEIGHT - 14.0, escaped(&self.x),
-            TOP + (HEIGHT - TOP - BOTTOM) / 2.0, escaped(&self.y),
-        ));
+                LEFT + (WIDTH - LEFT - RIGHT) / 2.0,
+                HEIGHT - 14.0,
+                escaped(&self.x),
+                TOP + (HEIGHT - TOP - BOTTOM) / 2.0,
+                escaped(&self.y),
+            ),
+        );
         out
     }
 }
 
 impl Series {
     fn svg(&self, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64, floor: f64) -> String {
-        let points = self.points.iter().filter(|(a, b)| a.is_finite() && b.is_finite());
+        let points = self
+            .points
+            .iter()
+            .filter(|(a, b)| a.is_finite() && b.is_finite());
         let name = format!("<title>{}</title>", escaped(&self.label));
         match self.mark {
             Mark::Line => {
@@ -162,7 +195,9 @@ impl Series {
                     })
                     .collect();
                 let path = path.join("");
-                format!("<path d=\"{path}\" fill=\"none\" stroke=\"{BLUE}\" stroke-width=\"2\">{name}</path>")
+                format!(
+                    "<path d=\"{path}\" fill=\"none\" stroke=\"{BLUE}\" stroke-width=\"2\">{name}</path>"
+                )
             }
             Mark::Dot => {
                 let most = self.weights.iter().copied().fold(1.0, f64::max);
@@ -210,18 +245,30 @@ impl Ring {
         let mut out = head(&self.title, width, height);
         let mut from = 0.0;
         for (at, (name, part)) in self.parts.iter().enumerate() {
-            let share = if total > 0.0 { part.max(0.0) / total } else { 0.0 };
+            let share = if total > 0.0 {
+                part.max(0.0) / total
+            } else {
+                0.0
+            };
             let colour = [BLUE, "#e0a030", GREY, "#4f9d69"][at % 4];
             let legend = 80.0 + 24.0 * at as f64;
-            put(&mut out, &format!(
-                "<circle cx=\"{middle}\" cy=\"{0:.1}\" r=\"{radius}\" fill=\"none\" stroke=\"{colour}\" \
+            put(
+                &mut out,
+                &format!(
+                    "<circle cx=\"{middle}\" cy=\"{0:.1}\" r=\"{radius}\" fill=\"none\" stroke=\"{colour}\" \
                  stroke-width=\"28\" stroke-dasharray=\"{1:.2} {2:.2}\" stroke-dashoffset=\"{3:.2}\" \
                  transform=\"rotate(-90 {middle} {0:.1})\"/>\
                  <rect x=\"236\" y=\"{4:.1}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>\
                  <text x=\"256\" y=\"{legend}\">{5} {6:.0} %</text>",
-                height / 2.0 + 14.0, share * around, around, -from * around, legend - 10.0,
-                escaped(name), 100.0 * share,
-            ));
+                    height / 2.0 + 14.0,
+                    share * around,
+                    around,
+                    -from * around,
+                    legend - 10.0,
+                    escaped(name),
+                    100.0 * share,
+                ),
+            );
             from += share;
         }
         out.push_str("</svg>\n");
@@ -232,7 +279,11 @@ impl Ring {
     pub fn text(&self) -> String {
         let total: f64 = self.parts.iter().map(|(_, part)| part.max(0.0)).sum();
         let parts = self.parts.iter().map(|(name, part)| {
-            let share = if total > 0.0 { 100.0 * part.max(0.0) / total } else { 0.0 };
+            let share = if total > 0.0 {
+                100.0 * part.max(0.0) / total
+            } else {
+                0.0
+            };
             format!("{name} {share:.0} %")
         });
         parts.collect::<Vec<_>>().join(" · ")
@@ -283,7 +334,10 @@ mod tests {
             };
             let svg = chart.svg();
             assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
-            assert!(!svg.contains("<script") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            assert!(
+                !svg.contains("<script") && !svg.contains("NaN") && !svg.contains("inf"),
+                "{svg}"
+            );
             assert!(svg.contains("Calibration &amp; labels"));
         }
         let ring = Ring {

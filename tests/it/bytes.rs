@@ -521,8 +521,16 @@ fn valued_fields(kind: Kind) -> Fields {
 
 /// Members that may be absent.
 const OPTIONAL: &[&str] = &[
-    "conservative", "df", "df_method", "evaluation", "interval_clipped", "labels_only", "prices",
-    "slope_high", "transport", "zero_null_p_adjusted",
+    "conservative",
+    "df",
+    "df_method",
+    "evaluation",
+    "interval_clipped",
+    "labels_only",
+    "prices",
+    "slope_high",
+    "transport",
+    "zero_null_p_adjusted",
 ];
 
 /// The same value with other numbers: fractions stay fractions or become whole, counts stay counts.
@@ -548,11 +556,12 @@ fn varied(value: Value) -> BoxedStrategy<Value> {
         ]
         .prop_map(Value::from)
         .boxed(),
-        Value::Number(_) => count(0).prop_map(|value| {
-            // Amounts are bounded to a million millions.
-            Value::from(value.as_u64().unwrap_or(0) % 1_000_000_000_000)
-        })
-        .boxed(),
+        Value::Number(_) => count(0)
+            .prop_map(|value| {
+                // Amounts are bounded to a million millions.
+                Value::from(value.as_u64().unwrap_or(0) % 1_000_000_000_000)
+            })
+            .boxed(),
         same => Just(same).boxed(),
     }
 }

@@ -10,6 +10,7 @@ pub mod read;
 mod result;
 mod run;
 
+pub use parts::adjusted;
 pub use result::Analysis;
 pub use result::Calibration;
 pub use result::Detail;
@@ -25,5 +26,4 @@ pub use run::Labels;
 pub use run::Probe;
 pub use run::Replicates;
 pub use run::Request;
-pub use parts::adjusted;
 pub use run::analyze;

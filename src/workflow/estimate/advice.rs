@@ -60,7 +60,9 @@ mod tests {
     #[test]
     fn what_is_advised_is_enough_and_no_more() {
         let labelled: Vec<f64> = (0..480).map(|i| if i < 9 { 0.1 } else { 0.85 }).collect();
-        let target: Vec<f64> = (0..1000).map(|i| if i < 767 { 0.1 } else { 0.85 }).collect();
+        let target: Vec<f64> = (0..1000)
+            .map(|i| if i < 767 { 0.1 } else { 0.85 })
+            .collect();
         let support = |labelled: &[f64]| {
             boundary::support(
                 Values::new("target", &target).unwrap(),

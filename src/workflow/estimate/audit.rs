@@ -99,7 +99,11 @@ pub fn audit(
         events.extend(tested(&found, ask, policy, probes, newest));
     }
     adjust(&mut events, request.family_size)?;
-    let names: Vec<_> = ask.policies.iter().map(|&policy| found.name(policy)).collect();
+    let names: Vec<_> = ask
+        .policies
+        .iter()
+        .map(|&policy| found.name(policy))
+        .collect();
     events.retain(|event| names.contains(&event.policy));
     Ok((found, events))
 }
@@ -152,9 +156,14 @@ fn adjust(events: &mut [TransportTested], family_size: usize) -> Result<(), Anal
         .filter_map(|event| Some(event.wide.zero_null_p?.value()))
         .collect();
     // A family beyond what can be listed adjusts as its first hundred thousand do.
-    values.resize(family_size.clamp(values.len(), 100_000.max(values.len())), 1.0);
+    values.resize(
+        family_size.clamp(values.len(), 100_000.max(values.len())),
+        1.0,
+    );
     let adjusted = analyze::adjusted(values)?;
-    let tested = events.iter_mut().filter(|event| event.wide.zero_null_p.is_some());
+    let tested = events
+        .iter_mut()
+        .filter(|event| event.wide.zero_null_p.is_some());
     for (event, adjusted) in tested.zip(adjusted) {
         event.zero_null_p_adjusted = Some(finite(adjusted));
     }

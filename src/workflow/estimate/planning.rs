@@ -140,7 +140,11 @@ pub fn plan(found: &Found, ask: &Ask) -> Result<PlanRecorded, PlanError> {
 }
 
 /// The square-root law: labels are bought once for all policies, scores for each.
-fn evaluation(found: &Found, ask: &Ask, split: &VarianceSplit) -> Result<EvaluationPlan, PlanError> {
+fn evaluation(
+    found: &Found,
+    ask: &Ask,
+    split: &VarianceSplit,
+) -> Result<EvaluationPlan, PlanError> {
     let prices = ask.prices.ok_or(PlanError::NoPrice)?;
     let policies = ask.policies.max(1) as f64;
     let score = policies * terms::unit(prices.score_micro);
@@ -174,7 +178,9 @@ fn audits(found: &Found, ask: &Ask) -> Result<AuditPlan, PlanError> {
         available: None,
         labels_per_cluster: 1.0,
     };
-    let price = ask.prices.map_or(1.0, |prices| terms::unit(prices.label_micro));
+    let price = ask
+        .prices
+        .map_or(1.0, |prices| terms::unit(prices.label_micro));
     let mut audit = AuditTerms::new(price, 0);
     audit.alpha = terms::unit(found.terms.alpha_micro);
     audit.power = terms::unit(ask.power);

@@ -59,13 +59,16 @@ impl Context<'_> {
             },
         };
         let audits = self.audits(experiment, read.stored.seq);
-        let of_judge = self.governed.iter().filter_map(|(seq, of, payload)| match payload {
-            Payload::TransportTested(tested) => {
-                let mine = of == experiment && tested.terms.judge == terms.judge;
-                (mine && *seq < read.stored.seq).then_some(*seq)
-            }
-            _ => None,
-        });
+        let of_judge = self
+            .governed
+            .iter()
+            .filter_map(|(seq, of, payload)| match payload {
+                Payload::TransportTested(tested) => {
+                    let mine = of == experiment && tested.terms.judge == terms.judge;
+                    (mine && *seq < read.stored.seq).then_some(*seq)
+                }
+                _ => None,
+            });
         computed.found.gathered.newest_audit = of_judge.max().unwrap_or(0);
         computed.found.gathered.audits = audits;
         Ok(&self.last.insert(computed).found)
@@ -126,7 +129,10 @@ pub(super) fn oua(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gon
     };
     let found = context.found(read, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
-    Ok(found.oua(policy).ok_or_else(|| without("calibrator"))?.into())
+    Ok(found
+        .oua(policy)
+        .ok_or_else(|| without("calibrator"))?
+        .into())
 }
 
 pub(super) fn coverage(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
@@ -135,7 +141,10 @@ pub(super) fn coverage(context: &mut Context<'_>, read: &Read) -> Result<Payload
     };
     let found = context.found(read, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
-    Ok(found.coverage(policy).ok_or_else(|| without("calibrator"))?.into())
+    Ok(found
+        .coverage(policy)
+        .ok_or_else(|| without("calibrator"))?
+        .into())
 }
 
 pub(super) fn transport(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {

@@ -15,8 +15,8 @@ use crate::ledger::LedgerError;
 use crate::ledger::read::Read;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
-use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::planning::PlanError;
+use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
 
 pub use compare::Difference;

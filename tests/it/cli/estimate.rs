@@ -20,7 +20,9 @@ fn sample() -> String {
 
 /// The peer's answer to a case.
 fn peer(file: &str, name: &str) -> Value {
-    let path = verifiers::repository().join("fixtures/reference/stats").join(file);
+    let path = verifiers::repository()
+        .join("fixtures/reference/stats")
+        .join(file);
     let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut cases = file["cases"].as_array().unwrap().iter();
     cases.find(|case| case["name"] == name).unwrap()["expected"].clone()
@@ -107,7 +109,10 @@ fn audits_are_the_peers(desk: &mut Desk) {
     let ran = desk.words(&audit);
     assert_eq!(ran.code, 11, "a failed audit: {}{}", ran.out, ran.err);
     let answer = ran.json();
-    assert_eq!((&answer["verdict"], &answer["ok"]), (&json!("fail"), &json!(false)));
+    assert_eq!(
+        (&answer["verdict"], &answer["ok"]),
+        (&json!("fail"), &json!(false))
+    );
     let audits = answer["data"]["audits"].as_array().unwrap();
     assert_eq!(audits.len(), 3);
     for found in audits {
@@ -144,15 +149,27 @@ fn the_real_sample_from_estimate_to_audit_and_back() {
     let text = desk.ok("estimate --dry-run").out;
     let line = |text: &str, name: &str| {
         let mut lines = text.lines();
-        lines.find(|line| line.starts_with(name)).unwrap().to_owned()
+        lines
+            .find(|line| line.starts_with(name))
+            .unwrap()
+            .to_owned()
     };
     assert!(line(&text, "unhelpful").contains("withheld"), "{text}");
-    assert!(!text.contains("0.512") && text.contains("label 160 of its responses"), "{text}");
+    assert!(
+        !text.contains("0.512") && text.contains("label 160 of its responses"),
+        "{text}"
+    );
     let raw = desk.ok("estimate unhelpful --raw --dry-run").out;
     assert!(raw.contains("0.512  [-0.146, 1.170]"), "{raw}");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
     let head = desk.head();
-    assert_eq!(desk.ok("estimate --json").json()["verdict"], "already_recorded");
+    assert_eq!(
+        desk.ok("estimate --json").json()["verdict"],
+        "already_recorded"
+    );
     assert_eq!(desk.head(), head);
     let seq = head["size"].as_u64().unwrap() - 1;
 
@@ -161,16 +178,30 @@ fn the_real_sample_from_estimate_to_audit_and_back() {
 
     let again = desk.words(&["audit", "transport", "--policy", "unhelpful", "--yes"]);
     assert_eq!(again.code, 11);
-    says(&again, &["this audit is on record at seq", "next: clover show"]);
+    says(
+        &again,
+        &["this audit is on record at seq", "next: clover show"],
+    );
     let spent = desk.ok("budget show confirm-peeks --json").json();
     assert_eq!(spent["data"]["left"], 2, "a refused audit charges nothing");
 
     let after = desk.ok("estimate --json").json();
     has_the_peers_values(&after["data"]);
     let marked = policy(&after["data"], "unhelpful");
-    assert_eq!((&marked["claim"], &marked["transport"]["state"]), (&json!("refused"), &json!("FAIL")));
-    assert_eq!(policy(&after["data"], "clone")["transport"]["state"], "INCONCLUSIVE");
-    assert!(after["warnings"][0].as_str().unwrap().contains("does not transfer"));
+    assert_eq!(
+        (&marked["claim"], &marked["transport"]["state"]),
+        (&json!("refused"), &json!("FAIL"))
+    );
+    assert_eq!(
+        policy(&after["data"], "clone")["transport"]["state"],
+        "INCONCLUSIVE"
+    );
+    assert!(
+        after["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("does not transfer")
+    );
     let then = desk.ok(&format!("at {seq} -- estimate --json")).json();
     assert_eq!(then["verdict"], "as_of");
     assert_eq!(then["data"]["policies"], before["data"]["policies"]);
@@ -206,7 +237,9 @@ fn small(label: u64) -> Desk {
     desk.ok("init --origin ledger.example/cli --holder Ada --roles all");
     let mut lines = String::new();
     for experiment in ["exp-1", "exp-2"] {
-        desk.ok(&format!("experiment register {experiment} --title T --purpose testing"));
+        desk.ok(&format!(
+            "experiment register {experiment} --title T --purpose testing"
+        ));
         for at in 0..40_u64 {
             for policy in ["a", "b"] {
                 let shift = u64::from(policy == "b") * 3;
@@ -215,16 +248,22 @@ fn small(label: u64) -> Desk {
                     "draw": 0, "item": format!("item-{at:02}"), "judge": "judge", "policy": policy,
                     "score_micro": score,
                 });
-                let line = json!({"kind": "score.recorded", "experiment": experiment, "data": data});
+                let line =
+                    json!({"kind": "score.recorded", "experiment": experiment, "data": data});
                 writeln!(lines, "{line}").unwrap();
                 if policy == "a" && at % 2 == 0 {
                     let first = at == 0 && experiment == "exp-1";
-                    let value = if first { label } else { score * 9 / 10 + at * 1_000 };
+                    let value = if first {
+                        label
+                    } else {
+                        score * 9 / 10 + at * 1_000
+                    };
                     let data = json!({
                         "design": "calib", "draw": 0, "item": format!("item-{at:02}"), "policy": policy,
                         "purpose": "calibrate", "rater": "r", "value_micro": value,
                     });
-                    let line = json!({"kind": "label.recorded", "experiment": experiment, "data": data});
+                    let line =
+                        json!({"kind": "label.recorded", "experiment": experiment, "data": data});
                     writeln!(lines, "{line}").unwrap();
                 }
             }
@@ -246,7 +285,8 @@ fn decisions(desk: &mut Desk, from: u64) -> String {
         let body = entry["envelope"]["payload"].as_str().unwrap();
         let body = base64ct::Base64::decode_vec(body).unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
-        let line = json!({"kind": body["kind"], "experiment": body["experiment"], "data": body["data"]});
+        let line =
+            json!({"kind": body["kind"], "experiment": body["experiment"], "data": body["data"]});
         writeln!(lines, "{line}").unwrap();
     }
     lines
@@ -261,7 +301,10 @@ fn one_changed_label_changes_what_rests_on_it_and_nothing_else() {
         first.ok(&format!("compare --all --experiment {experiment}"));
     }
     let all = first.ok("replay --all --json").json();
-    assert_eq!((&all["verdict"], &all["data"]["same"]), (&json!("reproduced"), &json!(16)));
+    assert_eq!(
+        (&all["verdict"], &all["data"]["same"]),
+        (&json!("reproduced"), &json!(16))
+    );
 
     // The same decisions, put beside rows of which one label is another.
     let lines = decisions(&mut first, size);
@@ -285,28 +328,48 @@ fn one_changed_label_changes_what_rests_on_it_and_nothing_else() {
         assert_eq!(event["outcome"], outcome, "{event}");
     }
     let text = second.run("replay --all");
-    assert!(text.out.contains("8 the same · 8 differ · 0 cannot be computed again"), "{}", text.out);
+    assert!(
+        text.out
+            .contains("8 the same · 8 differ · 0 cannot be computed again"),
+        "{}",
+        text.out
+    );
 }
 
 #[test]
 fn too_few_labels_give_raw_means_that_say_so() {
     let mut desk = Desk::with_ledger();
     desk.ok("key new arb --role arbiter");
-    let row = |item: &str, score: f64| {
-        format!("{{\"prompt_id\":\"{item}\",\"judge_score\":{score}}}\n")
-    };
-    let rows: String = (0..5).map(|at| row(&format!("p{at}"), 0.1 * f64::from(at))).collect();
+    let row =
+        |item: &str, score: f64| format!("{{\"prompt_id\":\"{item}\",\"judge_score\":{score}}}\n");
+    let rows: String = (0..5)
+        .map(|at| row(&format!("p{at}"), 0.1 * f64::from(at)))
+        .collect();
     desk.file("a_responses.jsonl", &rows);
     desk.ok("import cje a_responses.jsonl");
     let found = desk.ok("estimate --json").json();
     let of = policy(&found["data"], "a");
-    assert_eq!((&of["claim"], &of["route"]), (&json!("uncalibrated"), &json!("naive")));
-    assert_eq!(desk.ok("replay --all --json").json()["verdict"], "reproduced");
+    assert_eq!(
+        (&of["claim"], &of["route"]),
+        (&json!("uncalibrated"), &json!("naive"))
+    );
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
     let none = desk.refused(&["estimate", "b"], 5, &["no policy b; there are a"]);
     assert!(none.out.is_empty());
-    desk.refused(&["audit", "transport"], 5, &["no label design for audit with labels"]);
+    desk.refused(
+        &["audit", "transport"],
+        5,
+        &["no label design for audit with labels"],
+    );
     desk.refused(&["compare", "a"], 2, &["expected two policies"]);
-    desk.refused(&["estimate", "--judge", "nobody"], 5, &["no score by nobody"]);
+    desk.refused(
+        &["estimate", "--judge", "nobody"],
+        5,
+        &["no score by nobody"],
+    );
 }
 
 #[test]
@@ -327,15 +390,23 @@ fn lengths_come_from_private_texts_and_go_with_their_keys() {
     let rows: String = (0..40).map(row).collect();
     desk.file("a_responses.jsonl", &rows);
     desk.ok("import cje a_responses.jsonl --labels");
-    let found = desk.ok("estimate --covariate response_length --json").json();
+    let found = desk
+        .ok("estimate --covariate response_length --json")
+        .json();
     assert_eq!(found["verdict"], "appended");
-    assert_eq!(desk.ok("replay --all --json").json()["verdict"], "reproduced");
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
     let vault = desk.at.join(".clover/vault.db");
     std::fs::rename(&vault, desk.path("vault.away")).unwrap();
     let gone = desk.ok("replay --all --json").json();
     assert_eq!(gone["verdict"], "incomplete");
     let why = gone["data"]["events"][0]["why"].as_str().unwrap();
-    assert!(why.contains("response_length") && why.contains("not at hand"), "{why}");
+    assert!(
+        why.contains("response_length") && why.contains("not at hand"),
+        "{why}"
+    );
     let ran = desk.run("estimate --covariate response_length --dry-run");
     assert_eq!(ran.code, 4);
     says(&ran, &["the key of its text is gone or not at hand"]);

@@ -39,7 +39,10 @@ fn tested(design: &str, state: &str) -> Payload {
 }
 
 fn fitted(calibrator: u8, newest_seq: u64) -> Payload {
-    payload(Kind::CalibratorFitted, &valued::fitted(calibrator, newest_seq))
+    payload(
+        Kind::CalibratorFitted,
+        &valued::fitted(calibrator, newest_seq),
+    )
 }
 
 /// An estimate through another entry each, so that none is the same question.
@@ -107,7 +110,10 @@ fn probes_belong_to_a_design_for_audit() {
         begin(world);
         world.refuse_saying(
             "transport",
-            &["a registered label design for audit", "calib, which is none"],
+            &[
+                "a registered label design for audit",
+                "calib, which is none",
+            ],
             &owner(),
             tested("calib", "pass"),
             EXP,
@@ -121,7 +127,10 @@ fn probes_that_were_open_cost_nothing() {
         begin(world);
         let charge = world.say(
             &owner(),
-            payload(Kind::NoteRecorded, &serde_json::json!({"text": "not a charge"})),
+            payload(
+                Kind::NoteRecorded,
+                &serde_json::json!({"text": "not a charge"}),
+            ),
             None,
         );
         let mut data = valued::tested(5, "first", "pass");
@@ -152,7 +161,11 @@ fn a_failed_audit_marks_every_estimate_until_new_labels_recalibrate() {
         world.say(&owner(), fitted(7, seq + 1), EXP);
         world.say(&owner(), estimate(7, 6, "own_labels", None), EXP);
         // By the calibrator that the second audit passed, that audit stands.
-        world.say(&owner(), estimate(5, 7, "own_labels", Some(("pass", seq + 3))), EXP);
+        world.say(
+            &owner(),
+            estimate(5, 7, "own_labels", Some(("pass", seq + 3))),
+            EXP,
+        );
         world.refuse_saying(
             "transport",
             &["the audit that stands: no audit", "fail at seq"],
@@ -171,7 +184,10 @@ fn an_estimate_does_not_hide_its_audit() {
         world.say(&owner(), tested("first", "fail"), EXP);
         world.refuse_saying(
             "transport",
-            &[&format!("the audit that stands: fail at seq {seq}"), "no audit"],
+            &[
+                &format!("the audit that stands: fail at seq {seq}"),
+                "no audit",
+            ],
             &owner(),
             estimate(5, 4, "own_labels", None),
             EXP,
@@ -187,7 +203,10 @@ fn no_level_is_claimed_after_a_failed_audit() {
         world.say(&owner(), tested("first", "fail"), EXP);
         world.refuse_saying(
             "transport",
-            &["claim refused until base is recalibrated with new labels of it", "claim own_labels"],
+            &[
+                "claim refused until base is recalibrated with new labels of it",
+                "claim own_labels",
+            ],
             &owner(),
             estimate(5, 4, "own_labels", Some(("fail", seq))),
             EXP,

@@ -134,13 +134,22 @@ pub fn planned() -> Value {
 pub fn every(calibrator: u8, design: &str) -> Vec<(&'static str, Payload)> {
     let all = [
         ("fitted", Kind::CalibratorFitted, fitted(calibrator, 2)),
-        ("estimated", Kind::EstimateRecorded, estimate(calibrator, None)),
+        (
+            "estimated",
+            Kind::EstimateRecorded,
+            estimate(calibrator, None),
+        ),
         ("contrasted", Kind::ContrastRecorded, contrast(calibrator)),
         ("shared", Kind::OuaEstimated, oua(calibrator)),
         ("covered", Kind::CoverageChecked, coverage(calibrator)),
-        ("tested", Kind::TransportTested, tested(calibrator, design, "fail")),
+        (
+            "tested",
+            Kind::TransportTested,
+            tested(calibrator, design, "fail"),
+        ),
         ("planned", Kind::PlanRecorded, planned()),
     ];
     let all = all.into_iter();
-    all.map(|(name, kind, data)| (name, payload(kind, &data))).collect()
+    all.map(|(name, kind, data)| (name, payload(kind, &data)))
+        .collect()
 }
