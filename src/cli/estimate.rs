@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::estimate_charts as charts;
 use crate::cli::estimate_view as view;
 use crate::cli::home;
 use crate::cli::home::Home;
@@ -47,7 +48,7 @@ pub(super) struct Fit {
     /// Whose scores
     #[arg(long, value_name = "ID", default_value = "judge")]
     pub judge: String,
-    /// Calibrate on response_length too
+    /// Calibrate on `response_length` too
     #[arg(long, value_name = "NAME")]
     pub covariate: Vec<String>,
     /// auto, monotone or two-stage
@@ -84,9 +85,12 @@ pub(super) struct EstimateArgs {
     /// Show refused levels too; they are no levels
     #[arg(long)]
     pub raw: bool,
-    /// Write a forest plot
+    /// Write a drawing
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+    /// Of what: forest, calibration, residuals or uncertainty
+    #[arg(long, value_name = "WHAT", default_value = "forest", requires = "plot")]
+    pub chart: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -305,15 +309,11 @@ pub(super) fn answer(
     let mut answer = match recorded {
         None => Answer::new(text, Value::Null),
         Some(mut recorded) => {
-            let seqs = recorded.data["seqs"].as_array().cloned();
-            let seqs = seqs.unwrap_or_default();
-            let line = match (seqs.first(), seqs.last()) {
-                (Some(first), Some(last)) if recorded.verdict == "appended" => {
-                    format!("\nrecorded at seq {first} to {last}\n")
-                }
-                (Some(first), _) => format!("\nalready recorded, first at seq {first}\n"),
-                _ => String::new(),
-            };
+            let (new, seqs) = (&recorded.data["appended"], &recorded.data["seqs"]);
+            let last = seqs.as_array().and_then(|seqs| seqs.last());
+            let line = last.map_or(String::new(), |last| {
+                format!("\nrecorded {new} new, the last at seq {last}\n")
+            });
             data["recorded"] = recorded.data.take();
             recorded.text = text + &line;
             recorded
@@ -352,7 +352,10 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
     for warning in shown.warnings() {
         ctx.warn(warning);
     }
-    plot(ctx, args.plot.as_ref(), || shown.plot().svg())?;
+    let drawn = charts::svg(&found, &args.chart)?;
+    plot(ctx, args.plot.as_ref(), || {
+        drawn.unwrap_or_else(|| shown.plot().svg())
+    })?;
     let mut events = Vec::with_capacity(3 * rows.len());
     for (policy, estimate) in &rows {
         events.push(estimate.clone().into());
@@ -396,7 +399,7 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, C
     let shown = view::Contrasts {
         found: &found,
         places: &places,
-        contrasts: &contrasts,
+        pairs: &contrasts,
         experiment: &read.experiment,
     };
     let (text, data) = (shown.text(), shown.json());

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::cli::analysis;
 use crate::cli::estimate;
+use crate::cli::estimate_charts as charts;
 use crate::cli::ui;
 use crate::event::id::ExperimentId;
 use crate::event::payload::estimate::ContrastRecorded;
@@ -168,6 +169,7 @@ impl Estimates<'_> {
             )),
             Err(thin) => remarks.push(format!("calibrator  none: {thin}")),
         }
+        remarks.extend(charts::lines(found));
         let audits = self.rows.iter().filter_map(|(_, row)| {
             let of = row.transport?;
             Some(format!(
@@ -328,7 +330,7 @@ pub(super) fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
 pub(super) struct Contrasts<'a> {
     pub found: &'a Found,
     pub places: &'a [usize],
-    pub contrasts: &'a [ContrastRecorded],
+    pub pairs: &'a [ContrastRecorded],
     pub experiment: &'a ExperimentId,
 }
 
@@ -353,7 +355,7 @@ impl Contrasts<'_> {
         let alpha = self.found.analysis.alpha;
         let interval = format!("{} % interval", analysis::percent(alpha));
         let head = ["difference", "value", &interval, "p", "p (BH)", ""];
-        let rows = self.contrasts.iter().map(|of| {
+        let rows = self.pairs.iter().map(|of| {
             let (p, adjusted) = (of.p.value(), of.p_adjusted.value());
             vec![
                 pair(of),
@@ -419,8 +421,8 @@ impl Contrasts<'_> {
         let is = |of: &&ContrastRecorded, a: usize, b: usize| {
             of.first.as_str() == name(a) && of.second.as_str() == name(b)
         };
-        let forward = self.contrasts.iter().find(|of| is(of, policy, other));
-        let back = self.contrasts.iter().find(|of| is(of, other, policy));
+        let forward = self.pairs.iter().find(|of| is(of, policy, other));
+        let back = self.pairs.iter().find(|of| is(of, other, policy));
         let sign = match (forward, back) {
             (Some(of), _) if of.told_apart => of.difference.value(),
             (None, Some(of)) if of.told_apart => -of.difference.value(),
@@ -433,7 +435,7 @@ impl Contrasts<'_> {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!(
             "family  {} pairs; marks and ranks by p (BH), which holds the share of false findings",
-            self.contrasts.len()
+            self.pairs.len()
         )];
         for &policy in self.places {
             let standing = self.found.standing(self.experiment, policy);
@@ -444,7 +446,7 @@ impl Contrasts<'_> {
                 ));
             }
         }
-        let widened = self.contrasts.iter().filter_map(|of| {
+        let widened = self.pairs.iter().filter_map(|of| {
             let wide = of.conservative?;
             Some(format!(
                 "{}  widened by what monotonicity leaves open: {}",
@@ -459,7 +461,7 @@ impl Contrasts<'_> {
     pub(super) fn plot(&self) -> Forest {
         let digits = digits(self.found);
         let rows: Vec<ForestRow> = self
-            .contrasts
+            .pairs
             .iter()
             .map(|of| ForestRow {
                 label: pair(of),
@@ -482,7 +484,7 @@ impl Contrasts<'_> {
 
     pub(super) fn json(&self) -> Value {
         let alpha = self.found.analysis.alpha;
-        let pairs = self.contrasts.iter().map(|of| {
+        let pairs = self.pairs.iter().map(|of| {
             json!({
                 "first": of.first.as_str(), "second": of.second.as_str(),
                 "difference": of.difference, "se": of.se, "df": of.df,

@@ -24,6 +24,7 @@ mod doctor;
 mod erase;
 mod error;
 mod estimate;
+mod estimate_charts;
 mod estimate_view;
 mod experiment;
 mod experiment_split;
@@ -43,6 +44,7 @@ mod key;
 mod label;
 mod log;
 mod patch;
+mod plan;
 mod prereg;
 mod prove;
 mod qualify;
@@ -86,15 +88,14 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …
 
-  start    init · demo · status · doctor          trials    simulate dataset|truth
+  start    init · demo · status · doctor · simulate dataset|truth · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg new|check|sign|show|diff|amend|deviation · rubric · patch · iterate · assume
   labels   label design new|list · seal · confirm status|seal|unseal · judge run|list|rescore-check
-  read     log · show · at · schema · score list|show · access list|release
-  worth    estimate · compare · audit transport · replay · analyze · qualify
+  read     log · show · at · schema · score list|show · access    (clover VERB --help shows one)
+  worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
-  shell    completions · man                    (clover VERB --help shows one of them)
 
 Options of every verb:
   --ledger DIR              the ledger's folder [CLOVER_LEDGER; else searched upward from here]
@@ -219,6 +220,9 @@ enum Verb {
     /// Audits that are run once
     #[command(subcommand)]
     Audit(transport::Verb),
+    /// How many scores, labels and probes, from the ledger's own variance
+    #[command(subcommand)]
+    Plan(plan::Verb),
     /// Compute decisions again from their recorded inputs, and compare
     #[command(after_help = "Example:\n  clover replay --all")]
     Replay(replay::Args),
@@ -378,6 +382,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Compare(args) => estimate::compare(ctx, &args),
         Verb::Audit(verb) => transport::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
+        Verb::Plan(verb) => plan::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),
         Verb::Verify(args) => verify::run(ctx, &args),
         Verb::Prove(args) => prove::run(ctx, &args),

@@ -338,7 +338,7 @@ fn shown(tested: &[TransportTested], terms: &AuditTerms) -> String {
     let head = [
         "policy",
         "state",
-        "mean residual",
+        "residual",
         "interval",
         "n",
         "p (BH)",
@@ -347,7 +347,7 @@ fn shown(tested: &[TransportTested], terms: &AuditTerms) -> String {
     let rows = tested.iter().map(|of| {
         let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
         vec![
-            ui::cut(of.policy.as_str(), 22),
+            ui::cut(of.policy.as_str(), 24),
             view::state(of.state).to_owned(),
             format!("{:+.3}", of.mean_residual.value()),
             bracket(&of.wide),

@@ -333,7 +333,7 @@ registry! {
         OuaEstimated         "oua.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         CoverageChecked      "coverage.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         TransportTested      "transport.tested"     1  by Signers::Role(Arbiter),   Experiment,    repeatable;
-        PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, power_micro, prices, purpose, terms, through_seq];
+        PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, policies, power_micro, prices, purpose, terms, through_seq];
         RubricRegistered     "rubric.registered"    1  by Signers::Role(Registrar), Experiment,    unique [rubric_hash];
         AnchorSetRegistered  "anchor_set.registered" 1 by Signers::Role(Registrar), Experiment,    unique [anchors];
         IterationOpened      "iteration.opened"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];

@@ -50,8 +50,6 @@ pub struct EvaluationPlan {
     pub labels: Count,
     /// Smallest difference of two policies that would be detected.
     pub mde: Finite,
-    /// Policies that share the labels.
-    pub policies: Count,
     /// Rows to score, of each policy.
     pub scores: Count,
     /// Standard error of one policy's value.
@@ -67,8 +65,6 @@ pub struct AuditPlan {
     pub clusters: Count,
     /// Probability that one audit passes when nothing is wrong.
     pub pass_probability: Finite,
-    /// Policies.
-    pub policies: Count,
     /// Residual standard deviation that it is planned for.
     pub residual_sd: Finite,
 }
@@ -106,6 +102,8 @@ pub struct PlanRecorded {
     /// For an iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iteration: Option<IterationRows>,
+    /// Policies that share the labels, or that are audited.
+    pub policies: Count,
     /// Power.
     pub power_micro: Micro,
     /// What it costs.

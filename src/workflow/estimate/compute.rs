@@ -158,6 +158,9 @@ impl Found {
     }
 
     /// The name of a policy, as events have it.
+    ///
+    /// # Panics
+    /// If there is no such policy.
     pub fn name(&self, policy: usize) -> PolicyId {
         let name = &self.analysis.policies[policy].name;
         PolicyId::new(name.clone()).expect("BUG: rows of a ledger have policies with ids")
@@ -391,6 +394,9 @@ impl Found {
     }
 
     /// Differences among these policies, adjusted as one family; in the order of their names.
+    ///
+    /// # Errors
+    /// [`AnalyzeError`] for a p that is no probability.
     pub fn contrasts(&self, family: &[usize]) -> Result<Vec<ContrastRecorded>, AnalyzeError> {
         let inside =
             |pair: &&Difference| family.contains(&pair.first) && family.contains(&pair.second);

@@ -2,12 +2,13 @@
 //! what was found.
 //!
 //! [`rows`] reads what an experiment holds of one judge, [`compute`] estimates and words the events, [`audit`] grades
-//! probes once, [`advice`] says what to label where a level is refused. Nothing here signs or appends.
+//! probes once, [`planning`] sizes what comes next, [`advice`] says what to label where a level is refused. Nothing here signs or appends.
 
 pub mod advice;
 pub mod audit;
 pub mod compute;
 mod model;
+pub mod planning;
 pub mod rows;
 pub mod terms;
 

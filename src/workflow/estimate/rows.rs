@@ -368,7 +368,7 @@ impl Walk {
     /// Joins labels and rows.
     fn done(self, which: &Which<'_>) -> Gathered {
         let mut found = self.found;
-        let mut places: BTreeMap<(usize, u32, u64), usize> = BTreeMap::new();
+        let mut places = Places::new();
         let mut names: BTreeMap<PolicyId, usize> = BTreeMap::new();
         for (at, (name, rows)) in self.rows.into_iter().enumerate() {
             let mut policy = Policy {
@@ -396,52 +396,66 @@ impl Walk {
             .iter()
             .map(|field| field.as_str().to_owned())
             .collect();
-        let mut audited = BTreeSet::new();
-        for label in self.labels {
-            let counts = label.seq <= found.newest;
-            let place = names.get(&label.policy).and_then(|&policy| {
-                let prompt = found.prompts.known(label.item.as_str())?;
-                let row = places.get(&(policy, prompt, label.draw))?;
-                Some((policy, *row))
-            });
-            let Some((policy, row)) = place else {
-                if counts {
-                    bump(&mut found.filter.labels_without_score);
-                }
-                continue;
-            };
-            let values = match label.audit {
-                Some(design) => {
-                    if counts {
-                        audited.insert((policy, row));
-                    }
-                    let of = found.probes.entry(design).or_default();
-                    let probes = of.entry(policy).or_default();
-                    probes.newest = probes.newest.max(label.seq);
-                    probes.charge = label.charge.or(probes.charge);
-                    probes.labels.entry(row).or_default()
-                }
-                None => {
-                    let source = &mut found.sources[policy];
-                    source.newest_label = source.newest_label.max(Some(label.seq));
-                    source.labels.entry(row).or_default()
-                }
-            };
-            if counts && !values.is_empty() {
-                bump(&mut found.filter.repeated_labels);
-            }
-            values.push(label.value);
-        }
+        join(&mut found, self.labels, &names, &places);
         for (policy, source) in found.dataset.policies.iter_mut().zip(&found.sources) {
             for (&row, labels) in &source.labels {
                 policy.labels[row] = Some(mean(labels));
             }
         }
-        let count = |value: usize| Count::new(value as u64).unwrap_or_default();
-        found.filter.audit_labels = count(audited.len());
-        found.filter.rows = count(found.sources.iter().map(|source| source.draws.len()).sum());
+        let rows = found
+            .sources
+            .iter()
+            .map(|source| source.draws.len())
+            .sum::<usize>();
+        found.filter.rows = Count::new(rows as u64).unwrap_or_default();
         found
     }
+}
+
+/// Rows by policy, item and draw.
+type Places = BTreeMap<(usize, u32, u64), usize>;
+
+/// Gives labels to their rows. Only labels up to the newest row are counted, so that counts do not move without one.
+fn join(
+    found: &mut Gathered,
+    labels: Vec<Label>,
+    names: &BTreeMap<PolicyId, usize>,
+    places: &Places,
+) {
+    let mut audited = BTreeSet::new();
+    for label in labels {
+        let counts = label.seq <= found.newest;
+        let place = names.get(&label.policy).and_then(|&policy| {
+            let prompt = found.prompts.known(label.item.as_str())?;
+            let row = places.get(&(policy, prompt, label.draw))?;
+            Some((policy, *row))
+        });
+        let Some((policy, row)) = place else {
+            if counts {
+                bump(&mut found.filter.labels_without_score);
+            }
+            continue;
+        };
+        let values = if let Some(design) = label.audit {
+            if counts {
+                audited.insert((policy, row));
+            }
+            let of = found.probes.entry(design).or_default();
+            let probes = of.entry(policy).or_default();
+            probes.newest = probes.newest.max(label.seq);
+            probes.charge = label.charge.or(probes.charge);
+            probes.labels.entry(row).or_default()
+        } else {
+            let source = &mut found.sources[policy];
+            source.newest_label = source.newest_label.max(Some(label.seq));
+            source.labels.entry(row).or_default()
+        };
+        if counts && !values.is_empty() {
+            bump(&mut found.filter.repeated_labels);
+        }
+        values.push(label.value);
+    }
+    found.filter.audit_labels = Count::new(audited.len() as u64).unwrap_or_default();
 }
 
 fn bump(count: &mut Count) {

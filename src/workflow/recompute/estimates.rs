@@ -9,6 +9,7 @@ use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::planning;
 use crate::workflow::estimate::rows;
 use crate::workflow::estimate::rows::Gathered;
 use crate::workflow::estimate::rows::Which;
@@ -161,4 +162,19 @@ pub(super) fn transport(context: &mut Context<'_>, read: &Read) -> Result<Payloa
     let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
     let event = events.into_iter().next();
     Ok(event.ok_or_else(|| without("probes"))?.into())
+}
+
+pub(super) fn plan(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
+    let Payload::PlanRecorded(said) = &read.event.payload else {
+        return Err(other());
+    };
+    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let asked = planning::Ask {
+        purpose: said.purpose,
+        asked: said.asked_micro,
+        power: said.power_micro,
+        prices: said.prices,
+        policies: said.policies.value(),
+    };
+    Ok(planning::plan(found, &asked)?.into())
 }

@@ -15,6 +15,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::read::Read;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
+use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
 
@@ -35,6 +36,9 @@ pub enum Gone {
     /// The statistics refuse what it read.
     #[error(transparent)]
     Refused(#[from] AnalyzeError),
+    /// It plans from numbers that are not there.
+    #[error(transparent)]
+    Unplanned(#[from] PlanError),
     /// It names something that its inputs do not have.
     #[error("{0}")]
     Missing(String),
@@ -86,6 +90,10 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::TransportTested,
         run: estimates::transport,
+    },
+    Recipe {
+        kind: Kind::PlanRecorded,
+        run: estimates::plan,
     },
     // The next kind goes here.
 ];

@@ -411,3 +411,75 @@ fn lengths_come_from_private_texts_and_go_with_their_keys() {
     assert_eq!(ran.code, 4);
     says(&ran, &["the key of its text is gone or not at hand"]);
 }
+
+#[test]
+fn plans_come_from_the_ledgers_own_variance() {
+    let mut desk = small(500_000);
+    let fails = [
+        "plan",
+        "labels",
+        "0.02",
+        "--score-price",
+        "0",
+        "--label-price",
+        "1",
+        "--experiment",
+        "exp-1",
+    ];
+    desk.refused(
+        &fails,
+        2,
+        &["--score-price \"0\": expected a number above 0"],
+    );
+    let prices = "--score-price 0.01 --label-price 0.16 --experiment exp-1 --json";
+    let cheap = desk.ok(&format!("plan labels 0.05 {prices}")).json();
+    let of = |answer: &Value, field: &str| {
+        answer["data"]["plan"]["evaluation"][field]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(of(&cheap, "mde") <= 0.05 * 1.02);
+    // What the plan costs buys what the plan shows.
+    let money = format!("{:.6}", of(&cheap, "cost"));
+    let same = desk.ok(&format!("plan budget {money} {prices}")).json();
+    assert!((of(&same, "mde") - of(&cheap, "mde")).abs() < 1e-3);
+    let finer = desk.ok(&format!("plan labels 0.01 {prices}")).json();
+    assert!(of(&finer, "cost") > of(&cheap, "cost"));
+    // What accounts spent is a price too.
+    desk.ok_words(&[
+        "record", "budget.opened", "--data",
+        r#"{"account":"labels","amount":1000,"period":"once","purpose":"p","spenders":["labeler"],"unit":"cent"}"#,
+    ]);
+    desk.ok_words(&[
+        "record",
+        "budget.charged",
+        "--data",
+        r#"{"account":"labels","amount":40,"for":"labels"}"#,
+    ]);
+    let priced = desk
+        .ok("plan labels 0.05 --score-price 0.01 --label-price labels --experiment exp-1 --json");
+    assert_eq!(
+        priced.json()["data"]["plan"]["prices"]["label_micro"],
+        2_000_000
+    );
+    let probes = desk.ok("plan audit 0.05 --experiment exp-1 --json").json();
+    assert!(
+        probes["data"]["plan"]["audit"]["clusters"]
+            .as_u64()
+            .unwrap()
+            >= 20
+    );
+    let rows = desk
+        .ok("plan iteration 0.001 --experiment exp-1 --json")
+        .json();
+    assert!(
+        rows["data"]["plan"]["iteration"]["confirm_rows"]
+            .as_u64()
+            .unwrap()
+            > 0
+    );
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
+}

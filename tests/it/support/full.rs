@@ -119,6 +119,8 @@ pub fn blobs() -> Vec<Vec<u8>> {
         vec![0xb1; 700],
         b"an attachment".to_vec(),
         planned::PLAN.to_vec(),
+        valued::MODEL.to_vec(),
+        valued::ROWS.to_vec(),
     ]
 }
 

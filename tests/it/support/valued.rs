@@ -121,8 +121,8 @@ pub fn tested(calibrator: u8, design: &str, state: &str) -> Value {
 pub fn planned() -> Value {
     json!({
         "asked_micro": 100_000_000, "build": "clover 0.1.0",
-        "evaluation": {"cost": 99.5, "labels": 100, "mde": 0.05, "policies": 2, "scores": 900, "se": 0.012},
-        "power_micro": 800_000, "prices": {"label_micro": 160_000, "score_micro": 10_000}, "purpose": "budget",
+        "evaluation": {"cost": 99.5, "labels": 100, "mde": 0.05, "scores": 900, "se": 0.012},
+        "policies": 2, "power_micro": 800_000, "prices": {"label_micro": 160_000, "score_micro": 10_000}, "purpose": "budget",
         "split": {
             "calibration": 0.04, "evaluation": 0.05, "labels": 480, "policies": ["base", "tuned"], "rows": 1000,
         },
