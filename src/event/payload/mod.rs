@@ -5,7 +5,9 @@
 
 pub mod budget;
 pub mod custody;
+pub mod decision;
 pub mod experiment;
+pub mod gate;
 pub mod intake;
 pub mod judge;
 pub mod label;

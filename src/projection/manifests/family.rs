@@ -105,7 +105,14 @@ fn alpha(family: &Family, of: &Multiplicity, id: &ManifestId, alpha: i64) -> Jud
             let place = family.joined.iter().position(|(member, _)| member == id);
             let share = family.gamma.get(place.unwrap_or(family.joined.len()));
             // Both are at most 10^12 millionths, so the product of a share below 1 and alpha fits.
-            family.alpha.saturating_mul(share.copied().unwrap_or(0)) / ONE
+            let part = family.alpha.saturating_mul(share.copied().unwrap_or(0)) / ONE;
+            // e-LOND: times one more than the claims that held when it was registered. That stays, so a member
+            // that is amended may keep what it had.
+            let held = i64::try_from(family.rejected.len()).unwrap_or(i64::MAX);
+            place.map_or_else(
+                || part.saturating_mul(held.saturating_add(1)),
+                |place| part.max(family.joined[place].1),
+            )
         }
         FamilyMethod::ClosedEbh | FamilyMethod::ClosedMean | FamilyMethod::Ebh => family.alpha,
     };
