@@ -18,6 +18,7 @@
 //! | CLOVER v1.1, section 3 | [`crossed`], [`pooling`], [`residuals`] |
 //! | CLOVER v1.1, sections 4 to 6 | [`distance`], [`predicate`], [`reliability`] |
 //! | CLOVER v1.1, section 7 | [`environment`] |
+//! | Waudby-Smith and Ramdas 2024; `agent-eval` 0.170.0 | [`eprocess`] |
 //! | CLOVER v1.1, appendix A | [`prentice`] |
 //! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
 //! | what each function names | [`blocks`], [`kolmogorov`], [`monitor`], [`ppi`], [`prevalence`], [`rank`], [`student`] |
@@ -32,6 +33,7 @@ pub mod distance;
 pub mod distribution;
 mod draws;
 pub mod environment;
+pub mod eprocess;
 pub mod folds;
 pub mod inference;
 pub mod isotonic;

@@ -6,12 +6,12 @@ use crate::num::math;
 use crate::stats::crv1::ClusteredMean;
 use crate::stats::distribution;
 use crate::stats::draws::Draws;
+use crate::stats::eprocess::bettor;
+use crate::stats::eprocess::bettor::FRACTIONS;
 use crate::stats::predicate::losses::Losses;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 
-/// Fractions of the grid-Kelly mixture.
-pub const FRACTIONS: usize = 20;
 /// Replicates of the bootstrap.
 pub const BOOTSTRAP_REPLICATES: usize = 2000;
 /// Clusters with a moved row below which an asymptotic test says nothing.
@@ -47,21 +47,8 @@ pub fn betting(losses: &Losses) -> Betting {
             p: 1.0,
         };
     }
-    let logs: Vec<f64> = (1..=FRACTIONS)
-        .map(|k| {
-            let fraction = k as f64 / (FRACTIONS as f64 + 1.0);
-            let terms: Vec<f64> = units
-                .iter()
-                .map(|d| math::ln_1p(-fraction * (d / bound)))
-                .collect();
-            math::sum(&terms)
-        })
-        .collect();
-    let top = logs
-        .iter()
-        .fold(f64::NEG_INFINITY, |top, log| top.max(*log));
-    let shares: Vec<f64> = logs.iter().map(|log| math::exp(log - top)).collect();
-    let ln_wealth = top + math::ln(math::sum(&shares) / FRACTIONS as f64);
+    let returns: Vec<f64> = units.iter().map(|d| -(d / bound)).collect();
+    let ln_wealth = bettor::ln_wealth(&returns, FRACTIONS);
     Betting {
         units: units.len(),
         ln_wealth,

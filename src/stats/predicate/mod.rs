@@ -15,7 +15,6 @@ pub use confirm::CONFIRM_CLUSTERS_MIN;
 pub use confirm::Confirm;
 pub use confirm::ConfirmTest;
 pub use confirm::Decision;
-pub use confirm::FRACTIONS;
 pub use confirm::Replication;
 pub use confirm::betting;
 pub use confirm::bootstrap_p;

@@ -1,0 +1,600 @@
+//! A gate: observations one at a time, and what they show.
+//!
+//! The state is a function of the design and the observations in their order, and of nothing else: it is rebuilt by
+//! pushing them again, on one thread or many, on any machine.
+
+use crate::stats::eprocess::bettor;
+use crate::stats::eprocess::design::Claim;
+use crate::stats::eprocess::design::Design;
+use crate::stats::eprocess::design::Null;
+use crate::stats::eprocess::design::Role;
+use crate::stats::eprocess::design::Threshold;
+use crate::stats::eprocess::sequence::Sequence;
+use crate::stats::eprocess::track::Track;
+use crate::stats::eprocess::verdict::Bounds;
+use crate::stats::eprocess::verdict::Evidence;
+use crate::stats::eprocess::verdict::Look;
+use crate::stats::eprocess::verdict::Part;
+use crate::stats::eprocess::verdict::Verdict;
+
+/// Why an observation is refused; the gate stays as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// The sum of a unit's deltas is beyond repeats times scale.
+    #[error("delta {sum}: expected at most {bound} in magnitude")]
+    OutOfRange {
+        /// What came, in millionths.
+        sum: i64,
+        /// The bound.
+        bound: i64,
+    },
+    /// All registered observations were taken.
+    #[error("all {max_n} registered observations were taken")]
+    PastMaxN {
+        /// How many.
+        max_n: u64,
+    },
+    /// A verdict fell.
+    #[error("the gate ended after {n} observations")]
+    AfterTerminal {
+        /// When.
+        n: u64,
+        /// Which verdict.
+        verdict: Verdict,
+    },
+    /// Not one delta for each guardrail.
+    #[error("{found} guardrail deltas, expected {expected}")]
+    Guardrails {
+        /// What came.
+        found: usize,
+        /// What was registered.
+        expected: usize,
+    },
+}
+
+/// Where a gate stands after an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Observations.
+    pub n: u64,
+    /// Whether this was a registered look.
+    pub looked: bool,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// What a state digest is computed from: equal for two gates exactly if they will always say the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// Observations.
+    pub n: u64,
+    /// Values of the main metric with their counts, ascending; a value is the improvement's sum plus repeats times scale.
+    pub levels: Vec<(i64, u64)>,
+    /// The same of each guardrail.
+    pub guardrail_levels: Vec<Vec<(i64, u64)>>,
+    /// Values that came after 4,096 others: least and largest value of a cell, and its count.
+    pub cells: Vec<(i64, i64, u64)>,
+    /// Order-dependent numbers of the bettors, in the order of the tests: none for grid-Kelly of at most 4,096 values.
+    pub ordered: Vec<f64>,
+    /// The values in their order, for a finite set; else empty.
+    pub drawn: Vec<i64>,
+    /// Peak log wealth at registered looks: of the claim as a whole, then of each part.
+    pub ln_peaks: Vec<f64>,
+    /// The confidence sequence.
+    pub interval: Option<Bounds>,
+    /// The verdict, and the observations at which it fell.
+    pub verdict: (Verdict, u64),
+}
+
+/// A running gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    design: Design,
+    track: Track,
+    guardrails: Vec<Track>,
+    parts: Vec<Part>,
+    sequence: Option<Sequence>,
+    /// Peaks of the claim as a whole, then of each part.
+    peaks: Vec<f64>,
+    verdict: Verdict,
+    leading: bool,
+    ticks: Vec<i64>,
+}
+
+impl Gate {
+    /// A gate without observations that keeps a confidence sequence at every registered look.
+    pub fn open(design: Design) -> Self {
+        let mut gate = Self::verdicts_only(design);
+        gate.sequence = Some(Sequence::new(&gate.design));
+        gate
+    }
+
+    /// The same without the confidence sequence: verdicts and e-values do not depend on it.
+    pub fn verdicts_only(design: Design) -> Self {
+        let nulls = design.tests().iter().map(|test| test.null);
+        let track = Track::new(&design, design.metric(), nulls);
+        let one = |(metric, null): (_, Null)| Track::new(&design, metric, std::iter::once(null));
+        let guardrails: Vec<Track> = design.guardrails().map(one).collect();
+        let tests = design.tests().iter().map(|test| match test.role {
+            Role::Claim => Part::Claim,
+            Role::Second => Part::Second,
+            Role::Kill => Part::Kill,
+            Role::Futile => Part::Futile,
+        });
+        let parts: Vec<Part> = tests
+            .chain((0..guardrails.len()).map(Part::Guardrail))
+            .collect();
+        Self {
+            track,
+            guardrails,
+            sequence: None,
+            peaks: vec![0.0; parts.len() + 1],
+            parts,
+            verdict: Verdict::Continue,
+            leading: false,
+            ticks: Vec::new(),
+            design,
+        }
+    }
+
+    /// What the gate runs under.
+    pub fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// Observations.
+    pub fn n(&self) -> u64 {
+        self.track.n()
+    }
+
+    /// The verdict so far.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Takes the next unit's delta, the sum over its repeats, in millionths.
+    ///
+    /// # Errors
+    /// [`PushError`].
+    pub fn push(&mut self, sum: i64) -> Result<Step, PushError> {
+        self.push_all(sum, &[])
+    }
+
+    /// Takes the next unit's delta and those of its guardrail metrics, in the order registered.
+    ///
+    /// # Errors
+    /// [`PushError`].
+    pub fn push_all(&mut self, sum: i64, guardrails: &[i64]) -> Result<Step, PushError> {
+        let n = self.n();
+        if n >= self.design.terms().max_n {
+            let max_n = self.design.terms().max_n;
+            return Err(PushError::PastMaxN { max_n });
+        }
+        if self.verdict.is_terminal() {
+            let verdict = self.verdict;
+            return Err(PushError::AfterTerminal { n, verdict });
+        }
+        let (found, expected) = (guardrails.len(), self.guardrails.len());
+        if found != expected {
+            return Err(PushError::Guardrails { found, expected });
+        }
+        self.ticks.clear();
+        let tracks = std::iter::once(&self.track).chain(&self.guardrails);
+        for (track, sum) in tracks.zip(std::iter::once(&sum).chain(guardrails)) {
+            let tick = track.tick(*sum).ok_or_else(|| PushError::OutOfRange {
+                sum: *sum,
+                bound: track.bound(),
+            })?;
+            self.ticks.push(tick);
+        }
+        let tracks = std::iter::once(&mut self.track).chain(&mut self.guardrails);
+        for (track, tick) in tracks.zip(&self.ticks) {
+            track.push(*tick);
+        }
+        if let Some(sequence) = &mut self.sequence {
+            sequence.push(self.ticks[0]);
+        }
+        let looked = self.design.is_look(self.n());
+        if looked {
+            self.settle();
+        }
+        Ok(Step {
+            n: self.n(),
+            looked,
+            verdict: self.verdict,
+        })
+    }
+
+    /// What a registered look changes: peaks, the confidence sequence, the verdict.
+    fn settle(&mut self) {
+        let logs = self.logs();
+        let claim = self.claim(&logs);
+        let all = std::iter::once(claim.unwrap_or(0.0)).chain(logs.iter().copied());
+        for (peak, now) in self.peaks.iter_mut().zip(all) {
+            *peak = peak.max(now);
+        }
+        if let Some(sequence) = &mut self.sequence {
+            sequence.look(&self.track);
+        }
+        (self.verdict, self.leading) = self.judge(&logs, claim);
+    }
+
+    /// Log wealth of each part, what was carried included.
+    fn logs(&self) -> Vec<f64> {
+        let tests = self.design.tests().iter().zip(self.track.ln_wealth());
+        let tests = tests.map(|(test, ln_wealth)| test.carried + ln_wealth);
+        let guardrails = self.guardrails.iter().flat_map(Track::ln_wealth);
+        tests.chain(guardrails).collect()
+    }
+
+    /// Log wealth of the claim as a whole.
+    fn claim(&self, logs: &[f64]) -> Option<f64> {
+        let of = |part| {
+            let at = self.parts.iter().position(|known| *known == part)?;
+            logs.get(at).copied()
+        };
+        let claim = of(Part::Claim)?;
+        let whole = match self.design.terms().claim {
+            Claim::Equivalent { .. } => claim.min(of(Part::Second)?),
+            Claim::Different { .. } => bettor::log_mean_exp(&[claim, of(Part::Second)?]),
+            _ => claim,
+        };
+        let guardrails = self.parts.iter().zip(logs);
+        let guardrails = guardrails.filter(|(part, _)| matches!(part, Part::Guardrail(_)));
+        Some(guardrails.fold(whole, |least, (_, log)| least.min(*log)))
+    }
+
+    /// The verdict of a registered look, and whether the claim leads.
+    ///
+    /// In this order: the claim, harm, futility, undecided at the maximum.
+    fn judge(&self, logs: &[f64], claim: Option<f64>) -> (Verdict, bool) {
+        let terms = self.design.terms();
+        let n = self.n();
+        let last = if n >= terms.max_n {
+            Verdict::Undecided
+        } else {
+            Verdict::Continue
+        };
+        if n < terms.min_n {
+            return (last, false);
+        }
+        let past = |log: f64, threshold: Threshold| {
+            bettor::is_past(n, self.design.fractions(), log, threshold.ln())
+        };
+        let shown = Verdict::of(terms.claim).zip(claim);
+        if let Some((verdict, claim)) = shown
+            && past(claim, terms.stop)
+        {
+            return (verdict, false);
+        }
+        let leading = claim.is_some_and(|claim| past(claim, Threshold::of_level(terms.alpha)));
+        let crossed = |part, level: u32| {
+            let at = self.parts.iter().position(|known| *known == part);
+            let log = at.and_then(|at| logs.get(at));
+            log.is_some_and(|log| past(*log, Threshold::of_level(level)))
+        };
+        if terms
+            .alpha_kill
+            .is_some_and(|alpha| crossed(Part::Kill, alpha))
+        {
+            return (Verdict::Kill, leading);
+        }
+        if terms
+            .futile
+            .is_some_and(|futile| crossed(Part::Futile, futile.beta))
+        {
+            return (Verdict::Futile, leading);
+        }
+        (last, leading)
+    }
+
+    /// What the gate shows now. Between registered looks the evidence is current, while peaks, interval and verdict
+    /// are those of the last one.
+    pub fn look(&self) -> Look {
+        let logs = self.logs();
+        let evidence = |ln_wealth: f64, peak: usize| Evidence {
+            ln_wealth,
+            ln_peak: self.peaks[peak],
+        };
+        let parts = self.parts.iter().zip(&logs).zip(1..);
+        Look {
+            n: self.n(),
+            claim: self.claim(&logs).map(|log| evidence(log, 0)),
+            parts: parts
+                .map(|((part, log), at)| (*part, evidence(*log, at)))
+                .collect(),
+            interval: self.sequence.as_ref().map(Sequence::bounds),
+            verdict: self.verdict,
+            leading: self.leading,
+        }
+    }
+
+    /// What a state digest is computed from.
+    pub fn state(&self) -> State {
+        let drawn = self.sequence.as_ref().map_or(&[][..], Sequence::drawn);
+        let ordered = std::iter::once(&self.track).chain(&self.guardrails);
+        State {
+            n: self.n(),
+            levels: self.track.levels().counts().collect(),
+            guardrail_levels: self
+                .guardrails
+                .iter()
+                .map(|track| track.levels().counts().collect())
+                .collect(),
+            cells: self.track.levels().cells().collect(),
+            ordered: ordered.flat_map(Track::ordered).collect(),
+            drawn: drawn.to_vec(),
+            ln_peaks: self.peaks.clone(),
+            interval: self.sequence.as_ref().map(Sequence::bounds),
+            verdict: (self.verdict, self.n()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::num::math;
+    use crate::stats::eprocess::design::Bettor;
+    use crate::stats::eprocess::design::Carried;
+    use crate::stats::eprocess::design::Direction;
+    use crate::stats::eprocess::design::Futility;
+    use crate::stats::eprocess::design::Guardrail;
+    use crate::stats::eprocess::design::Looks;
+    use crate::stats::eprocess::design::Population;
+    use crate::stats::eprocess::design::Terms;
+
+    const UNIT: i64 = 1_000_000;
+
+    fn gate(change: impl FnOnce(&mut Terms)) -> Gate {
+        let mut terms = Terms::new(UNIT, 400);
+        change(&mut terms);
+        Gate::open(Design::new(terms).unwrap())
+    }
+
+    /// Pushes a repeating pattern until a verdict.
+    fn run(gate: &mut Gate, pattern: &[i64]) -> (Verdict, u64) {
+        for delta in pattern.iter().cycle() {
+            let step = gate.push(*delta).unwrap();
+            if step.verdict.is_terminal() {
+                return (step.verdict, step.n);
+            }
+        }
+        unreachable!("a pattern repeats");
+    }
+
+    #[test]
+    fn perfect_data_promotes_at_seven_and_nothing_follows() {
+        let mut gate = gate(|_| ());
+        assert_eq!(run(&mut gate, &[UNIT]), (Verdict::Promote, 7));
+        assert_eq!(
+            gate.push(0),
+            Err(PushError::AfterTerminal {
+                n: 7,
+                verdict: Verdict::Promote
+            })
+        );
+        let look = gate.look();
+        let claim = look.claim.unwrap();
+        // source: by hand, the mean over k of (1 + k/21)^7.
+        let wealth: f64 = (1..=20)
+            .map(|k| {
+                let factor = 1.0 + f64::from(k) / 21.0;
+                (0..7).fold(1.0, |product, _| product * factor) / 20.0
+            })
+            .sum();
+        assert!((claim.e_value() / wealth - 1.0).abs() < 1e-14);
+        assert!((claim.p_value() * wealth - 1.0).abs() < 1e-14);
+        // The interval has alpha / 2 on each side.
+        assert!((-UNIT..0).contains(&look.interval.unwrap().low));
+    }
+
+    #[test]
+    fn what_is_refused_leaves_the_gate_as_it_was() {
+        let mut gate = gate(|terms| (terms.max_n, terms.repeats) = (8, 2));
+        gate.push(2 * UNIT).unwrap();
+        let before = gate.clone().state();
+        let refused = gate.push(2 * UNIT + 1).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "delta 2000001: expected at most 2000000 in magnitude"
+        );
+        assert!(gate.push(i64::MIN).is_err());
+        assert!(gate.push_all(0, &[0]).is_err());
+        assert_eq!(gate.state(), before);
+        for _ in 0..7 {
+            gate.push(0).unwrap();
+        }
+        assert_eq!(gate.verdict(), Verdict::Undecided);
+        assert_eq!(gate.push(0), Err(PushError::PastMaxN { max_n: 8 }));
+    }
+
+    #[test]
+    fn harm_and_futility_end_a_gate_in_their_order() {
+        let both = |terms: &mut Terms| {
+            terms.alpha_kill = Some(50_000);
+            terms.futile = Some(Futility {
+                beta: 100_000,
+                effect: UNIT / 5,
+            });
+        };
+        let late = |terms: &mut Terms| {
+            both(terms);
+            terms.min_n = 20;
+        };
+        assert_eq!(run(&mut gate(late), &[-UNIT]), (Verdict::Kill, 20));
+        // No effect at all is no harm, but not the designed effect either.
+        let (verdict, n) = run(&mut gate(both), &[0]);
+        assert_eq!(verdict, Verdict::Futile);
+        assert!(n > 5);
+        let mut small = gate(|terms| {
+            both(terms);
+            terms.direction = Direction::Decrease;
+        });
+        assert_eq!(run(&mut small, &[-UNIT]).0, Verdict::Promote);
+    }
+
+    #[test]
+    fn margins_claim_what_they_say() {
+        let noninferior = |terms: &mut Terms| terms.claim = Claim::NonInferior { margin: UNIT / 2 };
+        assert_eq!(run(&mut gate(noninferior), &[0]).0, Verdict::NonInferior);
+        let equivalent = |terms: &mut Terms| terms.claim = Claim::Equivalent { margin: UNIT / 2 };
+        let (verdict, n) = run(&mut gate(equivalent), &[UNIT / 10, -UNIT / 10]);
+        assert_eq!(verdict, Verdict::Equivalent);
+        assert!(n < 30);
+        let different = |terms: &mut Terms| terms.claim = Claim::Different { margin: 0 };
+        assert_eq!(run(&mut gate(different), &[-UNIT]), (Verdict::Different, 8));
+        let harmful = |terms: &mut Terms| terms.claim = Claim::Harmful;
+        assert_eq!(run(&mut gate(harmful), &[-UNIT]), (Verdict::Kill, 7));
+        let measure = |terms: &mut Terms| (terms.claim, terms.max_n) = (Claim::Measure, 50);
+        let mut measured = gate(measure);
+        assert_eq!(run(&mut measured, &[UNIT]), (Verdict::Undecided, 50));
+        assert_eq!(measured.look().claim, None);
+        assert!(measured.look().interval.unwrap().low > UNIT / 2);
+    }
+
+    #[test]
+    fn a_claim_below_the_stopping_value_of_its_family_leads() {
+        let family = |terms: &mut Terms| {
+            terms.stop = Threshold {
+                numerator: 10 * 1_000_000,
+                denominator: 50_000,
+            };
+        };
+        let mut one = gate(family);
+        let mut leading = Vec::new();
+        while !one.push(UNIT).unwrap().verdict.is_terminal() {
+            leading.push(one.look().leading);
+        }
+        assert!(!leading[5] && leading[6..].iter().all(|leads| *leads));
+        assert!(one.look().claim.unwrap().e_value() >= 200.0);
+        // At the maximum it is undecided, and still leads.
+        let mut short = gate(|terms| {
+            family(terms);
+            terms.max_n = 8;
+        });
+        assert_eq!(run(&mut short, &[UNIT]), (Verdict::Undecided, 8));
+        assert!(short.look().leading);
+    }
+
+    #[test]
+    fn guardrails_must_all_pass() {
+        let rail = Guardrail {
+            direction: Direction::Decrease,
+            margin: 10,
+            scale: 20,
+        };
+        let guarded = |terms: &mut Terms| terms.guardrails = vec![rail];
+        let mut harmless = gate(guarded);
+        assert!(harmless.push(UNIT).is_err());
+        let mut n = 1;
+        while !harmless.push_all(UNIT, &[0]).unwrap().verdict.is_terminal() {
+            n += 1;
+        }
+        assert_eq!(harmless.verdict(), Verdict::Promote);
+        assert!(n >= 7);
+        let mut harmed = gate(guarded);
+        for _ in 0..50 {
+            let step = harmed.push_all(UNIT, &[10]).unwrap();
+            assert_eq!(step.verdict, Verdict::Continue);
+        }
+        let look = harmed.look();
+        assert!(look.part(Part::Claim).unwrap().e_value() > 1e6);
+        assert!(look.claim.unwrap().e_value() <= 1.0);
+    }
+
+    #[test]
+    fn min_n_and_looks_hold_a_verdict_back() {
+        let late = |terms: &mut Terms| terms.min_n = 12;
+        assert_eq!(run(&mut gate(late), &[UNIT]).1, 12);
+        let rare = |terms: &mut Terms| terms.looks = Looks::At(vec![3, 50]);
+        assert_eq!(run(&mut gate(rare), &[UNIT]).1, 50);
+        // A crossing that is gone again at the look does not count.
+        let mut fell = gate(|terms| (terms.min_n, terms.max_n) = (14, 14));
+        for delta in [[UNIT; 7], [-UNIT; 7]].concat() {
+            fell.push(delta).unwrap();
+        }
+        assert_eq!(fell.verdict(), Verdict::Undecided);
+        assert!(fell.look().claim.unwrap().ln_peak >= math::ln(20.0));
+    }
+
+    #[test]
+    fn wealth_carried_over_is_a_factor() {
+        let carried = |terms: &mut Terms| {
+            terms.carried = Carried {
+                claim: 1.5,
+                ..Carried::default()
+            };
+        };
+        let (mut fresh, mut child) = (gate(|_| ()), gate(carried));
+        for gate in [&mut fresh, &mut child] {
+            gate.push(UNIT / 2).unwrap();
+        }
+        let ln = |gate: &Gate| gate.look().claim.unwrap().ln_wealth;
+        assert!((ln(&child) - ln(&fresh) - 1.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn ten_thousand_ones_overflow_nothing() {
+        for bettor in [
+            Bettor::GridKelly { fractions: 20 },
+            Bettor::Agrapa { max_bet: 500_000 },
+            Bettor::Plugin { share: 500_000 },
+        ] {
+            let mut gate = gate(|terms| {
+                (terms.max_n, terms.bettor) = (10_000, bettor);
+                terms.looks = Looks::At(vec![10_000]);
+            });
+            for _ in 0..10_000 {
+                gate.push(UNIT).unwrap();
+            }
+            let claim = gate.look().claim.unwrap();
+            assert!(claim.ln_wealth.is_finite() && claim.ln_wealth > 2000.0);
+            assert!(claim.e_value() >= f64::MAX && claim.p_value() <= 0.0);
+            assert_eq!(gate.verdict(), Verdict::Promote);
+            assert!(gate.look().interval.unwrap().low > 990_000);
+        }
+    }
+
+    #[test]
+    fn order_changes_neither_wealth_nor_state_but_where_it_must() {
+        let once = |terms: &mut Terms| terms.looks = Looks::At(vec![60]);
+        let deltas: Vec<i64> = (0..60).map(|at| (at * 37 % 11 - 4) * 100_000).collect();
+        let backwards: Vec<i64> = deltas.iter().rev().copied().collect();
+        let states = |change: &dyn Fn(&mut Terms)| {
+            [&deltas, &backwards].map(|deltas| {
+                let mut gate = gate(|terms| change(terms));
+                for delta in deltas {
+                    gate.push(*delta).unwrap();
+                }
+                gate.state()
+            })
+        };
+        let [forth, back] = states(&once);
+        assert_eq!(forth, back);
+        let [forth, back] = states(&|terms: &mut Terms| {
+            once(terms);
+            (terms.max_n, terms.population) = (80, Population::Finite { units: 80 });
+        });
+        assert_ne!(forth, back);
+    }
+
+    #[test]
+    fn a_finite_set_is_decided_for_certain() {
+        let mut set = gate(|terms| {
+            (terms.max_n, terms.population) = (20, Population::Finite { units: 20 });
+            terms.min_n = 20;
+        });
+        for at in 0..20 {
+            let good = at % 2 == 0 || at == 19;
+            set.push(if good { UNIT } else { -UNIT }).unwrap();
+        }
+        let look = set.look();
+        assert_eq!(look.verdict, Verdict::Promote);
+        assert!(look.claim.unwrap().ln_wealth.is_infinite());
+        assert!(look.claim.unwrap().e_value() >= f64::MAX);
+        // The mean of all is known: (11 - 9) / 20.
+        let interval = look.interval.unwrap();
+        assert_eq!((interval.low, interval.high), (100_000, 100_000));
+    }
+}

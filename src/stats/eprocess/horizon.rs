@@ -1,0 +1,160 @@
+//! The horizon: how many observations a claim needs if all of them are the best possible.
+
+use crate::stats::eprocess::bettor;
+use crate::stats::eprocess::design::Bettor;
+use crate::stats::eprocess::design::Claim;
+use crate::stats::eprocess::design::Design;
+use crate::stats::eprocess::design::DesignError;
+use crate::stats::eprocess::design::Metric;
+use crate::stats::eprocess::design::Needed;
+use crate::stats::eprocess::design::Null;
+use crate::stats::eprocess::design::OBSERVATIONS_MAX;
+use crate::stats::eprocess::design::Role;
+use crate::stats::eprocess::design::Threshold;
+use crate::stats::eprocess::track::Track;
+
+/// Steps after which an adaptive bettor counts as never arriving.
+const STEPS_MAX: u64 = 10_000_000;
+
+/// Refuses a design that not even its best observations could carry to 1/alpha within `max_n`.
+pub(super) fn check(design: &Design) -> Result<(), DesignError> {
+    let terms = design.terms();
+    match observations(design, Threshold::of_level(terms.alpha)) {
+        Needed::Observations(n) if n <= terms.max_n => Ok(()),
+        needed => Err(DesignError::Horizon {
+            max_n: terms.max_n,
+            needed,
+        }),
+    }
+}
+
+/// The smallest n, at least `min_n`, after which the claim and its guardrails stand past `threshold` if every
+/// observation is the best possible; `min_n` for a measurement.
+pub fn observations(design: &Design, threshold: Threshold) -> Needed {
+    let terms = design.terms();
+    let ln = threshold.ln();
+    let metric = design.metric();
+    let claims: Vec<_> = design
+        .tests()
+        .iter()
+        .filter(|test| matches!(test.role, Role::Claim | Role::Second))
+        .collect();
+    let mut needed = Some(terms.min_n);
+    let mut wants = |n: Option<u64>| needed = needed.zip(n).map(|(a, b)| a.max(b));
+    // The value that is best for both sides of an equivalence is no effect, as the factors are concave in it.
+    let equivalent = matches!(terms.claim, Claim::Equivalent { .. });
+    let best = |metric: Metric, null: Null| {
+        if equivalent {
+            metric.half()
+        } else {
+            null.best()
+        }
+    };
+    if let (Claim::Different { .. }, [upper, lower]) = (terms.claim, claims.as_slice()) {
+        // Each side's wealth counts half; the other side's, at least 0, is left out.
+        let half = std::f64::consts::LN_2;
+        let sides = [upper, lower].map(|test| {
+            let bar = ln + half - test.carried;
+            crossing(design, metric, test.null, test.null.best(), bar)
+        });
+        wants(sides.into_iter().flatten().min());
+    } else {
+        for test in claims {
+            let tick = best(metric, test.null);
+            let bar = ln - test.carried;
+            wants(crossing(design, metric, test.null, tick, bar));
+        }
+    }
+    for (metric, null) in design.guardrails() {
+        wants(crossing(design, metric, null, null.best(), ln));
+    }
+    needed.map_or(Needed::TooMany, Needed::Observations)
+}
+
+/// The smallest n after which a constant stream stands past a log threshold.
+fn crossing(design: &Design, metric: Metric, null: Null, tick: i64, bar: f64) -> Option<u64> {
+    let fractions = design.fractions();
+    if matches!(design.terms().bettor, Bettor::GridKelly { .. }) && design.units().is_none() {
+        let mut row = vec![0.0; fractions];
+        let value = i128::from(null.oriented(tick));
+        bettor::ln_factors(value, i128::from(null.stake()), &mut row);
+        let past = |n: u64| {
+            let logs: Vec<f64> = row.iter().map(|one| n as f64 * one).collect();
+            bettor::is_past(n, fractions, bettor::log_mean_exp(&logs), bar)
+        };
+        let (mut below, mut above) = (0, 1);
+        while !past(above) {
+            if above >= OBSERVATIONS_MAX {
+                return None;
+            }
+            (below, above) = (above, 2 * above);
+        }
+        while above - below > 1 {
+            let middle = below + (above - below) / 2;
+            if past(middle) {
+                above = middle;
+            } else {
+                below = middle;
+            }
+        }
+        return Some(above);
+    }
+    let mut track = Track::new(design, metric, std::iter::once(null));
+    for n in 1..=design.units().unwrap_or(STEPS_MAX) {
+        track.push(tick);
+        let ln_wealth = track.ln_wealth().next().unwrap_or(0.0);
+        if bettor::is_past(n, fractions, ln_wealth, bar) {
+            return Some(n);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::eprocess::design::Population;
+    use crate::stats::eprocess::design::Terms;
+
+    fn needed(change: impl FnOnce(&mut Terms)) -> Result<Needed, DesignError> {
+        let mut terms = Terms::new(1_000_000, 400);
+        change(&mut terms);
+        let design = Design::new(terms)?;
+        Ok(observations(&design, Threshold::of_level(50_000)))
+    }
+
+    #[test]
+    fn the_best_stream_says_what_a_design_needs() {
+        // source: optimizers note, perfect data: grid-Kelly at n = 7, the peer's bets capped at .5 at n = 15.
+        assert_eq!(needed(|_| ()), Ok(Needed::Observations(7)));
+        let capped = |terms: &mut Terms| terms.bettor = Bettor::Agrapa { max_bet: 500_000 };
+        assert_eq!(needed(capped), Ok(Needed::Observations(15)));
+        let short = needed(|terms| terms.max_n = 6).unwrap_err();
+        assert_eq!(
+            short.to_string(),
+            "max_n 6: the best observations need 7 to show the claim"
+        );
+        let measured = needed(|terms| terms.claim = Claim::Measure);
+        assert_eq!(measured, Ok(Needed::Observations(5)));
+        let set = |terms: &mut Terms| {
+            (terms.max_n, terms.population) = (20, Population::Finite { units: 20 });
+        };
+        assert_eq!(needed(set), Ok(Needed::Observations(6)));
+        // A margin of one millionth below the scale is never shown.
+        let close = |terms: &mut Terms| terms.claim = Claim::Superior { margin: 999_999 };
+        assert!(needed(close).is_err());
+        // Wealth that was carried counts.
+        let carried = |terms: &mut Terms| terms.carried.claim = 2.9;
+        assert_eq!(needed(carried), Ok(Needed::Observations(5)));
+    }
+
+    #[test]
+    fn equivalence_and_difference_have_their_own_best() {
+        let different = |terms: &mut Terms| terms.claim = Claim::Different { margin: 0 };
+        assert_eq!(needed(different), Ok(Needed::Observations(8)));
+        let equivalent = |terms: &mut Terms| terms.claim = Claim::Equivalent { margin: 500_000 };
+        let found = needed(equivalent).unwrap();
+        // x = 1/2 against m = 1/4: returns of 1, as x = 1 against m = 1/2.
+        assert_eq!(found, Needed::Observations(7));
+    }
+}

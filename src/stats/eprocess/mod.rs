@@ -1,0 +1,45 @@
+//! Anytime-valid gates: evidence by betting that may be looked at whenever one likes.
+//!
+//! A test of "the mean is at most m" starts with wealth 1 and bets on every observation at odds that are fair if the
+//! mean is m. Its wealth is an e-process: under the null the probability that it ever reaches 1/alpha is at most
+//! alpha, so a gate may stop at any time, for any reason. What must hold is E[x_t | past] <= m: one unit is one
+//! observation, the order is random, bets and parameters are fixed before the value is seen.
+
+pub mod bettor;
+mod counts;
+pub mod design;
+mod finite;
+mod gate;
+pub mod horizon;
+mod moments;
+mod sequence;
+mod track;
+pub mod verdict;
+
+pub use counts::CELLS;
+pub use counts::LEVELS_MAX;
+pub use design::Bettor;
+pub use design::Carried;
+pub use design::Claim;
+pub use design::Design;
+pub use design::DesignError;
+pub use design::Direction;
+pub use design::Futility;
+pub use design::Guardrail;
+pub use design::Looks;
+pub use design::Needed;
+pub use design::Population;
+pub use design::Side;
+pub use design::Terms;
+pub use design::Threshold;
+pub use gate::Gate;
+pub use gate::PushError;
+pub use gate::State;
+pub use gate::Step;
+pub use moments::Moments;
+pub use verdict::Bounds;
+pub use verdict::Evidence;
+pub use verdict::Look;
+pub use verdict::Outcome;
+pub use verdict::Part;
+pub use verdict::Verdict;
