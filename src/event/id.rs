@@ -347,6 +347,7 @@ mod schemas {
     use crate::num::Count;
     use crate::num::Finite;
     use crate::num::Micro;
+    use crate::num::Probability;
 
     macro_rules! schema {
         ($($ty:ty, $name:literal => $schema:tt;)*) => {$(
@@ -374,6 +375,7 @@ mod schemas {
         Timestamp, "Timestamp" => {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z$"};
         Count, "Count" => {"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64};
         Finite, "Finite" => {"type": "number"};
+        Probability, "Probability" => {"type": "number", "minimum": 0, "maximum": 1};
         Micro, "Micro" => {"type": "integer", "minimum": -1_000_000_000_000_i64, "maximum": 1_000_000_000_000_i64};
         Origin, "Origin" => {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-*,-@\\[-~]+$"};
     }

@@ -1,8 +1,6 @@
 //! Beacons: for each entry that may bring a manifest version into force, the first checkpoint above it that an entry
 //! named. Nobody could know it when the version was written, and an order of units is drawn from it.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -20,10 +18,18 @@ pub const READS: &[Kind] = Kind::ALL;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beacons {
-    /// The first checkpoint above an entry that a later entry named.
-    pub by_seq: BTreeMap<u64, DrawnFrom>,
+    /// Entries, ascending, each with the first checkpoint above it that a later entry named.
+    pub found: Vec<(u64, DrawnFrom)>,
     /// Entries above which no checkpoint was named yet.
     pub waiting: Vec<u64>,
+}
+
+impl Beacons {
+    /// The first checkpoint above an entry that a later entry named.
+    pub fn above(&self, seq: u64) -> Option<DrawnFrom> {
+        let at = self.found.binary_search_by_key(&seq, |(from, _)| *from);
+        at.ok().map(|at| self.found[at].1)
+    }
 }
 
 impl Fold for Beacons {
@@ -39,7 +45,7 @@ impl Fold for Beacons {
                 size: seen.size,
             };
             let found = self.waiting.iter().copied().filter(|from| named(from));
-            self.by_seq.extend(found.map(|from| (from, beacon)));
+            self.found.extend(found.map(|from| (from, beacon)));
             self.waiting.retain(|from| !named(from));
         }
         if let Payload::ManifestRegistered(_)

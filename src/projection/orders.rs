@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::event::Header;
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::Seen;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::Root;
@@ -81,19 +82,17 @@ impl Orders {
     }
 }
 
-/// The checkpoint from which the order of a version's units is drawn. Where no entry has named one yet, the entry with
-/// this header does.
-pub fn beacon(state: &State, bound: &Version, header: Option<&Header>) -> Option<DrawnFrom> {
+/// The checkpoint from which the order of a version's units is drawn. Where no entry has named one yet, an entry that
+/// names `seen` does.
+pub fn beacon(state: &State, bound: &Version, seen: Option<Seen>) -> Option<DrawnFrom> {
     let from = in_force_since(bound);
-    let named = || {
-        let seen = header?.seen.filter(|seen| seen.size.value() > from)?;
+    state.fold::<Beacons>().above(from).or_else(|| {
+        let seen = seen.filter(|seen| seen.size.value() > from)?;
         Some(DrawnFrom {
             root: seen.root,
             size: seen.size,
         })
-    };
-    let found = state.fold::<Beacons>().by_seq.get(&from).copied();
-    found.or_else(named)
+    })
 }
 
 /// The entry that brought a version into force.
@@ -322,7 +321,7 @@ fn ground<'a>(
         let expected = "test.beacon first_checkpoint, which this ledger can check".to_owned();
         return fail(expected, "drand (E_ORDER)".to_owned());
     }
-    let Some(beacon) = beacon(state, bound, Some(header)) else {
+    let Some(beacon) = beacon(state, bound, header.seen) else {
         let since = in_force_since(bound);
         let expected = format!("a checkpoint above seq {since}, which brought it into force");
         return fail(expected, "none (E_ORDER)".to_owned());

@@ -1,6 +1,7 @@
 //! Governed steps: what is computed from recorded facts, by rule, without files, terminal or SQL.
 
 pub mod analyze;
+pub mod gates;
 pub mod import;
 pub mod prereg;
 pub mod qualify;
@@ -13,6 +14,7 @@ use crate::projection;
 /// arbiter said. Ledgers are opened and verified with it.
 pub static RULEBOOK: Rulebook = Rulebook {
     recompute: &[
+        &gates::Recomputed,
         // The next rule that recomputes goes here.
     ],
     ..projection::RULEBOOK

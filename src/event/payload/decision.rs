@@ -23,8 +23,6 @@ use crate::num::Probability;
 pub enum Standing {
     /// Nothing is decided; more units may be observed.
     Continue,
-    /// The effect is the margin and no other.
-    Different,
     /// The effect lies within the margin.
     Equivalent,
     /// The planned effect is not there.
@@ -46,8 +44,6 @@ pub enum Standing {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Outcome {
-    /// The effect is not the margin.
-    Different,
     /// The effect lies within the margin.
     Equivalent,
     /// The planned effect is not there.
@@ -105,10 +101,10 @@ pub struct GateLooked {
     pub alpha_micro: Micro,
     /// How it bets, as registered.
     pub bettor: Bettor,
-    /// Highest mean effect that no look up to this one excludes.
-    pub cs_hi: Finite,
-    /// Lowest mean effect that no look up to this one excludes.
-    pub cs_lo: Finite,
+    /// Highest mean improvement that no look up to this one excludes, in millionths, rounded outward.
+    pub cs_hi_micro: Micro,
+    /// Lowest mean improvement that no look up to this one excludes, in millionths, rounded outward.
+    pub cs_lo_micro: Micro,
     /// Digest of the manifest version in force.
     pub digest: Digest,
     /// The gate.

@@ -87,10 +87,10 @@ impl Stream {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Look {
-    /// Highest mean effect not excluded.
-    pub cs_hi: Finite,
-    /// Lowest mean effect not excluded.
-    pub cs_lo: Finite,
+    /// Highest mean improvement not excluded, in millionths.
+    pub cs_hi: i64,
+    /// Lowest mean improvement not excluded, in millionths.
+    pub cs_lo: i64,
     /// Wealth of each guardrail.
     pub guardrails: Vec<Finite>,
     /// Evidence for the claim.
@@ -202,8 +202,8 @@ impl Gate {
     fn looked(&mut self, seq: u64, said: &GateLooked) {
         self.looks += 1;
         self.look = Some(Look {
-            cs_hi: said.cs_hi,
-            cs_lo: said.cs_lo,
+            cs_hi: said.cs_hi_micro.value(),
+            cs_lo: said.cs_lo_micro.value(),
             guardrails: said.guardrails.clone().unwrap_or_default(),
             log_e: said.log_e,
             log_wealth: said.log_wealth,
@@ -219,7 +219,6 @@ impl Gate {
 pub fn outcome_of(standing: Standing) -> Option<Outcome> {
     match standing {
         Standing::Continue | Standing::Leading => None,
-        Standing::Different => Some(Outcome::Different),
         Standing::Equivalent => Some(Outcome::Equivalent),
         Standing::Futile => Some(Outcome::Futile),
         Standing::Kill => Some(Outcome::Kill),
@@ -233,7 +232,7 @@ pub fn outcome_of(standing: Standing) -> Option<Outcome> {
 pub fn holds(outcome: Outcome) -> bool {
     matches!(
         outcome,
-        Outcome::Different | Outcome::Equivalent | Outcome::Noninferior | Outcome::Promote
+        Outcome::Equivalent | Outcome::Noninferior | Outcome::Promote
     )
 }
 

@@ -71,6 +71,10 @@ pub(super) fn join(manifests: &Manifests, manifest: &Manifest) -> Judged {
         Ok(family) => family,
         Err(judged) => return judged,
     };
+    if let Some(seq) = family.closed_seq {
+        let found = format!("{}, closed at seq {seq} (E_FAMILY_BUDGET)", of.family);
+        return no("a family that is not closed", found);
+    }
     let id = &manifest.manifest;
     if family
         .members

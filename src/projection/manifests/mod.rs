@@ -42,6 +42,7 @@ use crate::projection::gates;
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
     Kind::ExposureOpened,
+    Kind::FamilyClosed,
     Kind::FamilyOpened,
     Kind::GateDecided,
     Kind::LabelRecorded,
@@ -189,6 +190,8 @@ impl Record {
 pub struct Family {
     /// Its error rate, in millionths.
     pub alpha: i64,
+    /// The entry that closed it.
+    pub closed_seq: Option<u64>,
     /// Shares of its members, for elond.
     pub gamma: Vec<i64>,
     /// Members in order of registration, with the largest alpha that each had.
@@ -313,6 +316,11 @@ impl Manifests {
                     });
                 }
             }
+            Payload::FamilyClosed(said) => {
+                if let Some(family) = self.families.get_mut(&said.family) {
+                    family.closed_seq.get_or_insert(seq);
+                }
+            }
             Payload::GateDecided(said) if gates::holds(said.outcome) => {
                 let mut families = self.families.values_mut();
                 let of = |family: &&mut Family| {
@@ -391,6 +399,7 @@ impl Fold for Manifests {
                 let gamma = opened.gamma_micro.iter().flatten();
                 let family = Family {
                     alpha: opened.alpha_micro.value(),
+                    closed_seq: None,
                     gamma: gamma.map(|share| share.value()).collect(),
                     joined: Vec::new(),
                     members: opened.members.clone(),

@@ -1,6 +1,7 @@
 //! Every rule, given, when, then, and by both readers: the same breach is refused at append, and found by
 //! `verify` in a ledger that was written around the program.
 
+mod gates;
 mod idempotency;
 mod intake;
 mod prereg;

@@ -5,10 +5,12 @@ pub mod child;
 pub mod forge;
 pub mod forger;
 pub mod full;
+pub mod gated;
 pub mod mutator;
 pub mod planned;
 pub mod samples;
 pub mod tampered;
+pub mod tampered_gates;
 pub mod verifiers;
 
 use std::path::PathBuf;

@@ -121,7 +121,7 @@ pub fn amended(new: &Value, parent: &Value, class: u64) -> Payload {
     .into()
 }
 
-fn payload(kind: &str, data: &Value) -> Payload {
+pub fn payload(kind: &str, data: &Value) -> Payload {
     let (payload, _) = clover::event::registry::decode(kind, 1, &data.to_string())
         .unwrap_or_else(|error| panic!("{error}: {data}"));
     payload

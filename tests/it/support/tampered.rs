@@ -66,6 +66,7 @@ pub fn all() -> Vec<Sample> {
     table.looked_first();
     table.written_otherwise();
     rows.extend(table.rows);
+    rows.extend(super::tampered_gates::all());
     rows
 }
 
