@@ -5,16 +5,30 @@
 //! alpha, so a gate may stop at any time, for any reason. What must hold is E[x_t | past] <= m: one unit is one
 //! observation, the order is random, bets and parameters are fixed before the value is seen.
 
+pub mod asymptotic;
 pub mod bettor;
+pub mod bounded;
+pub mod classical;
+pub mod compat;
+mod continuation;
 mod counts;
 pub mod design;
+pub mod family;
 mod finite;
 mod gate;
+pub mod hedged;
 pub mod horizon;
+pub mod merge;
 mod moments;
+pub mod mulberry;
+pub mod order;
 mod sequence;
 mod track;
+pub mod unit;
 pub mod verdict;
+
+pub use continuation::ContinueError;
+pub use continuation::carried;
 
 pub use counts::CELLS;
 pub use counts::LEVELS_MAX;

@@ -1,0 +1,103 @@
+//! Merging e-values, and changing them into p-values and back.
+//!
+//! Of the same hypothesis and whatever dependence: the weighted mean, weights fixed in advance. Independent, or each
+//! valid given the earlier ones: the product. Never the largest. Source: Vovk and Wang 2021.
+
+use crate::num::math;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Values;
+use crate::stats::sample::Weights;
+use crate::stats::sample::unit;
+
+/// e-values: at least one, finite, none below 0.
+#[derive(Clone, Copy, Debug)]
+pub struct EValues<'a>(&'a [f64]);
+
+impl<'a> EValues<'a> {
+    /// Checks e-values.
+    ///
+    /// # Errors
+    /// [`SampleError`].
+    pub fn new(e: &'a [f64]) -> Result<Self, SampleError> {
+        let values = Values::new("e", e)?.as_slice();
+        if values.iter().any(|e| *e < 0.0) {
+            return Err(SampleError::Parameter {
+                name: "e",
+                expected: "e-values of at least 0",
+            });
+        }
+        Ok(Self(values))
+    }
+
+    /// The e-values.
+    pub fn as_slice(self) -> &'a [f64] {
+        self.0
+    }
+
+    /// The mean: an e-value whatever the dependence.
+    pub fn mean(self) -> f64 {
+        math::mean(self.0)
+    }
+
+    /// The weighted mean `sum w e / sum w`, the weights fixed before any e-value was seen.
+    ///
+    /// # Errors
+    /// [`SampleError`] for what are not weights.
+    pub fn weighted_mean(self, weights: &[f64]) -> Result<f64, SampleError> {
+        let weights = Weights::new("weights", weights, self.0.len())?.as_slice();
+        Ok(math::dot(self.0, weights) / math::sum(weights))
+    }
+
+    /// The product, at most the largest double: an e-value if each is valid given those before it.
+    pub fn product(self) -> f64 {
+        let product = self.0.iter().fold(1.0, |product, e| product * e);
+        product.min(f64::MAX)
+    }
+}
+
+/// `min(1, 1 / e)`.
+pub fn p_of_e(e: f64) -> f64 {
+    if e > 1.0 { 1.0 / e } else { 1.0 }
+}
+
+/// `kappa p^(kappa - 1)`, kappa in (0, 1); the largest double at p = 0.
+///
+/// # Errors
+/// [`SampleError`] outside the ranges.
+pub fn e_of_p(p: f64, kappa: f64) -> Result<f64, SampleError> {
+    unit("p", &[p])?;
+    crate::stats::sample::open_unit("kappa", kappa)?;
+    if p <= 0.0 {
+        return Ok(f64::MAX);
+    }
+    Ok(kappa * math::pow(p, kappa - 1.0))
+}
+
+/// The uniform mixture of [`e_of_p`] over kappa, `(1 - p + p ln p) / (p (ln p)^2)`; 1/2 at p = 1.
+///
+/// # Errors
+/// [`SampleError`] for p outside [0, 1].
+pub fn e_of_p_mixed(p: f64) -> Result<f64, SampleError> {
+    unit("p", &[p])?;
+    if p <= 0.0 {
+        return Ok(f64::MAX);
+    }
+    let ln = math::ln(p);
+    if ln.abs() < 1e-4 {
+        // (e^-z - 1 + z) / z^2 for z = ln p: where the quotient cancels, its series.
+        return Ok(0.5 - ln / 6.0 + ln * ln / 24.0);
+    }
+    Ok((1.0 - p + p * ln) / (p * ln * ln))
+}
+
+/// An e-value from the largest value w that a wealth ever had: `w^2 ln 2 / ((1 + w) ln(1 + w)^2)` for w at least 1,
+/// else 0. Source: Shafer, Shen, Vereshchagin and Vovk 2011.
+pub fn adjusted_peak(ln_peak: f64) -> f64 {
+    if ln_peak.is_nan() || ln_peak < 0.0 {
+        return 0.0;
+    }
+    let peak = math::exp(ln_peak).min(f64::MAX);
+    // w / (1 + w) first, so that a large w does not overflow when squared.
+    let ln = math::ln_1p(peak);
+    peak / (1.0 + peak) * (peak / (ln * ln)) * std::f64::consts::LN_2
+}
