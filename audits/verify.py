@@ -1743,6 +1743,7 @@ PREDICTABLE = ("preflight", "test.bettor", "test.look_at", "test.n_max")
 TESTED = ("arms", "data", "estimand", "experiment", "hypothesis.kind", "manifest", "metric", "multiplicity",
           "supersedes", "template", "test.beacon", "test.continuation_of", "test.null_margin_micro", "test.side",
           "test.without_replacement", "transport.environments", "transport.margin_micro")
+FAMILY_MAX = 1000                     # members of a family that is closed together
 FIXED = ("experiment", "manifest", "supersedes", "template")
 
 
@@ -2006,6 +2007,8 @@ def rule_family(state, e):
         return "alpha_micro 1 to %d" % (ONE - 1), str(e.data["alpha_micro"])
     if most == 0 or listed > most:
         return "members_max of at least %d" % max(1, listed), str(most)
+    if e.data["method"] not in ("elond", "spend") and most > FAMILY_MAX:
+        return "members_max of at most %d where members are closed together" % FAMILY_MAX, str(most)
     if (gamma is None) != (e.data["method"] != "elond"):
         return "gamma_micro for elond only", "none" if gamma is None else "gamma_micro"
     if gamma is not None and not (gamma and all(1 <= share <= ONE for share in gamma) and sum(gamma) <= ONE):
@@ -2686,35 +2689,37 @@ def rule_decision(state, e):
 def held(state, family, values):
     """Members whose claims hold by the procedure of their family; `values` are their e-values in order."""
     names, most = list(family.joined), max(family.most, len(values))
-    bar = ONE / family.alpha * (1 + 1e-12) if family.alpha else math.inf
-    order = sorted(range(len(values)), key=lambda at: (-values[at], at))
-
-    def top(count):
-        return [name for at, name in enumerate(names) if at in order[:count]]
     if family.method in ("elond", "spend"):
         gates = [(name, state.gates_by_id.get(name)) for name in names]
         return [name for name, gate in gates if gate and gate.decided and gate.decided[1]["outcome"] in HOLDS]
-    if family.method == "ebh":
-        return top(max([k for k in range(1, len(values) + 1) if k * values[order[k - 1]] / most >= bar], default=0))
-    ranked = [values[at] for at in order]
-
-    def sums(list_):
-        out = [0.0]
-        for value in list_:
-            out.append(min(out[-1] + value, sys.float_info.max))
-        return out
-    absent = [0.0] * (most - len(values))
+    if family.most > FAMILY_MAX or not 0 < family.alpha < ONE:
+        return []
+    values, bar = values + [0.0] * (most - len(values)), ONE / family.alpha
+    order = sorted(range(most), key=lambda at: (-values[at], at))
     if family.method == "closed_mean":
         def holds(at):
-            rest = sums(sorted(absent + values[:at] + values[at + 1:]))
-            return all((values[at] + rest[j]) / (j + 1) >= bar for j in range(len(rest)))
+            total, count, least = values[at], 1, values[at]
+            for other in reversed(order):
+                if other != at:
+                    total, count = total + values[other], count + 1
+                    least = min(least, total / count)
+            return least >= bar
         return [name for at, name in enumerate(names) if holds(at)]
 
-    def closed(r):
-        inside, outside = sums(ranked[:r][::-1]), sums(absent + ranked[r:][::-1])
-        return all(inside[j] + outside[i] >= (i + j) * j * bar / r
-                   for j in range(1, r + 1) for i in range(len(outside)))
-    return top(max([r for r in range(1, len(values) + 1) if closed(r)], default=0))
+    def stands(r):
+        if family.method == "ebh":
+            return r * values[order[r - 1]] / most >= bar
+        inside = 0.0
+        for j in range(1, r + 1):
+            inside += values[order[r - j]]
+            total = inside
+            for i in range(most - r + 1):
+                total += values[order[most - i]] if i else 0.0
+                if total < (i + j) * j * bar / r:
+                    return False
+        return True
+    top = order[:max([r for r in range(1, most + 1) if stands(r)], default=0)]
+    return [name for at, name in enumerate(names) if at in top]
 
 
 def closing_problem(state, data):

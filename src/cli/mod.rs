@@ -24,6 +24,9 @@ mod error;
 mod experiment;
 mod experiment_split;
 mod export;
+mod exposure;
+mod family;
+mod gate;
 mod home;
 mod import;
 mod init;
@@ -68,16 +71,16 @@ pub use world::World;
 const TOP: &str = "\
 Clover: an event-sourced experiment ledger for governing LLM judges
 
-Usage: clover [OPTIONS] VERB …
+Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
-  start    init · demo · status · doctor
+  start    init · demo · status · doctor · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
-  plan     prereg new|check|sign|show|diff|amend|deviation
+  plan     prereg new|check|sign|show|diff|amend|deviation|plan · family open|close|show|list
+  gate     gate root|open|observe|look|decide|continue|show|list|simulate · exposure open
   labels   label design new|list · seal · confirm status|seal|unseal
   read     log · show · at · schema                  estimate  analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
-  shell    completions · man                    (clover VERB --help shows one of them)
 
 Options of every verb:
   --ledger DIR              the ledger's folder [CLOVER_LEDGER; else searched upward from here]
@@ -87,8 +90,8 @@ Options of every verb:
   -q, --quiet               no notes and no progress      --busy-timeout SECONDS   default 60
   --progress auto|never|plain                             --color auto|always|never
 
-Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found
-            11 refused by a rule · 75 try later · 130 interrupted
+Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 gate failed
+            11 refused by a rule · 12 gate undecided · 75 try later · 130 interrupted
 Example: clover demo";
 
 /// An event-sourced experiment ledger for governing LLM judges.
@@ -222,6 +225,15 @@ enum Verb {
     /// Plans that bind: manifests, their amendments and deviations
     #[command(subcommand)]
     Prereg(prereg::Verb),
+    /// Families of tests that share one error rate
+    #[command(subcommand)]
+    Family(family::Verb),
+    /// Exposure of units to those who score them
+    #[command(subcommand)]
+    Exposure(exposure::Verb),
+    /// Sequential gates: from the order of their units to the decision
+    #[command(subcommand)]
+    Gate(gate::Verb),
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
@@ -330,6 +342,9 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Confirm(verb) => confirm::run(ctx, verb),
         Verb::Experiment(verb) => experiment::run(ctx, verb),
         Verb::Prereg(verb) => prereg::run(ctx, verb),
+        Verb::Family(verb) => family::run(ctx, verb),
+        Verb::Exposure(verb) => exposure::run(ctx, verb),
+        Verb::Gate(verb) => gate::run(ctx, verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),
         Verb::Backup(args) => backup::run(ctx, &args),

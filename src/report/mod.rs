@@ -1,3 +1,4 @@
 //! View models and their renderings. Reports show numbers that others computed; they make none.
 
 pub mod forest;
+pub mod spark;

@@ -16,6 +16,7 @@ use serde::Serialize;
 pub use grade::graded;
 pub use observed::missing_value;
 pub use observed::scale;
+pub use observed::value_key;
 pub use rules::Gating;
 
 use crate::event::Kind;

@@ -177,7 +177,7 @@ pub(super) fn facts(
 }
 
 /// Natural key of the event that records a value; `None` where no such event can be.
-fn value_key(
+pub fn value_key(
     experiment: &ExperimentId,
     source: &GateSource,
     arm: &Arm,

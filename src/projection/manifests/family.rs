@@ -11,6 +11,8 @@ use crate::projection::manifests::rules::Judged;
 use crate::projection::manifests::rules::no;
 
 const ONE: i64 = 1_000_000;
+/// Most members of a family that is closed together: its procedures take steps in the cube of them.
+pub const FAMILY_MAX: u64 = 1_000;
 
 pub(super) fn opened(opened: &FamilyOpened) -> Judged {
     let alpha = opened.alpha_micro.value();
@@ -27,6 +29,12 @@ pub(super) fn opened(opened: &FamilyOpened) -> Judged {
             format!("members_max of at least {}", listed.max(1)),
             most.to_string(),
         );
+    }
+    let alone = matches!(opened.method, FamilyMethod::Elond | FamilyMethod::Spend);
+    if !alone && most > FAMILY_MAX {
+        let expected =
+            format!("members_max of at most {FAMILY_MAX} where members are closed together");
+        return no(expected, most.to_string());
     }
     let elond = opened.method == FamilyMethod::Elond;
     let Some(gamma) = &opened.gamma_micro else {

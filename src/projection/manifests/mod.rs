@@ -17,6 +17,7 @@ pub use amend::changes;
 pub use amend::class;
 pub use check::Fault;
 pub use check::fault_of;
+pub use family::FAMILY_MAX;
 pub use rules::Prereg;
 pub(super) use rules::current;
 pub(super) use rules::signer;

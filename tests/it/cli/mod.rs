@@ -3,6 +3,7 @@
 mod analyze;
 mod bad_input;
 mod divergence;
+mod gate;
 mod intake;
 mod prereg;
 mod verbs;

@@ -372,13 +372,15 @@ fn gates(test: &mut TestLedger) {
         ("exp-6", "g-3", false),
     ] {
         test.register(experiment);
-        let units = gated::units(id, 8);
+        let units = gated::units(id, 14);
         let mut gate = gated::gate(experiment, id, &units);
         gate["multiplicity"] =
             json!({"family": "of-gates", "family_alpha_micro": 100_000, "method": "spend"});
         gate["test"]["alpha_micro"] = if id == "g-1" { 50_000 } else { 25_000 }.into();
         if let (Some(digest), "g-3") = (&parent, id) {
             gate["test"]["continuation_of"] = Value::from(digest.clone());
+        } else {
+            gate["test"]["n_max"] = 8.into();
         }
         let mut say = |key: &Signer, payload: Payload| {
             let command = Command::new(payload, Some(experiment.parse().unwrap()));
@@ -434,7 +436,7 @@ fn closing(test: &mut TestLedger, owner: &Signer) {
     let family = "of-gates".parse().unwrap();
     let closed = clover::workflow::gates::family::closing(state, &family).unwrap();
     assert_eq!(closed.rejected.len(), 1);
-    let arms = gated::gate("exp-4", "g-1", &gated::units("g-1", 8))["arms"].clone();
+    let arms = gated::gate("exp-4", "g-1", &gated::units("g-1", 14))["arms"].clone();
     let issued = json!({
         "candidate_digest": arms[1]["artifact_digest"], "gates": ["g-1"], "grade": "certified",
     });

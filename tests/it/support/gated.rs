@@ -325,7 +325,8 @@ pub fn manifests() -> [(Value, Vec<ItemId>); 3] {
     let mut second = gate("exp-2", "m-2", &units[1]);
     second["test"]["without_replacement"] = true.into();
     second["test"]["alpha_kill_micro"] = 50_000.into();
-    second["test"]["beta_futile_micro"] = 100_000.into();
+    second["test"]["beta_futile_micro"] = 1_000.into();
+    second["test"]["n_max"] = 6.into();
     second["test"]["delta_design_micro"] = 500_000.into();
     second["test"]["alpha_micro"] = 25_000.into();
     second["multiplicity"] = family.clone();
@@ -409,10 +410,10 @@ pub fn story() -> Story {
 fn tell_undecided(teller: &mut Teller, value: &Value, units: &[ItemId]) -> Life {
     let mut life = tell_opened(teller, "exp-2", value, units);
     teller.say_about(CLEO, "exp-2", "m-2-exposed-1", life.exposed(1, 0, 9));
-    for t in 1..=10 {
+    for t in 1..=6 {
         let candidate = [Some(if t % 2 == 0 { 750_000 } else { 450_000 })];
         tell_unit(teller, &mut life, t, &[[&[Some(500_000)], &candidate]]);
-        if t == 6 || t == 10 {
+        if t == 3 || t == 6 {
             tell_look(teller, &mut life);
         }
     }

@@ -243,7 +243,7 @@ impl Gates {
                 "gate-forged-state",
                 "The digest of the observations behind a look is another's.",
             ),
-            "m-2-looked-6",
+            "m-2-looked-3",
             "look",
             |data| data["state_digest"] = "00".repeat(32).into(),
         );
@@ -252,7 +252,7 @@ impl Gates {
                 "gate-forged-interval",
                 "A confidence interval was made narrower.",
             ),
-            "m-2-looked-10",
+            "m-2-looked-6",
             "look",
             |data| data["cs_lo_micro"] = (data["cs_lo_micro"].as_i64().unwrap() + 10).into(),
         );
