@@ -29,7 +29,8 @@ const HELP: &str = "clover family open --help";
 pub(super) enum Verb {
     /// Open a family before its first member is registered
     #[command(
-        after_help = "Example:\n  clover family open loop --method elond --alpha 0.05 --members 50 --membership 'one gate a generation'"
+        override_usage = "clover family open ID --method NAME --alpha A --members N --membership TEXT",
+        after_help = "Example:\n  clover family open loop --method elond --alpha 0.05 --members 50 \\\n    --membership 'one gate a generation'"
     )]
     Open(OpenArgs),
     /// Close a family: its procedure says which claims hold

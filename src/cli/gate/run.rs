@@ -186,6 +186,10 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     let (_, mut ledger) = home::open_to_write(ctx)?;
     replayed(&ledger, &id)?;
     let gate = known(ledger.state(), &id)?;
+    if gate.gate.is_terminal() {
+        let message = format!("gate {id} has ended (E_AFTER_TERMINAL)");
+        return Err(CliError::refused(message, format!("clover gate show {id}")));
+    }
     let experiment = gate.gate.experiment.clone();
     let look = steps::look(gate).map_err(|wrong| untestable(&id, &wrong))?;
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateLooked)?;

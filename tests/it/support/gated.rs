@@ -327,7 +327,7 @@ pub fn manifests() -> [(Value, Vec<ItemId>); 3] {
     second["test"]["alpha_kill_micro"] = 50_000.into();
     second["test"]["beta_futile_micro"] = 1_000.into();
     second["test"]["n_max"] = 6.into();
-    second["test"]["delta_design_micro"] = 500_000.into();
+    second["test"]["delta_design_micro"] = 200_000.into();
     second["test"]["alpha_micro"] = 25_000.into();
     second["multiplicity"] = family.clone();
     let digest = planned::manifest(&second).digest().to_hex();
