@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod gates;
 pub mod import;
+pub mod peer_manifest;
 pub mod prereg;
 pub mod qualify;
 pub mod split;

@@ -56,6 +56,29 @@ impl Boundary {
         })
     }
 
+    /// Tuned by rho itself, above 0: valid whatever it is, if it was fixed beforehand.
+    ///
+    /// # Errors
+    /// [`SampleError::Parameter`].
+    pub fn with_rho(alpha: f64, rho: f64) -> Result<Self, SampleError> {
+        open_unit("alpha", alpha)?;
+        if !(rho > 0.0 && rho.is_finite()) {
+            return Err(SampleError::Parameter {
+                name: "rho",
+                expected: "a finite number above 0",
+            });
+        }
+        Ok(Self {
+            alpha,
+            rho_squared: rho * rho,
+        })
+    }
+
+    /// rho.
+    pub fn rho(&self) -> f64 {
+        self.rho_squared.sqrt()
+    }
+
     /// `sqrt(2 (t r^2 + 1) / (t^2 r^2) ln(sqrt(t r^2 + 1) / alpha))`, in standard deviations.
     pub fn two_sided(&self, n: u64) -> f64 {
         let spread = n as f64 * self.rho_squared + 1.0;

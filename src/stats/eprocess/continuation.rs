@@ -59,3 +59,33 @@ pub fn carried(parent: &Gate, child: &Design) -> Result<Carried, ContinueError> 
         futile: of(Part::Futile),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::eprocess::design::Terms;
+    use crate::stats::eprocess::verdict::Verdict;
+
+    #[test]
+    fn an_undecided_gate_goes_on_where_it_stood() {
+        let terms = Terms::new(1_000_000, 12);
+        let mut parent = Gate::open(Design::new(terms.clone()).unwrap());
+        for _ in 0..12 {
+            parent.push(300_000).unwrap();
+        }
+        assert_eq!(parent.verdict(), Verdict::Undecided);
+        let mut longer = terms.clone();
+        longer.max_n = 40;
+        let design = Design::new(longer.clone()).unwrap();
+        longer.carried = carried(&parent, &design).unwrap();
+        let mut child = Gate::open(Design::new(longer).unwrap());
+        let ln = |gate: &Gate| gate.look().claim.unwrap().ln_wealth;
+        assert!((ln(&child) - ln(&parent)).abs() < 1e-15 && ln(&child) > 0.0);
+        while child.push(300_000).unwrap().verdict == Verdict::Continue {}
+        assert_eq!(child.verdict(), Verdict::Promote);
+        let mut other = terms;
+        other.claim = Claim::Superior { margin: 1 };
+        let refused = carried(&parent, &Design::new(other).unwrap()).unwrap_err();
+        assert_eq!(refused, ContinueError::Differs("claim"));
+    }
+}

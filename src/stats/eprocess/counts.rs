@@ -12,8 +12,8 @@ pub const CELLS: usize = 4096;
 /// Where a value went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seat {
-    /// To a known value.
-    Known,
+    /// To a known value, by its slot.
+    Known(usize),
     /// To a new one, with the next slot.
     New,
     /// To a cell.
@@ -46,7 +46,7 @@ impl Levels {
 
     /// Ticks of one cell.
     fn width(&self) -> i64 {
-        self.span / CELLS as i64 + 1
+        self.span / i64::try_from(CELLS).expect("BUG: 4096 fits") + 1
     }
 
     pub(super) fn push(&mut self, tick: i64) -> Seat {
@@ -54,13 +54,14 @@ impl Levels {
             && *value == tick
         {
             self.counts[*slot] += 1;
-            return Seat::Known;
+            return Seat::Known(*slot);
         }
         match self.values.binary_search_by_key(&tick, |(value, _)| *value) {
             Ok(place) => {
                 self.last = place;
-                self.counts[self.values[place].1] += 1;
-                Seat::Known
+                let slot = self.values[place].1;
+                self.counts[slot] += 1;
+                Seat::Known(slot)
             }
             Err(place) if self.values.len() < LEVELS_MAX => {
                 self.values.insert(place, (tick, self.counts.len()));

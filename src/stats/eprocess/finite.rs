@@ -2,12 +2,12 @@
 //!
 //! Before draw t the null allows the units that are left at most the mean `m_t = (N m - S_(t-1)) / (N - t + 1)`, which
 //! takes the place of m in the factor. With `R = N m - S` in exact integers: R below 0 makes H0 impossible; at R = 0
-//! everything left must be 0; m_t above 1 is an ordinary step of a one-sided null, whose factor is at most 1.
+//! everything left must be 0; `m_t` above 1 is an ordinary step of a one-sided null, whose factor is at most 1.
 //! The claim is about this set and says nothing of other units. Source: Waudby-Smith and Ramdas 2020, 2024.
 
 use crate::stats::eprocess::bettor::Logs;
 use crate::stats::eprocess::bettor::ln_factors;
-use crate::stats::eprocess::design::Null;
+use crate::stats::eprocess::ticks::Null;
 
 /// Wealth against one null.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,10 +6,12 @@
 use crate::stats::eprocess::bettor;
 use crate::stats::eprocess::design::Claim;
 use crate::stats::eprocess::design::Design;
-use crate::stats::eprocess::design::Null;
-use crate::stats::eprocess::design::Role;
+use crate::stats::eprocess::design::Looks;
 use crate::stats::eprocess::design::Threshold;
 use crate::stats::eprocess::sequence::Sequence;
+use crate::stats::eprocess::ticks::Null;
+use crate::stats::eprocess::ticks::Role;
+use crate::stats::eprocess::track::ABOUT;
 use crate::stats::eprocess::track::Track;
 use crate::stats::eprocess::verdict::Bounds;
 use crate::stats::eprocess::verdict::Evidence;
@@ -207,23 +209,59 @@ impl Gate {
 
     /// What a registered look changes: peaks, the confidence sequence, the verdict.
     fn settle(&mut self) {
+        if let Some(sequence) = &mut self.sequence {
+            sequence.look(&self.track);
+        }
+        if self.nothing_new() {
+            self.leading = false;
+            return;
+        }
         let logs = self.logs();
         let claim = self.claim(&logs);
         let all = std::iter::once(claim.unwrap_or(0.0)).chain(logs.iter().copied());
         for (peak, now) in self.peaks.iter_mut().zip(all) {
             *peak = peak.max(now);
         }
-        if let Some(sequence) = &mut self.sequence {
-            sequence.look(&self.track);
-        }
         (self.verdict, self.leading) = self.judge(&logs, claim);
+    }
+
+    /// Whether all wealth is so far below its peak and its threshold that no order of summing could matter.
+    ///
+    /// It spares most looks a pass over the levels, and changes no number.
+    fn nothing_new(&self) -> bool {
+        let terms = self.design.terms();
+        if self.n() >= terms.max_n || terms.looks != Looks::Every {
+            return false;
+        }
+        let about = self.logs_of(Track::about);
+        let below = |log: f64, bar: f64| log + ABOUT * (1.0 + log.abs()) < bar;
+        let bar = |level: u32| Threshold::of_level(level).ln();
+        let peaks = self.peaks.iter().skip(1);
+        let parts = self.parts.iter().zip(&about).zip(peaks);
+        let quiet = parts.into_iter().all(|((part, log), peak)| {
+            let level = match part {
+                Part::Kill => terms.alpha_kill,
+                Part::Futile => terms.futile.map(|futile| futile.beta),
+                Part::Claim | Part::Second | Part::Guardrail(_) => None,
+            };
+            below(*log, *peak) && level.is_none_or(|level| below(*log, bar(level)))
+        });
+        let claim = self.claim(&about);
+        quiet && claim.is_none_or(|log| below(log, self.peaks[0].min(bar(terms.alpha))))
     }
 
     /// Log wealth of each part, what was carried included.
     fn logs(&self) -> Vec<f64> {
-        let tests = self.design.tests().iter().zip(self.track.ln_wealth());
+        self.logs_of(Track::ln_wealth)
+    }
+
+    fn logs_of<'a, I>(&'a self, of: impl Fn(&'a Track) -> I) -> Vec<f64>
+    where
+        I: Iterator<Item = f64> + 'a,
+    {
+        let tests = self.design.tests().iter().zip(of(&self.track));
         let tests = tests.map(|(test, ln_wealth)| test.carried + ln_wealth);
-        let guardrails = self.guardrails.iter().flat_map(Track::ln_wealth);
+        let guardrails = self.guardrails.iter().flat_map(&of);
         tests.chain(guardrails).collect()
     }
 
@@ -340,7 +378,6 @@ mod tests {
     use crate::stats::eprocess::design::Direction;
     use crate::stats::eprocess::design::Futility;
     use crate::stats::eprocess::design::Guardrail;
-    use crate::stats::eprocess::design::Looks;
     use crate::stats::eprocess::design::Population;
     use crate::stats::eprocess::design::Terms;
 

@@ -2,12 +2,13 @@
 //!
 //! A test of "the mean is at most m" starts with wealth 1 and bets on every observation at odds that are fair if the
 //! mean is m. Its wealth is an e-process: under the null the probability that it ever reaches 1/alpha is at most
-//! alpha, so a gate may stop at any time, for any reason. What must hold is E[x_t | past] <= m: one unit is one
+//! alpha, so a gate may stop at any time, for any reason. What must hold is `E[x_t | past] <= m`: one unit is one
 //! observation, the order is random, bets and parameters are fixed before the value is seen.
 
 pub mod asymptotic;
 pub mod bettor;
 pub mod bounded;
+pub mod campaign;
 pub mod classical;
 pub mod compat;
 mod continuation;
@@ -23,6 +24,8 @@ mod moments;
 pub mod mulberry;
 pub mod order;
 mod sequence;
+pub mod simulate;
+mod ticks;
 mod track;
 pub mod unit;
 pub mod verdict;

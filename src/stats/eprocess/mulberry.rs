@@ -16,7 +16,7 @@ impl Mulberry32 {
         self.0 = self.0.wrapping_add(0x6d2b_79f5);
         let a = self.0;
         let mut t = (a ^ (a >> 15)).wrapping_mul(1 | a);
-        t = t.wrapping_add((t ^ (t >> 7)).wrapping_mul(61 | t)) ^ t;
+        t = t.wrapping_add((t ^ (t >> 7)).wrapping_mul(0x3d | t)) ^ t;
         f64::from(t ^ (t >> 14)) / 4_294_967_296.0
     }
 

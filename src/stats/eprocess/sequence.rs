@@ -9,10 +9,10 @@ use crate::num::math;
 use crate::stats::eprocess::bettor;
 use crate::stats::eprocess::bettor::Logs;
 use crate::stats::eprocess::design::Design;
-use crate::stats::eprocess::design::Metric;
-use crate::stats::eprocess::design::Null;
 use crate::stats::eprocess::design::Side;
 use crate::stats::eprocess::finite::Remaining;
+use crate::stats::eprocess::ticks::Metric;
+use crate::stats::eprocess::ticks::Null;
 use crate::stats::eprocess::track::Track;
 use crate::stats::eprocess::verdict::Bounds;
 

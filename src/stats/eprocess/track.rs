@@ -7,20 +7,26 @@ use crate::stats::eprocess::counts::Levels;
 use crate::stats::eprocess::counts::Seat;
 use crate::stats::eprocess::design::Bettor;
 use crate::stats::eprocess::design::Design;
+use crate::stats::eprocess::design::Looks;
 use crate::stats::eprocess::design::MILLION;
-use crate::stats::eprocess::design::Metric;
-use crate::stats::eprocess::design::Null;
 use crate::stats::eprocess::finite::Remaining;
 use crate::stats::eprocess::moments::Moments;
+use crate::stats::eprocess::ticks::Metric;
+use crate::stats::eprocess::ticks::Null;
+
+/// Bound on what the order of a compensated sum of 10^9 terms of at most 21 in magnitude changes, generously.
+pub(super) const ABOUT: f64 = 1e-5;
 
 /// Wealth against one null.
 #[derive(Clone, Debug, PartialEq)]
 enum Wealth {
-    /// Grid-Kelly: logarithms of factors by slot of the levels, and what came beyond the levels, in its order.
+    /// Grid-Kelly: logarithms of factors by slot of the levels, what came beyond the levels, in its order, and where
+    /// every observation is a look the sums of all in their order, which say cheaply where the wealth about is.
     Mixture {
         null: Null,
         table: Vec<f64>,
         beyond: Logs,
+        running: Option<Logs>,
     },
     /// Adaptive bets, in the order of the observations.
     Adaptive {
@@ -105,6 +111,18 @@ impl Track {
             .map(|wealth| wealth.ln_wealth(&self.levels, self.fractions))
     }
 
+    /// Log wealth of each test within [`ABOUT`] of its magnitude, for looks at every observation without a pass over the
+    /// levels.
+    pub(super) fn about(&self) -> impl Iterator<Item = f64> + '_ {
+        self.wealth.iter().map(|wealth| match wealth {
+            Wealth::Mixture {
+                running: Some(running),
+                ..
+            } => running.ln_wealth(),
+            other => other.ln_wealth(&self.levels, self.fractions),
+        })
+    }
+
     /// What the wealth holds beside counts: numbers that depend on the order of the observations.
     pub(super) fn ordered(&self) -> Vec<f64> {
         let mut all = Vec::new();
@@ -138,6 +156,7 @@ fn wealth(design: &Design, null: Null) -> Wealth {
             null,
             table: Vec::new(),
             beyond: Logs::zero(fractions),
+            running: (design.terms().looks == Looks::Every).then(|| Logs::zero(fractions)),
         },
         (Bettor::Agrapa { max_bet }, _) => adaptive(Bets::Agrapa {
             max_bet: part(max_bet),
@@ -159,12 +178,19 @@ impl Wealth {
                 null,
                 table,
                 beyond,
+                running,
             } => {
-                if seat == Seat::Known {
+                if let Seat::Known(slot) = seat {
+                    if let Some(running) = running {
+                        running.add(1.0, &table[slot * row.len()..][..row.len()]);
+                    }
                     return;
                 }
                 let value = i128::from(null.oriented(tick));
                 ln_factors(value, i128::from(null.stake()), row);
+                if let Some(running) = running {
+                    running.add(1.0, row);
+                }
                 if seat == Seat::New {
                     table.extend_from_slice(row);
                 } else {

@@ -7,6 +7,7 @@ mod confirm;
 mod gaming;
 mod green;
 mod losses;
+mod sequential;
 mod shift;
 
 pub use confirm::BOOTSTRAP_REPLICATES;
@@ -38,6 +39,9 @@ pub use green::not_worse_p;
 pub use green::risk_improve;
 pub use losses::Losses;
 pub use losses::MOVED;
+pub use sequential::Sequential;
+pub use sequential::SequentialFutility;
+pub use sequential::SequentialVerdict;
 pub use shift::Ece;
 pub use shift::Shift;
 pub use shift::ece_pair;

@@ -11,6 +11,15 @@ macro_rules! vector {
     };
 }
 
+macro_rules! eprocess {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../../fixtures/reference/eprocess/", $name)),
+        )
+    };
+}
+
 macro_rules! sample {
     ($name:literal) => {
         (
@@ -22,19 +31,28 @@ macro_rules! sample {
 
 /// Vector files by name, in order.
 pub const VECTORS: &[(&str, &str)] = &[
+    eprocess!("agent_eval_core.json"),
+    eprocess!("agent_eval_decide.json"),
+    eprocess!("agent_eval_gate.json"),
+    eprocess!("agent_eval_headline.json"),
+    eprocess!("agent_eval_manifest.json"),
+    eprocess!("agent_eval_resume.json"),
     vector!("bootstrap.json"),
     vector!("boundary.json"),
     vector!("calibrator.json"),
     vector!("clover_gates.json"),
+    eprocess!("confseq_betting.json"),
     vector!("direct_arena.json"),
     vector!("direct_synth.json"),
     vector!("distribution.json"),
     vector!("ece.json"),
+    eprocess!("evalues.json"),
     vector!("folds.json"),
     vector!("isotonic.json"),
     vector!("multipletests.json"),
     vector!("planner.json"),
     vector!("ppi.json"),
+    eprocess!("prng_mulberry32.json"),
     vector!("rank.json"),
     vector!("rogan_gladen.json"),
     vector!("se_pieces.json"),

@@ -124,14 +124,20 @@ impl<'a> Node<'a> {
             .collect()
     }
 
-    /// A number; `"inf"` and `"-inf"` are the infinities, null is NaN.
+    /// Its text as JSON.
+    pub fn json(&self) -> String {
+        self.value.to_string()
+    }
+
+    /// A number; `"inf"`, `"-inf"` and `"Infinity"` are infinities, null and `"NaN"` are NaN.
     ///
     /// # Errors
     /// [`Stop::Malformed`].
     pub fn number(&self) -> Result<f64, Stop> {
         match self.value {
             Value::Null => Ok(f64::NAN),
-            Value::String(text) if text == "inf" => Ok(f64::INFINITY),
+            Value::String(text) if text == "NaN" => Ok(f64::NAN),
+            Value::String(text) if text == "inf" || text == "Infinity" => Ok(f64::INFINITY),
             Value::String(text) if text == "-inf" => Ok(f64::NEG_INFINITY),
             other => other.as_f64().ok_or_else(|| self.malformed("a number")),
         }
@@ -372,6 +378,12 @@ impl<'a> Check<'a> {
         self.saw(expected);
         self.same(expected, &want, &got, "flag");
         Ok(())
+    }
+
+    /// That something holds which an expected part says in another form.
+    pub fn flag_of(&mut self, expected: &Node<'_>, holds: bool, what: &str) {
+        self.saw(expected);
+        self.same(expected, &true, &holds, what);
     }
 
     /// Booleans, exactly.

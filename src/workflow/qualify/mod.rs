@@ -3,7 +3,7 @@
 //! A vector file is `{file, note, produced_by {package: version}, tolerance, n_cases, cases: [{name, input,
 //! expected}]}`. Each kind of file has one runner, one line in [`RUNNERS`]. A runner must compare every number
 //! that the file expects, or name it as informative: what nobody looked at fails the case. A file whose kind is
-//! not known is reported as not run, never as passed.
+//! not known is reported as not run, never as passed. Vectors of e-processes have a shape of their own ([`eprocess`]).
 
 pub mod boundary;
 pub mod bundle;
@@ -12,6 +12,7 @@ pub mod check;
 pub mod clover_gates;
 pub mod direct;
 pub mod distance;
+pub mod eprocess;
 pub mod hypotheses;
 pub mod planner;
 pub mod prevalence;
@@ -39,19 +40,29 @@ pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
 
 /// One line per kind of vector file.
 pub const RUNNERS: &[(&str, Runner)] = &[
+    ("agent_eval_core", eprocess::agent_eval::core),
+    ("agent_eval_decide", eprocess::agent_eval::decide),
+    ("agent_eval_gate", eprocess::agent_eval::gate),
+    ("agent_eval_headline", eprocess::agent_eval::headline),
+    ("agent_eval_manifest", eprocess::agent_eval::manifest),
+    ("agent_eval_paired_evalue", eprocess::paired_evalue),
+    ("agent_eval_resume", eprocess::agent_eval::resume),
     ("bootstrap", direct::bootstrap),
     ("boundary", boundary::boundary),
     ("calibrator", calibration::calibrator),
     ("clover_gates", clover_gates::clover_gates),
+    ("confseq_betting", eprocess::confseq::confseq),
     ("direct_arena", direct::direct_arena),
     ("direct_synth", direct::direct_synth),
     ("distribution", distance::distribution),
     ("ece", reliability::ece),
+    ("evalues", eprocess::evalues::evalues),
     ("folds", calibration::folds),
     ("isotonic", calibration::isotonic),
     ("multipletests", hypotheses::multipletests),
     ("planner", planner::planner),
     ("ppi", prevalence::ppi),
+    ("prng_mulberry32", eprocess::agent_eval::mulberry32),
     ("rank", rank::rank),
     ("rogan_gladen", prevalence::rogan_gladen),
     ("se_pieces", direct::se_pieces),
@@ -136,14 +147,24 @@ impl Report {
 /// # Errors
 /// [`QualifyError`] if the text is not a vector file.
 pub fn run(name: &str, text: &str, arena: Option<&dyn Arena>) -> Result<Report, QualifyError> {
-    let file: File = serde_json::from_str(text)?;
+    let other = eprocess::shape(name, text);
+    let stated = other.is_none();
+    let file: File = match other {
+        Some(file) => file,
+        None => serde_json::from_str(text)?,
+    };
     if file.n_cases != file.cases.len() {
         return Err(QualifyError::Count {
             said: file.n_cases,
             held: file.cases.len(),
         });
     }
-    let tolerance = tolerance(&file.tolerance)?;
+    let tolerance = if stated {
+        tolerance(&file.tolerance)?
+    } else {
+        // Its runners name the tolerance of each comparison; what they do not name is exact.
+        Tolerance::default()
+    };
     let mut report = Report {
         file: name.to_owned(),
         note: file.note.as_str().unwrap_or("").to_owned(),

@@ -584,8 +584,14 @@ fn this_build_qualifies() {
     let answer = desk.ok("qualify --json").json();
     assert_eq!(answer["verdict"], "qualified");
     let files = answer["data"]["files"].as_array().unwrap();
-    let bundled = std::fs::read_dir(fixtures().join("stats")).unwrap().count();
-    assert_eq!(files.len(), bundled);
+    let bundled = |name: &str| {
+        let files = std::fs::read_dir(fixtures().join(name)).unwrap();
+        let is_vector = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
+        files
+            .filter(|file| is_vector(&file.as_ref().unwrap().path()))
+            .count()
+    };
+    assert_eq!(files.len(), bundled("stats") + bundled("eprocess"));
     for file in files {
         assert_eq!(file["verdict"], "PASS", "{file}");
         assert_eq!(file["passed"], file["cases"]);

@@ -4,6 +4,7 @@
 //! Monte Carlo errors.
 
 mod decisions;
+mod gates;
 mod intervals;
 mod tests_and_distances;
 

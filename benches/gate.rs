@@ -1,0 +1,127 @@
+//! A gate's stream in the pure core, beside a floor of the same run: counting the same deltas in a plain array.
+//!
+//! `cargo bench --bench gate`. Medians of `CLOVER_BENCH_RUNS` runs (5) of 1,000,000 observations; the confidence sequence
+//! is left out, as it is computed at registered looks only.
+#![expect(clippy::print_stdout, reason = "the table is the product")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::allow_attributes,
+    reason = "a bench runs outside the library and stops at the first thing that fails"
+)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use clover::stats::eprocess::Design;
+use clover::stats::eprocess::Futility;
+use clover::stats::eprocess::Gate;
+use clover::stats::eprocess::Looks;
+use clover::stats::eprocess::Terms;
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng as _;
+use rand_core::SeedableRng as _;
+
+const OBSERVATIONS: u64 = 1_000_000;
+const UNIT: i64 = 1_000_000;
+/// Observations per second that are wanted.
+const WANTED: f64 = 2e6;
+
+fn main() {
+    let runs = std::env::var("CLOVER_BENCH_RUNS").map_or(5, |text| text.parse().unwrap());
+    println!(
+        "{:<44} {:>12} {:>12} {:>9} {:>9}",
+        "1,000,000 observations", "floor /s", "gate /s", "ratio", "target"
+    );
+    for (levels, looks, tests) in [
+        (5, 1000, 1),
+        (5, 1000, 3),
+        (101, 1000, 1),
+        (101, 1000, 3),
+        (2001, 1000, 3),
+        (5, 1, 1),
+        (101, 1, 3),
+    ] {
+        row(levels, looks, tests, runs);
+    }
+}
+
+/// Deltas on equal levels around 0.
+fn deltas(levels: u64) -> Vec<i64> {
+    let mut random = ChaCha20Rng::from_seed([3; 32]);
+    let step = 2 * UNIT / (levels as i64 - 1);
+    (0..OBSERVATIONS)
+        .map(|_| (random.next_u64() % levels) as i64 * step - UNIT)
+        .collect()
+}
+
+fn design(looks: u64, tests: usize) -> Design {
+    // A margin that is never shown and tests that never fire, so that the stream runs to its end.
+    let mut terms = Terms::new(UNIT, OBSERVATIONS);
+    terms.claim = clover::stats::eprocess::Claim::Superior { margin: UNIT / 10 };
+    if tests > 1 {
+        terms.alpha_kill = Some(1);
+        terms.futile = Some(Futility {
+            beta: 1,
+            effect: UNIT / 5,
+        });
+        // Futility would be found; it is asked for at the end only, like every verdict here.
+        terms.min_n = OBSERVATIONS;
+    }
+    terms.looks = if looks == 1 {
+        Looks::Every
+    } else {
+        Looks::At((1..=OBSERVATIONS / looks).map(|at| at * looks).collect())
+    };
+    Design::new(terms).unwrap()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn row(levels: u64, looks: u64, tests: usize, runs: usize) {
+    let deltas = deltas(levels);
+    let (mut floor, mut gates) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        let start = Instant::now();
+        let step = 2 * UNIT / (levels as i64 - 1);
+        let mut counts = vec![0_u64; levels as usize];
+        let mut sum = 0_i128;
+        for delta in black_box(&deltas) {
+            counts[((delta + UNIT) / step) as usize] += 1;
+            sum += i128::from(*delta);
+        }
+        black_box((&counts, sum));
+        floor.push(OBSERVATIONS as f64 / start.elapsed().as_secs_f64());
+        let mut gate = Gate::verdicts_only(design(looks, tests));
+        let start = Instant::now();
+        for delta in black_box(&deltas) {
+            gate.push(*delta).unwrap();
+        }
+        black_box(gate.look());
+        gates.push(OBSERVATIONS as f64 / start.elapsed().as_secs_f64());
+        assert_eq!(gate.n(), OBSERVATIONS);
+    }
+    let (floor, gate) = (median(floor), median(gates));
+    let every = if looks == 1 {
+        "every look".to_owned()
+    } else {
+        format!("a look per {looks}")
+    };
+    let name = format!("{levels} levels, {tests} tests, {every}");
+    let met = if gate >= WANTED {
+        "met"
+    } else if looks == 1 {
+        ""
+    } else {
+        "MISSED"
+    };
+    let target = if looks == 1 { "-" } else { "2e6" };
+    println!(
+        "{name:<44} {floor:>12.2e} {gate:>12.2e} {:>9.3} {target:>9}  {met}",
+        gate / floor
+    );
+}
