@@ -28,6 +28,7 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 import os
 import re
 import sys
@@ -43,8 +44,8 @@ RULES = (
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
-    "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "target", "genesis", "root", "checkpoint",
-    "size", "blob", "judge",
+    "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation", "look",
+    "decision", "promotion", "target", "genesis", "root", "checkpoint", "size", "blob", "judge",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -623,6 +624,11 @@ def number(value, path):
     require(isinstance(value, (int, float)) and not isinstance(value, bool), path, "a finite number", value)
 
 
+def probability(value, path):
+    number(value, path)
+    require(0 <= value <= 1, path, "0 to 1", value)
+
+
 def targets(value, path):
     listing(record(logprob=number, policy=ident))(value, path)
     names = [item["policy"] for item in value]
@@ -700,6 +706,12 @@ def source(value, path):
     require(good, path, "a document of at most 8,192 bytes", value)
 
 
+BETTOR = record(cap_micro=Optional(MICRO), grid=Optional(COUNT), name=one_of("agrapa", "grid_kelly", "hedged"))
+TEST = record(
+    alpha_kill_micro=Optional(MICRO), alpha_micro=MICRO, beacon=one_of("drand", "first_checkpoint"),
+    beta_futile_micro=Optional(MICRO), continuation_of=Optional(hex64), delta_design_micro=Optional(MICRO),
+    bettor=BETTOR, look_at=Optional(listing(COUNT)), n_max=COUNT, n_min=COUNT, null_margin_micro=MICRO,
+    side=one_of("lower", "two_sided", "upper"), without_replacement=boolean)
 MANIFEST = record(
     analysis=Optional(record(code_digest=hex64, env_digest=hex64, exploratory_allowed=boolean,
                              plan_commitment=Optional(hex64), secondary=Optional(listing(text)))),
@@ -735,13 +747,7 @@ MANIFEST = record(
         validation_root=encoded(32), warmup=COUNT)),
     supersedes=Optional(hex64),
     template=one_of("gate", "iteration", "sgd", "transport", "workflow"),
-    test=Optional(record(
-        alpha_kill_micro=Optional(MICRO), alpha_micro=MICRO, beacon=one_of("drand", "first_checkpoint"),
-        beta_futile_micro=Optional(MICRO), continuation_of=Optional(hex64), delta_design_micro=Optional(MICRO),
-        bettor=record(cap_micro=Optional(MICRO), grid=Optional(COUNT),
-                      name=one_of("agrapa", "grid_kelly", "hedged")),
-        look_at=Optional(listing(COUNT)), n_max=COUNT, n_min=COUNT, null_margin_micro=MICRO,
-        side=one_of("lower", "two_sided", "upper"), without_replacement=boolean)),
+    test=Optional(TEST),
     title=text,
     transport=Optional(record(
         alpha_micro=MICRO, bias_micro=MICRO, clusters_min=COUNT, family_size=COUNT, labels_per_cluster=COUNT,
@@ -766,6 +772,14 @@ WIDTH = record(detectable_bias=Optional(number), df=number, interval=Optional(EN
                min_margin_for_pass=Optional(number), se=Optional(number), state=STATES, zero_null_p=Optional(number))
 TAIL = record(edge=number, labels=COUNT, mass=number, starved=boolean)
 
+WEALTH = record(claim=Optional(number), futile=Optional(number), kill=Optional(number), second=Optional(number))
+SOURCE = record(design=Optional(ident), judge=Optional(ident), metric=ident)
+READING = record(baseline=listing(MICRO), baseline_missing=Optional(listing(COUNT)), candidate=listing(MICRO),
+                 candidate_missing=Optional(listing(COUNT)), delta_micro=MICRO)
+STANDINGS = ("continue", "equivalent", "futile", "kill", "leading", "noninferior", "promote", "undecided_at_n_max")
+OUTCOMES = ("equivalent", "futile", "kill", "noninferior", "promote", "superseded", "undecided_at_n_max", "void")
+HOLDS = ("equivalent", "noninferior", "promote")
+GRADES = ("asymptotic", "certified", "certified_amended", "exploratory", "void")
 KINDS = {
     ("ledger.created", 1): Kind("", "", format=integer(), log_vkey=vkey, origin=origin, owner=record(
         holder=ident, human=boolean, public_key=encoded(32), roles=role_set), policy=record(separation=SEPARATION)),
@@ -918,12 +932,34 @@ KINDS = {
                                 iteration=ident, patch=Optional(ident), yaml_sha256=hex64,
                                 stage=one_of("confirm", "dev", "schema", "selection")),
     ("patch.withdrawn", 1): Kind("optimizer", "@ patch", iteration=ident, patch=ident, reason=text),
+    ("units.listed", 1): Kind("custodian", "@ confirm_root first", confirm_root=encoded(32), first=COUNT,
+                              units=listing(ident)),
+    ("order.listed", 1): Kind("arbiter", "@ digest first", digest=hex64, first=COUNT, units=listing(ident)),
+    ("order.drawn", 1): Kind("arbiter", "@ digest", beacon=record(root=encoded(32), size=COUNT),
+                             confirm_root=encoded(32), digest=hex64, n_units=COUNT, permutation_root=encoded(32),
+                             seed=hex64),
+    ("gate.opened", 1): Kind("arbiter", "@ gate", digest=hex64, gate=ident, sources=listing(SOURCE), test=TEST),
+    ("gate.observed", 1): Kind("arbiter", "@ gate t", digest=hex64, gate=ident, readings=listing(READING), t=COUNT,
+                               unit=ident),
+    ("gate.looked", 1): Kind("arbiter", "@ gate n digest", alpha_micro=MICRO, bettor=BETTOR, cs_hi_micro=MICRO,
+                             cs_lo_micro=MICRO, digest=hex64, gate=ident, guardrails=Optional(listing(number)),
+                             log_e=number, log_wealth=WEALTH, n=COUNT, p=probability, standing=one_of(*STANDINGS),
+                             state_digest=hex64),
+    ("gate.decided", 1): Kind("arbiter", "@ gate", digest=hex64, gate=ident, log_e=number, n=COUNT,
+                              outcome=one_of(*OUTCOMES), **{"class": one_of("asymptotic", "exact")}),
+    ("gate.continued", 1): Kind("registrar", "@ gate", carried=WEALTH, gate=ident, h0_digest=hex64, parent=ident),
+    ("family.closed", 1): Kind("arbiter", "family", alpha_micro=MICRO, evidence=listing(record(
+        log_e=number, member=ident)), family=ident, members_max=COUNT, method=METHOD, rejected=listing(ident)),
+    ("promotion.issued", 1): Kind("releaser", "candidate_digest gates", candidate_digest=hex64, gates=listing(ident),
+                                  expires_at=Optional(timestamp), grade=one_of(*GRADES)),
+    ("promotion.revoked", 1): Kind("releaser", "promotion", promotion=hex64, reason=text),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
 EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested", "manifest.", "plan.",
                 "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
-                "anchor_set.", "iteration.", "patch.", "judge.", "evidence.")
+                "anchor_set.", "iteration.", "patch.", "judge.", "evidence.",
+                "units.", "order.", "gate.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -1046,6 +1082,7 @@ class Family:
     def __init__(self, data):
         self.method, self.alpha, self.most = data["method"], data["alpha_micro"], data["members_max"]
         self.members, self.gamma, self.joined = data.get("members"), data.get("gamma_micro", []), {}
+        self.held = []                            # members whose claim was decided to hold
 
 
 class Version:
@@ -1053,6 +1090,7 @@ class Version:
 
     def __init__(self, entry, data, amendment):
         self.author, self.digest, self.manifest = entry.author, data["digest"], data["manifest"]
+        self.h0, self.amendment, self.seq, self.since = data["h0_digest"], amendment, entry.position, entry.position
         self.needs = "data" in self.manifest and (amendment is None or amendment == 1 or amendment >= 3)
         self.countersigned = False
 
@@ -1073,12 +1111,19 @@ class Record:
         self.experiment, self.versions = experiment, [version]
         self.first_look = self.plan = self.superseded_by = None
         self.exposures = self.units = 0
+        self.exposed, self.deviations = [], []    # (units by then, seq), and whether an outcome had been seen
+        self.reveal_by, self.plan_open = None, False
 
     def version(self, digest):
         return next((version for version in self.versions if version.digest == digest), None)
 
     def in_force(self):
         return next((v for v in reversed(self.versions) if v.countersigned or not v.needs), None)
+
+    def bound(self):
+        """The version that last set what is tested, on what and with whom."""
+        standing = [v for v in self.versions if v.countersigned or not v.needs]
+        return next((v for v in reversed(standing) if v.amendment is None or v.amendment >= 3), None)
 
     def look(self, position):
         if self.first_look is None:
@@ -1111,6 +1156,22 @@ def alpha_of(manifest):
         if section in manifest:
             return manifest[section]["alpha_micro"]
     return 0
+
+
+class Gate:
+    """One gate: what was observed, the last look, and how it ended."""
+
+    def __init__(self, entry, data):
+        self.experiment, self.sources, self.test = entry.experiment, data["sources"], data["test"]
+        self.n, self.streams = 0, [[] for _ in data["sources"]]
+        self.state = labelled(b"clover/gate-state/v1", [entry.experiment, data["gate"]])
+        self.last = self.decided = self.carried = self.parent = self.child = None
+
+    def terminal(self):
+        return self.decided is not None or self.last is not None and self.last["standing"] in OUTCOMES
+
+    def log_e(self):
+        return self.last["log_e"] if self.last else 0
 
 
 def key_id_of(public):
@@ -1160,6 +1221,12 @@ class State:
         self.rubrics = {}                         # experiment -> {hash: (version, leaves)}, in order of registration
         self.anchors, self.iterations, self.patch_ids = set(), {}, set()
         self.unread = 0                           # documents beyond the YAML that is read here
+        self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
+        self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
+        self.orders, self.placed_units, self.ordered = {}, set(), {}
+        self.drawn = {}                           # digest of a version -> its order.drawn
+        self.gates_by_id, self.closed, self.promotions = {}, {}, {}
+        self.values = {}                          # natural key -> (seq, value) where gates read it
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
@@ -1194,9 +1261,20 @@ class State:
             natural = entry.natural_key()
             if natural:
                 self.natural_keys.add(natural)
+                if entry.kind in ("score.recorded", "label.revealed"):
+                    read = any(gate.experiment == entry.experiment for gate in self.gates_by_id.values())
+                    value = entry.data["score_micro" if entry.kind == "score.recorded" else "value_micro"]
+                    self.values.setdefault(natural, (entry.position, value if read else None))
 
     def apply(self, entry):
         """Fold one accepted entry. Of two events with one natural key the first counts."""
+        if self.waiting and entry.seen:
+            size, root = entry.seen
+            named = [seq for seq in self.waiting if seq < size <= entry.position]
+            self.beacons.update({seq: {"root": b64(root), "size": size} for seq in named})
+            self.waiting = [seq for seq in self.waiting if seq not in named]
+        if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned"):
+            self.waiting.append(entry.position)
         fold = FOLDS.get(entry.kind)
         if fold:
             fold(self, entry, entry.data)
@@ -1364,8 +1442,14 @@ class State:
 
     def manifest_countersigned(self, _entry, data):
         record_ = self.of_digest(data["digest"])
+        version = record_ and record_.version(data["digest"])
+        if version and not version.countersigned:
+            version.countersigned, version.since = True, _entry.position
+
+    def manifest_deviated(self, _entry, data):
+        record_ = self.of_digest(data["digest"])
         if record_:
-            record_.version(data["digest"]).countersigned = True
+            record_.deviations.append(data["outcome_seen"])
 
     def of_digest(self, digest):
         """The manifest that has a version with this digest, or None."""
@@ -1381,7 +1465,12 @@ class State:
     def plan_sealed(self, _entry, data):
         record_ = self.manifests.get(data["manifest"])
         if record_ and record_.plan is None:
-            record_.plan = data["commitment"]
+            record_.plan, record_.reveal_by = data["commitment"], micros(data["reveal_by"])
+
+    def plan_revealed(self, _entry, data):
+        record_ = self.manifests.get(data["manifest"])
+        if record_ and record_.plan is not None:
+            record_.plan_open = True
 
     def exposure_opened(self, entry, data):
         self.exposed.setdefault(data["confirm_root"], entry.position)
@@ -1389,6 +1478,7 @@ class State:
         if record_:
             record_.exposures += 1
             record_.units = max(record_.units, min(data["last_unit"] + 1, SAFE_INTEGER))
+            record_.exposed.append((record_.units, entry.position))
             record_.look(entry.position)
 
     def sdp_registered(self, entry, data):
@@ -1471,6 +1561,69 @@ class State:
         """What the manifest of an iteration says of iterations, or None."""
         record_ = self.of_digest(it.digest)
         return record_ and record_.version(it.digest).manifest.get("iteration")
+    def units_listed(self, entry, data):
+        if entry.experiment is None:
+            return
+        listed = self.units.setdefault((entry.experiment, data["confirm_root"]), [Tree(), None])
+        for unit in data["units"]:
+            listed[0].append(sha256(b"\0", length_prefixed(unit)))
+            listed[1] = unit
+            self.unit_names.add((entry.experiment, data["confirm_root"], unit))
+
+    def order_listed(self, entry, data):
+        listed = self.orders.setdefault(data["digest"], [Tree(), None])
+        for place, unit in enumerate(data["units"], data["first"]):
+            listed[0].append(sha256(b"\0", length_prefixed(unit)))
+            listed[1] = unit
+            self.placed_units.add((data["digest"], place, unit))
+            self.ordered.setdefault(unit, entry.position)
+
+    def order_drawn(self, entry, data):
+        self.drawn.setdefault(data["digest"], (entry.position, data))
+
+    def gate_opened(self, entry, data):
+        self.gates_by_id.setdefault(data["gate"], Gate(entry, data))
+
+    def gate_observed(self, _entry, data):
+        gate = self.gates_by_id.get(data["gate"])
+        if gate:
+            deltas = [reading["delta_micro"] for reading in data["readings"]]
+            gate.n += 1
+            gate.state = labelled(b"clover/gate-state/v1", [gate.state, data["t"], data["unit"], deltas])
+            for stream, delta in zip(gate.streams, deltas):
+                stream.append(delta)
+
+    def gate_looked(self, _entry, data):
+        gate = self.gates_by_id.get(data["gate"])
+        if gate:
+            gate.last = data
+
+    def gate_decided(self, entry, data):
+        gate = self.gates_by_id.get(data["gate"])
+        if gate and gate.decided is None:
+            gate.decided = (entry.position, data)
+        if data["outcome"] in HOLDS:
+            names = sorted(self.families)
+            family = next((self.families[name] for name in names if data["gate"] in self.families[name].joined), None)
+            if family and data["gate"] not in family.held:
+                family.held.append(data["gate"])
+
+    def gate_continued(self, _entry, data):
+        gate, parent = self.gates_by_id.get(data["gate"]), self.gates_by_id.get(data["parent"])
+        if parent:
+            parent.child = parent.child or data["gate"]
+        if gate:
+            gate.carried, gate.parent = data["carried"], data["parent"]
+
+    def family_closed(self, entry, data):
+        self.closed.setdefault(data["family"], (entry.position, data["rejected"]))
+
+    def promotion_issued(self, entry, _data):
+        self.promotions.setdefault(entry.id.hex(), False)
+
+    def promotion_revoked(self, _entry, data):
+        if data["promotion"] in self.promotions:
+            self.promotions[data["promotion"]] = True
 
     def audit_attested(self, entry, data):
         self.attestations.append((entry.position, data["size"], data["root"]))
@@ -1482,8 +1635,9 @@ FOLDS = {
     "budget.opened": State.budget_opened, "budget.charged": State.budget_charged,
     "log_key.rotated": State.log_key_rotated, "experiment.registered": State.experiment_registered,
     "experiment.closed": State.experiment_closed, "label.sealed": State.label_sealed,
-    "seal.accepted": State.seal_accepted, "label.revealed": State.label_revealed, "audit.attested": State.audit_attested,
-    "label.design_registered": State.design_registered, "label.recorded": State.label_recorded,
+    "seal.accepted": State.seal_accepted, "label.revealed": State.label_revealed,
+    "audit.attested": State.audit_attested, "label.design_registered": State.design_registered,
+    "label.recorded": State.label_recorded,
     "splits.listed": State.splits_listed, "splits.formed": State.splits_formed, "score.recorded": State.outcome,
     "family.opened": State.family_opened, "manifest.registered": State.manifest_registered,
     "manifest.amended": State.manifest_amended, "manifest.countersigned": State.manifest_countersigned,
@@ -1495,6 +1649,10 @@ FOLDS = {
     "rubric.registered": State.rubric_registered, "anchor_set.registered": State.anchor_set_registered,
     "iteration.opened": State.iteration_opened, "iteration.closed": State.iteration_closed,
     "patch.proposed": State.patch_proposed, "patch.rejected": State.patch_ended, "patch.withdrawn": State.patch_ended,
+    "units.listed": State.units_listed, "order.listed": State.order_listed, "order.drawn": State.order_drawn,
+    "gate.opened": State.gate_opened, "gate.observed": State.gate_observed, "gate.looked": State.gate_looked,
+    "gate.decided": State.gate_decided, "gate.continued": State.gate_continued, "family.closed": State.family_closed,
+    "promotion.issued": State.promotion_issued, "promotion.revoked": State.promotion_revoked,
 }
 
 
@@ -1900,6 +2058,7 @@ PREDICTABLE = ("preflight", "test.bettor", "test.look_at", "test.n_max")
 TESTED = ("arms", "data", "estimand", "experiment", "hypothesis.kind", "manifest", "metric", "multiplicity",
           "supersedes", "template", "test.beacon", "test.continuation_of", "test.null_margin_micro", "test.side",
           "test.without_replacement", "transport.environments", "transport.margin_micro")
+FAMILY_MAX = 1000                     # members of a family that is closed together
 FIXED = ("experiment", "manifest", "supersedes", "template")
 FAMILIES = ("abstention", "contradiction_check", "evidence_verification", "length_bias_cap")
 SLICES_MAX = 12
@@ -2107,7 +2266,8 @@ def rule_stale_version(state, e):
     if e.kind == "manifest.amended":
         record_ = state.manifests.get(e.data["manifest"]["manifest"])
         return record_ and superseded(record_)
-    if e.kind not in ("manifest.countersigned", "manifest.deviated", "exposure.opened"):
+    if e.kind not in ("manifest.countersigned", "manifest.deviated", "exposure.opened", "gate.opened",
+                      "gate.observed", "gate.looked"):
         return None
     digest = e.data["digest"]
     record_ = state.of_digest(digest)
@@ -2151,6 +2311,8 @@ def family_problem(state, manifest, joining):
     if (family.method, family.alpha) != (of["method"], of["family_alpha_micro"]):
         return ("%s at %d, as it was opened" % (family.method, family.alpha),
                 "%s at %d (E_FAMILY_BUDGET)" % (of["method"], of["family_alpha_micro"]))
+    if joining and of["family"] in state.closed:
+        return "a family that is not closed", "closed at seq %d (E_FAMILY_BUDGET)" % state.closed[of["family"]][0]
     others = [alpha for member, alpha in family.joined.items() if member != name]
     if joining and family.members is not None and name not in family.members:
         return "a listed member", name
@@ -2164,6 +2326,8 @@ def family_problem(state, manifest, joining):
         share = family.gamma[place] if place < len(family.gamma) else 0
         product = max(-2 ** 63, min(family.alpha * share, 2 ** 63 - 1))
         most = abs(product) // ONE * (1 if product >= 0 else -1)
+        # A member that is amended may keep what it had; a new one gains by claims that hold already.
+        most = max(most, family.joined[name]) if name in family.joined else most * (len(family.held) + 1)
     if alpha_of(manifest) > most:
         return "at most alpha_micro %d left" % max(0, most), "%d (E_FAMILY_BUDGET)" % alpha_of(manifest)
 
@@ -2180,6 +2344,8 @@ def rule_family(state, e):
         if old != new:
             return "family %s: membership is fixed at registration" % old, "%s (E_FAMILY_BUDGET)" % new
         return family_problem(state, e.data["manifest"], False)
+    if e.kind == "family.closed":
+        return closing_problem(state, e.data)
     if e.kind != "family.opened":
         return None
     gamma, most, listed = e.data.get("gamma_micro"), e.data["members_max"], len(e.data.get("members", []))
@@ -2187,6 +2353,8 @@ def rule_family(state, e):
         return "alpha_micro 1 to %d" % (ONE - 1), str(e.data["alpha_micro"])
     if most == 0 or listed > most:
         return "members_max of at least %d" % max(1, listed), str(most)
+    if e.data["method"] not in ("elond", "spend") and most > FAMILY_MAX:
+        return "members_max of at most %d where members are closed together" % FAMILY_MAX, str(most)
     if (gamma is None) != (e.data["method"] != "elond"):
         return "gamma_micro for elond only", "none" if gamma is None else "gamma_micro"
     if gamma is not None and not (gamma and all(1 <= share <= ONE for share in gamma) and sum(gamma) <= ONE):
@@ -2996,6 +3164,728 @@ def leaf_holds(path, value):
     for tag, item in value.items():
         if leaf_kind(path) is None or leaf_value(path, written.get(tag, lambda v: v)(item)) != value:
             raise Refused("another value at %s" % path, show(value))
+# Gates (`schema/GATES.md`).
+
+FRACTIONS, FRACTIONS_MAX, CAP = 20, 100, 500_000
+LOG_MAX, NEAR = 1e9, 1e-9
+
+
+def unit_order(seed, unit):
+    return sha256(bytes.fromhex(seed), b"\0", unit.encode("utf-8"))
+
+
+def order_ground(state, e):
+    """(problem, version that bound the units, beacon, seed) of an order that is being drawn."""
+    record_ = state.of_digest(e.data["digest"])
+    if not record_ or record_.experiment != e.experiment or record_.versions[0].manifest["template"] != "gate":
+        return ("the digest of a gate's manifest of this experiment", e.data["digest"]), None, None, None
+    bound = record_.bound()
+    if bound is None or bound.digest != e.data["digest"]:
+        return ("the version that bound the units", "%s (E_STALE_VERSION)" % e.data["digest"]), None, None, None
+    if "data" not in bound.manifest or "test" not in bound.manifest:
+        return ("a manifest that binds confirm data", "none (E_DATA_ROOT)"), None, None, None
+    if record_.first_look is not None:
+        return ("an order before any unit is exposed", "a first look at seq %d (E_ORDER)" % record_.first_look), \
+            None, None, None
+    if bound.manifest["test"]["beacon"] != "first_checkpoint":
+        return ("test.beacon first_checkpoint", "drand (E_ORDER)"), None, None, None
+    beacon = state.beacons.get(bound.since)
+    if beacon is None and e.seen and e.seen[0] > bound.since:
+        beacon = {"root": b64(e.seen[1]), "size": e.seen[0]}
+    if beacon is None:
+        return ("a checkpoint above seq %d" % bound.since, "none (E_ORDER)"), None, None, None
+    seed = sha256(bytes.fromhex(bound.digest), decode_base64(bound.manifest["data"]["confirm_root"]),
+                  decode_base64(beacon["root"])).hex()
+    return None, bound, beacon, seed
+
+
+def rule_order(state, e):
+    if e.kind == "units.listed":
+        tree, last = state.units.get((e.experiment, e.data["confirm_root"]), (Tree(), None))
+        if tree.size and b64(tree.root(tree.size)) == e.data["confirm_root"]:
+            return "a confirm root whose units are not all listed", "%d units, all of them" % tree.size
+        if e.data["first"] != tree.size:
+            return "first %d" % tree.size, "first %d" % e.data["first"]
+        names = ([] if last is None else [last]) + e.data["units"]
+        ascending = all(a.encode("utf-8") < b.encode("utf-8") for a, b in zip(names, names[1:]))
+        if not e.data["units"] or not ascending:
+            return "units in ascending order, each once, at least one", "another order (E_DUP_UNIT)"
+    if e.kind not in ("order.listed", "order.drawn"):
+        return None
+    problem, bound, beacon, seed = order_ground(state, e)
+    if problem:
+        return problem
+    tree, last = state.orders.get(bound.digest, (Tree(), None))
+    if e.kind == "order.listed":
+        if bound.digest in state.drawn:
+            return "an order that is not drawn yet", "one drawn at seq %d (E_ORDER)" % state.drawn[bound.digest][0]
+        if e.data["first"] != tree.size:
+            return "first %d" % tree.size, "first %d" % e.data["first"]
+        keys = [unit_order(seed, unit) for unit in ([] if last is None else [last]) + e.data["units"]]
+        if not e.data["units"] or not all(a < b for a, b in zip(keys, keys[1:])):
+            return "units in the order that seed %s gives" % seed, "another order (E_ORDER)"
+        return listed_problem(state, e)
+    data, units = bound.manifest["data"], e.data["n_units"]
+    if (e.data["confirm_root"], units) != (data["confirm_root"], data["n_units"]):
+        return "%d units under %s" % (data["n_units"], data["confirm_root"]), "others (E_DATA_ROOT)"
+    if (e.data["beacon"], e.data["seed"]) != (beacon, seed):
+        return "the checkpoint of size %d, seed %s" % (beacon["size"], seed), "another (E_ORDER)"
+    known = state.units.get((e.experiment, data["confirm_root"]), (Tree(), None))[0]
+    if known.size != units or b64(known.root(known.size)) != data["confirm_root"]:
+        return "%d listed units under %s" % (units, data["confirm_root"]), "%d (E_DATA_ROOT)" % known.size
+    if tree.size != units or b64(tree.root(tree.size)) != e.data["permutation_root"]:
+        return "all %d units, under the root of those listed in order" % units, "%d (E_ORDER)" % tree.size
+
+
+def listed_problem(state, e):
+    """Units of an order are of its confirm set, and stood in no order before their manifest was registered."""
+    record_ = state.of_digest(e.data["digest"])
+    version = record_ and record_.version(e.data["digest"])
+    if not version or "data" not in version.manifest:
+        return None
+    for unit in e.data["units"]:
+        if (e.experiment, version.manifest["data"]["confirm_root"], unit) not in state.unit_names:
+            return "a unit that an earlier units.listed of this confirm root named", unit
+        if state.ordered.get(unit, version.seq) < version.seq:
+            return ("units whose order was not drawn before the manifest was registered (E_ADAPTIVE_REUSE)",
+                    "%s, in an order since seq %d" % (unit, state.ordered[unit]))
+
+
+def arbiter_problem(record_, author):
+    current = record_.in_force()
+    return current and signer_problem("arbiter", current.manifest, author)
+
+
+def family_name(record_):
+    return record_.versions[0].manifest.get("multiplicity", {}).get("family")
+
+
+def acting(state, e):
+    """(problem, gate, its manifest) of an event that acts on an opened gate."""
+    gate, record_ = state.gates_by_id.get(e.data["gate"]), state.manifests.get(e.data["gate"])
+    if gate is None or record_ is None or gate.experiment != e.experiment:
+        return ("an opened gate of this experiment", e.data["gate"]), None, None
+    if record_.version(e.data["digest"]) is None:
+        return ("the digest of a version of %s" % e.data["gate"], e.data["digest"]), None, None
+    problem = arbiter_problem(record_, e.author)
+    if problem:
+        return problem, None, None
+    if family_name(record_) in state.closed:
+        seq = state.closed[family_name(record_)][0]
+        return ("a gate of a family that is not closed", "closed at seq %d (E_AFTER_TERMINAL)" % seq), None, None
+    return None, gate, record_
+
+
+def rule_gate(state, e):
+    if e.kind == "gate.opened":
+        return opening_problem(state, e)
+    if e.kind == "gate.continued":
+        return continuing_problem(state, e)
+    return acting(state, e)[0] if e.kind in ("gate.observed", "gate.looked", "gate.decided") else None
+
+
+def opening_problem(state, e):
+    record_ = state.manifests.get(e.data["gate"])
+    if not record_ or record_.experiment != e.experiment or record_.versions[0].manifest["template"] != "gate":
+        return "a gate's manifest of this experiment", e.data["gate"]
+    current = record_.in_force()
+    if current is None:
+        return "a manifest that its custodian has countersigned", "one that is not"
+    if record_.version(e.data["digest"]) is None:
+        return "the digest of a version of %s" % e.data["gate"], e.data["digest"]
+    problem = arbiter_problem(record_, e.author)
+    if problem:
+        return problem
+    if record_.first_look is not None:
+        return "a gate that is opened before any unit is exposed", "a first look (E_EXPOSURE)"
+    if record_.bound() is None or record_.bound().digest not in state.drawn:
+        return "order.drawn before the gate is opened", "none (E_ORDER)"
+    manifest = current.manifest
+    if e.data["test"] != manifest.get("test"):
+        return "the test as registered", "another"
+    metric = manifest.get("metric")
+    names = metric and [metric["metric"]] + [one["metric"] for one in metric.get("guardrails", [])]
+    if metric and [source["metric"] for source in e.data["sources"]] != names:
+        return "sources for %s" % ", ".join(names), "others (E_JUDGE_DIGEST)"
+    if metric and not all(("judge" in source) != ("design" in source) for source in e.data["sources"]):
+        return "a judge or a design for each metric", "both, or neither (E_JUDGE_DIGEST)"
+    candidates = [arm for arm in manifest.get("arms", []) if arm["role"] == "candidate"]
+    if len(candidates) != 1:
+        return "one candidate", "%d (E_ARM_DIGEST)" % len(candidates)
+    if manifest.get("estimand", {}).get("exclusions"):
+        return "an estimand without exclusions", "exclusions (E_UNREGISTERED_RULE)"
+    side = {"promote": "upper", "noninferior": "upper", "kill": "lower", "equivalent": "two_sided"}.get(
+        manifest["hypothesis"]["kind"])
+    if side and manifest["test"]["side"] != side:
+        return "test.side %s" % side, "%s (E_DIRECTION)" % manifest["test"]["side"]
+    return terms(manifest, e.data["test"], family_of(state, record_), {})[0]
+
+
+def terms(manifest, test, family, carried):
+    """(problem, design) of a registered test."""
+    for section in ("test", "metric"):
+        if section not in manifest:
+            return ("section %s" % section, "none"), None
+    if manifest["test"]["without_replacement"] and "data" not in manifest:
+        return ("section data", "none"), None
+    design = Design(manifest, test, family, carried)
+    return design.problem(), design
+
+
+def family_of(state, record_):
+    return state.families.get(family_name(record_))
+
+
+def continuing_problem(state, e):
+    gate, record_ = state.gates_by_id.get(e.data["gate"]), state.manifests.get(e.data["gate"])
+    if gate is None or record_ is None or gate.experiment != e.experiment:
+        return "an opened gate of this experiment", e.data["gate"]
+    parent, origin_ = state.gates_by_id.get(e.data["parent"]), state.manifests.get(e.data["parent"])
+    if parent is None or origin_ is None:
+        return "a parent that was opened", e.data["parent"]
+    if gate.n or gate.parent is not None:
+        return "a gate without observations that continues no other yet", "one with %d" % gate.n
+    current, other = record_.in_force(), origin_.in_force()
+    if current is None or "test" not in current.manifest:
+        return None
+    named = current.manifest["test"].get("continuation_of")
+    if named is None or origin_.version(named) is None:
+        return "test.continuation_of a version of %s" % e.data["parent"], "%s (E_UNREGISTERED_RULE)" % named
+    if parent.child:
+        return "a parent that no other gate continues", "one that %s continues" % parent.child
+    if not parent.decided or parent.decided[1]["outcome"] != "undecided_at_n_max":
+        return "a parent that ended undecided_at_n_max", "another end, or none"
+    if other is None:
+        return None
+    if not current.h0 == other.h0 == e.data["h0_digest"]:
+        return "h0_digest %s of both" % other.h0, current.h0
+    if current.manifest.get("arms") != other.manifest.get("arms"):
+        return "the arms of the parent", "others (E_ARM_DIGEST)"
+    if e.data["carried"] != (parent.last["log_wealth"] if parent.last else {}):
+        return "the wealth of the parent's last look", "another"
+    return terms(current.manifest, gate.test, family_of(state, record_), e.data["carried"])[0]
+
+
+def scale_of(metric):
+    return metric.get("difference_max_micro", metric["scale_hi_micro"] - metric["scale_lo_micro"])
+
+
+def missing_value(metric, role):
+    """What stands for a missing draw: the end of the scale that is against the candidate."""
+    low = (metric["direction"] == "increase") == (role == "candidate")
+    return metric["scale_lo_micro" if low else "scale_hi_micro"]
+
+
+def rule_observation(state, e):
+    if e.kind != "gate.observed":
+        return None
+    problem, gate, record_ = acting(state, e)
+    found = None if problem else observation_problem(e, gate, record_)
+    return found or source_problem(state, e)
+
+
+def observation_problem(e, gate, record_):
+    t, current = e.data["t"], record_.in_force()
+    if gate.terminal():
+        return "no observation of a gate that has ended", "t %d (E_AFTER_TERMINAL)" % t
+    if current is None or "test" not in current.manifest or "metric" not in current.manifest:
+        return None
+    manifest, test, metric = current.manifest, current.manifest["test"], current.manifest["metric"]
+    if "continuation_of" in test and gate.parent is None:
+        return "gate.continued before the first observation", "none (E_UNREGISTERED_RULE)"
+    if t != gate.n + 1:
+        return "t %d" % (gate.n + 1), "t %d (E_ORDER)" % t
+    if t > test["n_max"]:
+        return "at most test.n_max %d" % test["n_max"], "t %d (E_PAST_MAXN)" % t
+    if t > record_.units:
+        return "one of the %d units exposed" % record_.units, "t %d (E_EXPOSURE)" % t
+    if len(e.data["readings"]) != len(gate.sources):
+        return "%d readings, one for each metric" % len(gate.sources), str(len(e.data["readings"]))
+    if "estimand" not in manifest:
+        return None
+    excluded = manifest["estimand"]["missing_rule"] == "excluded"
+    return next(filter(None, (reading_problem(reading, metric, excluded) for reading in e.data["readings"])), None)
+
+
+def reading_problem(reading, metric, excluded):
+    sums, repeats = {}, metric["repeats"]
+    for role in ("baseline", "candidate"):
+        draws, missing = reading[role], reading.get(role + "_missing", [])
+        if len(draws) != repeats:
+            return "%d draws of each arm" % repeats, "%d draws" % len(draws)
+        if not all(a < b for a, b in zip(missing, missing[1:])) or not all(draw < repeats for draw in missing):
+            return "missing draws in order, each once", "another list"
+        if excluded and missing:
+            return "every draw, where missing_rule is excluded", "missing draws (E_UNREGISTERED_RULE)"
+        for draw, value in enumerate(draws):
+            stands = missing_value(metric, role)
+            if draw in missing and value != stands:
+                return "%d for a missing draw: the end against the candidate" % stands, str(value)
+            if not metric["scale_lo_micro"] <= value <= metric["scale_hi_micro"]:
+                return "values of the scale", "%d (E_SCALE)" % value
+        sums[role] = sum(draws)
+    delta = sums["candidate"] - sums["baseline"]
+    if reading["delta_micro"] != delta:
+        return "delta_micro %d" % delta, str(reading["delta_micro"])
+    if abs(delta) > scale_of(metric) * repeats:
+        return "a difference of at most %d" % (scale_of(metric) * repeats), "%d (E_SCALE)" % delta
+
+
+def source_problem(state, e):
+    """The unit is the one at its place, and every value is recorded since its exposure, or not recorded at all."""
+    gate, record_ = state.gates_by_id.get(e.data["gate"]), state.manifests.get(e.data["gate"])
+    if gate is None or record_ is None:
+        return None
+    bound, current, t = record_.bound(), record_.in_force(), e.data["t"]
+    if bound and bound.digest in state.drawn:
+        if (bound.digest, max(0, t - 1), e.data["unit"]) not in state.placed_units:
+            return "the unit at this place of the order drawn (E_ORDER)", e.data["unit"]
+    since = next((seq for units, seq in record_.exposed if t <= units), None)
+    if current is None or since is None:
+        return None
+    for arm in current.manifest.get("arms", []):
+        for source, reading in zip(gate.sources, e.data["readings"]):
+            missing = reading.get(arm["role"] + "_missing", [])
+            for draw, value in enumerate(reading[arm["role"]]):
+                natural = value_key(e, source, arm["id"], draw)
+                if natural is None:
+                    continue
+                if draw in missing:
+                    if natural in state.natural_keys:
+                        return "no recorded value for a draw that is said to be missing", "one"
+                    continue
+                seq, said = state.values.get(natural, (None, None))
+                if seq is None or said != value or seq < since:
+                    return ("a recorded value of %d millionths at seq %d or later" % (value, since),
+                            "none" if seq is None else "%s at seq %d" % (said, seq))
+
+
+def value_key(e, source, policy, draw):
+    if "judge" in source:
+        parts = ["score.recorded", e.experiment, source["judge"], policy, e.data["unit"], draw]
+    elif "design" in source:
+        parts = ["label.revealed", e.experiment, source["design"], row_of_draw(policy, e.data["unit"], draw)]
+    else:
+        return None
+    return sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8"))
+
+
+def log_mean_exp(logs):
+    top = max(logs)
+    return top if math.isinf(top) else top + math.log(math.fsum(math.exp(log - top) for log in logs) / len(logs))
+
+
+def log_factors(gain, stake, fractions):
+    """ln(1 + f_k (gain/stake - 1)), k = 1..K, from exact integers."""
+    out = []
+    for k in range(1, fractions + 1):
+        gained = k * ((gain - stake) / stake) / (fractions + 1)
+        factor = (fractions + 1 - k) + k * (gain / stake)
+        out.append(math.log1p(gained) if gained > -0.5 else math.log(factor / (fractions + 1)))
+    return out
+
+
+class Null:
+    """A null mean in ticks; `upper` is tested by large values."""
+
+    def __init__(self, upper, repeats, scale, margin):
+        self.upper, self.span, self.mean = upper, 2 * repeats * scale, repeats * (scale + margin)
+        self.stake = self.mean if upper else self.span - self.mean
+
+    def oriented(self, tick):
+        return tick if self.upper else self.span - tick
+
+
+class Design:
+    """The terms of a registered test."""
+
+    def __init__(self, manifest, test, family, carried):
+        registered, metric = manifest["test"], manifest["metric"]
+        self.registered, self.metric, self.carried, self.bettor = registered, metric, carried, test["bettor"]
+        self.kind, self.margin = manifest["hypothesis"]["kind"], registered["null_margin_micro"]
+        self.scale, self.repeats = scale_of(metric), metric["repeats"]
+        self.sign = 1 if metric["direction"] == "increase" else -1
+        self.alpha, self.units = registered["alpha_micro"], None
+        if registered["without_replacement"]:
+            self.units = manifest["data"]["n_units"]
+        self.grid = self.bettor["name"] == "grid_kelly"
+        self.fractions = self.bettor.get("grid", FRACTIONS) if self.grid else FRACTIONS
+        self.cap = self.bettor.get("cap_micro", CAP)
+        self.futile = None
+        if "beta_futile_micro" in registered and "delta_design_micro" in registered:
+            self.futile = registered["beta_futile_micro"], registered["delta_design_micro"]
+        self.stop = ONE, self.alpha
+        if family and family.method not in ("elond", "spend") and family.most * self.alpha >= family.alpha:
+            self.stop = family.most * ONE, family.alpha
+        self.guardrails = [one["margin_micro"] for one in metric.get("guardrails", [])]
+
+    def null(self, upper, margin):
+        return Null(upper, self.repeats, self.scale, margin)
+
+    def tests(self):
+        """(name, null) of the claim, harm and futility."""
+        shape = {"promote": ((True, self.margin),), "noninferior": ((True, self.margin),),
+                 "equivalent": ((True, -self.margin), (False, self.margin)), "kill": ((False, 0),), "measure": ()}
+        found = list(zip(("claim", "second"), (self.null(*one) for one in shape[self.kind])))
+        if "alpha_kill_micro" in self.registered:
+            found.append(("kill", self.null(False, 0)))
+        if self.futile:
+            found.append(("futile", self.null(False, self.futile[1])))
+        return found
+
+    def problem(self):
+        """What keeps these terms from being a test."""
+        test, margin, scale = self.registered, self.margin, self.scale
+        if self.kind == "kill" and margin:
+            return "test.null_margin_micro 0 to kill", "%d (E_MARGIN)" % margin
+        margin = {"noninferior": -margin, "promote": margin, "equivalent": margin}.get(self.kind, 0)
+        looks = test.get("look_at")
+        carried = [self.carried.get(name, 0) for name in ("claim", "second", "kill", "futile")]
+        levels = [self.alpha, test.get("alpha_kill_micro", 1)] + ([self.futile[0]] if self.futile else [])
+        checks = (
+            (1 <= scale <= 10 ** 12, "E_SCALE"), (1 <= self.repeats <= 1000, "E_N"),
+            (1 <= test["n_max"] <= 10 ** 9, "E_N"), (1 <= test["n_min"] <= test["n_max"], "E_N"),
+            (looks is None or 1 <= len(looks) <= 10_000, "E_N"),
+            (self.units is None or test["n_max"] <= self.units <= 10 ** 6, "E_N"),
+            (all(abs(log) <= 1e9 for log in carried), "E_N"), (all(0 < level < ONE for level in levels), "E_ALPHA"),
+            (-scale < margin < scale, "E_MARGIN"),
+            (margin > 0 or self.kind not in ("noninferior", "equivalent"), "E_MARGIN"),
+            (self.futile is None or margin < self.futile[1] < scale, "E_MARGIN"),
+            (len(self.guardrails) <= 16 and all(0 < one < scale for one in self.guardrails), "E_MARGIN"),
+            (self.stop[1] > 0 and self.stop[0] * self.alpha >= self.stop[1] * ONE, "E_FAMILY_BUDGET"),
+            (1 <= self.fractions <= FRACTIONS_MAX, "E_BETTOR"), (self.grid or self.units is None, "E_BETTOR"),
+            (self.grid or 0 < self.cap, "E_BETTOR"),
+            (self.bettor["name"] != "hedged" or self.cap < ONE, "E_BETTOR"),
+            (self.bettor["name"] != "agrapa" or all(self.cap * null.stake < ONE * null.span
+                                                    for _, null in self.tests()), "E_BETTOR"))
+        for good, code in checks:
+            if not good:
+                return "terms that a test can have", "others (%s)" % code
+        bar = math.log(ONE / self.alpha)
+        claims = [(name, null) for name, null in self.tests() if name in ("claim", "second")]
+        claims += [("guardrail", self.null(True, -one)) for one in self.guardrails]
+        for name, null in claims:
+            best = null.span if null.upper else 0
+            if self.kind == "equivalent" and name != "guardrail":
+                best = null.span // 2
+            if not self.reaches(null, best, bar - self.carried.get(name, 0)):
+                return "test.n_max that the best units could decide within", "%d (E_HORIZON)" % test["n_max"]
+
+    def reaches(self, null, tick, bar):
+        most = self.registered["n_max"]
+        if self.grid and self.units is None:
+            log = log_mean_exp([most * one for one in log_factors(null.oriented(tick), null.stake, self.fractions)])
+            return past(most, self.fractions, log, bar)
+        path = self.path(null, (tick for _ in range(most)))
+        return any(past(n, self.fractions, log, bar) for n, log in enumerate(path, 1))
+
+    def ticks(self, deltas):
+        half = self.repeats * self.scale
+        return [self.sign * delta + half for delta in deltas]
+
+    def wealth(self, null, ticks):
+        """Logarithm of the wealth against a null."""
+        if self.grid:
+            return grid_kelly(null, ticks, self.fractions, self.units)
+        total = 0.0
+        for total in self.path(null, ticks):
+            pass
+        return total
+
+    def path(self, null, ticks):
+        """The same after each observation, where it depends on their order."""
+        if self.grid:
+            logs, total, impossible = [0.0] * self.fractions, 0, False
+            for drawn, tick in enumerate(ticks):
+                value, allowed = null.oriented(tick), self.units * null.stake - total
+                if allowed > 0:
+                    row = log_factors(value * (self.units - drawn), allowed, self.fractions)
+                    logs = [a + b for a, b in zip(logs, row)]
+                total += value
+                impossible = impossible or self.units * null.stake < total
+                yield math.inf if impossible else log_mean_exp(logs)
+            return
+        mean, total, squares, sum_ = null.stake / null.span, 0.0, 0.0, 0.0
+        for n, tick in enumerate(ticks):
+            x, centre, spread = null.oriented(tick) / null.span, (0.5 + sum_) / (n + 1), (0.25 + squares) / (n + 1)
+            if self.bettor["name"] == "agrapa":
+                edge = centre - mean
+                bet = min(max(0.0, edge / (spread + edge * edge)), self.cap / ONE)
+            else:
+                bet = math.sqrt(2 * math.log(2 * ONE / self.alpha) / (spread * (n + 1) * math.log(n + 2)))
+                bet = min(bet, self.cap / ONE / mean)
+            total += math.log1p(bet * (x - mean))
+            sum_ += x
+            squares += (x - (0.5 + sum_) / (n + 2)) ** 2
+            yield total
+
+    def interval(self, ticks):
+        """Mean improvements in millionths that grid-Kelly does not reject at alpha on either side."""
+        bar, n, scale = math.log(2 * ONE / self.alpha), len(ticks), self.scale
+
+        def rejects(upper, margin):
+            log = grid_kelly(self.null(upper, margin), ticks, self.fractions, self.units)
+            return past(n, self.fractions, log, bar)
+        ends = []
+        for upper in (True, False):               # the lower end is found among upper tests, and the other way round
+            sign = 1 if upper else -1
+            end, beyond = -sign * scale, sign * scale
+            if abs(end + sign) < scale and rejects(upper, end + sign):
+                end += sign
+                while abs(beyond - end) > 1:
+                    middle = end + sign * (abs(beyond - end) // 2)
+                    end, beyond = (middle, beyond) if rejects(upper, middle) else (end, middle)
+            ends.append(end)
+        if self.units is not None:
+            per, centre = self.units * self.repeats, self.units * self.repeats * scale
+            most = sum(ticks) + 2 * self.repeats * scale * (self.units - n) - centre
+            ends = [max(ends[0], (sum(ticks) - centre) // per), min(ends[1], -(-most // per))]
+        return ends
+
+    def look(self, gate):
+        """What the observations of a gate show: the fields of gate.looked that are computed."""
+        ticks, test, n = self.ticks(gate.streams[0]), self.registered, gate.n
+        logs = {name: self.carried.get(name, 0) + self.wealth(null, ticks) for name, null in self.tests()}
+        guardrails = [self.wealth(self.null(True, -margin), self.ticks(deltas))
+                      for margin, deltas in zip(self.guardrails, gate.streams[1:])]
+        claim = None
+        if "claim" in logs:
+            claim = min([logs["claim"], logs.get("second", logs["claim"])] + guardrails)
+        standing, leading = "undecided_at_n_max" if n >= test["n_max"] else "continue", False
+        if n >= test["n_min"]:
+            own = math.log(ONE / self.alpha)
+            shown = {"promote": "promote", "noninferior": "noninferior", "equivalent": "equivalent",
+                     "kill": "kill"}.get(self.kind)
+            if claim is not None and past(n, self.fractions, claim, math.log(self.stop[0] / self.stop[1])):
+                standing = shown
+            elif "kill" in logs and past(n, self.fractions, logs["kill"], math.log(ONE / test["alpha_kill_micro"])):
+                standing = "kill"
+            elif "futile" in logs and past(n, self.fractions, logs["futile"], math.log(ONE / self.futile[0])):
+                standing = "futile"
+            elif claim is not None and past(n, self.fractions, claim, own):
+                leading = True
+        interval, p = self.interval(ticks), math.exp(-max(0.0, claim or 0.0))
+        if gate.last:
+            p = min(p, gate.last["p"])
+            interval = [max(interval[0], gate.last["cs_lo_micro"]), min(interval[1], gate.last["cs_hi_micro"])]
+        return {"logs": logs, "guardrails": guardrails, "log_e": claim or 0.0, "p": p, "interval": interval,
+                "standing": "leading" if leading and standing == "continue" else standing}
+
+
+def past(n, fractions, log, bar):
+    """Whether a log wealth is past a bar for certain, rounding included."""
+    slack = 0.0 if math.isinf(log) else 4.0 * (n + fractions) * 2.0 ** -53 * (1.0 + abs(log))
+    return log - slack >= bar
+
+
+def grid_kelly(null, ticks, fractions, units):
+    rows = []
+    if units is None:
+        counts = {}
+        for tick in ticks:
+            counts[tick] = counts.get(tick, 0) + 1
+        rows = [(counts[tick], log_factors(null.oriented(tick), null.stake, fractions)) for tick in sorted(counts)]
+    else:
+        total = 0
+        for drawn, tick in enumerate(ticks):
+            value, allowed = null.oriented(tick), units * null.stake - total
+            if allowed > 0:
+                rows.append((1, log_factors(value * (units - drawn), allowed, fractions)))
+            total += value
+            if units * null.stake < total:
+                return math.inf
+    if not rows:
+        return 0.0
+    return log_mean_exp([math.fsum(count * row[k] for count, row in rows) for k in range(fractions)])
+
+
+def near(expected, found):
+    expected = max(-LOG_MAX, min(LOG_MAX, expected))
+    return found is not None and abs(expected - found) <= NEAR * max(1.0, abs(expected))
+
+
+def rule_look(state, e):
+    if e.kind != "gate.looked":
+        return None
+    problem, gate, record_ = acting(state, e)
+    if problem:
+        return looked_again(state, e)
+    if gate.decided:
+        return "a gate that is not decided", "one decided at seq %d (E_AFTER_TERMINAL)" % gate.decided[0]
+    if gate.terminal():
+        return "gate.decided after the last look", "another look (E_AFTER_TERMINAL)"
+    if e.data["n"] != gate.n or gate.n == 0:
+        return "n %d, at least 1" % gate.n, "n %d (E_N)" % e.data["n"]
+    current = record_.in_force()
+    if current is None or "test" not in current.manifest:
+        return looked_again(state, e)
+    test = current.manifest["test"]
+    if "look_at" in test and gate.n not in test["look_at"] and gate.n != test["n_max"]:
+        return "a registered look", "n %d (E_N)" % gate.n
+    if e.data["alpha_micro"] != test["alpha_micro"]:
+        return "test.alpha_micro %d" % test["alpha_micro"], "%d (E_ALPHA)" % e.data["alpha_micro"]
+    if not e.data["bettor"] == gate.test["bettor"] == test["bettor"]:
+        return "the bettor that the gate was opened with", "another (E_BETTOR)"
+    if e.data["state_digest"] != gate.state:
+        return "state_digest %s" % gate.state, e.data["state_digest"]
+    return looked_again(state, e)
+
+
+def looked_again(state, e):
+    """The values of a look, computed again from the observations."""
+    gate, record_ = state.gates_by_id.get(e.data["gate"]), state.manifests.get(e.data["gate"])
+    current = record_ and record_.in_force()
+    if gate is None or record_ is None or e.data["n"] != gate.n or gate.terminal():
+        return None
+    if current is None:
+        return "a version in force", "none"
+    problem, design = terms(current.manifest, gate.test, family_of(state, record_), gate.carried or {})
+    if problem:
+        return problem
+    found, wealth = design.look(gate), e.data["log_wealth"]
+    if found["logs"].keys() != wealth.keys() or not all(near(found["logs"][name], wealth[name]) for name in wealth):
+        return "log wealth %s, computed again" % found["logs"], str(wealth)
+    guardrails = e.data.get("guardrails", [])
+    if len(guardrails) != len(found["guardrails"]) or not all(map(near, found["guardrails"], guardrails)):
+        return "log wealth %s of the guardrails" % found["guardrails"], str(guardrails)
+    if not near(found["log_e"], e.data["log_e"]):
+        return "log_e %s, computed again" % found["log_e"], str(e.data["log_e"])
+    if abs(found["p"] - e.data["p"]) > NEAR:
+        return "p %s" % found["p"], str(e.data["p"])
+    stated = e.data["cs_lo_micro"], e.data["cs_hi_micro"]
+    if max(abs(a - b) for a, b in zip(found["interval"], stated)) > 1:
+        return "a confidence interval from %d to %d" % tuple(found["interval"]), "%d to %d" % stated
+    return None if found["standing"] == e.data["standing"] else (
+        "standing %s" % found["standing"], e.data["standing"])
+
+
+def is_late(record_, now):
+    return record_.plan is not None and not record_.plan_open and now > record_.reveal_by
+
+
+def rule_decision(state, e):
+    problem, gate, record_ = acting(state, e) if e.kind == "gate.decided" else (True, None, None)
+    if problem:
+        return None
+    if gate.decided:
+        return "a gate that is not decided", "one decided at seq %d (E_AFTER_TERMINAL)" % gate.decided[0]
+    if e.data["class"] != "exact":
+        return "class exact", "class asymptotic"
+    if (e.data["n"], e.data["log_e"]) != (gate.n, gate.log_e()):
+        return "n %d and log_e %s, as recorded" % (gate.n, gate.log_e()), "%(n)d and %(log_e)s" % e.data
+    if e.data["outcome"] == "superseded":
+        return None if record_.superseded_by else ("a manifest that another superseded", "none")
+    if e.data["outcome"] == "void":
+        return None if is_late(record_, e.recorded_at) else ("a sealed plan past its day", "none")
+    current = record_.in_force()
+    if current and current.digest != e.data["digest"]:
+        return "version %s, in force" % current.digest, "%s (E_STALE_VERSION)" % e.data["digest"]
+    if gate.last and gate.last["n"] == gate.n and gate.last["standing"] == e.data["outcome"]:
+        return None
+    return "what a look after the last observation found", e.data["outcome"]
+
+
+def held(state, family, values):
+    """Members whose claims hold by the procedure of their family; `values` are their e-values in order."""
+    names, most = list(family.joined), max(family.most, len(values))
+    if family.method in ("elond", "spend"):
+        gates = [(name, state.gates_by_id.get(name)) for name in names]
+        return [name for name, gate in gates if gate and gate.decided and gate.decided[1]["outcome"] in HOLDS]
+    if family.most > FAMILY_MAX or not 0 < family.alpha < ONE:
+        return []
+    values, bar = values + [0.0] * (most - len(values)), ONE / family.alpha
+    order = sorted(range(most), key=lambda at: (-values[at], at))
+    if family.method == "closed_mean":
+        def holds(at):
+            total, count, least = values[at], 1, values[at]
+            for other in reversed(order):
+                if other != at:
+                    total, count = total + values[other], count + 1
+                    least = min(least, total / count)
+            return least >= bar
+        return [name for at, name in enumerate(names) if holds(at)]
+
+    def stands(r):
+        if family.method == "ebh":
+            return r * values[order[r - 1]] / most >= bar
+        inside = 0.0
+        for j in range(1, r + 1):
+            inside += values[order[r - j]]
+            total = inside
+            for i in range(most - r + 1):
+                total += values[order[most - i]] if i else 0.0
+                if total < (i + j) * j * bar / r:
+                    return False
+        return True
+    top = order[:max([r for r in range(1, most + 1) if stands(r)], default=0)]
+    return [name for at, name in enumerate(names) if at in top]
+
+
+def closing_problem(state, data):
+    family = state.families.get(data["family"])
+    if family is None:
+        return "an open family", data["family"]
+    if (family.method, family.alpha, family.most) != (data["method"], data["alpha_micro"], data["members_max"]):
+        return "the terms with which it was opened", "others (E_FAMILY_BUDGET)"
+    gates = [(name, state.gates_by_id.get(name)) for name in family.joined]
+    evidence = [{"log_e": gate.log_e() if gate else 0, "member": name} for name, gate in gates]
+    if evidence != data["evidence"]:
+        return "every member with its last log_e", "others"
+    values = [min(math.exp(min(one["log_e"], 709.78)), sys.float_info.max) for one in evidence]
+    found = held(state, family, values)
+    return None if found == data["rejected"] else ("claims that hold: %s" % found, str(data["rejected"]))
+
+
+def grade_of(state, gate, record_, now):
+    tainted = any(state.compromised.get(one.author, one.seq + 1) <= one.seq for one in record_.versions)
+    if is_late(record_, now) or record_.superseded_by or tainted:
+        return "void"
+    if any(record_.deviations):
+        return "exploratory"
+    if gate.decided and gate.decided[1]["class"] == "asymptotic":
+        return "asymptotic"
+    look = SAFE_INTEGER if record_.first_look is None else record_.first_look
+    amended = any(one.seq > look and one.amendment is not None and one.amendment >= 2 for one in record_.versions)
+    return "certified_amended" if amended or record_.deviations else "certified"
+
+
+def rule_promotion(state, e):
+    if e.kind == "promotion.revoked":
+        standing = state.promotions.get(e.data["promotion"], True) is False
+        return None if standing else ("a promotion that stands", e.data["promotion"])
+    if e.kind != "promotion.issued":
+        return None
+    names, grade = e.data["gates"], "certified"
+    if not names or not all(a.encode("utf-8") < b.encode("utf-8") for a, b in zip(names, names[1:])):
+        return "gates in order, each once, at least one", "another list"
+    ranks = ("certified", "certified_amended", "asymptotic", "exploratory", "void")
+    for name in names:
+        gate, record_ = state.gates_by_id.get(name), state.manifests.get(name)
+        if gate is None or record_ is None:
+            return "opened gates", name
+        current = record_.in_force()
+        if current is None:
+            return None
+        problem = signer_problem("releaser", current.manifest, e.author)
+        if problem:
+            return problem
+        candidates = [arm["artifact_digest"] for arm in current.manifest.get("arms", []) if arm["role"] == "candidate"]
+        if e.data["candidate_digest"] not in candidates:
+            return "the candidate of %s" % name, "%s (E_ARM_DIGEST)" % e.data["candidate_digest"]
+        if not gate.decided:
+            return "a decision of %s" % name, "none"
+        family = family_of(state, record_)
+        if family is None or family.method in ("elond", "spend"):
+            if gate.decided[1]["outcome"] not in HOLDS:
+                return "a decision of %s that its claim holds" % name, gate.decided[1]["outcome"]
+        elif family_name(record_) not in state.closed:
+            return "family.closed of %s" % family_name(record_), "none"
+        elif name not in state.closed[family_name(record_)][1]:
+            return "a claim that the closing of %s found to hold" % family_name(record_), name
+        grade = max(grade, grade_of(state, gate, record_, e.recorded_at), key=ranks.index)
+    if grade == "void":
+        return "gates whose grade is not void", "void"
+    return None if e.data["grade"] == grade else ("grade %s, derived" % grade, e.data["grade"])
 
 
 # Rules that need the line, then the header, then data that follows its schema; within RULES order.
@@ -3013,7 +3903,8 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("plan", rule_plan), ("access", rule_access), ("sdp", rule_sdp), ("waiver", rule_waiver),
               ("blocked", rule_blocked), ("calibrator", rule_calibrator), ("transport", rule_transport),
               ("iteration", rule_iteration), ("rubric", rule_rubric), ("patch", rule_patch),
-              ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
+              ("order", rule_order), ("gate", rule_gate), ("observation", rule_observation), ("look", rule_look),
+              ("decision", rule_decision), ("promotion", rule_promotion), ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 

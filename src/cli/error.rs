@@ -29,8 +29,12 @@ pub enum Exit {
     Input,
     /// No such ledger, key, entry or file.
     NotFound,
+    /// A gate ended against its candidate.
+    Fail,
     /// A rule said no.
     Refused,
+    /// A gate has decided nothing.
+    Inconclusive,
     /// Locked, full or early: the same command may work later.
     TryLater,
     /// Interrupted; what was recorded so far stands.
@@ -39,14 +43,16 @@ pub enum Exit {
 
 impl Exit {
     /// Every way to end, in order of its code.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Unexpected,
         Self::Usage,
         Self::Integrity,
         Self::Input,
         Self::NotFound,
+        Self::Fail,
         Self::Refused,
+        Self::Inconclusive,
         Self::TryLater,
         Self::Interrupted,
     ];
@@ -60,7 +66,9 @@ impl Exit {
             Self::Integrity => 3,
             Self::Input => 4,
             Self::NotFound => 5,
+            Self::Fail => 10,
             Self::Refused => 11,
+            Self::Inconclusive => 12,
             Self::TryLater => 75,
             Self::Interrupted => 130,
         }
@@ -75,7 +83,9 @@ impl Exit {
             Self::Integrity => "integrity",
             Self::Input => "bad input",
             Self::NotFound => "not found",
+            Self::Fail => "gate failed",
             Self::Refused => "refused",
+            Self::Inconclusive => "gate undecided",
             Self::TryLater => "try later",
             Self::Interrupted => "interrupted",
         }

@@ -29,6 +29,9 @@ mod estimate_view;
 mod experiment;
 mod experiment_split;
 mod export;
+mod exposure;
+mod family;
+mod gate;
 mod home;
 mod import;
 mod init;
@@ -86,14 +89,16 @@ pub use world::World;
 const TOP: &str = "\
 Clover: an event-sourced experiment ledger for governing LLM judges
 
-Usage: clover [OPTIONS] VERB …
+Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
   start    init · demo · status · doctor · simulate dataset|truth · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
-  plan     prereg new|check|sign|show|diff|amend|deviation · rubric · patch · iterate · assume
-  labels   label design new|list · seal · confirm status|seal|unseal · judge run|list|rescore-check
-  read     log · show · at · schema · score list|show · access    (clover VERB --help shows one)
+  plan     prereg new|check|sign|show|diff|amend|deviation|plan · family · assume
+  improve  rubric · patch · iterate · judge run|list|rescore-check
+  gate     gate root|open|observe|look|decide|continue|show|list|simulate · exposure open
+  labels   label design new|list · seal · confirm status|seal|unseal · access
+  read     log · show · at · schema · score list|show
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
@@ -105,8 +110,8 @@ Options of every verb:
   -q, --quiet               no notes and no progress      --busy-timeout SECONDS   default 60
   --progress auto|never|plain                             --color auto|always|never
 
-Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found
-            11 refused by a rule · 75 try later · 130 interrupted
+Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 gate failed
+            11 refused by a rule · 12 gate undecided · 75 try later · 130 interrupted
 Example: clover demo";
 
 /// An event-sourced experiment ledger for governing LLM judges.
@@ -270,6 +275,15 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Families of tests that share one error rate
+    #[command(subcommand)]
+    Family(family::Verb),
+    /// Exposure of units to those who score them
+    #[command(subcommand)]
+    Exposure(exposure::Verb),
+    /// Sequential gates: from the order of their units to the decision
+    #[command(subcommand)]
+    Gate(gate::Verb),
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
@@ -397,6 +411,9 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Family(verb) => family::run(ctx, verb),
+        Verb::Exposure(verb) => exposure::run(ctx, verb),
+        Verb::Gate(verb) => gate::run(ctx, verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Assume(verb) => assume::run(ctx, verb),
         Verb::Access(verb) => access::run(ctx, &verb),

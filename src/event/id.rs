@@ -387,8 +387,8 @@ mod schemas {
         Timestamp, "Timestamp" => {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z$"};
         Count, "Count" => {"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64};
         Finite, "Finite" => {"type": "number"};
-        Micro, "Micro" => {"type": "integer", "minimum": -1_000_000_000_000_i64, "maximum": 1_000_000_000_000_i64};
         Probability, "Probability" => {"type": "number", "minimum": 0, "maximum": 1};
+        Micro, "Micro" => {"type": "integer", "minimum": -1_000_000_000_000_i64, "maximum": 1_000_000_000_000_i64};
         Origin, "Origin" => {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-*,-@\\[-~]+$"};
     }
 

@@ -22,6 +22,7 @@ use crate::event::payload::Role::Labeler;
 use crate::event::payload::Role::Optimizer;
 use crate::event::payload::Role::Owner;
 use crate::event::payload::Role::Registrar;
+use crate::event::payload::Role::Releaser;
 use crate::event::payload::Role::Scorer;
 use crate::event::payload::Role::Steward;
 use crate::event::payload::assumption::AssumptionCountersigned;
@@ -42,11 +43,22 @@ use crate::event::payload::custody::LogKeyRotated;
 use crate::event::payload::custody::PolicyAdopted;
 use crate::event::payload::custody::RetentionSet;
 use crate::event::payload::custody::SubjectErased;
+use crate::event::payload::decision::FamilyClosed;
+use crate::event::payload::decision::GateContinued;
+use crate::event::payload::decision::GateDecided;
+use crate::event::payload::decision::GateLooked;
+use crate::event::payload::decision::PromotionIssued;
+use crate::event::payload::decision::PromotionRevoked;
 use crate::event::payload::estimate::CalibratorFitted;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::experiment::ExperimentClosed;
 use crate::event::payload::experiment::ExperimentRegistered;
+use crate::event::payload::gate::GateObserved;
+use crate::event::payload::gate::GateOpened;
+use crate::event::payload::gate::OrderDrawn;
+use crate::event::payload::gate::OrderListed;
+use crate::event::payload::gate::UnitsListed;
 use crate::event::payload::intake::DataIngested;
 use crate::event::payload::intake::SplitsFormed;
 use crate::event::payload::intake::SplitsListed;
@@ -344,11 +356,33 @@ registry! {
         JudgeRegistered      "judge.registered"     1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         EvidenceRecorded     "evidence.recorded"    1  by Signers::Role(Scorer),    Experiment,    unique [judge, records_root];
         ScoreReplayed        "score.replayed"       1  by Signers::Role(Scorer),    Experiment,    repeatable;
+        UnitsListed          "units.listed"         1  by Signers::Role(Custodian), Experiment,    unique [confirm_root, first];
+        OrderListed          "order.listed"         1  by Signers::Role(Arbiter),   Experiment,    unique [digest, first];
+        OrderDrawn           "order.drawn"          1  by Signers::Role(Arbiter),   Experiment,    unique [digest];
+        GateOpened           "gate.opened"          1  by Signers::Role(Arbiter),   Experiment,    unique [gate];
+        GateObserved         "gate.observed"        1  by Signers::Role(Arbiter),   Experiment,    unique [gate, t];
+        GateLooked           "gate.looked"          1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n, digest];
+        GateDecided          "gate.decided"         1  by Signers::Role(Arbiter),   Experiment,    unique [gate];
+        GateContinued        "gate.continued"       1  by Signers::Role(Registrar), Experiment,    unique [gate];
+        FamilyClosed         "family.closed"        1  by Signers::Role(Arbiter),   Anywhere,      unique [family];
+        PromotionIssued      "promotion.issued"     1  by Signers::Role(Releaser),  Anywhere,      unique [candidate_digest, gates];
+        PromotionRevoked     "promotion.revoked"    1  by Signers::Role(Releaser),  Anywhere,      unique [promotion];
         // The next kind goes here.
     }
     retired {
         // Only in ledgers of format 1.
         KeyAddedV1           "key.added"            1  => KeyAdded;
+    }
+}
+
+impl Payload {
+    /// The value that it records under its natural key, in millionths.
+    pub fn measured(&self) -> Option<i64> {
+        match self {
+            Self::LabelRevealed(label) => Some(label.value_micro.value()),
+            Self::ScoreRecorded(score) => Some(score.score_micro.value()),
+            _ => None,
+        }
     }
 }
 
@@ -389,7 +423,7 @@ mod tests {
             assert!(
                 !noun.is_empty()
                     && (verb.ends_with("ed")
-                        || ["conflict", "set", "read", "withdrawn"].contains(&verb)),
+                        || ["conflict", "drawn", "set", "read", "withdrawn"].contains(&verb)),
                 "{kind}"
             );
             assert_eq!(kind.as_str().parse(), Ok(*kind));

@@ -92,7 +92,7 @@ pub enum Fact {
         said: u64,
     },
     /// The event of this id recorded this number. Whether there is one is another fact's.
-    Says {
+    Recorded {
         /// The event's id.
         digest: Digest,
         /// The rule that demands it.
@@ -121,6 +121,33 @@ pub enum Fact {
         /// The digest.
         digest: Digest,
         /// The rule that forbids it.
+        rule: &'static str,
+    },
+    /// No entry below `before` may have given `digest`; those from there on may.
+    ForbidsBelow {
+        /// The digest.
+        digest: Digest,
+        /// Exclusive bound on a giver's position.
+        before: u64,
+        /// The rule that forbids it.
+        rule: &'static str,
+    },
+    /// This entry, which gives `digest`, says `value`. Not kept in the index: an append reads the entry itself.
+    Says {
+        /// The digest.
+        digest: Digest,
+        /// What it says.
+        value: i64,
+    },
+    /// The entry that gave `digest` stands at or above `after`, before this one, and says `value`.
+    Reads {
+        /// The digest.
+        digest: Digest,
+        /// What it must say.
+        value: i64,
+        /// Inclusive bound on its position.
+        after: u64,
+        /// The rule that demands it.
         rule: &'static str,
     },
 }
@@ -190,7 +217,7 @@ pub trait Rule: Sync {
         let _ = (event, facts);
     }
     /// What the event needs or must not find among the digests of earlier entries, where that depends on
-    /// the state before it. Never gives.
+    /// the state before it, and what it says to those that read it. Never gives.
     fn demands(&self, state: &super::State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         let _ = (state, event, facts);
     }

@@ -631,6 +631,11 @@ pub(super) fn all_facts(
 pub(super) fn given_by(seq: u64, facts: &[Fact]) -> impl Iterator<Item = (Digest, u64)> {
     facts.iter().filter_map(move |fact| match fact {
         Fact::Id { digest, .. } | Fact::Gives { digest, .. } => Some((*digest, seq)),
-        Fact::Needs { .. } | Fact::Forbids { .. } | Fact::Says { .. } => None,
+        Fact::Needs { .. }
+        | Fact::Forbids { .. }
+        | Fact::ForbidsBelow { .. }
+        | Fact::Says { .. }
+        | Fact::Recorded { .. }
+        | Fact::Reads { .. } => None,
     })
 }

@@ -332,7 +332,7 @@ impl Rule for ScoreOnce {
             before: event.seq,
             rule: "refs",
         });
-        facts.push(Fact::Says {
+        facts.push(Fact::Recorded {
             digest: conflict.recorded.0,
             rule: "score_once",
             said: said(conflict.recorded_micro.value()),

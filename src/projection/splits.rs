@@ -55,7 +55,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn push(&mut self, cluster: &ItemId) {
+    pub(super) fn push(&mut self, cluster: &ItemId) {
         let edge = std::mem::take(&mut self.edge);
         // The edge is this part's own: it has one hash for each set bit of the count.
         if let Ok(mut frontier) = Frontier::from_parts(self.count, edge) {

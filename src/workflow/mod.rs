@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod battery;
 pub mod estimate;
+pub mod gates;
 pub mod import;
 pub mod iterate;
 pub mod judge;
@@ -23,6 +24,7 @@ use crate::projection;
 pub static RULEBOOK: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
+        &gates::Recomputed,
         // The next rule that recomputes goes here.
     ],
     ..projection::RULEBOOK

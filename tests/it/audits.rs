@@ -8,6 +8,7 @@ use std::path::Path;
 use clover::event::Kind;
 
 use crate::support::forger::World;
+use crate::support::gated;
 use crate::support::iterated;
 use crate::support::planned;
 use crate::support::samples;
@@ -102,6 +103,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     let mut items = World::of(&story.lines).items;
     items.extend(World::of(&planned::story().lines).items);
     items.extend(World::of(&iterated::story().lines).items);
+    items.extend(World::of(&gated::story().lines).items);
     let said: BTreeSet<_> = items
         .iter()
         .map(|item| item.body["kind"].as_str().unwrap().to_owned())

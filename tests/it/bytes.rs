@@ -718,6 +718,140 @@ fn rubric_fields(kind: Kind) -> Fields {
             must("patch", id().boxed()),
             must("reason", free_text().boxed()),
         ],
+        other => gate_fields(other),
+    }
+}
+
+fn real() -> BoxedStrategy<Value> {
+    (-1e9..1e9_f64).prop_map(Value::from).boxed()
+}
+
+/// An object of some of these fields, each a real number.
+fn wealth() -> BoxedStrategy<Value> {
+    let names = select(vec!["claim", "futile", "kill", "second"]);
+    let map = proptest::collection::btree_map(names, real(), 0..4);
+    map.prop_map(|map| json!(map)).boxed()
+}
+
+fn bettor() -> Value {
+    planned::gate("exp-1", "m-1")["test"]["bettor"].clone()
+}
+
+fn gate_fields(kind: Kind) -> Fields {
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    let ids = || vec(id(), 0..4).prop_map(Value::from).boxed();
+    let test = Just(planned::gate("exp-1", "m-1")["test"].clone()).boxed();
+    match kind {
+        Kind::UnitsListed => vec![
+            must("confirm_root", base64(32).boxed()),
+            must("first", count(0).boxed()),
+            must("units", ids()),
+        ],
+        Kind::OrderListed => vec![
+            must("digest", hex().boxed()),
+            must("first", count(0).boxed()),
+            must("units", ids()),
+        ],
+        Kind::OrderDrawn => vec![
+            must(
+                "beacon",
+                (count(0), base64(32))
+                    .prop_map(|(size, root)| json!({"root": root, "size": size}))
+                    .boxed(),
+            ),
+            must("confirm_root", base64(32).boxed()),
+            must("digest", hex().boxed()),
+            must("n_units", count(0).boxed()),
+            must("permutation_root", base64(32).boxed()),
+            must("seed", hex().boxed()),
+        ],
+        Kind::GateOpened => vec![
+            must("digest", hex().boxed()),
+            must("gate", id().boxed()),
+            must(
+                "sources",
+                (id(), id())
+                    .prop_map(|(judge, metric)| json!([{"judge": judge, "metric": metric}]))
+                    .boxed(),
+            ),
+            must("test", test),
+        ],
+        Kind::GateObserved => vec![
+            must("digest", hex().boxed()),
+            must("gate", id().boxed()),
+            must(
+                "readings",
+                (micro(), micro(), count(0))
+                    .prop_map(|(a, b, draw)| {
+                        json!([{
+                            "baseline": [a], "baseline_missing": [draw], "candidate": [b], "delta_micro": a,
+                        }])
+                    })
+                    .boxed(),
+            ),
+            must("t", count(0).boxed()),
+            must("unit", id().boxed()),
+        ],
+        Kind::GateLooked => vec![
+            must("alpha_micro", micro().boxed()),
+            must("bettor", Just(bettor()).boxed()),
+            must("cs_hi_micro", micro().boxed()),
+            must("cs_lo_micro", micro().boxed()),
+            must("digest", hex().boxed()),
+            must("gate", id().boxed()),
+            may(
+                "guardrails",
+                vec(real(), 0..3).prop_map(Value::from).boxed(),
+            ),
+            must("log_e", real()),
+            must("log_wealth", wealth()),
+            must("n", count(0).boxed()),
+            must("p", (0.0..1.0_f64).prop_map(Value::from).boxed()),
+            must("standing", word(&["continue", "leading", "promote"]).boxed()),
+            must("state_digest", hex().boxed()),
+        ],
+        other => claim_fields(other),
+    }
+}
+
+fn claim_fields(kind: Kind) -> Fields {
+    let must = |name, strategy| (name, strategy, true);
+    let may = |name, strategy| (name, strategy, false);
+    let ids = || vec(id(), 0..4).prop_map(Value::from).boxed();
+    match kind {
+        Kind::GateDecided => vec![
+            must("class", word(&["asymptotic", "exact"]).boxed()),
+            must("digest", hex().boxed()),
+            must("gate", id().boxed()),
+            must("log_e", real()),
+            must("n", count(0).boxed()),
+            must("outcome", word(&["futile", "promote", "void"]).boxed()),
+        ],
+        Kind::GateContinued => vec![
+            must("carried", wealth()),
+            must("gate", id().boxed()),
+            must("h0_digest", hex().boxed()),
+            must("parent", id().boxed()),
+        ],
+        Kind::FamilyClosed => vec![
+            must("alpha_micro", micro().boxed()),
+            must("evidence", named("member", "log_e", real())),
+            must("family", id().boxed()),
+            must("members_max", count(0).boxed()),
+            must("method", word(&["closed_ebh", "ebh", "spend"]).boxed()),
+            must("rejected", ids()),
+        ],
+        Kind::PromotionIssued => vec![
+            must("candidate_digest", hex().boxed()),
+            may("expires_at", time().boxed()),
+            must("gates", ids()),
+            must("grade", word(&["certified", "void"]).boxed()),
+        ],
+        Kind::PromotionRevoked => vec![
+            must("promotion", hex().boxed()),
+            must("reason", free_text().boxed()),
+        ],
         other => panic!("{other} has no fields here: give it a line"),
     }
 }

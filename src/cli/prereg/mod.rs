@@ -1,6 +1,7 @@
 //! `clover prereg`: plans that bind, from a commented file to a signed manifest, its amendments and deviations.
 
 mod plan;
+mod sealed;
 mod view;
 
 use std::path::Path;
@@ -64,6 +65,9 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover prereg deviation m-1 --rule-path test.n_max --what 'stopped at 80' \\\n    --why 'the judge was withdrawn' --impact 'less power' --outcome-seen"
     )]
     Deviation(DeviationArgs),
+    /// An analysis plan: committed to now, shown later
+    #[command(subcommand)]
+    Plan(sealed::Verb),
 }
 
 #[derive(Debug, clap::Args)]
@@ -163,6 +167,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Diff(args) => view::diff(ctx, &args),
         Verb::Amend(args) => amend(ctx, &args),
         Verb::Deviation(args) => deviation(ctx, &args),
+        Verb::Plan(verb) => sealed::run(ctx, verb),
     }
 }
 

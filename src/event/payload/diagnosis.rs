@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::event::id::IterationId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::RowsRead;
+use crate::event::payload::predicate::RowsRead;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;

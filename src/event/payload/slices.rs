@@ -8,7 +8,7 @@ use crate::event::id::IterationId;
 use crate::event::id::SliceId;
 use crate::event::id::Text;
 use crate::event::payload::card::SliceClass;
-use crate::event::payload::gate::RowsRead;
+use crate::event::payload::predicate::RowsRead;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;

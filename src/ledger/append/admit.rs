@@ -223,7 +223,10 @@ fn judge_facts(
     given: &mut Vec<(Digest, u64)>,
 ) -> Result<(), LedgerError> {
     // What the batch itself gives matters only where something in it is to be looked up.
-    let looks_up = |fact: &Fact| !matches!(fact, Fact::Id { .. } | Fact::Gives { once: None, .. });
+    let looks_up = |fact: &Fact| {
+        let only_given = matches!(fact, Fact::Id { .. } | Fact::Gives { once: None, .. });
+        !only_given && !matches!(fact, Fact::Says { .. })
+    };
     let mut facts = wanted.iter().flat_map(|(_, _, facts)| facts);
     if facts.any(looks_up) {
         head.tail.add(std::mem::take(given));
@@ -251,8 +254,10 @@ fn look_up(
             }
             | Fact::Needs { digest, .. }
             | Fact::Forbids { digest, .. }
-            | Fact::Says { digest, .. } => Some(*digest),
-            Fact::Id { .. } | Fact::Gives { .. } => None,
+            | Fact::ForbidsBelow { digest, .. }
+            | Fact::Reads { digest, .. }
+            | Fact::Recorded { digest, .. } => Some(*digest),
+            Fact::Id { .. } | Fact::Gives { .. } | Fact::Says { .. } => None,
         });
     let mut asked: Vec<Digest> = asked.collect();
     asked.sort_unstable();
@@ -277,7 +282,7 @@ fn look_up(
                     in_the_way: None,
                 });
             }
-            if let Fact::Says { digest, rule, said } = fact
+            if let Fact::Recorded { digest, rule, said } = fact
                 && let Some(giver) = giver(digest)
                 && recorded(reader, wanted, giver, digest)?.is_some_and(|found| found != *said)
             {
@@ -286,6 +291,26 @@ fn look_up(
                     breach: says_breach(rule, giver),
                     in_the_way: Some(giver),
                 });
+            }
+            if let Fact::Reads {
+                digest,
+                value,
+                after,
+                rule,
+            } = fact
+            {
+                let found = match giver(digest).filter(|giver| *giver < *seq) {
+                    Some(giver) => Some((giver, measured(reader, wanted, giver, digest)?)),
+                    None => None,
+                };
+                if let Some(breach) = read_breach(rule, *value, *after, found) {
+                    return Err(LedgerError::Refused {
+                        index: *index,
+                        breach,
+                        in_the_way: found.map(|(giver, _)| giver),
+                    });
+                }
+                continue;
             }
             judge_fact(giver, *seq, fact).map_err(|(breach, in_the_way)| LedgerError::Refused {
                 index: *index,
@@ -330,6 +355,36 @@ fn recorded(
     }))
 }
 
+/// What the entry at `seq`, stored or in this batch, says under `digest`.
+fn measured(
+    reader: Reader<'_>,
+    batch: &[(usize, u64, Vec<Fact>)],
+    seq: u64,
+    digest: &Digest,
+) -> Result<Option<i64>, LedgerError> {
+    let first = batch.first().map_or(0, |(_, seq, _)| *seq);
+    let in_batch = seq
+        .checked_sub(first)
+        .and_then(|at| batch.get(usize::try_from(at).ok()?));
+    if let Some((_, _, facts)) = in_batch {
+        return Ok(facts.iter().find_map(|fact| match fact {
+            Fact::Says { digest: of, value } if of == digest => Some(*value),
+            _ => None,
+        }));
+    }
+    let Some(stored) = reader.entry(seq)? else {
+        return Ok(None);
+    };
+    let integrity = |found: String| LedgerError::Integrity { seq, found };
+    let decoded =
+        header::decode_admitted(&stored.body).map_err(|error| integrity(error.to_string()))?;
+    let event = decoded
+        .into_event()
+        .map_err(|error| integrity(error.to_string()))?;
+    let same = event.natural_key() == Some(*digest);
+    Ok(event.payload.measured().filter(|_| same))
+}
+
 fn judge_fact(
     giver: impl Fn(&Digest) -> Option<u64>,
     seq: u64,
@@ -350,7 +405,11 @@ fn judge_fact(
             )),
             _ => Ok(()),
         },
-        Fact::Id { .. } | Fact::Gives { once: None, .. } | Fact::Says { .. } => Ok(()),
+        Fact::Id { .. }
+        | Fact::Gives { once: None, .. }
+        | Fact::Says { .. }
+        | Fact::Recorded { .. }
+        | Fact::Reads { .. } => Ok(()),
         Fact::Needs {
             digest,
             before,
@@ -363,7 +422,34 @@ fn judge_fact(
             Some(earlier) if earlier < seq => Err((forbid_breach(rule, earlier), Some(earlier))),
             _ => Ok(()),
         },
+        Fact::ForbidsBelow {
+            digest,
+            before,
+            rule,
+        } => match giver(digest) {
+            Some(earlier) if earlier < *before.min(&seq) => {
+                Err((forbid_breach(rule, earlier), Some(earlier)))
+            }
+            _ => Ok(()),
+        },
     }
+}
+
+/// The breach of a value that is read, the same at append and in `verify`. `found` is the entry and what it says.
+pub(in crate::ledger) fn read_breach(
+    rule: &'static str,
+    value: i64,
+    after: u64,
+    found: Option<(u64, Option<i64>)>,
+) -> Option<Breach> {
+    let expected = format!("a recorded value of {value} millionths at seq {after} or later");
+    let found = match found {
+        Some((seq, Some(said))) if said == value && seq >= after => return None,
+        Some((seq, Some(said))) => format!("{said} at seq {seq}"),
+        Some((seq, None)) => format!("no value at seq {seq}"),
+        None => "none".to_owned(),
+    };
+    Some(Breach::new(rule, expected, found))
 }
 
 /// The wording of an unmet need, the same at append and in `verify`.
@@ -391,6 +477,8 @@ pub(in crate::ledger) fn need_breach(
         "score_once" => "an earlier score.recorded of that key".to_owned(),
         "split" => "a cluster that an earlier splits.listed put into confirm".to_owned(),
         "calibrator" => "a calibrator of this judge, fitted before".to_owned(),
+        "order" => "a unit that an earlier units.listed of this confirm root named".to_owned(),
+        "observation" => "the unit at this place of the order drawn (E_ORDER)".to_owned(),
         _ => format!("{digest} at a seq below {before}"),
     };
     let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));
@@ -415,6 +503,10 @@ pub(in crate::ledger) fn forbid_breach(rule: &'static str, earlier: u64) -> Brea
         "transport" => {
             "a policy that the probes of this design have not audited yet: register a design with new labels"
         }
+        "order" => {
+            "units whose order was not drawn before the manifest was registered (E_ADAPTIVE_REUSE)"
+        }
+        "observation" => "no recorded value for a draw that is said to be missing",
         _ => "nothing of the kind before",
     };
     Breach::new(rule, expected, format!("seq {earlier} stands against it"))

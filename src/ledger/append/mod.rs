@@ -11,6 +11,7 @@ mod write;
 
 pub(super) use admit::forbid_breach;
 pub(super) use admit::need_breach;
+pub(super) use admit::read_breach;
 pub(super) use admit::says_breach;
 
 use std::collections::BTreeMap;

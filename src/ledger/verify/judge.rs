@@ -382,8 +382,10 @@ impl<'a> Judge<'a> {
                     continue;
                 }
                 rule.judge(&self.state, &candidate, &mut breaches);
-                rule.demands(&self.state, &candidate, &mut facts);
             }
+        }
+        for rule in self.state.rulebook().every_rule() {
+            rule.demands(&self.state, &candidate, &mut facts);
         }
         if self.state.keyring.origin.is_empty() {
             // Commitments hold the origin, which nobody knows here.
@@ -401,9 +403,7 @@ impl<'a> Judge<'a> {
             // It counts as an event that stands there, not as what only one with the right to it could say.
             let counts = |fact: &&Fact| match fact {
                 Fact::Gives { once, .. } => once.is_some(),
-                Fact::Id { .. } | Fact::Needs { .. } | Fact::Forbids { .. } | Fact::Says { .. } => {
-                    true
-                }
+                _ => true,
             };
             let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
             self.give_judged(seq, judged, &facts)?;

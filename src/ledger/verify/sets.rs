@@ -32,7 +32,13 @@ impl Judge<'_> {
                     digest: *digest,
                     once: None,
                 }),
-                Fact::Needs { .. } | Fact::Forbids { .. } | Fact::Says { .. } => None,
+                // Entries that are not judged are still read by later ones.
+                Fact::Says { .. } => Some(*fact),
+                Fact::Needs { .. }
+                | Fact::Forbids { .. }
+                | Fact::ForbidsBelow { .. }
+                | Fact::Reads { .. }
+                | Fact::Recorded { .. } => None,
             })
             .collect();
         self.give(seq, &givers)
@@ -42,7 +48,9 @@ impl Judge<'_> {
         for fact in facts {
             self.sorter.push(match *fact {
                 Fact::Id { digest, said } => Record::new(digest, seq, Op::Id, "refs", said),
-                Fact::Says { digest, rule, said } => Record::new(digest, seq, Op::Says, rule, said),
+                Fact::Recorded { digest, rule, said } => {
+                    Record::new(digest, seq, Op::Recorded, rule, said)
+                }
                 Fact::Gives { digest, once: None } => {
                     Record::new(digest, seq, Op::Gives, "refs", 0)
                 }
@@ -55,7 +63,21 @@ impl Judge<'_> {
                     before,
                     rule,
                 } => Record::new(digest, seq, Op::Needs, rule, before),
-                Fact::Forbids { digest, rule } => Record::new(digest, seq, Op::Forbids, rule, 0),
+                Fact::Forbids { digest, rule } => Record::new(digest, seq, Op::Forbids, rule, seq),
+                Fact::ForbidsBelow {
+                    digest,
+                    before,
+                    rule,
+                } => Record::new(digest, seq, Op::Forbids, rule, before.min(seq)),
+                Fact::Says { digest, value } => {
+                    Record::new(digest, seq, Op::Says, "refs", 0).with_value(value)
+                }
+                Fact::Reads {
+                    digest,
+                    value,
+                    after,
+                    rule,
+                } => Record::new(digest, seq, Op::Reads, rule, after).with_value(value),
             })?;
         }
         Ok(())
@@ -138,7 +160,12 @@ impl Judge<'_> {
 /// Judges every record of one digest.
 fn judge_group(group: &[Record], findings: &mut Findings) {
     let givers = || {
-        let asks = |record: &&Record| matches!(record.op, Op::Needs | Op::Forbids | Op::Says);
+        let asks = |record: &&Record| {
+            matches!(
+                record.op,
+                Op::Needs | Op::Forbids | Op::Says | Op::Reads | Op::Recorded
+            )
+        };
         group.iter().filter(move |record| !asks(record))
     };
     let first = givers().map(|record| record.seq).min();
@@ -164,27 +191,38 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
                 } else {
                     first
                 };
-                if !held && first.is_none_or(|first| first >= record.before) {
+                if !held && first.is_none_or(|first| first >= record.bound) {
                     let breach =
-                        append::need_breach(record.rule(), &record.digest, record.before, first);
+                        append::need_breach(record.rule(), &record.digest, record.bound, first);
                     findings.breach(record.seq, breach);
                 }
             }
             Op::Forbids => {
-                if let Some(first) = first.filter(|first| *first < record.seq) {
+                if let Some(first) = first.filter(|first| *first < record.bound) {
                     findings.breach(record.seq, append::forbid_breach(record.rule(), first));
                 }
             }
-            Op::Says => {
+            Op::Recorded => {
                 // What stands only later is no event that could be named: that is another rule's.
-                let other =
-                    |event: &&Record| event.seq < record.seq && event.before != record.before;
+                let other = |event: &&Record| event.seq < record.seq && event.bound != record.bound;
                 if let Some(event) = event.filter(other) {
                     let breach = append::says_breach(record.rule(), event.seq);
                     findings.breach(record.seq, breach);
                 }
             }
-            Op::Id | Op::Gives | Op::Holds => {}
+            Op::Reads => {
+                let said = |first: u64| {
+                    let says = |of: &&Record| of.op == Op::Says && of.seq == first;
+                    group.iter().find(says).map(|of| of.value)
+                };
+                let first = first.filter(|first| *first < record.seq);
+                let found = first.map(|first| (first, said(first)));
+                let breach = append::read_breach(record.rule(), record.value, record.bound, found);
+                if let Some(breach) = breach {
+                    findings.breach(record.seq, breach);
+                }
+            }
+            Op::Id | Op::Gives | Op::Holds | Op::Says => {}
         }
     }
 }

@@ -13,9 +13,9 @@ use crate::ground::ambient::Scratch;
 use crate::ground::digest::Digest;
 use crate::ledger::rules;
 
-/// Records held in memory before they are spilled (about 34 MB).
+/// Records held in memory before they are spilled (about 38 MB).
 const RUN_LEN: usize = 600_000;
-const RECORD_LEN: usize = 50;
+const RECORD_LEN: usize = 58;
 /// Records read from a run at a time.
 const READ_LEN: usize = 4_096;
 
@@ -32,10 +32,14 @@ pub(super) enum Op {
     Holds,
     /// Needed below a bound.
     Needs,
-    /// Must not be given by an earlier entry.
+    /// Must not be given below a bound.
     Forbids,
-    /// The event of this id must have recorded a number.
+    /// What the entry that gave it says.
     Says,
+    /// Must be given from one bound on and below another by an entry that says so.
+    Reads,
+    /// The event of this id must have recorded a number.
+    Recorded,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,12 +48,15 @@ pub(super) struct Record {
     pub seq: u64,
     pub op: Op,
     pub rule: u8,
-    /// For `Needs`: exclusive bound on the giver. For `Id` and `Says`: the number that was recorded.
-    pub before: u64,
+    /// For `Needs` and `Forbids`: exclusive bound on the giver. For `Reads`: inclusive bound from below.
+    /// For `Id` and `Recorded`: the number that was recorded.
+    pub bound: u64,
+    /// For `Says` and `Reads`: the value.
+    pub value: i64,
 }
 
 impl Record {
-    pub(super) fn new(digest: Digest, seq: u64, op: Op, rule: &'static str, before: u64) -> Self {
+    pub(super) fn new(digest: Digest, seq: u64, op: Op, rule: &'static str, bound: u64) -> Self {
         let rule = rules::RULES
             .iter()
             .position(|name| *name == rule)
@@ -59,8 +66,13 @@ impl Record {
             seq,
             op,
             rule: rule.unwrap_or(u8::MAX),
-            before,
+            bound,
+            value: 0,
         }
+    }
+
+    pub(super) fn with_value(self, value: i64) -> Self {
+        Self { value, ..self }
     }
 
     pub(super) fn rule(&self) -> &'static str {
@@ -81,9 +93,12 @@ impl Record {
             Op::Needs => 4,
             Op::Forbids => 5,
             Op::Says => 6,
+            Op::Reads => 7,
+            Op::Recorded => 8,
         });
         out.push(self.rule);
-        out.extend_from_slice(&self.before.to_be_bytes());
+        out.extend_from_slice(&self.bound.to_be_bytes());
+        out.extend_from_slice(&self.value.to_be_bytes());
     }
 
     fn decode(bytes: &[u8; RECORD_LEN]) -> Self {
@@ -95,14 +110,17 @@ impl Record {
             3 => Op::Holds,
             4 => Op::Needs,
             5 => Op::Forbids,
-            _ => Op::Says,
+            6 => Op::Says,
+            7 => Op::Reads,
+            _ => Op::Recorded,
         };
         Self {
             digest: Digest(std::array::from_fn(|i| bytes[i])),
             seq: word(32),
             op,
             rule: bytes[41],
-            before: word(42),
+            bound: word(42),
+            value: word(50).cast_signed(),
         }
     }
 }

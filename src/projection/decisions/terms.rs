@@ -1,7 +1,7 @@
 //! What the gates of an iteration hold a candidate to: numbers of its manifest, and nothing else.
 
-use crate::event::payload::gate::MustNotRegress;
-use crate::event::payload::gate::Thresholds;
+use crate::event::payload::predicate::MustNotRegress;
+use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::RegressionGuard;
 use crate::num::Count;

@@ -11,6 +11,8 @@ use crate::projection::manifests::rules::Judged;
 use crate::projection::manifests::rules::no;
 
 const ONE: i64 = 1_000_000;
+/// Most members of a family that is closed together: its procedures take steps in the cube of them.
+pub const FAMILY_MAX: u64 = 1_000;
 
 pub(super) fn opened(opened: &FamilyOpened) -> Judged {
     let alpha = opened.alpha_micro.value();
@@ -27,6 +29,12 @@ pub(super) fn opened(opened: &FamilyOpened) -> Judged {
             format!("members_max of at least {}", listed.max(1)),
             most.to_string(),
         );
+    }
+    let alone = matches!(opened.method, FamilyMethod::Elond | FamilyMethod::Spend);
+    if !alone && most > FAMILY_MAX {
+        let expected =
+            format!("members_max of at most {FAMILY_MAX} where members are closed together");
+        return no(expected, most.to_string());
     }
     let elond = opened.method == FamilyMethod::Elond;
     let Some(gamma) = &opened.gamma_micro else {
@@ -71,6 +79,10 @@ pub(super) fn join(manifests: &Manifests, manifest: &Manifest) -> Judged {
         Ok(family) => family,
         Err(judged) => return judged,
     };
+    if let Some(seq) = family.closed_seq {
+        let found = format!("{}, closed at seq {seq} (E_FAMILY_BUDGET)", of.family);
+        return no("a family that is not closed", found);
+    }
     let id = &manifest.manifest;
     if family
         .members
@@ -105,7 +117,14 @@ fn alpha(family: &Family, of: &Multiplicity, id: &ManifestId, alpha: i64) -> Jud
             let place = family.joined.iter().position(|(member, _)| member == id);
             let share = family.gamma.get(place.unwrap_or(family.joined.len()));
             // Both are at most 10^12 millionths, so the product of a share below 1 and alpha fits.
-            family.alpha.saturating_mul(share.copied().unwrap_or(0)) / ONE
+            let part = family.alpha.saturating_mul(share.copied().unwrap_or(0)) / ONE;
+            // e-LOND: times one more than the claims that held when it was registered. That stays, so a member
+            // that is amended may keep what it had.
+            let held = i64::try_from(family.rejected.len()).unwrap_or(i64::MAX);
+            place.map_or_else(
+                || part.saturating_mul(held.saturating_add(1)),
+                |place| part.max(family.joined[place].1),
+            )
         }
         FamilyMethod::ClosedEbh | FamilyMethod::ClosedMean | FamilyMethod::Ebh => family.alpha,
     };

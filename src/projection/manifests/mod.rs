@@ -18,7 +18,10 @@ pub use amend::changes;
 pub use amend::class;
 pub use check::Fault;
 pub use check::fault_of;
+pub use family::FAMILY_MAX;
 pub use rules::Prereg;
+pub(super) use rules::current;
+pub(super) use rules::signer;
 
 use crate::event::Event;
 use crate::event::Kind;
@@ -36,11 +39,14 @@ use crate::ledger::Fold;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
 use crate::num::Count;
+use crate::projection::gates;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
     Kind::ExposureOpened,
+    Kind::FamilyClosed,
     Kind::FamilyOpened,
+    Kind::GateDecided,
     Kind::LabelRecorded,
     Kind::LabelRevealed,
     Kind::ManifestAmended,
@@ -131,6 +137,8 @@ pub struct Record {
     pub deviations: Vec<Deviation>,
     /// Its experiment.
     pub experiment: Option<ExperimentId>,
+    /// For each exposure, the units exposed by then and its entry.
+    pub exposed: Vec<(u64, u64)>,
     /// Exposures opened.
     pub exposures: u64,
     /// The first look.
@@ -151,11 +159,25 @@ impl Record {
         self.versions.iter().rev().find(|version| version.stands())
     }
 
+    /// The version that last set what is tested, on what and with whom: the newest that stands and is the first or
+    /// of class 3.
+    pub fn bound(&self) -> Option<&Version> {
+        let sets = |version: &&Version| version.class.is_none_or(|class| class >= 3);
+        let standing = self.versions.iter().rev().filter(|one| one.stands());
+        standing.into_iter().find(sets)
+    }
+
     /// A version by its digest.
     pub fn version(&self, digest: Digest) -> Option<&Version> {
         self.versions
             .iter()
             .find(|version| version.digest == digest)
+    }
+
+    /// The entry that exposed the unit at a place, from 1.
+    pub fn exposed_seq(&self, t: u64) -> Option<u64> {
+        let mut exposed = self.exposed.iter();
+        exposed.find(|(units, _)| t <= *units).map(|(_, seq)| *seq)
     }
 
     fn look(&mut self, seq: u64) {
@@ -170,6 +192,8 @@ impl Record {
 pub struct Family {
     /// Its error rate, in millionths.
     pub alpha: i64,
+    /// The entry that closed it.
+    pub closed_seq: Option<u64>,
     /// Shares of its members, for elond.
     pub gamma: Vec<i64>,
     /// Members in order of registration, with the largest alpha that each had.
@@ -182,6 +206,8 @@ pub struct Family {
     pub method: FamilyMethod,
     /// The entry that opened it.
     pub opened_seq: u64,
+    /// Members whose claim was decided to hold.
+    pub rejected: Vec<ManifestId>,
 }
 
 impl Family {
@@ -251,6 +277,7 @@ impl Manifests {
         let record = Record {
             deviations: Vec::new(),
             experiment: event.header.experiment.clone(),
+            exposed: Vec::new(),
             exposures: 0,
             first_look: None,
             plan: None,
@@ -291,6 +318,22 @@ impl Manifests {
                     });
                 }
             }
+            Payload::FamilyClosed(said) => {
+                if let Some(family) = self.families.get_mut(&said.family) {
+                    family.closed_seq.get_or_insert(seq);
+                }
+            }
+            Payload::GateDecided(said) if gates::holds(said.outcome) => {
+                let mut families = self.families.values_mut();
+                let of = |family: &&mut Family| {
+                    family.joined.iter().any(|(member, _)| *member == said.gate)
+                };
+                if let Some(family) = families.find(of)
+                    && !family.rejected.contains(&said.gate)
+                {
+                    family.rejected.push(said.gate.clone());
+                }
+            }
             Payload::PlanSealed(said) => {
                 if let Some(record) = self.by_id.get_mut(&said.manifest) {
                     record.plan.get_or_insert(Plan {
@@ -314,6 +357,7 @@ impl Manifests {
                 if let Some(record) = self.of_digest_mut(said.digest) {
                     record.exposures += 1;
                     record.units = record.units.max(after(said.last_unit));
+                    record.exposed.push((record.units, seq));
                     record.look(seq);
                 }
             }
@@ -357,12 +401,14 @@ impl Fold for Manifests {
                 let gamma = opened.gamma_micro.iter().flatten();
                 let family = Family {
                     alpha: opened.alpha_micro.value(),
+                    closed_seq: None,
                     gamma: gamma.map(|share| share.value()).collect(),
                     joined: Vec::new(),
                     members: opened.members.clone(),
                     members_max: opened.members_max.value(),
                     method: opened.method,
                     opened_seq: seq,
+                    rejected: Vec::new(),
                 };
                 self.families.entry(opened.family.clone()).or_insert(family);
             }

@@ -29,7 +29,7 @@ use crate::projection::manifests::family;
 pub struct Prereg;
 
 /// `None`, or what was expected and what was found.
-pub(super) type Judged = Option<(String, String)>;
+pub(in crate::projection) type Judged = Option<(String, String)>;
 
 #[expect(
     clippy::unnecessary_wraps,
@@ -138,7 +138,7 @@ fn whole(
 }
 
 /// A key that the manifest names signs, and no other.
-fn signer(role: &str, named: Option<KeyId>, author: KeyId) -> Judged {
+pub(in crate::projection) fn signer(role: &str, named: Option<KeyId>, author: KeyId) -> Judged {
     let named = named.filter(|named| *named != author)?;
     no(
         format!("signed by roles.{role} {named}"),
@@ -280,7 +280,7 @@ fn superseded(record: &Record) -> Judged {
 }
 
 /// The digest of a version in force, where the manifest is known and any is.
-fn current(manifests: &Manifests, digest: Digest) -> Judged {
+pub(in crate::projection) fn current(manifests: &Manifests, digest: Digest) -> Judged {
     let (_, record) = manifests.of_digest(digest)?;
     if let Some(judged) = superseded(record) {
         return Some(judged);

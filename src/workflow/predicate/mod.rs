@@ -19,16 +19,16 @@ pub use p6::adjusted;
 pub use p7::ATTACKS;
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
-use crate::event::payload::gate::LossMean;
-use crate::event::payload::gate::MustNotRegress;
-use crate::event::payload::gate::Thresholds;
-use crate::event::payload::gate::Verdicts;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Profile;
 use crate::event::payload::manifest::ShiftMetric;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::LossMean;
+use crate::event::payload::predicate::MustNotRegress;
+use crate::event::payload::predicate::Thresholds;
+use crate::event::payload::predicate::Verdicts;
 use crate::num::Count;
 use crate::num::Micro;
 
@@ -221,7 +221,7 @@ fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::CalibrationShare;
+    use crate::event::payload::predicate::CalibrationShare;
     use crate::num::Finite;
     use crate::num::Probability;
 

@@ -1,9 +1,9 @@
 //! P0: the patch is admissible.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::workflow::predicate::Gate;
 use crate::workflow::predicate::Held;
 use crate::workflow::predicate::Shown;
@@ -39,7 +39,7 @@ fn show(evidence: &Evidence, _: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::Admissible;
+    use crate::event::payload::predicate::Admissible;
     use crate::num::Count;
     use crate::workflow::predicate::tests::held;
 

@@ -1,9 +1,9 @@
 //! P1: the squared error falls on dev. The search is free there, so nothing is tested.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::workflow::predicate::Gate;
 use crate::workflow::predicate::Held;
 use crate::workflow::predicate::Shown;
@@ -36,7 +36,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::LossMean;
+    use crate::event::payload::predicate::LossMean;
     use crate::num::Count;
     use crate::num::Finite;
     use crate::workflow::predicate::tests::held;

@@ -1,9 +1,9 @@
 //! P10: the gain is not calibration noise.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::stats::oua;
 use crate::workflow::predicate::Gate;
 use crate::workflow::predicate::Held;
@@ -46,7 +46,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::CalibrationShare;
+    use crate::event::payload::predicate::CalibrationShare;
     use crate::num::Finite;
     use crate::num::Probability;
     use crate::workflow::predicate::tests::held;

@@ -1,9 +1,9 @@
 //! P2: calibration is not worse.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::workflow::predicate::Gate;
 use crate::workflow::predicate::Held;
 use crate::workflow::predicate::Shown;
@@ -41,7 +41,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::CalibrationChange;
+    use crate::event::payload::predicate::CalibrationChange;
     use crate::num::Count;
     use crate::num::Finite;
     use crate::workflow::predicate::tests::held;

@@ -1,11 +1,11 @@
 //! P4: the patch is local.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Blast;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
 use crate::event::payload::manifest::ShiftMetric;
+use crate::event::payload::predicate::Blast;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::stats::predicate::Shift;
 use crate::workflow::predicate::Gate;
 use crate::workflow::predicate::Held;

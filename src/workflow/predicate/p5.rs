@@ -1,9 +1,9 @@
 //! P5: anchors stay where they are.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::workflow::predicate::Gate;
 use crate::workflow::predicate::Held;
 use crate::workflow::predicate::Shown;
@@ -44,7 +44,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
         return Vec::new();
     };
     let cap = format!("<= {}", held.drift_max);
-    let line = |anchor: &crate::event::payload::gate::AnchorDrift| {
+    let line = |anchor: &crate::event::payload::predicate::AnchorDrift| {
         Shown::new(anchor.policy.as_str(), anchor.drift.value(), &*cap)
     };
     found.anchors.iter().map(line).collect()
@@ -53,8 +53,8 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::AnchorDrift;
-    use crate::event::payload::gate::Anchors;
+    use crate::event::payload::predicate::AnchorDrift;
+    use crate::event::payload::predicate::Anchors;
     use crate::num::Count;
     use crate::num::Finite;
     use crate::workflow::predicate::tests::held;

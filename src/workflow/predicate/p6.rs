@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
-use crate::event::payload::gate::Transported;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::Transported;
 use crate::num::Finite;
 use crate::stats::environment;
 use crate::stats::multiplicity;
@@ -92,7 +92,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::TestedEnvironment;
+    use crate::event::payload::predicate::TestedEnvironment;
     use crate::num::Count;
     use crate::num::Probability;
     use crate::workflow::predicate::tests::held;

@@ -1,10 +1,10 @@
 //! P7: attacks on the answer earn nothing.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::AttackUplift;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
+use crate::event::payload::predicate::AttackUplift;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::num::Finite;
 use crate::stats::predicate::SEEDS_MIN;
 use crate::workflow::predicate::Gate;
@@ -106,7 +106,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::Gaming;
+    use crate::event::payload::predicate::Gaming;
     use crate::num::Count;
     use crate::workflow::predicate::tests::held;
 

@@ -1,11 +1,11 @@
 //! P8: the squared error falls on confirm, beyond chance.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::ConfirmLoss;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
 use crate::event::payload::manifest::ConfirmTest;
+use crate::event::payload::predicate::ConfirmLoss;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::num::Probability;
 use crate::stats::crv1::ClusteredMean;
 use crate::stats::predicate;
@@ -106,7 +106,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::LossMean;
+    use crate::event::payload::predicate::LossMean;
     use crate::num::Count;
     use crate::num::Finite;
     use crate::workflow::predicate::tests::held;

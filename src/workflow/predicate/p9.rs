@@ -4,12 +4,12 @@
 //! most q.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GateId;
-use crate::event::payload::gate::GateSplit;
-use crate::event::payload::gate::GreenSlice;
-use crate::event::payload::gate::Greens;
-use crate::event::payload::gate::MustNotRegress;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::GreenSlice;
+use crate::event::payload::predicate::Greens;
+use crate::event::payload::predicate::MustNotRegress;
 use crate::num::Finite;
 use crate::num::Probability;
 use crate::stats::predicate::GreenNumbers;
@@ -127,7 +127,7 @@ fn show(found: &Greens, held: &Held) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::gate::LossMean;
+    use crate::event::payload::predicate::LossMean;
     use crate::num::Count;
     use crate::workflow::predicate::tests::held;
     use crate::workflow::predicate::tests::thresholds;

@@ -5,6 +5,7 @@ mod assume;
 mod bad_input;
 mod divergence;
 mod estimate;
+mod gate;
 mod intake;
 mod judge;
 mod killed;

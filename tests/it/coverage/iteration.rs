@@ -8,12 +8,12 @@
 //! Source: CLOVER v1.1, section 5 and appendix C.
 
 use clover::event::payload::Verdict;
-use clover::event::payload::gate::Evidence;
-use clover::event::payload::gate::GateId;
-use clover::event::payload::gate::Thresholds;
-use clover::event::payload::gate::Verdicts;
 use clover::event::payload::intake::SplitPart;
 use clover::event::payload::manifest::Profile;
+use clover::event::payload::predicate::Evidence;
+use clover::event::payload::predicate::GateId;
+use clover::event::payload::predicate::Thresholds;
+use clover::event::payload::predicate::Verdicts;
 use clover::ground::digest::Digest;
 use clover::stats::calibrator::Mode;
 use clover::stats::residuals::Terms;

@@ -3,6 +3,7 @@
 
 mod assumptions;
 mod estimate;
+mod gates;
 mod idempotency;
 mod intake;
 mod iterations;

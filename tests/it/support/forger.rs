@@ -225,7 +225,7 @@ fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
             }
         }
     }
-    for field in ["charge", "recorded", "waiver"] {
+    for field in ["charge", "promotion", "recorded", "waiver"] {
         if let Some(id) = body.get("data").and_then(|data| new(data.get(field)?)) {
             body["data"][field] = id.into();
         }

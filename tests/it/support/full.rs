@@ -1,6 +1,7 @@
 //! A ledger that holds at least one event of every kind.
 
 use clover::event::Kind;
+use clover::event::Payload;
 use clover::event::id::Base64Bytes;
 use clover::event::id::Base64Text;
 use clover::event::id::EventId;
@@ -62,6 +63,7 @@ use clover::ground::note::Origin;
 use clover::ground::note::VerifierKey;
 use clover::ground::seal;
 use clover::ground::seal::Identity;
+use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
 use clover::ledger::Command;
 use clover::num::Count;
@@ -72,6 +74,7 @@ use super::EXPERIMENT;
 use super::ORIGIN;
 use super::TestLedger;
 use super::experiment;
+use super::gated;
 use super::iterated;
 use super::key_added;
 use super::planned;
@@ -80,6 +83,8 @@ use super::signer;
 use super::text;
 use super::valued;
 use clover::workflow::split;
+use serde_json::Value;
+use serde_json::json;
 
 /// The log key after the rotation.
 pub const NEXT_LOG_KEY: u8 = 12;
@@ -460,9 +465,9 @@ fn estimates(test: &mut TestLedger) {
 
 /// A rubric, an iteration, and patches that ended in each way.
 fn iterations(test: &mut TestLedger) {
-    test.register("exp-4");
-    let exp = || Some("exp-4".parse().unwrap());
-    let plan = iterated::plan("exp-4", "m-it");
+    test.register("exp-it");
+    let exp = || Some("exp-it".parse().unwrap());
+    let plan = iterated::plan("exp-it", "m-it");
     let quarter = test.ledger.ambient().now().quarter().to_string();
     test.append(&[Command::new(iterated::peek_account(), None)])
         .unwrap();
@@ -481,6 +486,100 @@ fn iterations(test: &mut TestLedger) {
     for payload in said {
         test.append(&[Command::new(payload, exp())]).unwrap();
     }
+}
+
+/// A gate that promotes, another that continues one without a decision, and the closing of their family.
+fn gates(test: &mut TestLedger) {
+    let (custodian, owner) = (signer(41), signer(1));
+    let family = json!({
+        "alpha_micro": 100_000, "family": "of-gates", "members_max": 3, "membership": "three gates",
+        "method": "spend",
+    });
+    let family = planned::payload("family.opened", &family);
+    test.append(&[Command::new(family, None)]).unwrap();
+    let mut parent: Option<String> = None;
+    for (experiment, id, flip) in [
+        ("exp-4", "g-1", false),
+        ("exp-5", "g-2", true),
+        ("exp-6", "g-3", false),
+    ] {
+        test.register(experiment);
+        let units = gated::units(id, 14);
+        let mut gate = gated::gate(experiment, id, &units);
+        gate["multiplicity"] =
+            json!({"family": "of-gates", "family_alpha_micro": 100_000, "method": "spend"});
+        gate["test"]["alpha_micro"] = if id == "g-1" { 50_000 } else { 25_000 }.into();
+        if let (Some(digest), "g-3") = (&parent, id) {
+            gate["test"]["continuation_of"] = Value::from(digest.clone());
+        } else {
+            gate["test"]["n_max"] = 8.into();
+        }
+        let mut say = |key: &Signer, payload: Payload| {
+            let command = Command::new(payload, Some(experiment.parse().unwrap()));
+            let appended = test.ledger.append(&[command], key);
+            appended.unwrap_or_else(|error| panic!("{error}"));
+            (test.ledger.size(), test.ledger.root())
+        };
+        say(&owner, planned::registered(&gate));
+        let (size, root) = say(&custodian, planned::countersigned(&gate));
+        let mut life = gated::Life::new(&gate, &units);
+        for payload in life.listed() {
+            say(&custodian, payload);
+        }
+        let (listed, drawn) = life.drawn(root, size);
+        say(&owner, listed.into());
+        say(&owner, drawn.into());
+        say(&owner, life.opened().into());
+        if id == "g-3" {
+            let steps = clover::workflow::gates::steps::proceed;
+            let known = clover::workflow::gates::evidence::known;
+            let state = test.ledger.state();
+            let name = "g-3".parse().unwrap();
+            let payload = steps(state, known(state, &name).unwrap()).unwrap();
+            let command = Command::new(payload, Some(experiment.parse().unwrap()));
+            test.ledger.append(&[command], &owner).unwrap();
+            continue;
+        }
+        say(&custodian, life.exposed(1, 0, 7));
+        for t in 1..=8 {
+            let (low, high) = (gated::values(0), gated::values(1_000_000));
+            let arms: [&[Option<i64>]; 2] = if flip && t % 2 == 0 {
+                [&high, &low]
+            } else {
+                [&low, &high]
+            };
+            for score in life.scores(t, &[arms]) {
+                say(&owner, score);
+            }
+            let observed = life.observed(t, &[arms]);
+            say(&owner, observed.into());
+        }
+        let look = life.looked();
+        say(&owner, look.into());
+        let decided = life.decided();
+        say(&owner, decided.into());
+        parent = Some(life.manifest.digest().to_hex());
+    }
+    closing(test, &owner);
+}
+
+fn closing(test: &mut TestLedger, owner: &Signer) {
+    let state = test.ledger.state();
+    let family = "of-gates".parse().unwrap();
+    let closed = clover::workflow::gates::family::closing(state, &family).unwrap();
+    assert_eq!(closed.rejected.len(), 1);
+    let arms = gated::gate("exp-4", "g-1", &gated::units("g-1", 14))["arms"].clone();
+    let issued = json!({
+        "candidate_digest": arms[1]["artifact_digest"], "gates": ["g-1"], "grade": "certified",
+    });
+    let issued = planned::payload("promotion.issued", &issued);
+    let commands = [Command::new(closed, None), Command::new(issued, None)];
+    let appended = test.ledger.append(&commands, owner).unwrap();
+    let revoked = clover::event::payload::decision::PromotionRevoked {
+        promotion: appended[1].id,
+        reason: text("the judge was withdrawn"),
+    };
+    test.append(&[Command::new(revoked, None)]).unwrap();
 }
 
 fn ends(test: &mut TestLedger) {
@@ -524,6 +623,7 @@ pub fn every_kind(test: &mut TestLedger) {
     plans(test);
     trust(test);
     iterations(test);
+    gates(test);
     ends(test);
     for kind in Kind::ALL {
         let mut seen = false;

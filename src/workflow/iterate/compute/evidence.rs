@@ -1,18 +1,18 @@
 //! The sufficient statistics of each gate for one candidate.
 
 use crate::event::id::PolicyId;
-use crate::event::payload::gate::AnchorDrift;
-use crate::event::payload::gate::Anchors;
-use crate::event::payload::gate::Blast;
-use crate::event::payload::gate::CalibrationChange;
-use crate::event::payload::gate::CalibrationShare;
-use crate::event::payload::gate::ConfirmLoss;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::GreenSlice;
-use crate::event::payload::gate::Greens;
-use crate::event::payload::gate::LossMean;
-use crate::event::payload::gate::Thresholds;
 use crate::event::payload::intake::SplitPart;
+use crate::event::payload::predicate::AnchorDrift;
+use crate::event::payload::predicate::Anchors;
+use crate::event::payload::predicate::Blast;
+use crate::event::payload::predicate::CalibrationChange;
+use crate::event::payload::predicate::CalibrationShare;
+use crate::event::payload::predicate::ConfirmLoss;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GreenSlice;
+use crate::event::payload::predicate::Greens;
+use crate::event::payload::predicate::LossMean;
+use crate::event::payload::predicate::Thresholds;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;

@@ -1,8 +1,8 @@
 //! Environments under a calibrator: mean residuals of each, with the calibrator's own variance.
 
-use crate::event::payload::gate::TestedEnvironment;
-use crate::event::payload::gate::Transported;
 use crate::event::payload::intake::SplitPart;
+use crate::event::payload::predicate::TestedEnvironment;
+use crate::event::payload::predicate::Transported;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;

@@ -4,13 +4,13 @@
 //! thresholds.
 
 use crate::event::payload::Verdict;
-use crate::event::payload::gate::Evidence;
-use crate::event::payload::gate::MustNotRegress;
-use crate::event::payload::gate::Thresholds;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Profile;
 use crate::event::payload::manifest::ShiftMetric;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::MustNotRegress;
+use crate::event::payload::predicate::Thresholds;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::stats::residuals::Class;

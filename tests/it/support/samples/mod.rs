@@ -223,6 +223,28 @@ impl Teller {
         self.say_all(who, vec![(name, in_experiment(payload))]);
     }
 
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Appends an event in an experiment of its own.
+    pub fn say_about(
+        &mut self,
+        who: u8,
+        experiment: &str,
+        name: &'static str,
+        payload: impl Into<Payload>,
+    ) -> EventId {
+        let experiment = Some(experiment.parse().unwrap());
+        self.say_all(who, vec![(name, Command::new(payload, experiment))]);
+        self.ids[name]
+    }
+
+    pub fn say_id(&mut self, who: u8, name: &'static str, payload: impl Into<Payload>) -> EventId {
+        self.say(who, name, payload);
+        self.id(name)
+    }
+
     pub fn id(&self, name: &str) -> EventId {
         self.ids[name]
     }

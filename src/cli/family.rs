@@ -1,0 +1,248 @@
+//! `clover family`: tests that share one error rate.
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::key;
+use crate::cli::record;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::id::FamilyId;
+use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::prereg::FamilyOpened;
+use crate::ledger::Command;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::projection::gates::Gate;
+use crate::projection::gates::Gates;
+use crate::projection::manifests::Manifests;
+use crate::workflow::gates::family;
+
+const HELP: &str = "clover family open --help";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Open a family before its first member is registered
+    #[command(
+        override_usage = "clover family open ID --method NAME --alpha A --members N --membership TEXT",
+        after_help = "Example:\n  clover family open loop --method elond --alpha 0.05 --members 50 \\\n    --membership 'one gate a generation'"
+    )]
+    Open(OpenArgs),
+    /// Close a family: its procedure says which claims hold
+    #[command(after_help = "Example:\n  clover family close loop")]
+    Close(CloseArgs),
+    /// A family, its members and what they spent
+    #[command(after_help = "Example:\n  clover family show loop")]
+    Show(ShowArgs),
+    /// Every family
+    #[command(after_help = "Example:\n  clover family list")]
+    List,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct OpenArgs {
+    /// The family
+    pub id: String,
+    /// spend, elond, ebh, `closed_ebh` or `closed_mean`
+    #[arg(long, value_name = "NAME")]
+    pub method: String,
+    /// Its error rate, as a decimal number
+    #[arg(long)]
+    pub alpha: String,
+    /// Most members
+    #[arg(long, value_name = "N")]
+    pub members: u64,
+    /// Who belongs to it, in words
+    #[arg(long)]
+    pub membership: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CloseArgs {
+    /// The family
+    pub id: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The family
+    pub id: String,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Open(args) => open(ctx, &args),
+        Verb::Close(args) => close(ctx, &args),
+        Verb::Show(args) => show(ctx, &args.id),
+        Verb::List => list(ctx),
+    }
+}
+
+fn family_id(id: &str) -> Result<FamilyId, CliError> {
+    id.parse()
+        .map_err(|error| CliError::usage(format!("family {id:?}: {error}"), "clover family list"))
+}
+
+/// A family's methods by their words.
+const METHODS: [(&str, FamilyMethod); 5] = [
+    ("closed_ebh", FamilyMethod::ClosedEbh),
+    ("closed_mean", FamilyMethod::ClosedMean),
+    ("ebh", FamilyMethod::Ebh),
+    ("elond", FamilyMethod::Elond),
+    ("spend", FamilyMethod::Spend),
+];
+
+fn word(method: FamilyMethod) -> &'static str {
+    let found = METHODS.iter().find(|(_, of)| *of == method);
+    found.map_or("", |(word, _)| word)
+}
+
+fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+    let wrong = |message: String| CliError::usage(message, HELP);
+    let method = METHODS.iter().find(|(word, _)| *word == args.method);
+    let Some((_, method)) = method.copied() else {
+        let words = METHODS.map(|(word, _)| word).join(", ");
+        return Err(wrong(format!(
+            "--method {:?}: expected one of {words}",
+            args.method
+        )));
+    };
+    let (alpha_micro, rounded) =
+        Micro::parse(&args.alpha).map_err(|error| wrong(format!("--alpha: {error}")))?;
+    if rounded {
+        return Err(wrong("--alpha: expected at most six decimals".to_owned()));
+    }
+    let members_max = Count::new(args.members)
+        .ok_or_else(|| wrong("--members: expected at most 2^53 - 1".to_owned()))?;
+    let opened = FamilyOpened {
+        alpha_micro,
+        family: family_id(&args.id)?,
+        gamma_micro: (method == FamilyMethod::Elond).then(|| shares(args.members)),
+        members: None,
+        members_max,
+        membership: key::text("membership", &args.membership)?,
+        method,
+    };
+    record::one(ctx, Command::new(opened, None), args.dry_run)
+}
+
+/// Shares 1 / (t (t + 1)) in millionths, rounded down, as far as they are at least one.
+fn shares(members: u64) -> Vec<Micro> {
+    let share = |t: u64| Micro::new(i64::try_from(1_000_000 / (t * (t + 1))).unwrap_or(0));
+    (1..=members.min(999)).filter_map(share).collect()
+}
+
+fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
+    let id = family_id(&args.id)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let Some(closed) = family::closing(ledger.state(), &id) else {
+        return Err(CliError::not_found(
+            format!("no family {id}"),
+            "clover family list",
+        ));
+    };
+    let holds: Vec<_> = closed.rejected.iter().map(ToString::to_string).collect();
+    let signer = wallet::signer(ctx, ledger.state(), Kind::FamilyClosed)?;
+    let command = Command::new(closed, None);
+    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    answer.data["holds"] = json!(holds);
+    if !args.dry_run {
+        let list = if holds.is_empty() {
+            "none".to_owned()
+        } else {
+            holds.join(", ")
+        };
+        answer.line(&format!("claims that hold: {list}"));
+    }
+    Ok(answer.with_next(format!("clover family show {id}")))
+}
+
+fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
+    let id = family_id(id)?;
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let Some(of) = state.fold::<Manifests>().families.get(&id) else {
+        return Err(CliError::not_found(
+            format!("no family {id}"),
+            "clover family list",
+        ));
+    };
+    let gates = state.fold::<Gates>();
+    let closed = gates.closed.get(&id);
+    let mut answer = Answer::new(
+        ui::pairs(&[
+            ("family", id.to_string()),
+            ("method", word(of.method).to_owned()),
+            (
+                "alpha",
+                format!("{} of {} millionths taken", of.spent(), of.alpha),
+            ),
+            (
+                "members",
+                format!("{} of {}", of.joined.len(), of.members_max),
+            ),
+            (
+                "closed",
+                closed.map_or("no".to_owned(), |one| format!("seq {}", one.seq)),
+            ),
+        ]),
+        json!({"family": of, "closed": closed}),
+    );
+    let rows = of.joined.iter().map(|(member, alpha)| {
+        let gate = gates.by_id.get(member);
+        let decided = gate.and_then(|gate| gate.decided);
+        vec![
+            member.to_string(),
+            alpha.to_string(),
+            gate.map_or("-".to_owned(), |gate| {
+                format!("{:.4}", Gate::log_e(gate).value())
+            }),
+            decided.map_or("open".to_owned(), |one| format!("{:?}", one.outcome)),
+            closed.map_or("-".to_owned(), |one| {
+                let holds = one.rejected.contains(member);
+                if holds { "holds" } else { "does not hold" }.to_owned()
+            }),
+        ]
+    });
+    let head = ["member", "alpha", "log e", "decided", "claim"];
+    answer.text.push_str(&ui::table(&head, rows.collect()));
+    Ok(answer.with_next(format!("clover family close {id}")))
+}
+
+fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let families = &state.fold::<Manifests>().families;
+    let closed = &state.fold::<Gates>().closed;
+    let rows: Vec<_> = families
+        .iter()
+        .map(|(id, of)| {
+            vec![
+                id.to_string(),
+                word(of.method).to_owned(),
+                format!("{} of {}", of.spent(), of.alpha),
+                format!("{} of {}", of.joined.len(), of.members_max),
+                closed.get(id).map_or("open".to_owned(), |one| {
+                    format!("closed at seq {}", one.seq)
+                }),
+            ]
+        })
+        .collect();
+    let data = json!({"families": families});
+    if rows.is_empty() {
+        return Ok(Answer::new("no families\n", data).with_next("clover family open ID"));
+    }
+    let head = ["family", "method", "alpha taken", "members", "standing"];
+    Ok(Answer::new(ui::table(&head, rows), data).with_next("clover family show ID"))
+}

@@ -1,0 +1,38 @@
+//! `clover gate list`: every gate and how it stands.
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::gate::outcome;
+use crate::cli::home;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::projection::gates::Gates;
+
+pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let gates = &view.state(&ledger).fold::<Gates>().by_id;
+    let rows: Vec<_> = gates
+        .iter()
+        .map(|(id, gate)| {
+            let look = gate.look.as_ref();
+            let word = look.map_or("need_more_work", |look| outcome(look.standing).0);
+            let decided = gate.decided.map(|one| format!("{:?}", one.outcome));
+            vec![
+                id.to_string(),
+                gate.n.to_string(),
+                gate.looks.to_string(),
+                look.map_or("-".to_owned(), |look| format!("{:.3}", look.log_e.value())),
+                decided.unwrap_or_else(|| "open".to_owned()),
+                word.to_owned(),
+            ]
+        })
+        .collect();
+    let head = ["gate", "units", "looks", "log e", "decided", "outcome"];
+    let data = json!({"gates": gates});
+    if rows.is_empty() {
+        return Ok(Answer::new("no gates\n", data).with_next("clover prereg new --template gate"));
+    }
+    Ok(Answer::new(ui::table(&head, rows), data).with_next("clover gate show ID"))
+}

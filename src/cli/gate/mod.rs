@@ -1,0 +1,173 @@
+//! `clover gate`: sequential tests that bind, from the order of their units to the decision.
+
+mod list;
+mod open;
+mod run;
+mod show;
+mod simulate;
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::ui::Answer;
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::Standing;
+use crate::ledger::State;
+use crate::workflow::gates::evidence;
+use crate::workflow::gates::evidence::Known;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// List units, draw their order and open the gate of a manifest in force
+    #[command(
+        after_help = "Example:\n  clover gate open m-1 --units units.txt --judge judge-1 --custodian cleo"
+    )]
+    Open(OpenArgs),
+    /// Observe the next units from their recorded scores, up to where the test ends
+    #[command(after_help = "Example:\n  clover gate observe m-1 --all")]
+    Observe(ObserveArgs),
+    /// Record what the observations show by now
+    #[command(after_help = "Example:\n  clover gate look m-1")]
+    Look(OneArgs),
+    /// End the gate as its last look found
+    #[command(after_help = "Example:\n  clover gate decide m-1")]
+    Decide(OneArgs),
+    /// Go on with the evidence of the undecided gate that the manifest names
+    #[command(after_help = "Example:\n  clover gate continue m-2")]
+    Continue(OneArgs),
+    /// A gate's whole life on one page, replayed from the log
+    #[command(after_help = "Example:\n  clover gate show m-1")]
+    Show(ShowArgs),
+    /// Number and Merkle root of units, for a manifest's section data
+    #[command(after_help = "Example:\n  clover gate root units.txt")]
+    Root(RootArgs),
+    /// Every gate and how it stands
+    #[command(after_help = "Example:\n  clover gate list")]
+    List,
+    /// What a registered design does to streams of known effect
+    #[command(after_help = "Example:\n  clover gate simulate m-1 --streams 2000")]
+    Simulate(SimulateArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct OpenArgs {
+    /// The gate: its manifest's name
+    pub id: String,
+    /// Names of its units, one a line; - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub units: PathBuf,
+    /// The judge whose scores are its values: JUDGE, or METRIC=JUDGE for a guardrail
+    #[arg(long, value_name = "[METRIC=]JUDGE")]
+    pub judge: Vec<String>,
+    /// The design whose revealed labels are its values, in the same form
+    #[arg(long, value_name = "[METRIC=]DESIGN")]
+    pub design: Vec<String>,
+    /// The custodian's key, where several may list units
+    #[arg(long, value_name = "FILE|NAME")]
+    pub custodian: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ObserveArgs {
+    /// The gate
+    pub id: String,
+    /// Every unit that is exposed and has its scores
+    #[arg(long, conflicts_with = "through")]
+    pub all: bool,
+    /// Units up to the Nth
+    #[arg(long, value_name = "N")]
+    pub through: Option<u64>,
+    /// Draws without a score have failed: the end of the scale against the candidate stands for each
+    #[arg(long)]
+    pub missing: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct OneArgs {
+    /// The gate
+    pub id: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The gate
+    pub id: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RootArgs {
+    /// Names of the units, one a line; - for standard input
+    pub units: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SimulateArgs {
+    /// The gate's manifest
+    pub id: String,
+    /// Gates for each line
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    pub streams: usize,
+    /// Mean effect in millionths; the planned one when absent
+    #[arg(long, value_name = "MICRO", allow_hyphen_values = true)]
+    pub effect: Option<i64>,
+    /// Seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Open(args) => open::run(ctx, &args),
+        Verb::Observe(args) => run::observe(ctx, &args),
+        Verb::Look(args) => run::look(ctx, &args),
+        Verb::Decide(args) => run::decide(ctx, &args),
+        Verb::Continue(args) => run::proceed(ctx, &args),
+        Verb::Show(args) => show::run(ctx, &args),
+        Verb::Root(args) => open::root(ctx, &args),
+        Verb::List => list::run(ctx),
+        Verb::Simulate(args) => simulate::run(ctx, &args),
+    }
+}
+
+fn gate_id(id: &str) -> Result<ManifestId, CliError> {
+    id.parse()
+        .map_err(|error| CliError::usage(format!("gate {id:?}: {error}"), "clover gate list"))
+}
+
+/// An opened gate by its name.
+fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, CliError> {
+    let next = format!("clover gate open {id} --units FILE --judge JUDGE");
+    evidence::known(state, id)
+        .ok_or_else(|| CliError::not_found(format!("no gate {id} is open"), next))
+}
+
+/// What a standing means for a release, and how a run ends on it.
+fn outcome(standing: Standing) -> (&'static str, Exit) {
+    match standing {
+        Standing::Promote | Standing::Noninferior | Standing::Equivalent => ("ship", Exit::Done),
+        Standing::Kill | Standing::Futile => ("hold", Exit::Fail),
+        Standing::UndecidedAtNMax => ("hold", Exit::Inconclusive),
+        Standing::Continue | Standing::Leading => ("need_more_work", Exit::Inconclusive),
+    }
+}
+
+/// A standing in words.
+fn words(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Continue => "CONTINUE: nothing is decided, more units may be observed",
+        Standing::Equivalent => "EQUIVALENT: the effect lies within the margin",
+        Standing::Futile => "FUTILE: the planned effect is not there",
+        Standing::Kill => "KILL: the candidate is worse",
+        Standing::Leading => "LEADING: past its own level, not past what its family needs",
+        Standing::Noninferior => "NONINFERIOR: not worse by more than the margin",
+        Standing::Promote => "PROMOTE: better by the margin",
+        Standing::UndecidedAtNMax => {
+            "UNDECIDED: all planned units are observed; no evidence of no effect"
+        }
+    }
+}

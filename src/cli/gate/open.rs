@@ -1,0 +1,235 @@
+//! `clover gate open`: units, order and opening, each where it does not stand yet.
+
+use std::path::Path;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::gate::OpenArgs;
+use crate::cli::gate::RootArgs;
+use crate::cli::gate::gate_id;
+use crate::cli::home;
+use crate::cli::submit;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::Seen;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::id::MetricId;
+use crate::event::id::Root;
+use crate::event::payload::gate::GateSource;
+use crate::event::payload::manifest::Manifest;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::projection::gates::Gates;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Version;
+use crate::projection::orders;
+use crate::projection::orders::Orders;
+use crate::workflow::gates::steps;
+
+const HELP: &str = "clover gate open --help";
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+    let id = gate_id(&args.id)?;
+    let units = units(ctx, &args.units)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let next = format!("clover prereg show {id}");
+    let record = ledger.state().fold::<Manifests>().by_id.get(&id);
+    let Some(record) = record else {
+        let message = format!("no manifest {id}");
+        return Err(CliError::not_found(message, "clover prereg sign FILE"));
+    };
+    let (Some(version), Some(bound)) = (record.in_force(), record.bound()) else {
+        let message = format!("{id} has no version in force yet");
+        return Err(CliError::refused(message, next));
+    };
+    let (version, bound) = (version.clone(), bound.clone());
+    let experiment = version.manifest.experiment.clone();
+    let root = steps::root(&units);
+    if let Some(data) = &bound.manifest.data
+        && (data.confirm_root != root || data.n_units.value() != units.len() as u64)
+    {
+        let message = format!(
+            "{}: {} units under {}, and the manifest binds {} under {} (E_DATA_ROOT)",
+            args.units.display(),
+            units.len(),
+            root.0.to_base64(),
+            data.n_units,
+            data.confirm_root.0.to_base64()
+        );
+        return Err(CliError::input(message, next));
+    }
+    let sources = sources(args, &version.manifest)?;
+    let key = ctx.globals.key.clone();
+    ctx.globals.key.clone_from(&args.custodian);
+    list(ctx, &mut ledger, &experiment, &units, root)?;
+    ctx.globals.key = key;
+    draw(ctx, &mut ledger, &bound, &units)?;
+    let opened = steps::open(&version, sources);
+    let opened = opened.ok_or_else(|| CliError::refused(format!("{id} is no gate's"), next))?;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::GateOpened)?;
+    let command = Command::new(opened, Some(experiment));
+    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
+    if let Some(drawn) = ledger
+        .state()
+        .fold::<Orders>()
+        .by_digest
+        .get(&bound.digest)
+        .and_then(|order| order.drawn.as_ref())
+    {
+        let (size, root) = (drawn.beacon.size, drawn.beacon.root.0.to_base64());
+        answer.line(&format!(
+            "order of {} units from checkpoint {size}  {root}",
+            units.len()
+        ));
+        answer.data["order"] = serde_json::json!({
+            "beacon": drawn.beacon, "permutation_root": drawn.permutation_root, "seed": drawn.seed,
+            "seq": drawn.seq,
+        });
+    }
+    answer.data["gate"] = id.as_str().into();
+    answer.data["open"] = ledger
+        .state()
+        .fold::<Gates>()
+        .by_id
+        .contains_key(&id)
+        .into();
+    Ok(answer.with_next(format!("clover exposure open {id}")))
+}
+
+pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<Answer, CliError> {
+    let units = units(ctx, &args.units)?;
+    let root = steps::root(&units).0.to_base64();
+    let text = format!(
+        "data:\n  confirm_root: {root}\n  n_units: {}\n",
+        units.len()
+    );
+    let data = serde_json::json!({"confirm_root": root, "n_units": units.len()});
+    Ok(Answer::new(text, data).with_next("clover prereg new --template gate"))
+}
+
+/// Names of units, ascending.
+fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<ItemId>, CliError> {
+    let shown = file.display().to_string();
+    let bytes = ctx.read(file)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| CliError::input(format!("{shown}: not UTF-8"), HELP))?;
+    let mut units = Vec::new();
+    for (at, line) in (1_u64..).zip(text.lines()) {
+        let unit = line
+            .parse()
+            .map_err(|error| CliError::input(format!("{shown}: line {at}: unit: {error}"), HELP))?;
+        units.push(unit);
+    }
+    units.sort();
+    if let Some(twice) = units.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("{shown}: unit {} stands twice (E_DUP_UNIT)", twice[0]);
+        return Err(CliError::input(message, HELP));
+    }
+    if units.is_empty() {
+        return Err(CliError::input(format!("{shown}: no units"), HELP));
+    }
+    Ok(units)
+}
+
+fn sources(args: &OpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliError> {
+    let Some(metric) = &manifest.metric else {
+        return Ok(Vec::new());
+    };
+    let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
+    let names = std::iter::once(&metric.metric).chain(guardrails);
+    names
+        .map(|name| source(args, &metric.metric, name))
+        .collect()
+}
+
+/// Where the values of a metric come from; a word without `=` is the main metric's.
+fn source(args: &OpenArgs, main: &MetricId, name: &MetricId) -> Result<GateSource, CliError> {
+    let of = |words: &[String]| -> Option<String> {
+        let mut words = words.iter().map(|word| match word.split_once('=') {
+            Some((metric, value)) => (metric.to_owned(), value.to_owned()),
+            None => (main.to_string(), word.clone()),
+        });
+        words
+            .find(|(metric, _)| metric == name.as_str())
+            .map(|(_, value)| value)
+    };
+    let wrong = |what: String| CliError::usage(what, HELP);
+    let (judge, design) = (of(&args.judge), of(&args.design));
+    if judge.is_some() == design.is_some() {
+        let message =
+            format!("metric {name}: --judge {name}=JUDGE or --design {name}=DESIGN, one of them");
+        return Err(wrong(message));
+    }
+    let judge = judge.map(|judge| judge.parse()).transpose();
+    let design = design.map(|design| design.parse()).transpose();
+    Ok(GateSource {
+        design: design.map_err(|error| wrong(format!("--design: {error}")))?,
+        judge: judge.map_err(|error| wrong(format!("--judge: {error}")))?,
+        metric: name.clone(),
+    })
+}
+
+/// Appends what is said in an experiment by the key that may say it.
+fn say(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    experiment: &ExperimentId,
+    events: Vec<Payload>,
+) -> Result<(), CliError> {
+    let Some(first) = events.first() else {
+        return Ok(());
+    };
+    let signer = wallet::signer(ctx, ledger.state(), first.kind())?;
+    let command = |event| Command::new(event, Some(experiment.clone()));
+    let commands: Vec<_> = events.into_iter().map(command).collect();
+    ledger.append(&commands, &signer)?;
+    submit::warn_of_pin(ctx, ledger);
+    Ok(())
+}
+
+fn list(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    experiment: &ExperimentId,
+    units: &[ItemId],
+    root: Root,
+) -> Result<(), CliError> {
+    let known = ledger.state().fold::<Orders>().units.get(experiment);
+    let complete = known.and_then(|of| of.get(&root.0));
+    if complete.is_some_and(|part| part.root() == root.0) {
+        return Ok(());
+    }
+    say(ctx, ledger, experiment, steps::list_units(units))
+}
+
+fn draw(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    bound: &Version,
+    units: &[ItemId],
+) -> Result<(), CliError> {
+    let state = ledger.state();
+    let order = state.fold::<Orders>().by_digest.get(&bound.digest);
+    if order.is_some_and(|order| order.drawn.is_some()) {
+        return Ok(());
+    }
+    let seen = Seen {
+        root: Root(ledger.root()),
+        size: Count::new(ledger.size()).unwrap_or_default(),
+    };
+    let events = orders::beacon(state, bound, Some(seen))
+        .and_then(|beacon| steps::draw(bound, beacon, units));
+    let Some(events) = events else {
+        let id = &bound.manifest.manifest;
+        let next = format!("clover prereg show {id}");
+        return Err(CliError::refused(
+            format!("{id} binds no confirm data"),
+            next,
+        ));
+    };
+    say(ctx, ledger, &bound.manifest.experiment, events)
+}

@@ -1,0 +1,263 @@
+//! `clover gate observe`, `look`, `decide` and `continue`.
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::gate::ObserveArgs;
+use crate::cli::gate::OneArgs;
+use crate::cli::gate::gate_id;
+use crate::cli::gate::known;
+use crate::cli::gate::outcome;
+use crate::cli::gate::words;
+use crate::cli::home;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::Outcome;
+use crate::ground::ambient::Stopwatch;
+use crate::ground::sign::Signer;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::projection::gates::Look;
+use crate::projection::manifests::Manifests;
+use crate::workflow::gates::design::Untestable;
+use crate::workflow::gates::observe;
+use crate::workflow::gates::observe::Ask;
+use crate::workflow::gates::observe::ObserveError;
+use crate::workflow::gates::observe::Stop;
+use crate::workflow::gates::replay;
+use crate::workflow::gates::steps;
+
+fn untestable(id: &ManifestId, wrong: &Untestable) -> CliError {
+    let message = format!(
+        "gate {id}: expected {}, found {}",
+        wrong.expected, wrong.found
+    );
+    CliError::refused(message, format!("clover gate show {id}"))
+}
+
+/// What the last look found, in words and numbers.
+pub(super) fn looked(answer: &mut Answer, look: &Look) {
+    let (word, exit) = outcome(look.standing);
+    answer.text.push_str(&ui::pairs(&[
+        ("units", look.n.to_string()),
+        ("log e-value", format!("{:.4}", look.log_e.value())),
+        ("p, always valid", format!("{:.6}", look.p.value())),
+        ("mean effect", effect(look.cs_lo, look.cs_hi)),
+        ("standing", words(look.standing).to_owned()),
+        ("outcome", word.to_owned()),
+    ]));
+    answer.exit = exit;
+    answer.verdict = word;
+    answer.data["look"] = json!(look);
+    answer.data["outcome"] = word.into();
+}
+
+/// An interval in millionths as decimal numbers.
+pub(super) fn effect(lo: i64, hi: i64) -> String {
+    let real = |micro: i64| micro as f64 / 1e6;
+    format!("{:+.6} to {:+.6}", real(lo), real(hi))
+}
+
+pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, CliError> {
+    let id = gate_id(&args.id)?;
+    let through = match (args.all, args.through) {
+        (true, _) => u64::MAX,
+        (false, Some(through)) => through,
+        (false, None) => {
+            let message = "how many units: --all, or --through N";
+            return Err(CliError::usage(message, "clover gate observe --help"));
+        }
+    };
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let order = order_of(&ledger, &id)?;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::GateObserved)?;
+    let (since, mut observed) = (Stopwatch::start(), 0_u64);
+    let mut answer = Answer::new("", json!({"gate": id.as_str()}));
+    let stop = loop {
+        let gate = known(ledger.state(), &id)?;
+        let ask = Ask {
+            missing: args.missing,
+            order: &order,
+            through,
+        };
+        let next = observe::next(&ledger, gate, ask).map_err(|error| match error {
+            ObserveError::Ledger(error) => error.into(),
+            ObserveError::Untestable(wrong) => untestable(&id, &wrong),
+        })?;
+        let (stop, n) = (next.stop, next.observed.len());
+        append(&mut ledger, next.observed, &signer, &id)?;
+        observed += n as u64;
+        if stop == Stop::Look {
+            record_look(&mut ledger, &signer, &id)?;
+        }
+        let ended = known(ledger.state(), &id)?.gate.is_terminal();
+        let more = matches!(stop, Stop::Look | Stop::Asked) && n > 0 && !ended;
+        if !more || known(ledger.state(), &id)?.gate.n >= through {
+            break stop;
+        }
+    };
+    ledger.settle()?;
+    submit::warn_of_pin(ctx, &ledger);
+    let seconds = since.seconds();
+    answer.verdict = if observed > 0 { "appended" } else { "done" };
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    let gate = known(ledger.state(), &id)?.gate;
+    answer.line(&format!("{observed} units observed, {} in all", gate.n));
+    answer.data["observed"] = observed.into();
+    answer.data["n"] = gate.n.into();
+    answer.data["per_second"] = (observed as f64 / seconds.max(1e-9)).round().into();
+    if let Stop::Missing(unit) = &stop {
+        answer.line(&format!("unit {unit} has not all its scores yet"));
+        answer.data["missing"] = unit.as_str().into();
+        let next = format!("clover gate observe {id} --all --missing");
+        answer.next.push(next);
+    }
+    let next = match &gate.look {
+        Some(look) if look.n == gate.n => {
+            looked(&mut answer, look);
+            format!("clover gate decide {id}")
+        }
+        _ => format!("clover gate look {id}"),
+    };
+    Ok(answer.with_next(next))
+}
+
+fn order_of(ledger: &Ledger, id: &ManifestId) -> Result<Vec<crate::event::id::ItemId>, CliError> {
+    let gate = known(ledger.state(), id)?;
+    let bound = gate.record.bound();
+    let Some(bound) = bound else {
+        return Ok(Vec::new());
+    };
+    let units = replay::order(ledger, bound.digest, bound.seq, gate.gate.opened_seq)?;
+    Ok(units)
+}
+
+fn append(
+    ledger: &mut Ledger,
+    observed: Vec<crate::event::payload::gate::GateObserved>,
+    signer: &Signer,
+    id: &ManifestId,
+) -> Result<(), CliError> {
+    if observed.is_empty() {
+        return Ok(());
+    }
+    let record = ledger.state().fold::<Manifests>().by_id.get(id);
+    let experiment = record.and_then(|record| record.experiment.clone());
+    let command = |said| Command::new(said, experiment.clone());
+    let commands: Vec<_> = observed.into_iter().map(command).collect();
+    ledger.append(&commands, signer)?;
+    Ok(())
+}
+
+fn record_look(ledger: &mut Ledger, signer: &Signer, id: &ManifestId) -> Result<(), CliError> {
+    let gate = known(ledger.state(), id)?;
+    let experiment = gate.gate.experiment.clone();
+    let look = steps::look(gate).map_err(|wrong| untestable(id, &wrong))?;
+    ledger.append(&[Command::new(look, experiment)], signer)?;
+    Ok(())
+}
+
+/// The state that a snapshot gave must be that of the log; otherwise the ledger is opened without it.
+fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<(), CliError> {
+    let gate = known(ledger.state(), id)?;
+    let life = replay::read(ledger, id, gate)?;
+    let same = life.state_digest == gate.gate.state_digest;
+    if same && life.observed.len() as u64 == gate.gate.n {
+        return Ok(());
+    }
+    let message = format!(
+        "gate {id}: the snapshot has {} units with state {}, the log {} with {}",
+        gate.gate.n,
+        gate.gate.state_digest,
+        life.observed.len(),
+        life.state_digest
+    );
+    Err(CliError::integrity("snapshot", message, "clover verify"))
+}
+
+pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
+    let id = gate_id(&args.id)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    replayed(&ledger, &id)?;
+    let gate = known(ledger.state(), &id)?;
+    if gate.gate.is_terminal() {
+        let message = format!("gate {id} has ended (E_AFTER_TERMINAL)");
+        return Err(CliError::refused(message, format!("clover gate show {id}")));
+    }
+    let experiment = gate.gate.experiment.clone();
+    let look = steps::look(gate).map_err(|wrong| untestable(&id, &wrong))?;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::GateLooked)?;
+    let command = Command::new(look, experiment);
+    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    if args.dry_run {
+        return Ok(answer);
+    }
+    if let Some(look) = &known(ledger.state(), &id)?.gate.look {
+        looked(&mut answer, look);
+    }
+    let ended = known(ledger.state(), &id)?.gate.is_terminal();
+    let verb = if ended { "decide" } else { "show" };
+    Ok(answer.with_next(format!("clover gate {verb} {id}")))
+}
+
+pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
+    let id = gate_id(&args.id)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    replayed(&ledger, &id)?;
+    let gate = known(ledger.state(), &id)?;
+    let experiment = gate.gate.experiment.clone();
+    let Some(decided) = steps::decide(gate) else {
+        let standing = gate.gate.look.as_ref().filter(|look| look.n == gate.gate.n);
+        let (message, exit) = match standing {
+            Some(look) => (
+                format!("gate {id}: {}", words(look.standing)),
+                Exit::Inconclusive,
+            ),
+            None => (
+                format!("gate {id} has no look after its {} units", gate.gate.n),
+                Exit::Refused,
+            ),
+        };
+        let next = format!("clover gate look {id}");
+        return Err(CliError::new(exit, "need_more_work", message, next));
+    };
+    let ends = decided.outcome;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::GateDecided)?;
+    let command = Command::new(decided, experiment);
+    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    if args.dry_run {
+        return Ok(answer);
+    }
+    if let Some(look) = &known(ledger.state(), &id)?.gate.look {
+        looked(&mut answer, look);
+    }
+    if matches!(ends, Outcome::Superseded | Outcome::Void) {
+        (answer.verdict, answer.exit) = ("hold", Exit::Inconclusive);
+    }
+    answer.line(&format!("decided: {ends:?}"));
+    Ok(answer.with_next(format!("clover gate show {id}")))
+}
+
+pub(super) fn proceed(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
+    let id = gate_id(&args.id)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let gate = known(ledger.state(), &id)?;
+    let experiment = gate.gate.experiment.clone();
+    let Some(continued) = steps::proceed(ledger.state(), gate) else {
+        let message = format!("{id} names no gate that ended undecided in test.continuation_of");
+        return Err(CliError::refused(
+            message,
+            format!("clover prereg show {id}"),
+        ));
+    };
+    let signer = wallet::signer(ctx, ledger.state(), Kind::GateContinued)?;
+    let command = Command::new(continued, experiment);
+    let answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    Ok(answer.with_next(format!("clover exposure open {id}")))
+}

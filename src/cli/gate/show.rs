@@ -1,0 +1,353 @@
+//! `clover gate show`: a gate's whole life on one page, read from the log again.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::gate::ShowArgs;
+use crate::cli::gate::gate_id;
+use crate::cli::gate::known;
+use crate::cli::gate::outcome;
+use crate::cli::gate::run::effect;
+use crate::cli::gate::words;
+use crate::cli::home;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::id::ManifestId;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Test;
+use crate::ground::time::Timestamp;
+use crate::ledger::State;
+use crate::projection::gates;
+use crate::projection::gates::Gates;
+use crate::projection::manifests;
+use crate::projection::orders::Orders;
+use crate::report::spark;
+use crate::workflow::gates::evidence;
+use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::replay;
+use crate::workflow::gates::replay::Life;
+
+/// Looks that the page lists; more are counted.
+const LOOKS_MAX: usize = 12;
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+    let id = gate_id(&args.id)?;
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let of = known(state, &id)?;
+    let life = replay::read(&ledger, &id, of)?;
+    let same = life.state_digest == of.gate.state_digest;
+    let now = state.keyring.recorded_at;
+    let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
+    let mut answer = Answer::new(String::new(), Value::Null);
+    plan(&mut answer, of, &id);
+    answer.text.push_str(&ui::pairs(&order(state, of)));
+    observed(&mut answer, of, &life, same);
+    looks(&mut answer, &life);
+    path(&mut answer, of, &life);
+    ending(&mut answer, state, (&id, of), now);
+    if let Some(grade) = grade {
+        answer.line(&format!("grade now: {}", word(&json!(grade))));
+    }
+    differences(&mut answer, of);
+    answer.data = data(state, (&id, of), &life, same);
+    answer.data["grade"] = json!(grade);
+    if !same {
+        let message = format!("gate {id}: the log gives state {}", life.state_digest);
+        return Err(CliError::integrity("snapshot", message, "clover verify"));
+    }
+    let next = match &of.gate.look {
+        _ if of.gate.decided.is_some() => format!("clover prereg diff {id}"),
+        Some(look) if gates::outcome_of(look.standing).is_some() => {
+            format!("clover gate decide {id}")
+        }
+        _ => format!("clover gate observe {id} --all"),
+    };
+    Ok(answer.with_next(next))
+}
+
+/// A word of an enum as it stands in events.
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or("none").to_owned()
+}
+
+fn plan(answer: &mut Answer, of: Known<'_>, id: &ManifestId) {
+    let Some(version) = of.record.in_force() else {
+        return;
+    };
+    let manifest = &version.manifest;
+    let mut rows = vec![
+        (
+            "gate",
+            format!("{id}, version {} in force", manifest.version),
+        ),
+        ("claim", manifest.hypothesis.claim.as_str().to_owned()),
+    ];
+    if let Some(test) = &manifest.test {
+        rows.extend(terms(manifest, test, of));
+    }
+    answer.text.push_str(&ui::pairs(&rows));
+}
+
+fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, String)> {
+    let micro = |value: crate::num::Micro| value.to_string();
+    let mut risk = format!("alpha {}", micro(test.alpha_micro));
+    for (name, value) in [
+        ("kill", test.alpha_kill_micro),
+        ("futile", test.beta_futile_micro),
+        ("planned effect", test.delta_design_micro),
+    ] {
+        if let Some(value) = value {
+            risk.push_str(&format!(" · {name} {}", micro(value)));
+        }
+    }
+    let set = if test.without_replacement {
+        "exactly these units"
+    } else {
+        "what the units were drawn from"
+    };
+    let mut rows = vec![
+        (
+            "test",
+            format!(
+                "{} · {} · margin {} · about {set}",
+                word(&json!(manifest.hypothesis.kind)),
+                word(&json!(test.bettor.name)),
+                micro(test.null_margin_micro)
+            ),
+        ),
+        ("risk", risk),
+        ("units", format!("{} to {}", test.n_min, test.n_max)),
+    ];
+    if let (Some(multiplicity), Some(family)) = (&manifest.multiplicity, of.family) {
+        let text = format!(
+            "{}, {} at {}, {} of {} members",
+            multiplicity.family,
+            word(&json!(family.method)),
+            micro(multiplicity.family_alpha_micro),
+            family.joined.len(),
+            family.members_max
+        );
+        rows.push(("family", text));
+    }
+    rows
+}
+
+fn order(state: &State, of: Known<'_>) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("registered", entries(of))];
+    if let Some((_, drawn)) = state.fold::<Orders>().of(of.record) {
+        rows.push((
+            "order",
+            format!(
+                "drawn at seq {} from checkpoint {} {}",
+                drawn.seq,
+                drawn.beacon.size,
+                drawn.beacon.root.0.to_base64()
+            ),
+        ));
+    }
+    rows.push(("opened", format!("seq {}", of.gate.opened_seq)));
+    if let Some(parent) = &of.gate.parent {
+        rows.push(("continues", parent.to_string()));
+    }
+    let exposed = of.record.exposed.iter();
+    let exposed: Vec<_> = exposed
+        .map(|(units, seq)| format!("{units} by seq {seq}"))
+        .collect();
+    let text = if exposed.is_empty() {
+        "nothing yet".to_owned()
+    } else {
+        exposed.join(", ")
+    };
+    rows.push(("exposed", text));
+    rows
+}
+
+fn entries(of: Known<'_>) -> String {
+    let versions = of.record.versions.iter().map(|one| {
+        let agreed = one.countersigned_seq;
+        let agreed = agreed.map_or(String::new(), |seq| format!(", countersigned at {seq}"));
+        format!(
+            "version {} at seq {}{agreed}",
+            one.manifest.version, one.seq
+        )
+    });
+    versions.collect::<Vec<_>>().join("; ")
+}
+
+fn observed(answer: &mut Answer, of: Known<'_>, life: &Life, same: bool) {
+    let span = match (life.observed.first(), life.observed.last()) {
+        (Some((first, _)), Some((last, _))) => format!(", seq {first} to {last}"),
+        _ => String::new(),
+    };
+    let missing = life.observed.iter().flat_map(|(_, said)| &said.readings);
+    let missing: usize = missing
+        .map(|one| {
+            one.baseline_missing.as_ref().map_or(0, Vec::len)
+                + one.candidate_missing.as_ref().map_or(0, Vec::len)
+        })
+        .sum();
+    let replayed = if same { "identical" } else { "DIFFERENT" };
+    answer.text.push_str(&ui::pairs(&[
+        (
+            "observed",
+            format!("{} units{span}, {missing} draws missing", of.gate.n),
+        ),
+        ("replay", format!("{replayed}: state {}", life.state_digest)),
+    ]));
+}
+
+fn looks(answer: &mut Answer, life: &Life) {
+    if life.looks.is_empty() {
+        return answer.line("no looks yet");
+    }
+    let skipped = life.looks.len().saturating_sub(LOOKS_MAX);
+    let rows = life.looks.iter().skip(skipped).map(|(seq, look)| {
+        vec![
+            seq.to_string(),
+            look.n.to_string(),
+            format!("{:.4}", look.log_e.value()),
+            format!("{:.6}", look.p.value()),
+            effect(look.cs_lo_micro.value(), look.cs_hi_micro.value()),
+            word(&json!(look.standing)),
+        ]
+    });
+    let head = ["look", "units", "log e", "p", "mean effect", "standing"];
+    answer.text.push_str(&ui::table(&head, rows.collect()));
+    if skipped > 0 {
+        answer.line(&format!("{skipped} earlier looks"));
+    }
+}
+
+/// Wealth after each unit and the ends of the confidence sequence at each look, as lines of blocks.
+fn path(answer: &mut Answer, of: Known<'_>, life: &Life) {
+    let Ok(path) = replay::path(of, life) else {
+        return;
+    };
+    let wealth: Vec<f64> = path.iter().map(|(_, log)| *log).collect();
+    let alpha = of.gate.test.alpha_micro.value() as f64 / 1e6;
+    let bar = crate::num::math::ln(1.0 / alpha);
+    let least = wealth.iter().copied().fold(0.0, f64::min).max(-bar);
+    if !wealth.is_empty() {
+        let line = spark::line(&wealth, (least, bar));
+        answer.line(&format!(
+            "wealth  {line}  {least:.2} to ln(1/alpha) {bar:.2}"
+        ));
+    }
+    let ends = |get: fn(&(u64, crate::event::payload::decision::GateLooked)) -> i64| {
+        let kept = life.looks.len().saturating_sub(60);
+        let ends = life.looks.iter().skip(kept).map(get);
+        ends.map(|micro| micro as f64 / 1e6).collect::<Vec<_>>()
+    };
+    let lows = ends(|(_, look)| look.cs_lo_micro.value());
+    let highs = ends(|(_, look)| look.cs_hi_micro.value());
+    let least = lows.iter().copied().fold(0.0, f64::min);
+    let most = highs.iter().copied().fold(0.0, f64::max);
+    if !lows.is_empty() {
+        for (name, values) in [("effect <", highs), ("effect >", lows)] {
+            let line = spark::line(&values, (least, most));
+            answer.line(&format!("{name}  {line}  {least:+.3} to {most:+.3}"));
+        }
+    }
+}
+
+fn ending(
+    answer: &mut Answer,
+    state: &State,
+    (id, of): (&ManifestId, Known<'_>),
+    now: Option<Timestamp>,
+) {
+    if let Some(look) = &of.gate.look {
+        let (word, _) = outcome(look.standing);
+        answer.line(&format!("standing: {} ({word})", words(look.standing)));
+    }
+    match of.gate.decided {
+        None => answer.line("not decided"),
+        Some(decided) => answer.line(&format!(
+            "decided at seq {}: {} after {} units, {}",
+            decided.seq,
+            word(&json!(decided.outcome)),
+            decided.n,
+            word(&json!(decided.class))
+        )),
+    }
+    if let Some(child) = &of.gate.child {
+        answer.line(&format!("continued by {child}"));
+    }
+    let all = &state.fold::<Gates>().promotions;
+    for one in all.iter().filter(|one| one.gates.contains(id)) {
+        let revoked = one.revoked_seq;
+        let revoked = revoked.map_or(String::new(), |seq| format!(", revoked at seq {seq}"));
+        answer.line(&format!("promotion at seq {}{revoked}", one.seq));
+    }
+    if let (Some(plan), Some(now)) = (&of.record.plan, now) {
+        let standing = match plan.revealed_seq {
+            Some(seq) => format!("revealed at seq {seq}"),
+            None if now > plan.reveal_by => format!("VOID: not revealed by {}", plan.reveal_by),
+            None => format!("to be revealed by {}", plan.reveal_by),
+        };
+        answer.line(&format!("sealed plan: {standing}"));
+    }
+}
+
+/// What was registered at the first look against what is in force, and what was done otherwise.
+fn differences(answer: &mut Answer, of: Known<'_>) {
+    let looked = of.record.first_look.as_ref().and_then(|look| look.digest);
+    let from = looked.and_then(|digest| of.record.version(digest));
+    if let (Some(from), Some(to)) = (from, of.record.in_force()) {
+        let changes = manifests::changes(&from.manifest, &to.manifest);
+        if changes.is_empty() {
+            answer.line("executed as registered at the first look");
+        }
+        for change in changes {
+            let none = || "none".to_owned();
+            let (from, to) = (
+                change.from.unwrap_or_else(none),
+                change.to.unwrap_or_else(none),
+            );
+            answer.line(&format!(
+                "changed since the first look: {} {from} to {to}",
+                change.path
+            ));
+        }
+    }
+    for one in &of.record.deviations {
+        let seen = if one.outcome_seen {
+            ", outcome seen"
+        } else {
+            ""
+        };
+        let text = format!(
+            "deviation at seq {}{seen}: {}: {}",
+            one.seq, one.rule_path, one.what
+        );
+        answer.text.push_str(&ui::wrapped(&ui::escape(&text)));
+    }
+}
+
+fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bool) -> Value {
+    let found = evidence::found(of).ok();
+    let looks: Vec<_> = life
+        .looks
+        .iter()
+        .map(|(seq, look)| json!({"seq": seq, "look": look}))
+        .collect();
+    let path = replay::path(of, life).unwrap_or_default();
+    let order = state.fold::<Orders>().of(of.record).map(|(_, drawn)| drawn);
+    let promotions: Vec<_> = state
+        .fold::<Gates>()
+        .promotions
+        .iter()
+        .filter(|one| one.gates.contains(id))
+        .collect();
+    json!({
+        "gate": id.as_str(), "experiment": of.gate.experiment, "opened_seq": of.gate.opened_seq,
+        "order": order, "exposed": of.record.exposed, "n": of.gate.n, "looks": looks, "wealth": path,
+        "decided": of.gate.decided, "parent": of.gate.parent, "child": of.gate.child,
+        "promotions": promotions, "replay_identical": same, "state_digest": life.state_digest.to_hex(),
+        "log_e_now": found.map(|found| found.log_e),
+        "deviations": of.record.deviations,
+    })
+}

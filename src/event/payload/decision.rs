@@ -1,0 +1,235 @@
+//! Gates, second half: looks, decisions, continuations, the closing of families, promotions.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::EventId;
+use crate::event::id::FamilyId;
+use crate::event::id::ManifestId;
+use crate::event::id::Text;
+use crate::event::payload::manifest::Bettor;
+use crate::event::payload::manifest::FamilyMethod;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::num::Probability;
+
+/// Where a gate stands after a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Standing {
+    /// Nothing is decided; more units may be observed.
+    Continue,
+    /// The effect lies within the margin.
+    Equivalent,
+    /// The planned effect is not there.
+    Futile,
+    /// The candidate is worse.
+    Kill,
+    /// Past its own level, and not past what its family needs.
+    Leading,
+    /// Not worse by more than the margin.
+    Noninferior,
+    /// Better by the margin.
+    Promote,
+    /// All units that were planned are observed, and nothing is decided: no evidence of no effect.
+    UndecidedAtNMax,
+}
+
+/// How a gate ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Outcome {
+    /// The effect lies within the margin.
+    Equivalent,
+    /// The planned effect is not there.
+    Futile,
+    /// The candidate is worse.
+    Kill,
+    /// Not worse by more than the margin.
+    Noninferior,
+    /// Better by the margin.
+    Promote,
+    /// Another manifest replaced this one.
+    Superseded,
+    /// All planned units are observed, and nothing is decided: no evidence of no effect.
+    UndecidedAtNMax,
+    /// Its sealed plan was not revealed in time.
+    Void,
+}
+
+/// On what a decision rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum EvidenceClass {
+    /// An asymptotic confidence sequence.
+    Asymptotic,
+    /// A test whose error rate holds at every number of units.
+    Exact,
+}
+
+/// Logarithms of wealth, one for each null hypothesis; what is past 10^9 in magnitude stands as that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LogWealth {
+    /// Against the null hypothesis of the claim; absent where nothing is claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Finite>,
+    /// Against the planned effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub futile: Option<Finite>,
+    /// Against the candidate's being no worse.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kill: Option<Finite>,
+    /// Against the claim's second null hypothesis, where it has two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<Finite>,
+}
+
+/// What a gate's observations show by now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateLooked {
+    /// Error rate, as registered.
+    pub alpha_micro: Micro,
+    /// How it bets, as registered.
+    pub bettor: Bettor,
+    /// Highest mean improvement that no look up to this one excludes, in millionths, rounded outward.
+    pub cs_hi_micro: Micro,
+    /// Lowest mean improvement that no look up to this one excludes, in millionths, rounded outward.
+    pub cs_lo_micro: Micro,
+    /// Digest of the manifest version in force.
+    pub digest: Digest,
+    /// The gate.
+    pub gate: ManifestId,
+    /// Wealth of each guardrail, in the manifest's order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guardrails: Option<Vec<Finite>>,
+    /// Logarithm of the evidence for the claim, which merges and is held against the threshold.
+    pub log_e: Finite,
+    /// Wealth of each test.
+    pub log_wealth: LogWealth,
+    /// Units observed.
+    pub n: Count,
+    /// Always-valid p value: the least of all looks.
+    pub p: Probability,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Digest of the observations, chained.
+    pub state_digest: Digest,
+}
+
+/// A gate is decided: final.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateDecided {
+    /// On what it rests.
+    pub class: EvidenceClass,
+    /// Digest of the manifest version in force.
+    pub digest: Digest,
+    /// The gate.
+    pub gate: ManifestId,
+    /// Logarithm of the evidence for the claim at the last look; 0 without one.
+    pub log_e: Finite,
+    /// Units observed.
+    pub n: Count,
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// A gate starts with the evidence of an undecided one: the same null hypothesis, other units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateContinued {
+    /// Wealth of the parent at its last look.
+    pub carried: LogWealth,
+    /// The gate that goes on.
+    pub gate: ManifestId,
+    /// Digest of the null hypothesis of both.
+    pub h0_digest: Digest,
+    /// The gate that ended undecided.
+    pub parent: ManifestId,
+}
+
+/// What one member brings to the closing of its family.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MemberEvidence {
+    /// Logarithm of its evidence at its last look; 0 without one.
+    pub log_e: Finite,
+    /// The member.
+    pub member: ManifestId,
+}
+
+/// A family is closed: its procedure says which of its claims hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FamilyClosed {
+    /// Its error rate, as it was opened.
+    pub alpha_micro: Micro,
+    /// Every member in order of registration.
+    pub evidence: Vec<MemberEvidence>,
+    /// The family.
+    pub family: FamilyId,
+    /// Most members, as it was opened; those that never came count with evidence 0.
+    pub members_max: Count,
+    /// How it keeps its error rate, as it was opened.
+    pub method: FamilyMethod,
+    /// Members whose claims hold, in order of registration.
+    pub rejected: Vec<ManifestId>,
+}
+
+/// How far a claim may be trusted; derived, never chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Grade {
+    /// An asymptotic test.
+    Asymptotic,
+    /// An exact test that ran as registered.
+    Certified,
+    /// An exact test that was amended in flight, or departed from before any outcome was seen.
+    CertifiedAmended,
+    /// Something was done otherwise after an outcome had been seen.
+    Exploratory,
+    /// Nothing may rest on it.
+    Void,
+}
+
+/// A candidate is promoted on decided gates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PromotionIssued {
+    /// SHA-256 of the candidate.
+    pub candidate_digest: Digest,
+    /// Until when it may be relied on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// The gates.
+    pub gates: Vec<ManifestId>,
+    /// The least grade of these gates.
+    pub grade: Grade,
+}
+
+/// A promotion no longer stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PromotionRevoked {
+    /// The `promotion.issued` event.
+    pub promotion: EventId,
+    /// Why.
+    pub reason: Text,
+}

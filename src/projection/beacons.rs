@@ -1,0 +1,66 @@
+//! Beacons: for each entry that may bring a manifest version into force, the first checkpoint above it that an entry
+//! named. Nobody could know it when the version was written, and an order of units is drawn from it.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::payload::gate::DrawnFrom;
+use crate::ledger::Fold;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+
+/// It takes in every kind: the first entry that names a checkpoint may be of any.
+pub const READS: &[Kind] = Kind::ALL;
+
+/// Checkpoints named after versions of manifests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beacons {
+    /// Entries, ascending, each with the first checkpoint above it that a later entry named.
+    pub found: Vec<(u64, DrawnFrom)>,
+    /// Entries above which no checkpoint was named yet.
+    pub waiting: Vec<u64>,
+}
+
+impl Beacons {
+    /// The first checkpoint above an entry that a later entry named.
+    pub fn above(&self, seq: u64) -> Option<DrawnFrom> {
+        let at = self.found.binary_search_by_key(&seq, |(from, _)| *from);
+        at.ok().map(|at| self.found[at].1)
+    }
+}
+
+impl Fold for Beacons {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let (seq, event) = (event.seq(), event.event());
+        if !self.waiting.is_empty()
+            && let Some(seen) = event.header.seen
+        {
+            let size = seen.size.value();
+            let named = |from: &u64| size > *from && size <= seq;
+            let beacon = DrawnFrom {
+                root: seen.root,
+                size: seen.size,
+            };
+            let found = self.waiting.iter().copied().filter(|from| named(from));
+            self.found.extend(found.map(|from| (from, beacon)));
+            self.waiting.retain(|from| !named(from));
+        }
+        if let Payload::ManifestRegistered(_)
+        | Payload::ManifestAmended(_)
+        | Payload::ManifestCountersigned(_) = &event.payload
+        {
+            self.waiting.push(seq);
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}

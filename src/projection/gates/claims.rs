@@ -1,0 +1,335 @@
+//! Looks, decisions, continuations, closed families and promotions: what recorded facts demand of them.
+
+use crate::event::id::ExperimentId;
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::EvidenceClass;
+use crate::event::payload::decision::FamilyClosed;
+use crate::event::payload::decision::GateContinued;
+use crate::event::payload::decision::GateDecided;
+use crate::event::payload::decision::GateLooked;
+use crate::event::payload::decision::Grade;
+use crate::event::payload::decision::Outcome;
+use crate::event::payload::decision::PromotionIssued;
+use crate::event::payload::decision::PromotionRevoked;
+use crate::event::payload::manifest::ArmRole;
+use crate::event::payload::manifest::FamilyMethod;
+use crate::ground::sign::KeyId;
+use crate::ground::time::Timestamp;
+use crate::ledger::Candidate;
+use crate::ledger::State;
+use crate::num::Finite;
+use crate::projection::gates::Gate;
+use crate::projection::gates::Gates;
+use crate::projection::gates::grade;
+use crate::projection::gates::holds;
+use crate::projection::gates::outcome_of;
+use crate::projection::gates::rules::Judged;
+use crate::projection::gates::rules::family_of;
+use crate::projection::gates::rules::no;
+use crate::projection::manifests;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+
+pub(super) fn looked(gate: &Gate, record: &Record, said: &GateLooked) -> Judged {
+    if let Some(decided) = &gate.decided {
+        let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
+        return no("a gate that is not decided", found);
+    }
+    if gate.is_terminal() {
+        let seq = gate.look.as_ref().map_or(0, |look| look.seq);
+        let found = format!("another look (E_AFTER_TERMINAL)");
+        return no(format!("gate.decided after the look at seq {seq}"), found);
+    }
+    if said.n.value() != gate.n || gate.n == 0 {
+        let found = format!("n {} (E_N)", said.n);
+        return no(format!("n {}, at least 1", gate.n), found);
+    }
+    let version = record.in_force()?;
+    let test = version.manifest.test.as_ref()?;
+    if let Some(at) = &test.look_at
+        && !at.contains(&said.n)
+        && said.n != test.n_max
+    {
+        let planned: Vec<_> = at.iter().map(ToString::to_string).collect();
+        return no(
+            format!("a look after {} or test.n_max", planned.join(", ")),
+            format!("n {} (E_N)", said.n),
+        );
+    }
+    if said.alpha_micro != test.alpha_micro {
+        let expected = format!(
+            "test.alpha_micro {}, as registered",
+            test.alpha_micro.value()
+        );
+        let found = format!("{} (E_ALPHA)", said.alpha_micro.value());
+        return no(expected, found);
+    }
+    if said.bettor != gate.test.bettor || test.bettor != gate.test.bettor {
+        return no(
+            "the bettor that the gate was opened with; another one takes a continuation",
+            "another (E_BETTOR)",
+        );
+    }
+    if said.state_digest != gate.state_digest {
+        return no(
+            format!("state_digest {}", gate.state_digest),
+            said.state_digest.to_string(),
+        );
+    }
+    None
+}
+
+pub(super) fn decided(
+    gate: &Gate,
+    record: &Record,
+    event: &Candidate<'_>,
+    said: &GateDecided,
+) -> Judged {
+    if let Some(decided) = &gate.decided {
+        let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
+        return no("a gate that is not decided", found);
+    }
+    if said.class != EvidenceClass::Exact {
+        return no("class exact", "class asymptotic");
+    }
+    if (said.n.value(), said.log_e) != (gate.n, gate.log_e()) {
+        return no(
+            format!("n {} and log_e {}, as recorded", gate.n, gate.log_e()),
+            format!("n {} and log_e {}", said.n, said.log_e),
+        );
+    }
+    match said.outcome {
+        Outcome::Superseded => record
+            .superseded_by
+            .is_none()
+            .then(|| ("a manifest that another superseded".into(), "none".into())),
+        Outcome::Void => {
+            let late = grade::is_late(record, event.recorded_at);
+            (!late).then(|| ("a sealed plan past its day".into(), "none".into()))
+        }
+        outcome => {
+            if let Some(judged) = record.in_force().and_then(|current| {
+                (current.digest != said.digest).then(|| {
+                    let found = format!("{} (E_STALE_VERSION)", said.digest);
+                    (format!("version {}, in force", current.digest), found)
+                })
+            }) {
+                return Some(judged);
+            }
+            let look = gate.look.as_ref().filter(|look| look.n == gate.n);
+            let led = look.and_then(|look| outcome_of(look.standing));
+            if led == Some(outcome) {
+                return None;
+            }
+            let expected = look.map_or("a look after the last observation".to_owned(), |look| {
+                format!(
+                    "what the look at seq {} found, {:?}",
+                    look.seq, look.standing
+                )
+            });
+            no(expected, format!("{outcome:?}"))
+        }
+    }
+}
+
+pub(super) fn continued(
+    state: &State,
+    experiment: Option<&ExperimentId>,
+    said: &GateContinued,
+) -> Judged {
+    let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
+    let of = |id: &ManifestId| gates.by_id.get(id).zip(manifests.by_id.get(id));
+    let Some((gate, record)) =
+        of(&said.gate).filter(|(gate, _)| gate.experiment.as_ref() == experiment)
+    else {
+        return no("an opened gate of this experiment", said.gate.to_string());
+    };
+    let Some((parent, parent_record)) = of(&said.parent) else {
+        return no("a parent that was opened", said.parent.to_string());
+    };
+    if gate.n > 0 || gate.parent.is_some() {
+        return no(
+            "a gate without observations that continues no other yet",
+            format!("one with {}", gate.n),
+        );
+    }
+    let version = record.in_force()?;
+    let named = version.manifest.test.as_ref()?.continuation_of;
+    if !named.is_some_and(|digest| parent_record.version(digest).is_some()) {
+        let found = named.map_or("none".to_owned(), |digest| digest.to_string());
+        let expected = format!("test.continuation_of a version of {}", said.parent);
+        return no(expected, format!("{found} (E_UNREGISTERED_RULE)"));
+    }
+    if let Some(child) = &parent.child {
+        let found = format!("one that {child} continues");
+        return no("a parent that no other gate continues", found);
+    }
+    let undecided = |one: &&super::Decided| one.outcome == Outcome::UndecidedAtNMax;
+    if parent.decided.as_ref().filter(undecided).is_none() {
+        return no(
+            "a parent that ended undecided_at_n_max",
+            "another end, or none",
+        );
+    }
+    let other = parent_record.in_force()?;
+    if version.h0_digest != said.h0_digest || other.h0_digest != said.h0_digest {
+        return no(
+            format!("h0_digest {} of both", other.h0_digest),
+            format!("{} of {}", version.h0_digest, said.gate),
+        );
+    }
+    if version.manifest.arms != other.manifest.arms {
+        return no("the arms of the parent", "others (E_ARM_DIGEST)");
+    }
+    let wealth = parent
+        .look
+        .as_ref()
+        .map(|look| look.log_wealth)
+        .unwrap_or_default();
+    if said.carried != wealth {
+        return no("the wealth of the parent's last look", "another");
+    }
+    None
+}
+
+/// What recorded facts demand of a closing; which claims it finds to hold is computed again elsewhere.
+pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
+    let name = &said.family;
+    let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
+    let Some(family) = manifests.families.get(name) else {
+        return no("an open family", format!("{name}, never opened"));
+    };
+    let terms = (family.method, family.alpha, family.members_max);
+    let stated = (
+        said.method,
+        said.alpha_micro.value(),
+        said.members_max.value(),
+    );
+    if terms != stated {
+        let text = |(method, alpha, most): (FamilyMethod, i64, u64)| {
+            format!("{method:?} at {alpha} with {most} members")
+        };
+        let found = format!("{} (E_FAMILY_BUDGET)", text(stated));
+        return no(format!("{}, as it was opened", text(terms)), found);
+    }
+    let log_e = |id: &ManifestId| {
+        gates
+            .by_id
+            .get(id)
+            .map_or_else(Finite::default, Gate::log_e)
+    };
+    let evidence: Vec<_> = family
+        .joined
+        .iter()
+        .map(|(id, _)| (id.clone(), log_e(id)))
+        .collect();
+    let found: Vec<_> = said
+        .evidence
+        .iter()
+        .map(|of| (of.member.clone(), of.log_e))
+        .collect();
+    if evidence != found {
+        let text = |list: &[(ManifestId, Finite)]| {
+            let list = list.iter().map(|(id, log_e)| format!("{id} {log_e}"));
+            list.collect::<Vec<_>>().join(", ")
+        };
+        return no(
+            format!("every member with its last log_e: {}", text(&evidence)),
+            text(&found),
+        );
+    }
+    None
+}
+
+pub(super) fn promoted(
+    state: &State,
+    now: Timestamp,
+    author: KeyId,
+    said: &PromotionIssued,
+) -> Judged {
+    let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
+    if said.gates.is_empty() || !said.gates.windows(2).all(|pair| pair[0] < pair[1]) {
+        return no("gates in order, each once, at least one", "another list");
+    }
+    let mut grade = Grade::Certified;
+    for id in &said.gates {
+        let found = gates.by_id.get(id).zip(manifests.by_id.get(id));
+        let Some((gate, record)) = found else {
+            return no("opened gates", id.to_string());
+        };
+        let manifest = &record.in_force()?.manifest;
+        let named = manifest.roles.as_ref().and_then(|roles| roles.releaser);
+        if let Some(judged) = manifests::signer("releaser", named, author) {
+            return Some(judged);
+        }
+        let arms = manifest.arms.iter().flatten();
+        let mut candidates = arms.filter(|arm| arm.role == ArmRole::Candidate);
+        if !candidates.any(|arm| arm.artifact_digest == said.candidate_digest) {
+            let expected = format!("the candidate of {id}");
+            return no(
+                expected,
+                format!("{} (E_ARM_DIGEST)", said.candidate_digest),
+            );
+        }
+        if let Some(judged) = stands(gates, manifests, (id, gate, record)) {
+            return Some(judged);
+        }
+        grade = grade::least(grade, grade::graded(gate, record, state, now));
+    }
+    if grade == Grade::Void {
+        return no("gates whose grade is not void", "void");
+    }
+    if said.grade != grade {
+        return no(
+            format!("grade {grade:?}, derived"),
+            format!("{:?}", said.grade),
+        );
+    }
+    None
+}
+
+/// Whether a gate's claim holds by the procedure of its family.
+fn stands(
+    gates: &Gates,
+    manifests: &Manifests,
+    (id, gate, record): (&ManifestId, &Gate, &Record),
+) -> Judged {
+    let Some(decided) = &gate.decided else {
+        return no(format!("a decision of {id}"), "none");
+    };
+    let family = family_of(record).and_then(|name| Some((name, manifests.families.get(name)?)));
+    let alone = family.is_none_or(|(_, family)| {
+        matches!(family.method, FamilyMethod::Spend | FamilyMethod::Elond)
+    });
+    if alone {
+        if holds(decided.outcome) {
+            return None;
+        }
+        return no(
+            format!("a decision of {id} that its claim holds"),
+            format!("{:?}", decided.outcome),
+        );
+    }
+    let (name, _) = family?;
+    let Some(closed) = gates.closed.get(name) else {
+        return no(
+            format!("family.closed of {name}, which decides for {id}"),
+            "none",
+        );
+    };
+    if closed.rejected.contains(id) {
+        return None;
+    }
+    no(
+        format!("a claim that the closing of {name} found to hold"),
+        id.to_string(),
+    )
+}
+
+pub(super) fn revoked(state: &State, said: &PromotionRevoked) -> Judged {
+    let mut all = state.fold::<Gates>().promotions.iter();
+    if all.any(|one| one.id == said.promotion && one.revoked_seq.is_none()) {
+        return None;
+    }
+    no("a promotion that stands", said.promotion.to_string())
+}

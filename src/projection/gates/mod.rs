@@ -1,0 +1,357 @@
+//! Gates: what was observed of the units so far, every look's findings, and how each gate ended.
+//!
+//! The fold keeps integers that were recorded, and digests over them; what they are worth is computed elsewhere and
+//! compared. The differences of a gate are let go once it is decided.
+
+mod claims;
+mod grade;
+mod observed;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+pub use grade::graded;
+pub use observed::missing_value;
+pub use observed::scale;
+pub use observed::value_key;
+pub use rules::Gating;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::FamilyId;
+use crate::event::id::ItemId;
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::EvidenceClass;
+use crate::event::payload::decision::GateLooked;
+use crate::event::payload::decision::LogWealth;
+use crate::event::payload::decision::Outcome;
+use crate::event::payload::decision::Standing;
+use crate::event::payload::gate::GateObserved;
+use crate::event::payload::gate::GateOpened;
+use crate::event::payload::gate::GateSource;
+use crate::event::payload::manifest::BettorName;
+use crate::event::payload::manifest::Test;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ledger::Fold;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Probability;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[
+    Kind::FamilyClosed,
+    Kind::GateContinued,
+    Kind::GateDecided,
+    Kind::GateLooked,
+    Kind::GateObserved,
+    Kind::GateOpened,
+    Kind::PromotionIssued,
+    Kind::PromotionRevoked,
+];
+/// Domain label of the chained digest of a gate's observations.
+pub const STATE_LABEL: &str = "clover/gate-state/v1";
+
+/// Differences of one metric: how often each was observed, and in which order where that matters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Each difference, ascending, with the number of units that had it.
+    pub levels: Vec<(i64, u64)>,
+    /// All of them in order; empty where wealth does not depend on it.
+    pub sequence: Vec<i64>,
+}
+
+impl Stream {
+    fn push(&mut self, delta: i64, ordered: bool) {
+        match self
+            .levels
+            .binary_search_by_key(&delta, |(level, _)| *level)
+        {
+            Ok(at) => self.levels[at].1 += 1,
+            Err(at) => self.levels.insert(at, (delta, 1)),
+        }
+        if ordered {
+            self.sequence.push(delta);
+        }
+    }
+}
+
+/// The last look at a gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Look {
+    /// Highest mean improvement not excluded, in millionths.
+    pub cs_hi: i64,
+    /// Lowest mean improvement not excluded, in millionths.
+    pub cs_lo: i64,
+    /// Wealth of each guardrail.
+    pub guardrails: Vec<Finite>,
+    /// Evidence for the claim.
+    pub log_e: Finite,
+    /// Wealth of each test.
+    pub log_wealth: LogWealth,
+    /// Units observed.
+    pub n: u64,
+    /// Always-valid p value.
+    pub p: Probability,
+    /// The entry.
+    pub seq: u64,
+    /// Where the gate stood.
+    pub standing: Standing,
+}
+
+/// How a gate ended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decided {
+    /// On what it rests.
+    pub class: EvidenceClass,
+    /// Units observed.
+    pub n: u64,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The entry.
+    pub seq: u64,
+}
+
+/// One gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// Wealth that it started with.
+    pub carried: Option<LogWealth>,
+    /// The gate that goes on from it.
+    pub child: Option<ManifestId>,
+    /// How it ended.
+    pub decided: Option<Decided>,
+    /// Its experiment.
+    pub experiment: Option<ExperimentId>,
+    /// The last look.
+    pub look: Option<Look>,
+    /// Looks so far.
+    pub looks: u64,
+    /// Units observed.
+    pub n: u64,
+    /// The entry that opened it.
+    pub opened_seq: u64,
+    /// The gate that it goes on from.
+    pub parent: Option<ManifestId>,
+    /// Where its values come from.
+    pub sources: Vec<GateSource>,
+    /// Digest of its observations, chained.
+    pub state_digest: Digest,
+    /// Differences of each source; empty once it is decided.
+    pub streams: Vec<Stream>,
+    /// The test as it was when it was opened.
+    pub test: Test,
+}
+
+impl Gate {
+    fn open(seq: u64, experiment: Option<&ExperimentId>, opened: &GateOpened) -> Self {
+        Self {
+            carried: None,
+            child: None,
+            decided: None,
+            experiment: experiment.cloned(),
+            look: None,
+            looks: 0,
+            n: 0,
+            opened_seq: seq,
+            parent: None,
+            sources: opened.sources.clone(),
+            state_digest: state_of_none(experiment, &opened.gate),
+            streams: vec![Stream::default(); opened.sources.len()],
+            test: opened.test.clone(),
+        }
+    }
+
+    /// Whether wealth depends on the order of the observations.
+    pub fn is_ordered(&self) -> bool {
+        self.test.without_replacement || self.test.bettor.name != BettorName::GridKelly
+    }
+
+    /// Whether nothing more may be observed: it is decided, or the last look ended it.
+    pub fn is_terminal(&self) -> bool {
+        let ended = |look: &Look| outcome_of(look.standing).is_some();
+        self.decided.is_some() || self.look.as_ref().is_some_and(ended)
+    }
+
+    /// The evidence at the last look; 0 without one.
+    pub fn log_e(&self) -> Finite {
+        self.look
+            .as_ref()
+            .map_or_else(Finite::default, |look| look.log_e)
+    }
+
+    fn observe(&mut self, said: &GateObserved) {
+        self.n += 1;
+        self.state_digest = state_after(self.state_digest, said);
+        let ordered = self.is_ordered();
+        for (stream, reading) in self.streams.iter_mut().zip(&said.readings) {
+            stream.push(reading.delta_micro.value(), ordered);
+        }
+    }
+
+    fn looked(&mut self, seq: u64, said: &GateLooked) {
+        self.looks += 1;
+        self.look = Some(Look {
+            cs_hi: said.cs_hi_micro.value(),
+            cs_lo: said.cs_lo_micro.value(),
+            guardrails: said.guardrails.clone().unwrap_or_default(),
+            log_e: said.log_e,
+            log_wealth: said.log_wealth,
+            n: said.n.value(),
+            p: said.p,
+            seq,
+            standing: said.standing,
+        });
+    }
+}
+
+/// The outcome to which a standing leads; `None` while more may be observed.
+pub fn outcome_of(standing: Standing) -> Option<Outcome> {
+    match standing {
+        Standing::Continue | Standing::Leading => None,
+        Standing::Equivalent => Some(Outcome::Equivalent),
+        Standing::Futile => Some(Outcome::Futile),
+        Standing::Kill => Some(Outcome::Kill),
+        Standing::Noninferior => Some(Outcome::Noninferior),
+        Standing::Promote => Some(Outcome::Promote),
+        Standing::UndecidedAtNMax => Some(Outcome::UndecidedAtNMax),
+    }
+}
+
+/// Whether an outcome says that the claim holds.
+pub fn holds(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Equivalent | Outcome::Noninferior | Outcome::Promote
+    )
+}
+
+/// The state digest before the first observation.
+pub fn state_of_none(experiment: Option<&ExperimentId>, gate: &ManifestId) -> Digest {
+    canon::digest(STATE_LABEL, &(experiment, gate))
+}
+
+/// The state digest after one more observation.
+pub fn state_after(before: Digest, said: &GateObserved) -> Digest {
+    let deltas: Vec<_> = said.readings.iter().map(|one| one.delta_micro).collect();
+    state_link(before, said.t, &said.unit, &deltas)
+}
+
+fn state_link(before: Digest, t: Count, unit: &ItemId, deltas: &[crate::num::Micro]) -> Digest {
+    canon::digest(STATE_LABEL, &(before, t, unit, deltas))
+}
+
+/// What the procedure of a family said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Closed {
+    /// Members whose claims hold.
+    pub rejected: Vec<ManifestId>,
+    /// The entry.
+    pub seq: u64,
+}
+
+/// A promotion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Promotion {
+    /// Its event.
+    pub id: EventId,
+    /// The gates that it rests on.
+    pub gates: Vec<ManifestId>,
+    /// The entry that revoked it.
+    pub revoked_seq: Option<u64>,
+    /// Its entry.
+    pub seq: u64,
+}
+
+/// Every gate, closed family and promotion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gates {
+    /// Gates by name.
+    pub by_id: BTreeMap<ManifestId, Gate>,
+    /// Families that are closed.
+    pub closed: BTreeMap<FamilyId, Closed>,
+    /// Promotions in order.
+    pub promotions: Vec<Promotion>,
+}
+
+impl Fold for Gates {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let (seq, event) = (event.seq(), event.event());
+        match &event.payload {
+            Payload::GateOpened(said) => {
+                let gate = Gate::open(seq, event.header.experiment.as_ref(), said);
+                self.by_id.entry(said.gate.clone()).or_insert(gate);
+            }
+            Payload::GateObserved(said) => {
+                if let Some(gate) = self.by_id.get_mut(&said.gate) {
+                    gate.observe(said);
+                }
+            }
+            Payload::GateLooked(said) => {
+                if let Some(gate) = self.by_id.get_mut(&said.gate) {
+                    gate.looked(seq, said);
+                }
+            }
+            Payload::GateDecided(said) => {
+                if let Some(gate) = self.by_id.get_mut(&said.gate) {
+                    gate.streams.fill(Stream::default());
+                    gate.decided.get_or_insert(Decided {
+                        class: said.class,
+                        n: said.n.value(),
+                        outcome: said.outcome,
+                        seq,
+                    });
+                }
+            }
+            Payload::GateContinued(said) => {
+                if let Some(parent) = self.by_id.get_mut(&said.parent) {
+                    parent.child.get_or_insert_with(|| said.gate.clone());
+                }
+                if let Some(gate) = self.by_id.get_mut(&said.gate) {
+                    gate.carried = Some(said.carried);
+                    gate.parent = Some(said.parent.clone());
+                }
+            }
+            Payload::FamilyClosed(said) => {
+                let rejected = said.rejected.clone();
+                let closed = Closed { rejected, seq };
+                self.closed.entry(said.family.clone()).or_insert(closed);
+            }
+            Payload::PromotionIssued(said) => self.promotions.push(Promotion {
+                id: event.id,
+                gates: said.gates.clone(),
+                revoked_seq: None,
+                seq,
+            }),
+            Payload::PromotionRevoked(said) => {
+                let mut all = self.promotions.iter_mut();
+                if let Some(promotion) = all.find(|one| one.id == said.promotion) {
+                    promotion.revoked_seq.get_or_insert(seq);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}

@@ -1,0 +1,208 @@
+//! What one observation may say.
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::payload::gate::GateObserved;
+use crate::event::payload::gate::GateSource;
+use crate::event::payload::gate::Reading;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::label::row_of_draw;
+use crate::event::payload::manifest::Arm;
+use crate::event::payload::manifest::ArmRole;
+use crate::event::payload::manifest::Direction;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Metric;
+use crate::event::payload::manifest::MissingRule;
+use crate::event::registry;
+use crate::ground::digest::Digest;
+use crate::ledger::Fact;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::projection::gates::Gate;
+use crate::projection::gates::rules::Judged;
+use crate::projection::gates::rules::no;
+use crate::projection::manifests::Record;
+
+/// Largest difference of two scores, in millionths.
+pub fn scale(metric: &Metric) -> i64 {
+    let width = metric.scale_hi_micro.value() - metric.scale_lo_micro.value();
+    metric.difference_max_micro.map_or(width, Micro::value)
+}
+
+/// What stands for a missing draw: the end of the scale that is against the candidate.
+pub fn missing_value(metric: &Metric, arm: ArmRole) -> Micro {
+    match (metric.direction, arm) {
+        (Direction::Increase, ArmRole::Candidate) | (Direction::Decrease, ArmRole::Baseline) => {
+            metric.scale_lo_micro
+        }
+        (Direction::Increase, ArmRole::Baseline) | (Direction::Decrease, ArmRole::Candidate) => {
+            metric.scale_hi_micro
+        }
+    }
+}
+
+/// Values of one arm of a reading, and the draws of it that are missing.
+fn arm_of(reading: &Reading, role: ArmRole) -> (&[Micro], &[Count]) {
+    let (values, missing) = match role {
+        ArmRole::Baseline => (&reading.baseline, &reading.baseline_missing),
+        ArmRole::Candidate => (&reading.candidate, &reading.candidate_missing),
+    };
+    (values, missing.as_deref().unwrap_or_default())
+}
+
+/// Judges an observation of a gate that may take one.
+pub(super) fn judge(gate: &Gate, record: &Record, said: &GateObserved) -> Judged {
+    if gate.is_terminal() {
+        return no(
+            "no observation of a gate that has ended",
+            format!("t {} (E_AFTER_TERMINAL)", said.t),
+        );
+    }
+    let manifest = &record.in_force()?.manifest;
+    let (test, metric) = manifest.test.as_ref().zip(manifest.metric.as_ref())?;
+    if test.continuation_of.is_some() && gate.parent.is_none() {
+        return no(
+            "gate.continued before the first observation of a gate that continues another",
+            "none (E_UNREGISTERED_RULE)",
+        );
+    }
+    if said.t.value() != gate.n + 1 {
+        let found = format!("t {} (E_ORDER)", said.t);
+        return no(format!("t {}", gate.n + 1), found);
+    }
+    if said.t > test.n_max {
+        let found = format!("t {} (E_PAST_MAXN)", said.t);
+        return no(format!("at most test.n_max {}", test.n_max), found);
+    }
+    if said.t.value() > record.units {
+        let expected = format!("one of the {} units exposed", record.units);
+        return no(expected, format!("t {} (E_EXPOSURE)", said.t));
+    }
+    if said.readings.len() != gate.sources.len() {
+        let expected = format!("{} readings, one for each metric", gate.sources.len());
+        return no(expected, said.readings.len().to_string());
+    }
+    let excluded = manifest.estimand.as_ref()?.missing_rule == MissingRule::Excluded;
+    let mut readings = said.readings.iter().zip(&gate.sources);
+    readings.find_map(|(reading, source)| {
+        let judged = judge_reading(reading, metric, excluded);
+        judged.map(|(expected, found)| (format!("{}: {expected}", source.metric), found))
+    })
+}
+
+fn judge_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Judged {
+    let mut sums = [0_i64; 2];
+    for (at, role) in [ArmRole::Baseline, ArmRole::Candidate]
+        .into_iter()
+        .enumerate()
+    {
+        let (values, missing) = arm_of(reading, role);
+        if values.len() as u64 != metric.repeats.value() {
+            let expected = format!("{} draws of each arm", metric.repeats);
+            return no(expected, format!("{} draws", values.len()));
+        }
+        let ascending = missing.windows(2).all(|pair| pair[0] < pair[1]);
+        let there = missing.iter().all(|draw| *draw < metric.repeats);
+        if !ascending || !there {
+            return no("missing draws in order, each once", "another list");
+        }
+        if excluded && !missing.is_empty() {
+            let found = format!("{} missing draws (E_UNREGISTERED_RULE)", missing.len());
+            return no("every draw, where missing_rule is excluded", found);
+        }
+        let stands = missing_value(metric, role);
+        for (draw, value) in (0..).zip(values) {
+            let is_missing = missing.iter().any(|of| of.value() == draw);
+            if is_missing && *value != stands {
+                let expected =
+                    format!("{stands} for a missing draw: the end against the candidate");
+                return no(expected, value.to_string());
+            }
+            if *value < metric.scale_lo_micro || *value > metric.scale_hi_micro {
+                let expected = format!(
+                    "values from {} to {}",
+                    metric.scale_lo_micro, metric.scale_hi_micro
+                );
+                return no(expected, format!("{value} (E_SCALE)"));
+            }
+            sums[at] = sums[at].saturating_add(value.value());
+        }
+    }
+    let delta = sums[1].saturating_sub(sums[0]);
+    if reading.delta_micro.value() != delta {
+        let found = reading.delta_micro.value().to_string();
+        return no(format!("delta_micro {delta}"), found);
+    }
+    let repeats = i64::try_from(metric.repeats.value()).unwrap_or(i64::MAX);
+    let most = scale(metric).saturating_mul(repeats);
+    if delta.saturating_abs() > most {
+        let expected = format!("a difference of at most {most} in magnitude");
+        return no(expected, format!("{delta} (E_SCALE)"));
+    }
+    None
+}
+
+/// The values that an observation reads, and those that it says are not there.
+pub(super) fn facts(
+    experiment: &ExperimentId,
+    manifest: &Manifest,
+    gate: &Gate,
+    (said, exposed_seq): (&GateObserved, u64),
+    facts: &mut Vec<Fact>,
+) {
+    let rule = "observation";
+    let arms = manifest.arms.iter().flatten();
+    for arm in arms {
+        for (source, reading) in gate.sources.iter().zip(&said.readings) {
+            let (values, missing) = arm_of(reading, arm.role);
+            for (draw, value) in (0..).zip(values) {
+                let Some(digest) = value_key(experiment, source, arm, (&said.unit, draw)) else {
+                    continue;
+                };
+                facts.push(if missing.iter().any(|of| of.value() == draw) {
+                    Fact::Forbids { digest, rule }
+                } else {
+                    Fact::Reads {
+                        digest,
+                        value: value.value(),
+                        after: exposed_seq,
+                        rule,
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Natural key of the event that records a value; `None` where no such event can be.
+pub fn value_key(
+    experiment: &ExperimentId,
+    source: &GateSource,
+    arm: &Arm,
+    (unit, draw): (&ItemId, u64),
+) -> Option<Digest> {
+    let policy = arm.id.as_str();
+    let draw = Count::new(draw)?;
+    if let Some(judge) = &source.judge {
+        let score = ScoreRecorded {
+            draw,
+            item: unit.clone(),
+            judge: judge.clone(),
+            policy: policy.parse().ok()?,
+            prompt: None,
+            response: None,
+            score_micro: Micro::default(),
+        };
+        return Payload::from(score).natural_key(Some(experiment));
+    }
+    let design = source.design.as_ref()?;
+    let row = row_of_draw(&policy.parse().ok()?, unit, draw);
+    let fields = [design.as_str(), row.as_str()];
+    Some(registry::natural_key_of(
+        Kind::LabelRevealed,
+        experiment,
+        &fields,
+    ))
+}

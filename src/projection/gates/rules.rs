@@ -1,0 +1,305 @@
+//! The rules `gate`, `observation`, `look`, `decision` and `promotion`, as far as recorded facts decide them. What
+//! looks and closings are worth is computed again elsewhere, under the same names.
+
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::ManifestId;
+use crate::event::payload::gate::GateOpened;
+use crate::event::payload::manifest::ArmRole;
+use crate::event::payload::manifest::HypothesisKind;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Side;
+use crate::event::payload::manifest::Template;
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::projection::gates::Gate;
+use crate::projection::gates::Gates;
+use crate::projection::gates::claims;
+use crate::projection::gates::observed;
+use crate::projection::manifests;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+use crate::projection::orders;
+use crate::projection::orders::Orders;
+
+/// The rules of gates.
+#[derive(Clone, Copy, Debug)]
+pub struct Gating;
+
+/// `None`, or what was expected and what was found.
+pub(super) type Judged = Option<(String, String)>;
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the last word of functions that may find nothing"
+)]
+pub(super) fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
+    Some((expected.into(), found.into()))
+}
+
+impl Rule for Gating {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let header = &event.event.header;
+        let acts = |gate: &ManifestId, digest: Digest| Acts {
+            author: header.author,
+            digest,
+            experiment: header.experiment.as_ref(),
+            gate: gate.clone(),
+        };
+        let mut judge = |rule, judged: Judged| {
+            if let Some((expected, found)) = judged {
+                breaches.push(Breach::new(rule, expected, found));
+            }
+        };
+        match &event.event.payload {
+            Payload::GateOpened(said) => {
+                let acts = acts(&said.gate, said.digest);
+                judge("stale_version", acts.stale(state));
+                judge("gate", opened(state, &acts, said));
+            }
+            Payload::GateContinued(said) => {
+                judge(
+                    "gate",
+                    claims::continued(state, header.experiment.as_ref(), said),
+                );
+            }
+            Payload::GateObserved(said) => {
+                let acts = acts(&said.gate, said.digest);
+                judge("stale_version", acts.stale(state));
+                match acts.known(state) {
+                    Ok((gate, record)) => judge("observation", observed::judge(gate, record, said)),
+                    Err(judged) => judge("gate", judged),
+                }
+            }
+            Payload::GateLooked(said) => {
+                let acts = acts(&said.gate, said.digest);
+                judge("stale_version", acts.stale(state));
+                match acts.known(state) {
+                    Ok((gate, record)) => judge("look", claims::looked(gate, record, said)),
+                    Err(judged) => judge("gate", judged),
+                }
+            }
+            Payload::GateDecided(said) => {
+                let acts = acts(&said.gate, said.digest);
+                match acts.known(state) {
+                    Ok((gate, record)) => {
+                        judge("decision", claims::decided(gate, record, event, said));
+                    }
+                    Err(judged) => judge("gate", judged),
+                }
+            }
+            Payload::FamilyClosed(said) => judge("family", claims::closed(state, said)),
+            Payload::PromotionIssued(said) => {
+                let (now, by) = (event.recorded_at, header.author);
+                judge("promotion", claims::promoted(state, now, by, said));
+            }
+            Payload::PromotionRevoked(said) => judge("promotion", claims::revoked(state, said)),
+            _ => {}
+        }
+    }
+
+    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let gates = state.fold::<Gates>();
+        match &event.event.payload {
+            Payload::ScoreRecorded(_) | Payload::LabelRevealed(_) => {
+                let mut all = gates.by_id.values();
+                if all.any(|gate| gate.experiment.as_ref() == Some(experiment))
+                    && let Some(value) = event.event.payload.measured()
+                    && let Some(digest) = event.event.natural_key()
+                {
+                    facts.push(Fact::Says { digest, value });
+                }
+            }
+            Payload::GateObserved(said) => {
+                let record = state.fold::<Manifests>().by_id.get(&said.gate);
+                let Some((gate, record)) = gates.by_id.get(&said.gate).zip(record) else {
+                    return;
+                };
+                if let Some((bound, _)) = state.fold::<Orders>().of(record) {
+                    facts.push(Fact::Needs {
+                        digest: orders::placed(
+                            bound.digest,
+                            said.t.value().saturating_sub(1),
+                            &said.unit,
+                        ),
+                        before: event.seq,
+                        rule: "observation",
+                    });
+                }
+                if let Some(version) = record.in_force()
+                    && let Some(exposed) = record.exposed_seq(said.t.value())
+                {
+                    let said = (said, exposed);
+                    observed::facts(experiment, &version.manifest, gate, said, facts);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Who acts on which gate, under which version.
+struct Acts<'a> {
+    author: KeyId,
+    digest: Digest,
+    experiment: Option<&'a ExperimentId>,
+    gate: ManifestId,
+}
+
+impl Acts<'_> {
+    /// The version in force is named, and its manifest is not superseded.
+    fn stale(&self, state: &State) -> Judged {
+        manifests::current(state.fold::<Manifests>(), self.digest)
+    }
+
+    /// The opened gate with its manifest, when this key may act on it under this digest.
+    fn known<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Judged> {
+        let id = &self.gate;
+        let gates = state.fold::<Gates>();
+        let found = gates
+            .by_id
+            .get(id)
+            .zip(state.fold::<Manifests>().by_id.get(id));
+        let found = found.filter(|(gate, _)| gate.experiment.as_ref() == self.experiment);
+        let Some((gate, record)) = found else {
+            return Err(no("an opened gate of this experiment", id.to_string()));
+        };
+        if record.version(self.digest).is_none() {
+            let expected = format!("the digest of a version of {id}");
+            return Err(no(expected, self.digest.to_string()));
+        }
+        if let Some(judged) = arbiter(record, self.author) {
+            return Err(Some(judged));
+        }
+        if let Some(closed) = family_of(record).and_then(|name| gates.closed.get(name)) {
+            let found = format!("closed at seq {} (E_AFTER_TERMINAL)", closed.seq);
+            return Err(no("a gate of a family that is not closed", found));
+        }
+        Ok((gate, record))
+    }
+}
+
+fn arbiter(record: &Record, author: KeyId) -> Judged {
+    let roles = record.in_force()?.manifest.roles.as_ref()?;
+    manifests::signer("arbiter", roles.arbiter, author)
+}
+
+/// The family that a manifest belongs to.
+pub(super) fn family_of(record: &Record) -> Option<&crate::event::id::FamilyId> {
+    let first = record.versions.first()?.manifest.multiplicity.as_ref()?;
+    Some(&first.family)
+}
+
+fn opened(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Judged {
+    let id = &said.gate;
+    let record = state.fold::<Manifests>().by_id.get(id);
+    let gate = |record: &&Record| {
+        let template = |one: &manifests::Version| one.manifest.template == Template::Gate;
+        record.experiment.as_ref() == acts.experiment
+            && record.versions.first().is_some_and(template)
+    };
+    let Some(record) = record.filter(gate) else {
+        return no("a gate's manifest of this experiment", id.to_string());
+    };
+    let Some(version) = record.in_force() else {
+        return no(
+            "a manifest that its custodian has countersigned",
+            format!("{id}, not countersigned"),
+        );
+    };
+    if record.version(said.digest).is_none() {
+        let expected = format!("the digest of a version of {id}");
+        return no(expected, said.digest.to_string());
+    }
+    if let Some(judged) = arbiter(record, acts.author) {
+        return Some(judged);
+    }
+    if let Some(look) = &record.first_look {
+        let found = format!("a first look at seq {} (E_EXPOSURE)", look.seq);
+        return no("a gate that is opened before any unit is exposed", found);
+    }
+    if state.fold::<Orders>().of(record).is_none() {
+        return no("order.drawn before the gate is opened", "none (E_ORDER)");
+    }
+    let stated = Manifest {
+        test: Some(said.test.clone()),
+        ..version.manifest.clone()
+    };
+    if let Some(change) = manifests::changes(&version.manifest, &stated).first() {
+        let text = |value: &Option<String>| value.clone().unwrap_or("none".to_owned());
+        return no(
+            format!("{} {}, as registered", change.path, text(&change.from)),
+            format!("{} ({})", text(&change.to), change.code()),
+        );
+    }
+    sources(&version.manifest, said).or_else(|| testable(&version.manifest))
+}
+
+fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
+    let metric = manifest.metric.as_ref()?;
+    let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
+    let names: Vec<_> = std::iter::once(&metric.metric).chain(guardrails).collect();
+    let found: Vec<_> = said.sources.iter().map(|source| &source.metric).collect();
+    let list = |names: &[&crate::event::id::MetricId]| {
+        let names = names.iter().map(|name| name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    if names != found {
+        return no(
+            format!("sources for {}", list(&names)),
+            format!("{} (E_JUDGE_DIGEST)", list(&found)),
+        );
+    }
+    let one = |source: &crate::event::payload::gate::GateSource| {
+        source.judge.is_some() != source.design.is_some()
+    };
+    if said.sources.iter().all(one) {
+        return None;
+    }
+    no(
+        "a judge or a design for each metric",
+        "both, or neither (E_JUDGE_DIGEST)",
+    )
+}
+
+/// What a registered gate must be for its test to be this one.
+fn testable(manifest: &Manifest) -> Judged {
+    let candidates = manifest.arms.iter().flatten();
+    let candidates = candidates.filter(|arm| arm.role == ArmRole::Candidate);
+    let count = candidates.count();
+    if count != 1 {
+        return no("one candidate", format!("{count} (E_ARM_DIGEST)"));
+    }
+    let excludes = manifest
+        .estimand
+        .as_ref()
+        .and_then(|of| of.exclusions.as_ref());
+    if excludes.is_some_and(|list| !list.is_empty()) {
+        return no(
+            "an estimand without exclusions: fields of units are not recorded",
+            "exclusions (E_UNREGISTERED_RULE)",
+        );
+    }
+    let (kind, side) = (manifest.hypothesis.kind, manifest.test.as_ref()?.side);
+    let fits = match kind {
+        HypothesisKind::Promote | HypothesisKind::Noninferior => side == Side::Upper,
+        HypothesisKind::Kill => side == Side::Lower,
+        HypothesisKind::Equivalent => side == Side::TwoSided,
+        HypothesisKind::Measure => true,
+    };
+    if fits {
+        return None;
+    }
+    no(
+        "test.side upper to promote or for noninferiority, lower to kill, two_sided for equivalence",
+        format!("{kind:?} with {side:?} (E_DIRECTION)"),
+    )
+}

@@ -1,0 +1,452 @@
+//! Orders: the units of a confirm set by name, and the order drawn from a checkpoint that nobody could choose; the
+//! rule `order`. Membership is exact over the whole history by digests; the fold keeps right edges of trees.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Header;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::Seen;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::id::Root;
+use crate::event::payload::gate::DrawnFrom;
+use crate::event::payload::gate::OrderDrawn;
+use crate::event::payload::gate::OrderListed;
+use crate::event::payload::gate::UnitsListed;
+use crate::event::payload::manifest::Beacon;
+use crate::event::payload::manifest::DataBinding;
+use crate::event::payload::manifest::Template;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+use crate::projection::beacons::Beacons;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+use crate::projection::manifests::Version;
+use crate::projection::splits::Part;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[Kind::OrderDrawn, Kind::OrderListed, Kind::UnitsListed];
+
+/// An order that was drawn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drawn {
+    /// The checkpoint that it was drawn from.
+    pub beacon: DrawnFrom,
+    /// Merkle root of the units in this order.
+    pub permutation_root: Root,
+    /// What units are hashed with.
+    pub seed: Digest,
+    /// The entry.
+    pub seq: u64,
+}
+
+/// The order of one manifest version's units.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// Once it is complete.
+    pub drawn: Option<Drawn>,
+    /// Units as far as they are listed, in this order.
+    pub listed: Part,
+}
+
+/// Units and orders.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Orders {
+    /// Orders by the digest of the version that bound the units.
+    pub by_digest: BTreeMap<Digest, Order>,
+    /// Units listed by name, by experiment and confirm root.
+    pub units: BTreeMap<ExperimentId, BTreeMap<Digest, Part>>,
+}
+
+impl Orders {
+    /// The order of a manifest, once it is drawn, with the version that bound its units.
+    pub fn of<'a>(&'a self, record: &'a Record) -> Option<(&'a Version, &'a Drawn)> {
+        let bound = record.bound()?;
+        let drawn = self.by_digest.get(&bound.digest)?.drawn.as_ref()?;
+        Some((bound, drawn))
+    }
+}
+
+/// The checkpoint from which the order of a version's units is drawn. Where no entry has named one yet, an entry that
+/// names `seen` does.
+pub fn beacon(state: &State, bound: &Version, seen: Option<Seen>) -> Option<DrawnFrom> {
+    let from = in_force_since(bound);
+    state.fold::<Beacons>().above(from).or_else(|| {
+        let seen = seen.filter(|seen| seen.size.value() > from)?;
+        Some(DrawnFrom {
+            root: seen.root,
+            size: seen.size,
+        })
+    })
+}
+
+/// The entry that brought a version into force.
+pub fn in_force_since(version: &Version) -> u64 {
+    version.countersigned_seq.unwrap_or(version.seq)
+}
+
+/// What units are hashed with: SHA-256 of the digest of the version that bound them, the root of the units and the
+/// root of the checkpoint, 32 bytes each.
+pub fn seed(bound: Digest, confirm_root: Root, beacon: &DrawnFrom) -> Digest {
+    let mut bytes = bound.0.to_vec();
+    bytes.extend_from_slice(&confirm_root.0.0);
+    bytes.extend_from_slice(&beacon.root.0.0);
+    Digest::sha256(&bytes)
+}
+
+/// Units stand in ascending order of this: SHA-256 of the seed, a zero byte and the unit's UTF-8.
+pub fn key(seed: Digest, unit: &ItemId) -> Digest {
+    let mut bytes = seed.0.to_vec();
+    bytes.push(0);
+    bytes.extend_from_slice(unit.as_str().as_bytes());
+    Digest::sha256(&bytes)
+}
+
+impl Fold for Orders {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let (seq, event) = (event.seq(), event.event());
+        match &event.payload {
+            Payload::UnitsListed(listed) => {
+                let Some(experiment) = &event.header.experiment else {
+                    return;
+                };
+                let of = self.units.entry(experiment.clone()).or_default();
+                let part = of.entry(listed.confirm_root.0).or_default();
+                listed.units.iter().for_each(|unit| part.push(unit));
+            }
+            Payload::OrderListed(listed) => {
+                let order = self.by_digest.entry(listed.digest).or_default();
+                listed.units.iter().for_each(|unit| order.listed.push(unit));
+            }
+            Payload::OrderDrawn(said) => {
+                let order = self.by_digest.entry(said.digest).or_default();
+                order.drawn.get_or_insert(Drawn {
+                    beacon: said.beacon,
+                    permutation_root: said.permutation_root,
+                    seed: said.seed,
+                    seq,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}
+
+/// Digest under which a unit is known to be one of a confirm set.
+fn listed_in(experiment: Option<&ExperimentId>, root: Root, unit: &ItemId) -> Digest {
+    canon::digest("clover/unit/v1", &(experiment, root, unit))
+}
+
+/// Digest under which the unit at a place of an order, from 0, is known.
+pub fn placed(order: Digest, place: u64, unit: &ItemId) -> Digest {
+    canon::digest("clover/order/v1", &(order, place, unit))
+}
+
+/// Digest under which a unit is known to stand in an order.
+fn ordered(unit: &ItemId) -> Digest {
+    canon::digest("clover/ordered-unit/v1", &(unit,))
+}
+
+/// The rule `order`.
+#[derive(Clone, Copy, Debug)]
+pub struct Ordered;
+
+type Judged = Option<(String, String)>;
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the last word of functions that may find nothing"
+)]
+fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
+    Some((expected.into(), found.into()))
+}
+
+impl Rule for Ordered {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let header = &event.event.header;
+        let judged = match &event.event.payload {
+            Payload::UnitsListed(said) => units_listed(state, header, said),
+            Payload::OrderListed(said) => order_listed(state, header, said),
+            Payload::OrderDrawn(said) => order_drawn(state, header, said),
+            _ => None,
+        };
+        breaches.extend(judged.map(|(expected, found)| Breach::new("order", expected, found)));
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let experiment = event.event.header.experiment.as_ref();
+        let gives = |digest| Fact::Gives { digest, once: None };
+        match &event.event.payload {
+            Payload::UnitsListed(said) => {
+                let units = said.units.iter();
+                facts.extend(
+                    units.map(|unit| gives(listed_in(experiment, said.confirm_root, unit))),
+                );
+            }
+            Payload::OrderListed(said) => {
+                for (place, unit) in (said.first.value()..).zip(&said.units) {
+                    facts.push(gives(placed(said.digest, place, unit)));
+                    facts.push(gives(ordered(unit)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        let experiment = event.event.header.experiment.as_ref();
+        let Payload::OrderListed(said) = &event.event.payload else {
+            return;
+        };
+        let found = state.fold::<Manifests>().of_digest(said.digest);
+        let version = found.and_then(|(_, record)| record.version(said.digest));
+        let Some((version, data)) =
+            version.and_then(|one| Some((one, one.manifest.data.as_ref()?)))
+        else {
+            return;
+        };
+        for unit in &said.units {
+            facts.push(Fact::Needs {
+                digest: listed_in(experiment, data.confirm_root, unit),
+                before: event.seq,
+                rule: "order",
+            });
+            facts.push(Fact::ForbidsBelow {
+                digest: ordered(unit),
+                before: version.seq,
+                rule: "order",
+            });
+        }
+    }
+}
+
+fn units_listed(state: &State, header: &Header, said: &UnitsListed) -> Judged {
+    let orders = state.fold::<Orders>();
+    let of = header
+        .experiment
+        .as_ref()
+        .and_then(|id| orders.units.get(id));
+    let part = of.and_then(|of| of.get(&said.confirm_root.0));
+    let count = part.map_or(0, |part| part.count);
+    if part.is_some_and(|part| part.root() == said.confirm_root.0) {
+        return no(
+            "a confirm root whose units are not all listed",
+            format!("{count} units, all of them"),
+        );
+    }
+    if said.first.value() != count {
+        return no(format!("first {count}"), format!("first {}", said.first));
+    }
+    let last = part.and_then(|part| part.last.as_ref());
+    let mut all = last.into_iter().chain(&said.units);
+    let mut before = all.next();
+    let ascending = all.all(|unit| before.replace(unit).is_some_and(|last| last < unit));
+    if said.units.is_empty() || !ascending {
+        return no(
+            "units in ascending order, each once, at least one",
+            "another order (E_DUP_UNIT)",
+        );
+    }
+    None
+}
+
+/// The manifest version whose units are ordered, the beacon, and what binds them.
+struct Ground<'a> {
+    beacon: DrawnFrom,
+    bound: &'a Version,
+    data: &'a DataBinding,
+    seed: Digest,
+}
+
+fn ground<'a>(
+    state: &'a State,
+    header: &Header,
+    digest: Digest,
+) -> Result<Ground<'a>, (String, String)> {
+    let manifests = state.fold::<Manifests>();
+    let found = manifests.of_digest(digest).filter(|(_, record)| {
+        let gate = |version: &Version| version.manifest.template == Template::Gate;
+        record.experiment == header.experiment && record.versions.first().is_some_and(gate)
+    });
+    let fail = |expected: String, found: String| Err((expected, found));
+    let Some((_, record)) = found else {
+        let expected = "the digest of a gate's manifest of this experiment".to_owned();
+        return fail(expected, digest.to_string());
+    };
+    let Some(bound) = record.bound().filter(|bound| bound.digest == digest) else {
+        let expected = record
+            .bound()
+            .map_or("a version in force".to_owned(), |bound| {
+                format!("version {}, which bound the units", bound.digest)
+            });
+        return fail(expected, format!("{digest} (E_STALE_VERSION)"));
+    };
+    let Some((data, test)) = bound
+        .manifest
+        .data
+        .as_ref()
+        .zip(bound.manifest.test.as_ref())
+    else {
+        let expected = "a manifest that binds confirm data".to_owned();
+        return fail(expected, "none (E_DATA_ROOT)".to_owned());
+    };
+    if let Some(look) = &record.first_look {
+        let found = format!("a first look at seq {} (E_ORDER)", look.seq);
+        return fail("an order before any unit is exposed".to_owned(), found);
+    }
+    if test.beacon != Beacon::FirstCheckpoint {
+        let expected = "test.beacon first_checkpoint, which this ledger can check".to_owned();
+        return fail(expected, "drand (E_ORDER)".to_owned());
+    }
+    let Some(beacon) = beacon(state, bound, header.seen) else {
+        let since = in_force_since(bound);
+        let expected = format!("a checkpoint above seq {since}, which brought it into force");
+        return fail(expected, "none (E_ORDER)".to_owned());
+    };
+    Ok(Ground {
+        beacon,
+        bound,
+        data,
+        seed: seed(bound.digest, data.confirm_root, &beacon),
+    })
+}
+
+fn order_listed(state: &State, header: &Header, said: &OrderListed) -> Judged {
+    let ground = match ground(state, header, said.digest) {
+        Ok(ground) => ground,
+        Err(judged) => return Some(judged),
+    };
+    let order = state.fold::<Orders>().by_digest.get(&ground.bound.digest);
+    if let Some(drawn) = order.and_then(|order| order.drawn.as_ref()) {
+        let found = format!("one drawn at seq {} (E_ORDER)", drawn.seq);
+        return no("an order that is not drawn yet", found);
+    }
+    let count = order.map_or(0, |order| order.listed.count);
+    if said.first.value() != count {
+        return no(format!("first {count}"), format!("first {}", said.first));
+    }
+    let last = order.and_then(|order| order.listed.last.as_ref());
+    let units = last.into_iter().chain(&said.units);
+    let mut keys = units.map(|unit| key(ground.seed, unit));
+    let mut before = keys.next();
+    let ascending = keys.all(|key| before.replace(key).is_some_and(|last| last < key));
+    if said.units.is_empty() || !ascending {
+        let expected = format!("units in the order that seed {} gives", ground.seed);
+        return no(expected, "another order (E_ORDER)");
+    }
+    None
+}
+
+fn order_drawn(state: &State, header: &Header, said: &OrderDrawn) -> Judged {
+    let ground = match ground(state, header, said.digest) {
+        Ok(ground) => ground,
+        Err(judged) => return Some(judged),
+    };
+    if said.confirm_root != ground.data.confirm_root || said.n_units != ground.data.n_units {
+        let text = |n, root: Root| format!("{n} units under {}", root.0.to_base64());
+        let expected = text(ground.data.n_units, ground.data.confirm_root);
+        let found = text(said.n_units, said.confirm_root);
+        return no(expected, format!("{found} (E_DATA_ROOT)"));
+    }
+    if (said.beacon, said.seed) != (ground.beacon, ground.seed) {
+        let text = |of: &DrawnFrom, seed| {
+            let root = of.root.0.to_base64();
+            format!(
+                "the checkpoint of size {} with root {root}, seed {seed}",
+                of.size
+            )
+        };
+        let found = text(&said.beacon, said.seed);
+        return no(
+            text(&ground.beacon, ground.seed),
+            format!("{found} (E_ORDER)"),
+        );
+    }
+    let orders = state.fold::<Orders>();
+    let units = header
+        .experiment
+        .as_ref()
+        .and_then(|id| orders.units.get(id)?.get(&ground.data.confirm_root.0));
+    let complete = |part: &&Part| {
+        part.count == ground.data.n_units.value() && part.root() == ground.data.confirm_root.0
+    };
+    let empty = Part::default();
+    if units.filter(complete).is_none() {
+        let root = ground.data.confirm_root.0.to_base64();
+        let found = units.unwrap_or(&empty);
+        return no(
+            format!("{} listed units under {root}", ground.data.n_units),
+            format!(
+                "{} under {} (E_DATA_ROOT)",
+                found.count,
+                found.root().to_base64()
+            ),
+        );
+    }
+    let order = orders.by_digest.get(&said.digest);
+    let listed = order.map_or(&empty, |order| &order.listed);
+    let good = listed.count == said.n_units.value() && listed.root() == said.permutation_root.0;
+    if good {
+        return None;
+    }
+    no(
+        format!(
+            "all {} units, under the root of those listed in order",
+            said.n_units
+        ),
+        format!(
+            "{} listed under {}, and {} said (E_ORDER)",
+            listed.count,
+            listed.root().to_base64(),
+            said.permutation_root.0.to_base64()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::num::Count;
+
+    #[test]
+    fn the_order_of_the_format_page_holds() {
+        let beacon = DrawnFrom {
+            root: Root(Digest([0x33; 32])),
+            size: Count::new(7).unwrap(),
+        };
+        let seed = seed(Digest([0x11; 32]), Root(Digest([0x22; 32])), &beacon);
+        // source: hashlib.sha256(b"\x11"*32 + b"\x22"*32 + b"\x33"*32).hexdigest() of Python, and the units sorted by
+        // hashlib.sha256(seed + b"\0" + unit).digest()
+        assert_eq!(
+            seed.to_hex(),
+            "8cfa0e55b092114ec1d274d633d317f8dbce497239ae76722c0add142278ff5e"
+        );
+        let mut units: Vec<ItemId> = ["a", "b", "c", "ü"].map(|id| id.parse().unwrap()).into();
+        units.sort_by_key(|unit| key(seed, unit));
+        let names: Vec<_> = units.iter().map(ItemId::as_str).collect();
+        assert_eq!(names.join(" "), "a ü c b");
+    }
+}

@@ -1,0 +1,229 @@
+//! From a registered manifest to the terms of its test, and what is wrong where there is none.
+
+use crate::event::payload::decision::LogWealth;
+use crate::event::payload::manifest::BettorName;
+use crate::event::payload::manifest::Direction as Better;
+use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::manifest::HypothesisKind;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Metric;
+use crate::event::payload::manifest::Test;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::projection::gates;
+use crate::projection::manifests::Family;
+use crate::stats::eprocess::Bettor;
+use crate::stats::eprocess::Carried;
+use crate::stats::eprocess::Claim;
+use crate::stats::eprocess::Design;
+use crate::stats::eprocess::DesignError;
+use crate::stats::eprocess::Direction;
+use crate::stats::eprocess::Futility;
+use crate::stats::eprocess::Guardrail;
+use crate::stats::eprocess::Looks;
+use crate::stats::eprocess::Population;
+use crate::stats::eprocess::Terms;
+use crate::stats::eprocess::Threshold;
+use crate::stats::eprocess::bettor::FRACTIONS;
+
+/// The largest bet, or share of it, of bettors that register none, in millionths.
+const CAP: u32 = 500_000;
+const MILLION: u64 = 1_000_000;
+
+/// Why a manifest has no test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untestable {
+    /// What would be accepted.
+    pub expected: String,
+    /// What stands there, with the name of the error.
+    pub found: String,
+}
+
+impl Untestable {
+    fn section(name: &str) -> Self {
+        Self {
+            expected: format!("section {name}"),
+            found: "none".to_owned(),
+        }
+    }
+}
+
+impl From<DesignError> for Untestable {
+    fn from(error: DesignError) -> Self {
+        match error {
+            DesignError::Term { name, expected } => Self {
+                expected: format!("{name}: {expected}"),
+                found: format!("another ({})", code(name)),
+            },
+            DesignError::Horizon { max_n, needed } => Self {
+                expected: format!("test.n_max of at least {needed}: the best units need as many"),
+                found: format!("{max_n} (E_HORIZON)"),
+            },
+        }
+    }
+}
+
+fn code(term: &str) -> &'static str {
+    match term {
+        "alpha" | "alpha_kill" | "beta" => "E_ALPHA",
+        "bettor" | "fractions" | "max_bet" | "share" => "E_BETTOR",
+        "designed effect" | "guardrail" | "margin" => "E_MARGIN",
+        "scale" => "E_SCALE",
+        "stop_e" => "E_FAMILY_BUDGET",
+        _ => "E_N",
+    }
+}
+
+/// A level or bet in millionths; what does not fit is no level, which the design refuses.
+fn millionths(value: Micro) -> u32 {
+    u32::try_from(value.value()).unwrap_or(0)
+}
+
+/// The registered test as a design. `test` is the one that the gate was opened with, which alone says how it bets.
+///
+/// # Errors
+/// [`Untestable`].
+pub fn of(
+    manifest: &Manifest,
+    test: &Test,
+    family: Option<&Family>,
+    carried: Option<&LogWealth>,
+    looks: Looks,
+) -> Result<Design, Untestable> {
+    let registered = manifest
+        .test
+        .as_ref()
+        .ok_or_else(|| Untestable::section("test"))?;
+    let metric = manifest
+        .metric
+        .as_ref()
+        .ok_or_else(|| Untestable::section("metric"))?;
+    let population = if registered.without_replacement {
+        let data = manifest
+            .data
+            .as_ref()
+            .ok_or_else(|| Untestable::section("data"))?;
+        let units = data.n_units.value();
+        Population::Finite { units }
+    } else {
+        Population::Superpopulation
+    };
+    let alpha = millionths(registered.alpha_micro);
+    let effect = registered.delta_design_micro.map(Micro::value);
+    let futile = registered
+        .beta_futile_micro
+        .zip(effect)
+        .map(|(beta, effect)| Futility {
+            beta: millionths(beta),
+            effect,
+        });
+    let terms = Terms {
+        scale: gates::scale(metric),
+        repeats: u32::try_from(metric.repeats.value()).unwrap_or(0),
+        direction: direction(metric),
+        claim: claim(manifest, registered)?,
+        alpha,
+        alpha_kill: registered.alpha_kill_micro.map(millionths),
+        futile,
+        guardrails: guardrails(metric),
+        min_n: registered.n_min.value(),
+        max_n: registered.n_max.value(),
+        looks,
+        bettor: bettor(test),
+        population,
+        carried: carried.map_or_else(Carried::default, carried_of),
+        stop: stop(alpha, family),
+    };
+    Ok(Design::new(terms)?)
+}
+
+/// Looks as they are registered.
+pub fn looks(test: &Test) -> Looks {
+    match &test.look_at {
+        None => Looks::Every,
+        Some(at) => Looks::At(at.iter().map(|n| Count::value(*n)).collect()),
+    }
+}
+
+fn direction(metric: &Metric) -> Direction {
+    match metric.direction {
+        Better::Decrease => Direction::Decrease,
+        Better::Increase => Direction::Increase,
+    }
+}
+
+fn claim(manifest: &Manifest, test: &Test) -> Result<Claim, Untestable> {
+    let margin = test.null_margin_micro.value();
+    Ok(match manifest.hypothesis.kind {
+        HypothesisKind::Equivalent => Claim::Equivalent { margin },
+        HypothesisKind::Kill if margin != 0 => {
+            return Err(Untestable {
+                expected: "test.null_margin_micro 0 to kill".to_owned(),
+                found: format!("{margin} (E_MARGIN)"),
+            });
+        }
+        HypothesisKind::Kill => Claim::Harmful,
+        HypothesisKind::Measure => Claim::Measure,
+        // The effect that the null hypothesis allows is below 0 here.
+        HypothesisKind::Noninferior => Claim::NonInferior { margin: -margin },
+        HypothesisKind::Promote => Claim::Superior { margin },
+    })
+}
+
+/// Guardrails are on the metric's scale and have its direction.
+fn guardrails(metric: &Metric) -> Vec<Guardrail> {
+    let all = metric.guardrails.iter().flatten();
+    all.map(|one| Guardrail {
+        direction: direction(metric),
+        margin: one.margin_micro.value(),
+        scale: gates::scale(metric),
+    })
+    .collect()
+}
+
+fn bettor(test: &Test) -> Bettor {
+    let cap = test.bettor.cap_micro.map_or(CAP, millionths);
+    match test.bettor.name {
+        BettorName::Agrapa => Bettor::Agrapa { max_bet: cap },
+        BettorName::GridKelly => Bettor::GridKelly {
+            fractions: test.bettor.grid.map_or(FRACTIONS, |grid| {
+                usize::try_from(grid.value()).unwrap_or(usize::MAX)
+            }),
+        },
+        BettorName::Hedged => Bettor::Plugin { share: cap },
+    }
+}
+
+fn carried_of(carried: &LogWealth) -> Carried {
+    let of = |value: Option<Finite>| value.map_or(0.0, Finite::value);
+    Carried {
+        claim: of(carried.claim),
+        second: of(carried.second),
+        kill: of(carried.kill),
+        futile: of(carried.futile),
+    }
+}
+
+/// The e-value at which a claim ends its gate: `1 / alpha` where each member has a part of the family's alpha of its
+/// own; where it is closed together `members_max / alpha` of the family, if that is more.
+fn stop(alpha: u32, family: Option<&Family>) -> Threshold {
+    let own = Threshold::of_level(alpha);
+    let Some(family) = family else {
+        return own;
+    };
+    match family.method {
+        FamilyMethod::Elond | FamilyMethod::Spend => own,
+        FamilyMethod::ClosedEbh | FamilyMethod::ClosedMean | FamilyMethod::Ebh => {
+            let level = u64::try_from(family.alpha).unwrap_or(0);
+            let needed = u128::from(family.members_max) * u128::from(alpha);
+            if needed < u128::from(level) {
+                return own;
+            }
+            Threshold {
+                numerator: family.members_max.saturating_mul(MILLION),
+                denominator: level,
+            }
+        }
+    }
+}

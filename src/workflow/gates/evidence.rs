@@ -1,0 +1,191 @@
+//! What a gate's observations are worth: computed from the integers that its fold keeps, at a look and again by the
+//! rule that judges it.
+
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::LogWealth;
+use crate::event::payload::decision::Standing;
+use crate::ledger::State;
+use crate::num::Finite;
+use crate::num::Probability;
+use crate::projection::gates::Gate;
+use crate::projection::gates::Gates;
+use crate::projection::manifests::Family;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+use crate::stats::eprocess;
+use crate::stats::eprocess::Looks;
+use crate::stats::eprocess::Part;
+use crate::stats::eprocess::Verdict;
+use crate::workflow::gates::design;
+use crate::workflow::gates::design::Untestable;
+
+/// Log wealth is recorded within this magnitude; what a finite set makes impossible stands as it.
+pub const LOG_MAX: f64 = 1e9;
+
+/// What a look finds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Ends of the confidence sequence, in millionths of the improvement.
+    pub cs: (i64, i64),
+    /// Wealth of each guardrail.
+    pub guardrails: Vec<Finite>,
+    /// Evidence for the claim; 0 for a measurement.
+    pub log_e: Finite,
+    /// Wealth of each test.
+    pub log_wealth: LogWealth,
+    /// Always-valid p value.
+    pub p: Probability,
+    /// Where the gate stands.
+    pub standing: Standing,
+}
+
+/// A gate with its manifest and family.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The family.
+    pub family: Option<&'a Family>,
+    /// The gate.
+    pub gate: &'a Gate,
+    /// Its manifest.
+    pub record: &'a Record,
+}
+
+/// Finds an opened gate.
+pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<Known<'a>> {
+    let gate = state.fold::<Gates>().by_id.get(id)?;
+    let manifests = state.fold::<Manifests>();
+    let record = manifests.by_id.get(id)?;
+    Some(Known {
+        family: family_of(manifests, record),
+        gate,
+        record,
+    })
+}
+
+/// The family of a manifest.
+pub fn family_of<'a>(manifests: &'a Manifests, record: &Record) -> Option<&'a Family> {
+    let of = record.versions.first()?.manifest.multiplicity.as_ref()?;
+    manifests.families.get(&of.family)
+}
+
+/// A log wealth as it is recorded.
+pub fn recorded(log: f64) -> Finite {
+    let within = log.clamp(-LOG_MAX, LOG_MAX);
+    Finite::new(within).unwrap_or_default()
+}
+
+/// The running test of a gate at a number of units where a verdict may fall, with everything observed so far.
+///
+/// Counts are pushed by value where the order does not matter, and in order where it does.
+///
+/// # Errors
+/// [`Untestable`].
+pub fn running(of: Known<'_>, looks: Looks, sequence: bool) -> Result<eprocess::Gate, Untestable> {
+    let version = of.record.in_force();
+    let manifest = &version
+        .ok_or_else(|| Untestable {
+            expected: "a version in force".to_owned(),
+            found: "none".to_owned(),
+        })?
+        .manifest;
+    let carried = of.gate.carried.as_ref();
+    let design = design::of(manifest, &of.gate.test, of.family, carried, looks)?;
+    let mut running = if sequence {
+        eprocess::Gate::open(design)
+    } else {
+        eprocess::Gate::verdicts_only(design)
+    };
+    let mut push = |deltas: &[i64]| {
+        let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
+        running
+            .push_all(*main, guardrails)
+            .map_err(|error| Untestable {
+                expected: "observations within the registered terms".to_owned(),
+                found: error.to_string(),
+            })
+    };
+    let columns: Vec<Vec<i64>> = of
+        .gate
+        .streams
+        .iter()
+        .map(|one| in_order(one, of.gate))
+        .collect();
+    let mut row = Vec::with_capacity(columns.len());
+    for at in 0..usize::try_from(of.gate.n).unwrap_or(usize::MAX) {
+        row.clear();
+        row.extend(columns.iter().filter_map(|column| column.get(at)));
+        push(&row)?;
+    }
+    Ok(running)
+}
+
+/// The differences of a stream, in an order that does not matter or that was recorded. Each stream bets by itself, so
+/// streams may stand in different orders.
+fn in_order(stream: &crate::projection::gates::Stream, gate: &Gate) -> Vec<i64> {
+    if gate.is_ordered() {
+        return stream.sequence.clone();
+    }
+    let levels = stream.levels.iter();
+    levels
+        .flat_map(|(delta, count)| {
+            let count = usize::try_from(*count).unwrap_or(usize::MAX);
+            std::iter::repeat_n(*delta, count)
+        })
+        .collect()
+}
+
+/// What a look at the gate finds now.
+///
+/// # Errors
+/// [`Untestable`].
+pub fn found(of: Known<'_>) -> Result<Found, Untestable> {
+    let looked = running(of, Looks::At(vec![of.gate.n.max(1)]), true)?.look();
+    let before = of.gate.look.as_ref();
+    let part = |part| looked.part(part).map(|one| recorded(one.ln_wealth));
+    let guardrails = (0..looked.parts.len())
+        .map_while(|at| part(Part::Guardrail(at)))
+        .collect();
+    let claim = looked.claim.unwrap_or(eprocess::Evidence {
+        ln_wealth: 0.0,
+        ln_peak: 0.0,
+    });
+    let now = Probability::new(claim.p_value()).unwrap_or_default();
+    let p = match before {
+        Some(before) if before.p.value() < now.value() => before.p,
+        _ => now,
+    };
+    let cs = looked
+        .interval
+        .map_or((0, 0), |bounds| (bounds.low, bounds.high));
+    let cs = before.map_or(cs, |before| {
+        (cs.0.max(before.cs_lo), cs.1.min(before.cs_hi))
+    });
+    Ok(Found {
+        cs,
+        guardrails,
+        log_e: recorded(claim.ln_wealth),
+        log_wealth: LogWealth {
+            claim: part(Part::Claim),
+            futile: part(Part::Futile),
+            kill: part(Part::Kill),
+            second: part(Part::Second),
+        },
+        p,
+        standing: standing(looked.verdict, looked.leading),
+    })
+}
+
+/// Where a gate stands by a verdict.
+pub fn standing(verdict: Verdict, leading: bool) -> Standing {
+    match verdict {
+        Verdict::Promote => Standing::Promote,
+        Verdict::NonInferior => Standing::Noninferior,
+        Verdict::Equivalent => Standing::Equivalent,
+        Verdict::Kill => Standing::Kill,
+        Verdict::Futile => Standing::Futile,
+        Verdict::Undecided => Standing::UndecidedAtNMax,
+        Verdict::Different => Standing::Continue,
+        Verdict::Continue if leading => Standing::Leading,
+        Verdict::Continue => Standing::Continue,
+    }
+}

@@ -1,0 +1,13 @@
+//! Gates: the terms of a registered test, the events of a gate's life, what observations are worth, and the rule that
+//! computes it again.
+
+pub mod design;
+pub mod evidence;
+pub mod family;
+pub mod observe;
+pub mod replay;
+mod rule;
+pub mod simulate;
+pub mod steps;
+
+pub use rule::Recomputed;

@@ -1,0 +1,115 @@
+//! A gate's life read from the log again: its order, observations and looks, and the wealth after each unit.
+
+use crate::event::Payload;
+use crate::event::id::ItemId;
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::GateLooked;
+use crate::event::payload::gate::GateObserved;
+use crate::ground::digest::Digest;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::projection::gates;
+use crate::stats::eprocess::Gate as Running;
+use crate::stats::eprocess::Looks;
+use crate::workflow::gates::design;
+use crate::workflow::gates::design::Untestable;
+use crate::workflow::gates::evidence::Known;
+
+/// Points of a wealth path.
+const POINTS: u64 = 60;
+
+/// What the log holds of one gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Life {
+    /// Looks with their entries.
+    pub looks: Vec<(u64, GateLooked)>,
+    /// Observations in order, with their entries.
+    pub observed: Vec<(u64, GateObserved)>,
+    /// Digest of the observations, chained again.
+    pub state_digest: Digest,
+}
+
+/// Reads a gate's entries again.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn read(ledger: &Ledger, id: &ManifestId, of: Known<'_>) -> Result<Life, LedgerError> {
+    let mut life = Life {
+        looks: Vec::new(),
+        observed: Vec::new(),
+        state_digest: gates::state_of_none(of.gate.experiment.as_ref(), id),
+    };
+    ledger.entries::<LedgerError>(of.gate.opened_seq, ledger.size(), |read| {
+        let seq = read.stored.seq;
+        match read.event.payload {
+            Payload::GateObserved(said) if said.gate == *id => {
+                life.state_digest = gates::state_after(life.state_digest, &said);
+                life.observed.push((seq, said));
+            }
+            Payload::GateLooked(said) if said.gate == *id => life.looks.push((seq, said)),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(life)
+}
+
+/// The units of a version's order as far as they are listed, from the entries above the version's.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn order(
+    ledger: &Ledger,
+    digest: Digest,
+    from: u64,
+    to: u64,
+) -> Result<Vec<ItemId>, LedgerError> {
+    let mut units = Vec::new();
+    ledger.entries::<LedgerError>(from, to, |read| {
+        if let Payload::OrderListed(said) = read.event.payload
+            && said.digest == digest
+        {
+            units.extend(said.units);
+        }
+        Ok(())
+    })?;
+    Ok(units)
+}
+
+/// Log wealth of the claim after some of the units, first to last, at most 60 of them.
+///
+/// # Errors
+/// [`Untestable`].
+pub fn path(of: Known<'_>, life: &Life) -> Result<Vec<(u64, f64)>, Untestable> {
+    let none = || Untestable {
+        expected: "a version in force".to_owned(),
+        found: "none".to_owned(),
+    };
+    let manifest = &of.record.in_force().ok_or_else(none)?.manifest;
+    let carried = of.gate.carried.as_ref();
+    let n = life.observed.len() as u64;
+    let last = Looks::At(vec![n.max(1)]);
+    let design = design::of(manifest, &of.gate.test, of.family, carried, last)?;
+    let mut running = Running::verdicts_only(design);
+    let step = n.div_ceil(POINTS).max(1);
+    let mut found = Vec::new();
+    for (t, (_, said)) in (1..).zip(&life.observed) {
+        let deltas: Vec<i64> = said
+            .readings
+            .iter()
+            .map(|one| one.delta_micro.value())
+            .collect();
+        let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
+        running
+            .push_all(*main, guardrails)
+            .map_err(|error| Untestable {
+                expected: "observations within the registered terms".to_owned(),
+                found: error.to_string(),
+            })?;
+        if t % step == 0 || t == n {
+            let claim = running.look().claim.map_or(0.0, |claim| claim.ln_wealth);
+            found.push((t, claim));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,225 @@
+//! The events of a gate's life, made from what is recorded: units and their order, the opening, observations, looks,
+//! decisions, continuations.
+
+use crate::event::Payload;
+use crate::event::id::ItemId;
+use crate::event::id::ManifestId;
+use crate::event::id::Root;
+use crate::event::payload::decision::EvidenceClass;
+use crate::event::payload::decision::GateContinued;
+use crate::event::payload::decision::GateDecided;
+use crate::event::payload::decision::GateLooked;
+use crate::event::payload::decision::Outcome;
+use crate::event::payload::gate::DrawnFrom;
+use crate::event::payload::gate::GateObserved;
+use crate::event::payload::gate::GateOpened;
+use crate::event::payload::gate::GateSource;
+use crate::event::payload::gate::OrderDrawn;
+use crate::event::payload::gate::OrderListed;
+use crate::event::payload::gate::Reading;
+use crate::event::payload::gate::UnitsListed;
+use crate::event::payload::manifest::ArmRole;
+use crate::event::payload::manifest::Metric;
+use crate::ground::merkle::Frontier;
+use crate::ledger::State;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::projection::gates;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Version;
+use crate::projection::orders;
+use crate::projection::splits::cluster_leaf;
+use crate::workflow::gates::design::Untestable;
+use crate::workflow::gates::evidence;
+use crate::workflow::gates::evidence::Known;
+
+/// Bytes of unit names in one event: half of what a body holds.
+const LISTED_BYTES: usize = 16_000;
+
+/// Merkle root of units in their given order.
+pub fn root(units: &[ItemId]) -> Root {
+    let mut tree = Frontier::new();
+    units.iter().for_each(|unit| tree.push(cluster_leaf(unit)));
+    Root(tree.root())
+}
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).expect("BUG: nobody holds 2^53 units")
+}
+
+/// Units in parts that one event each can hold, with the place of the first.
+fn parts(units: &[ItemId]) -> Vec<(Count, Vec<ItemId>)> {
+    let (mut found, mut from, mut bytes) = (Vec::new(), 0, 0);
+    for (at, unit) in units.iter().enumerate() {
+        // Each quote and backslash of an id takes two bytes, and quotes and comma three.
+        bytes += 2 * unit.as_str().len() + 3;
+        if bytes > LISTED_BYTES || at + 1 == units.len() {
+            found.push((count(from), units[from..=at].to_vec()));
+            (from, bytes) = (at + 1, 0);
+        }
+    }
+    found
+}
+
+/// The events that list units by name; `units` are ascending.
+pub fn list_units(units: &[ItemId]) -> Vec<Payload> {
+    let confirm_root = root(units);
+    let listed = parts(units).into_iter().map(|(first, units)| UnitsListed {
+        confirm_root,
+        first,
+        units,
+    });
+    listed.map(Payload::from).collect()
+}
+
+/// The events that draw the order of a version's units; `None` without confirm data.
+pub fn draw(bound: &Version, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<Payload>> {
+    let data = bound.manifest.data.as_ref()?;
+    let seed = orders::seed(bound.digest, data.confirm_root, &beacon);
+    let mut ordered = units.to_vec();
+    ordered.sort_by_cached_key(|unit| orders::key(seed, unit));
+    let listed = parts(&ordered)
+        .into_iter()
+        .map(|(first, units)| OrderListed {
+            digest: bound.digest,
+            first,
+            units,
+        });
+    let mut events: Vec<Payload> = listed.map(Payload::from).collect();
+    events.push(
+        OrderDrawn {
+            beacon,
+            confirm_root: data.confirm_root,
+            digest: bound.digest,
+            n_units: count(units.len()),
+            permutation_root: root(&ordered),
+            seed,
+        }
+        .into(),
+    );
+    Some(events)
+}
+
+/// The event that opens the gate of a version in force; `None` for a manifest that is no gate's.
+pub fn open(version: &Version, sources: Vec<GateSource>) -> Option<GateOpened> {
+    Some(GateOpened {
+        digest: version.digest,
+        gate: version.manifest.manifest.clone(),
+        sources,
+        test: version.manifest.test.clone()?,
+    })
+}
+
+/// A reading from the values of each draw in both arms; `None` stands for a draw that is missing.
+pub fn reading(
+    metric: &Metric,
+    baseline: &[Option<Micro>],
+    candidate: &[Option<Micro>],
+) -> Option<Reading> {
+    let values = |draws: &[Option<Micro>], role| {
+        let stands = gates::missing_value(metric, role);
+        let values: Vec<_> = draws.iter().map(|draw| draw.unwrap_or(stands)).collect();
+        let missing = draws.iter().enumerate().filter(|(_, draw)| draw.is_none());
+        let missing: Vec<_> = missing.map(|(at, _)| count(at)).collect();
+        (values, (!missing.is_empty()).then_some(missing))
+    };
+    let (baseline, baseline_missing) = values(baseline, ArmRole::Baseline);
+    let (candidate, candidate_missing) = values(candidate, ArmRole::Candidate);
+    let sum = |values: &[Micro]| values.iter().map(|value| value.value()).sum::<i64>();
+    let delta = sum(&candidate) - sum(&baseline);
+    Some(Reading {
+        baseline,
+        baseline_missing,
+        candidate,
+        candidate_missing,
+        delta_micro: Micro::new(delta)?,
+    })
+}
+
+/// The next observation of a gate.
+pub fn observe(
+    of: Known<'_>,
+    t: u64,
+    unit: ItemId,
+    readings: Vec<Reading>,
+) -> Option<GateObserved> {
+    let version = of.record.in_force()?;
+    Some(GateObserved {
+        digest: version.digest,
+        gate: version.manifest.manifest.clone(),
+        readings,
+        t: Count::new(t)?,
+        unit,
+    })
+}
+
+/// What a look at the gate says now.
+///
+/// # Errors
+/// [`Untestable`].
+pub fn look(of: Known<'_>) -> Result<GateLooked, Untestable> {
+    let found = evidence::found(of)?;
+    let none = |name: &str| Untestable {
+        expected: name.to_owned(),
+        found: "none".to_owned(),
+    };
+    let version = of
+        .record
+        .in_force()
+        .ok_or_else(|| none("a version in force"))?;
+    let test = version
+        .manifest
+        .test
+        .as_ref()
+        .ok_or_else(|| none("section test"))?;
+    let micro = |value: i64| Micro::new(value).ok_or_else(|| none("bounds within the scale"));
+    Ok(GateLooked {
+        alpha_micro: test.alpha_micro,
+        bettor: of.gate.test.bettor.clone(),
+        cs_hi_micro: micro(found.cs.1)?,
+        cs_lo_micro: micro(found.cs.0)?,
+        digest: version.digest,
+        gate: version.manifest.manifest.clone(),
+        guardrails: (!found.guardrails.is_empty()).then_some(found.guardrails),
+        log_e: found.log_e,
+        log_wealth: found.log_wealth,
+        n: Count::new(of.gate.n).ok_or_else(|| none("a number of units"))?,
+        p: found.p,
+        standing: found.standing,
+        state_digest: of.gate.state_digest,
+    })
+}
+
+/// How the gate ends by its last look, or because its manifest was superseded; `None` while it goes on.
+pub fn decide(of: Known<'_>) -> Option<GateDecided> {
+    let superseded = of
+        .record
+        .superseded_by
+        .as_ref()
+        .map(|_| Outcome::Superseded);
+    let look = of.gate.look.as_ref().filter(|look| look.n == of.gate.n);
+    let outcome = superseded.or_else(|| gates::outcome_of(look?.standing))?;
+    Some(GateDecided {
+        class: EvidenceClass::Exact,
+        digest: of.record.in_force()?.digest,
+        gate: of.record.in_force()?.manifest.manifest.clone(),
+        log_e: of.gate.log_e(),
+        n: Count::new(of.gate.n)?,
+        outcome,
+    })
+}
+
+/// The event by which an opened gate goes on from the one that its manifest names; `None` where it names none.
+pub fn proceed(state: &State, of: Known<'_>) -> Option<GateContinued> {
+    let version = of.record.in_force()?;
+    let digest = version.manifest.test.as_ref()?.continuation_of?;
+    let (parent, _) = state.fold::<Manifests>().of_digest(digest)?;
+    let parent: ManifestId = parent.clone();
+    let from = evidence::known(state, &parent)?;
+    Some(GateContinued {
+        carried: from.gate.look.as_ref()?.log_wealth,
+        gate: version.manifest.manifest.clone(),
+        h0_digest: version.h0_digest,
+        parent,
+    })
+}

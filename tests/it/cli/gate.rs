@@ -1,0 +1,290 @@
+//! `clover gate`: the whole life of a gate at a terminal.
+
+use clover::ground::digest::Digest;
+
+use super::Desk;
+use super::same;
+
+/// A manifest on forty units.
+fn manifest(id: &str, experiment: &str, root: &str, alpha: u32) -> String {
+    let digest = |text: &str| Digest::sha256(text.as_bytes()).to_hex();
+    format!(
+        r"template: gate
+version: 1
+manifest: {id}
+experiment: {experiment}
+title: Answers
+hypothesis: {{claim: the new policy answers better, kind: promote}}
+arms:
+  - {{id: baseline, role: baseline, artifact_digest: {}}}
+  - {{id: candidate, role: candidate, artifact_digest: {}}}
+estimand:
+  population: superpopulation
+  unit_key: scenario
+  rep_rule: single
+  aggregation: mean
+  missing_rule: conservative
+metric:
+  metric: quality
+  judge_digest: {}
+  direction: increase
+  scale_lo_micro: 0
+  scale_hi_micro: 1000000
+  repeats: 1
+data: {{confirm_root: {root}, n_units: 40, exposure_cap: 2}}
+test:
+  alpha_micro: {alpha}
+  alpha_kill_micro: 50000
+  side: upper
+  null_margin_micro: 0
+  delta_design_micro: 200000
+  n_min: 5
+  n_max: 40
+  bettor: {{name: grid_kelly, grid: 20}}
+  beacon: first_checkpoint
+  without_replacement: false
+multiplicity: {{family: quarter, family_alpha_micro: 50000, method: spend}}
+",
+        digest("old"),
+        digest("new"),
+        digest("judge")
+    )
+}
+
+fn units() -> Vec<String> {
+    (0..40).map(|at| format!("unit-{at:02}")).collect()
+}
+
+/// Scores of every unit: the candidate is better by three tenths, as three levels.
+fn scores(experiment: &str) -> String {
+    let mut lines = String::new();
+    for (at, unit) in units().iter().enumerate() {
+        for (policy, score) in [
+            ("baseline", 400_000),
+            ("candidate", [500_000, 700_000, 900_000][at % 3]),
+        ] {
+            lines += &format!(
+                "{{\"kind\":\"score.recorded\",\"experiment\":\"{experiment}\",\"data\":{{\"draw\":0,\"item\":\"{unit}\",\"judge\":\"judge-1\",\"policy\":\"{policy}\",\"score_micro\":{score}}}}}\n"
+            );
+        }
+    }
+    lines
+}
+
+/// A desk with a gate that is open, and all of its units scored.
+fn scored() -> Desk {
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new bea --role arbiter,releaser");
+    let membership = [
+        "family",
+        "open",
+        "quarter",
+        "--method",
+        "spend",
+        "--alpha",
+        "0.05",
+        "--members",
+        "3",
+        "--membership",
+        "gates of this quarter",
+    ];
+    desk.ok_words(&membership);
+    let file = desk.file("units.txt", &(units().join("\n") + "\n"));
+    let root = desk.ok(&format!("gate root {file} --json")).json();
+    let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
+    let plan = desk.file("plan.yaml", &manifest("m-1", "exp-1", &root, 50_000));
+    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok("gate open m-1 --units units.txt --judge judge-1");
+    desk.ok("exposure open m-1 --through 30");
+    let bulk = desk.file("scores.jsonl", &scores("exp-1"));
+    desk.ok(&format!("append --bulk {bulk}"));
+    desk
+}
+
+#[test]
+fn the_whole_life_of_a_gate() {
+    let mut desk = scored();
+    // Nothing can be looked at before something is observed.
+    desk.refused(&["gate", "look", "m-1"], 11, &["n 0, at least 1"]);
+    let observed = desk.run("gate observe m-1 --all --json");
+    assert_eq!(observed.code, 0, "{}{}", observed.out, observed.err);
+    let observed = observed.json();
+    assert_eq!(observed["verdict"], "ship");
+    let n = observed["data"]["n"].as_u64().unwrap();
+    assert!((7..30).contains(&n), "{n}");
+    // The test has ended: the rest of the units stays unread.
+    let more = desk.run("gate observe m-1 --all --json").json();
+    assert_eq!(more["data"]["observed"], 0);
+    desk.ok("gate decide m-1");
+    desk.refused(&["gate", "look", "m-1"], 11, &["E_AFTER_TERMINAL"]);
+    let closed = desk.ok("family close quarter --json").json();
+    assert_eq!(closed["data"]["holds"], serde_json::json!(["m-1"]));
+    let candidate = Digest::sha256(b"new").to_hex();
+    let data =
+        format!(r#"{{"candidate_digest":"{candidate}","gates":["m-1"],"grade":"certified"}}"#);
+    desk.ok_words(&["record", "promotion.issued", "--data", &data]);
+    let page = desk.ok("gate show m-1").out;
+    assert!(
+        page.lines().all(|line| line.chars().count() <= 100),
+        "{page}"
+    );
+    for words in [
+        "PROMOTE: better by the margin (ship)",
+        "identical: state",
+        "executed as registered at the first look",
+        "grade now: certified",
+        "promotion at seq",
+        "wealth  ▁",
+        "1 of 3 members",
+    ] {
+        assert!(page.contains(words), "{words:?} is not in:\n{page}");
+    }
+    let shown = desk.ok("gate show m-1 --json").json();
+    assert_eq!(shown["data"]["replay_identical"], true);
+    assert_eq!(shown["data"]["looks"].as_array().unwrap().len(), 1);
+    same(
+        &desk
+            .ok("family show quarter")
+            .out
+            .lines()
+            .nth(4)
+            .unwrap()
+            .replace(' ', ""),
+        &format!(
+            "closedseq{}",
+            closed["checkpoint"]["size"].as_u64().unwrap() - 1
+        ),
+    );
+    desk.ok("gate list");
+    desk.ok("family list");
+    desk.head();
+}
+
+#[test]
+fn a_gate_that_waits_for_scores() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new bea --role arbiter");
+    let words = [
+        "family",
+        "open",
+        "quarter",
+        "--method",
+        "spend",
+        "--alpha",
+        "0.05",
+        "--members",
+        "3",
+        "--membership",
+        "gates",
+    ];
+    desk.ok_words(&words);
+    let file = desk.file("units.txt", &(units().join("\n") + "\n"));
+    let root = desk.ok(&format!("gate root {file} --json")).json();
+    let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
+    let plan = desk.file("plan.yaml", &manifest("m-1", "exp-1", &root, 50_000));
+    desk.ok(&format!("prereg sign {plan} --countersign"));
+    let other = desk.file("other.txt", "unit-00\nunit-01\n");
+    desk.refused(
+        &[
+            "gate", "open", "m-1", "--units", &other, "--judge", "judge-1",
+        ],
+        4,
+        &["other.txt: 2 units under", "E_DATA_ROOT"],
+    );
+    desk.refused(
+        &["gate", "open", "m-1", "--units", &file],
+        2,
+        &["metric quality: --judge quality=JUDGE"],
+    );
+    desk.ok("gate open m-1 --units units.txt --judge judge-1");
+    let again = desk.ok("gate open m-1 --units units.txt --judge judge-1 --json");
+    assert_eq!(again.json()["verdict"], "already_recorded");
+    desk.ok("exposure open m-1");
+    let waiting = desk.run("gate observe m-1 --all --json").json();
+    assert_eq!(waiting["data"]["observed"], 0);
+    assert!(
+        waiting["data"]["missing"]
+            .as_str()
+            .unwrap()
+            .starts_with("unit-")
+    );
+    // Failed draws count against the candidate: with ten of them it is worse.
+    let failed = desk.run("gate observe m-1 --all --missing --json");
+    assert_eq!(failed.code, 10, "{}{}", failed.out, failed.err);
+    assert_eq!(failed.json()["data"]["look"]["standing"], "kill");
+    let decided = desk.run("gate decide m-1 --json");
+    assert_eq!(
+        (decided.code, &decided.json()["verdict"]),
+        (10, &"hold".into())
+    );
+}
+
+#[test]
+fn looks_that_decide_nothing_say_so() {
+    let mut desk = scored();
+    let observed = desk.run("gate observe m-1 --through 4 --json");
+    assert_eq!(observed.code, 0);
+    let looked = desk.run("gate look m-1 --json");
+    assert_eq!(looked.code, 12, "{}{}", looked.out, looked.err);
+    assert_eq!(looked.json()["verdict"], "need_more_work");
+    desk.refused(
+        &["gate", "decide", "m-1"],
+        12,
+        &["CONTINUE: nothing is decided"],
+    );
+    let simulated = desk.ok("gate simulate m-1 --streams 200 --json").json();
+    for line in simulated["data"]["simulated"].as_array().unwrap() {
+        let shown = line["shown"].as_f64().unwrap();
+        // 200 gates at alpha .05: more than 25 false claims have probability below 1e-4.
+        assert!(line["line"] != "null" || shown <= 0.125, "{line}");
+        assert!(
+            line["line"] != "effect" || line["shape"] != "uniform" || shown > 0.3,
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_is_sealed_and_revealed() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new bea --role arbiter");
+    let words = [
+        "family",
+        "open",
+        "quarter",
+        "--method",
+        "spend",
+        "--alpha",
+        "0.05",
+        "--members",
+        "3",
+        "--membership",
+        "gates",
+    ];
+    desk.ok_words(&words);
+    let file = desk.file("units.txt", &(units().join("\n") + "\n"));
+    let root = desk.ok(&format!("gate root {file} --json")).json();
+    let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
+    let plan = desk.file("plan.yaml", &manifest("m-1", "exp-1", &root, 50_000));
+    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.file("secret.md", "first by domain\n");
+    desk.ok(
+        "prereg plan seal m-1 secret.md --salt-file salt --reveal-by 2027-01-01T00:00:00.000000Z",
+    );
+    desk.file("other.md", "first by length\n");
+    desk.refused(
+        &[
+            "prereg",
+            "plan",
+            "reveal",
+            "m-1",
+            "other.md",
+            "--salt-file",
+            "salt",
+        ],
+        11,
+        &["plan", "what opens to"],
+    );
+    desk.ok("prereg plan reveal m-1 secret.md --salt-file salt");
+    assert!(desk.ok("prereg show m-1").out.contains("revealed"));
+}
