@@ -273,11 +273,12 @@ fn wrong_label(wanted: &'static str, found: &str) -> KeyFileError {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::disallowed_types,
-    reason = "openssl is asked as a stranger would"
-)]
 mod tests {
+    #![expect(
+        clippy::disallowed_types,
+        reason = "openssl is asked as a stranger would"
+    )]
+
     use std::io::Write as _;
     use std::process::Command;
     use std::process::Stdio;
