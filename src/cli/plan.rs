@@ -67,13 +67,13 @@ pub(super) struct Plain {
 pub(super) struct Priced {
     #[command(flatten)]
     pub plain: Plain,
-    /// Price of a judge score, or what ACCOUNT spent over the scores
-    #[arg(long, value_name = "PRICE|ACCOUNT")]
+    /// Price of a judge score, or an account: what it spent over the scores
+    #[arg(long, value_name = "PRICE")]
     pub score_price: String,
-    /// Price of a label, or what ACCOUNT spent over the labels
-    #[arg(long, value_name = "PRICE|ACCOUNT")]
+    /// Price of a label, or an account: what it spent over the labels
+    #[arg(long, value_name = "PRICE")]
     pub label_price: String,
-    /// Write the detectable effect over scores, a line for each number of labels
+    /// Write the detectable effect over scores, by labels
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
