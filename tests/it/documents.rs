@@ -14,7 +14,7 @@ use clover::workflow::patches::Bench;
 use crate::support::iterated;
 use crate::support::verifiers;
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
+/// `SplitMix64` (Steele, Lea and Flood 2014).
 struct Draws(u64);
 
 impl Draws {
@@ -127,16 +127,16 @@ fn documents(draws: &mut Draws, total: usize) -> Vec<String> {
     (0..total).map(document).collect()
 }
 
-/// What we make of a document: `None` when it is refused by its grammar, else its diff where it gets that far.
-fn ours(bench: &Bench, document: &str) -> Option<Option<String>> {
+/// What we make of a document: the check of its grammar that it fails, else its diff where it gets that far.
+fn ours(bench: &Bench, document: &str) -> Result<Option<String>, Code> {
     match bench.check(document.as_bytes(), None) {
         Ok((patch, checked)) => {
             let diff = patches::diff_of(&checked.diff);
             let said = canon::to_bytes(&(patch.family.as_str(), patch.id, diff)).unwrap();
-            Some(Some(String::from_utf8(said).unwrap()))
+            Ok(Some(String::from_utf8(said).unwrap()))
         }
-        Err(fault) if fault.code < Code::Noop => None,
-        Err(_) => Some(None),
+        Err(fault) if fault.code < Code::Noop => Err(fault.code),
+        Err(_) => Ok(None),
     }
 }
 
@@ -181,12 +181,12 @@ fn two_readers_agree_on_changed_patches() {
                 counts[0] += 1;
                 true
             }
-            (None, "refused") => {
+            (Err(_), "refused") => {
                 counts[1] += 1;
                 true
             }
-            (None, _) | (Some(_), "refused") => false,
-            (Some(ours), theirs) => {
+            (Err(_), _) | (Ok(_), "refused") => false,
+            (Ok(ours), theirs) => {
                 counts[2] += 1;
                 ours.is_none_or(|ours| ours == theirs)
             }
