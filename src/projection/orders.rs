@@ -390,11 +390,11 @@ fn order_drawn(state: &State, header: &Header, said: &OrderDrawn) -> Judged {
         .experiment
         .as_ref()
         .and_then(|id| orders.units.get(id)?.get(&ground.data.confirm_root.0));
-    let complete = |part: &&Part| {
-        part.count == ground.data.n_units.value() && part.root() == ground.data.confirm_root.0
+    let lacks = |part: &Part| {
+        part.count != ground.data.n_units.value() || part.root() != ground.data.confirm_root.0
     };
     let empty = Part::default();
-    if units.filter(complete).is_none() {
+    if units.is_none_or(lacks) {
         let root = ground.data.confirm_root.0.to_base64();
         let found = units.unwrap_or(&empty);
         return no(

@@ -11,11 +11,15 @@ use crate::num::Micro;
 use crate::num::math;
 use crate::projection::manifests;
 use crate::projection::manifests::Fault;
+use crate::stats::eprocess::Needed;
+use crate::stats::eprocess::Threshold;
+use crate::stats::eprocess::horizon;
 use crate::stats::planner;
 use crate::stats::planner::AuditPlan;
 use crate::stats::planner::AuditReason;
 use crate::stats::planner::AuditScenario;
 use crate::stats::planner::AuditTerms;
+use crate::workflow::gates::design;
 
 /// A number that the sizes give.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,9 +158,35 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
             format!("{} (E_HORIZON)", test.n_max),
         );
     }
-    report
-        .not_checked
-        .push("power of the gate: it needs a simulation with the registered bettor".to_owned());
+    if report.faults.is_empty() {
+        bets(manifest, test, report);
+    }
+    let name = &manifest.manifest;
+    let power = format!("power of the gate: clover gate simulate {name}, once it is in force");
+    report.not_checked.push(power);
+}
+
+/// The test with the registered bettor: what keeps it from being one, and how many units it needs at best.
+fn bets(manifest: &Manifest, test: &Test, report: &mut Report) {
+    match design::of(manifest, test, None, None, design::looks(test)) {
+        Ok(design) => {
+            let alpha = u32::try_from(test.alpha_micro.value()).unwrap_or(0);
+            let needed = horizon::observations(&design, Threshold::of_level(alpha));
+            let needed = match needed {
+                Needed::Observations(needed) => Some(needed as f64),
+                Needed::TooMany => None,
+            };
+            report.measure("units that the registered bettor needs at best", needed);
+        }
+        Err(wrong) => {
+            let path = if wrong.found.ends_with("(E_HORIZON)") {
+                "test.n_max"
+            } else {
+                "test"
+            };
+            report.fault(path, wrong.expected, wrong.found);
+        }
+    }
 }
 
 fn transport(plan: &TransportPlan, report: &mut Report) {

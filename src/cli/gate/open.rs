@@ -125,8 +125,9 @@ fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<ItemId>, CliError> {
         units.push(unit);
     }
     units.sort();
-    if let Some(twice) = units.windows(2).find(|pair| pair[0] == pair[1]) {
-        let message = format!("{shown}: unit {} stands twice (E_DUP_UNIT)", twice[0]);
+    let twice = units.iter().zip(units.iter().skip(1)).find(|(a, b)| a == b);
+    if let Some((twice, _)) = twice {
+        let message = format!("{shown}: unit {twice} stands twice (E_DUP_UNIT)");
         return Err(CliError::input(message, HELP));
     }
     if units.is_empty() {

@@ -1,5 +1,6 @@
 //! `clover gate simulate`: what a registered design does to streams of known effect.
 
+use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
@@ -13,6 +14,7 @@ use crate::event::payload::manifest::HypothesisKind;
 use crate::ground::seed::SeedTree;
 use crate::num::Micro;
 use crate::projection::manifests::Manifests;
+use crate::stats::eprocess::Design;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::simulate;
@@ -54,34 +56,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     let planned = args.effect.or(test.delta_design_micro.map(Micro::value));
     let mut lines = vec![("null", null)];
     lines.extend(planned.map(|effect| ("effect", effect)));
-    let mut rows = Vec::new();
-    let mut found = Vec::new();
-    for (name, effect) in lines {
-        for shape in Shape::ALL {
-            let label = format!("gate/simulate/{name}/{}", shape.as_str());
-            let plan = Plan {
-                effect,
-                seed: SeedTree::of_number(args.seed).child(&label).seed(),
-                shape,
-                streams: args.streams,
-            };
-            let done = simulate::run(&design, plan);
-            let rank = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
-            rows.push(vec![
-                format!("{:+.6}", effect as f64 / 1e6),
-                shape.as_str().to_owned(),
-                format!("{:.4}", done.shown),
-                format!("{:.4}", done.ended),
-                rank(done.median),
-                rank(done.p90),
-                format!("{:.1}", done.mean_units),
-            ]);
-            found.push(json!({
-                "line": name, "effect_micro": effect, "shape": shape.as_str(), "shown": done.shown,
-                "ended": done.ended, "median": done.median, "p90": done.p90, "mean_units": done.mean_units,
-            }));
-        }
-    }
+    let (rows, found) = runs(args, &design, &lines);
     let head = [
         "effect",
         "differences",
@@ -100,4 +75,41 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     answer.data["seed"] = args.seed.into();
     answer.data["simulated"] = found.into();
     Ok(answer.with_next(next))
+}
+
+/// A row and an object for each effect and shape.
+fn runs(
+    args: &SimulateArgs,
+    design: &Design,
+    lines: &[(&str, i64)],
+) -> (Vec<Vec<String>>, Vec<Value>) {
+    let each = lines
+        .iter()
+        .flat_map(|line| Shape::ALL.map(|shape| (line, shape)));
+    let one = |((name, effect), shape): (&(&str, i64), Shape)| {
+        let label = format!("gate/simulate/{name}/{}", shape.as_str());
+        let plan = Plan {
+            effect: *effect,
+            seed: SeedTree::of_number(args.seed).child(&label).seed(),
+            shape,
+            streams: args.streams,
+        };
+        let done = simulate::run(design, plan);
+        let rank = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+        let row = vec![
+            format!("{:+.6}", *effect as f64 / 1e6),
+            shape.as_str().to_owned(),
+            format!("{:.4}", done.shown),
+            format!("{:.4}", done.ended),
+            rank(done.median),
+            rank(done.p90),
+            format!("{:.1}", done.mean_units),
+        ];
+        let object = json!({
+            "line": name, "effect_micro": effect, "shape": shape.as_str(), "shown": done.shown,
+            "ended": done.ended, "median": done.median, "p90": done.p90, "mean_units": done.mean_units,
+        });
+        (row, object)
+    };
+    each.map(one).unzip()
 }

@@ -1,5 +1,6 @@
 //! `clover prereg`: plans that bind, from a commented file to a signed manifest, its amendments and deviations.
 
+mod peer;
 mod plan;
 mod sealed;
 mod view;
@@ -40,7 +41,7 @@ pub(super) enum Verb {
     /// Write a commented manifest to fill in
     #[command(after_help = "Example:\n  clover prereg new --template transport -o plan.yaml")]
     New(NewArgs),
-    /// Check a manifest and its sizes; nothing is recorded
+    /// Check a manifest and its sizes, or one of agent-eval; nothing is recorded
     #[command(after_help = "Example:\n  clover prereg check plan.yaml")]
     Check(CheckArgs),
     /// Register a manifest, or countersign it as custodian of its confirm data

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::input::Fault;
+use crate::cli::prereg::peer;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::manifest::Manifest;
@@ -52,13 +53,17 @@ fn at(source: &str, place: Place, message: String) -> CliError {
 /// Reads a manifest; what is not one is refused at its place.
 pub(super) fn load(ctx: &mut Ctx<'_>, file: &Path) -> Result<Plan, CliError> {
     let bytes = ctx.read(file)?;
+    parse(&bytes, file)
+}
+
+fn parse(bytes: &[u8], file: &Path) -> Result<Plan, CliError> {
     let source = if file == Path::new("-") {
         "standard input".to_owned()
     } else {
         file.display().to_string()
     };
     let wrong = |error: YamlError| at(&source, error.place, error.message);
-    let document = Document::parse(&bytes).map_err(wrong)?;
+    let document = Document::parse(bytes).map_err(wrong)?;
     let manifest = document.decode().map_err(wrong)?;
     Ok(Plan {
         manifest,
@@ -112,7 +117,11 @@ impl Plan {
 
 /// Validates a file and prints its preflight.
 pub(super) fn check(ctx: &mut Ctx<'_>, file: &Path) -> Result<Answer, CliError> {
-    let plan = load(ctx, file)?;
+    let bytes = ctx.read(file)?;
+    if peer::is_one(&bytes) {
+        return peer::check(&file.display().to_string(), &bytes);
+    }
+    let plan = parse(&bytes, file)?;
     let report = plan.refuse_faults()?;
     let manifest = &plan.manifest;
     let mut rows: Vec<(&str, String)> = vec![

@@ -27,13 +27,12 @@ impl Judge<'_> {
         let givers: Vec<_> = facts
             .iter()
             .filter_map(|fact| match fact {
-                Fact::Id { .. } => Some(*fact),
+                // What entries that are not judged say is still read by later ones.
+                Fact::Id { .. } | Fact::Says { .. } => Some(*fact),
                 Fact::Gives { digest, .. } => Some(Fact::Gives {
                     digest: *digest,
                     once: None,
                 }),
-                // Entries that are not judged are still read by later ones.
-                Fact::Says { .. } => Some(*fact),
                 Fact::Needs { .. }
                 | Fact::Forbids { .. }
                 | Fact::ForbidsBelow { .. }

@@ -37,8 +37,8 @@ pub(super) fn looked(gate: &Gate, record: &Record, said: &GateLooked) -> Judged 
     }
     if gate.is_terminal() {
         let seq = gate.look.as_ref().map_or(0, |look| look.seq);
-        let found = format!("another look (E_AFTER_TERMINAL)");
-        return no(format!("gate.decided after the look at seq {seq}"), found);
+        let expected = format!("gate.decided after the look at seq {seq}");
+        return no(expected, "another look (E_AFTER_TERMINAL)");
     }
     if said.n.value() != gate.n || gate.n == 0 {
         let found = format!("n {} (E_N)", said.n);
@@ -155,7 +155,7 @@ pub(super) fn continued(
     }
     let version = record.in_force()?;
     let named = version.manifest.test.as_ref()?.continuation_of;
-    if !named.is_some_and(|digest| parent_record.version(digest).is_some()) {
+    if named.is_none_or(|digest| parent_record.version(digest).is_none()) {
         let found = named.map_or("none".to_owned(), |digest| digest.to_string());
         let expected = format!("test.continuation_of a version of {}", said.parent);
         return no(expected, format!("{found} (E_UNREGISTERED_RULE)"));
@@ -164,8 +164,8 @@ pub(super) fn continued(
         let found = format!("one that {child} continues");
         return no("a parent that no other gate continues", found);
     }
-    let undecided = |one: &&super::Decided| one.outcome == Outcome::UndecidedAtNMax;
-    if parent.decided.as_ref().filter(undecided).is_none() {
+    let other = |one: &super::Decided| one.outcome != Outcome::UndecidedAtNMax;
+    if parent.decided.as_ref().is_none_or(other) {
         return no(
             "a parent that ended undecided_at_n_max",
             "another end, or none",

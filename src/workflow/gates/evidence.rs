@@ -184,8 +184,8 @@ pub fn standing(verdict: Verdict, leading: bool) -> Standing {
         Verdict::Kill => Standing::Kill,
         Verdict::Futile => Standing::Futile,
         Verdict::Undecided => Standing::UndecidedAtNMax,
-        Verdict::Different => Standing::Continue,
         Verdict::Continue if leading => Standing::Leading,
-        Verdict::Continue => Standing::Continue,
+        // No manifest claims a difference.
+        Verdict::Continue | Verdict::Different => Standing::Continue,
     }
 }

@@ -2,6 +2,7 @@
 //! observations give, within 1e-9, and verdicts exactly.
 
 use crate::event::Payload;
+use crate::event::id::ManifestId;
 use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::gate::GateOpened;
@@ -34,8 +35,8 @@ impl Rule for Recomputed {
             Payload::FamilyClosed(said) => {
                 let found = family::rejected(state, &said.family, &said.evidence);
                 let differs = found != said.rejected;
-                let list = |ids: &[crate::event::id::ManifestId]| {
-                    let names: Vec<_> = ids.iter().map(|id| id.as_str()).collect();
+                let list = |ids: &[ManifestId]| {
+                    let names: Vec<_> = ids.iter().map(ManifestId::as_str).collect();
                     format!(
                         "claims that hold: {}",
                         if names.is_empty() {

@@ -103,15 +103,15 @@ pub fn run(design: &Design, plan: Plan) -> Simulated {
         .count();
     let units: u64 = ends.iter().map(|(_, n)| *n).sum();
     // Nearest rank among all streams; those that never showed the claim stand last.
-    let rank = |share: f64| {
-        let place = (share * all).ceil() as usize;
+    let rank = |tenths: usize| {
+        let place = (tenths * ends.len()).div_ceil(10);
         shown.get(place.saturating_sub(1)).copied()
     };
     Simulated {
         shown: shown.len() as f64 / all,
         ended: ended as f64 / all,
-        median: rank(0.5),
-        p90: rank(0.9),
+        median: rank(5),
+        p90: rank(9),
         mean_units: units as f64 / all,
     }
 }
@@ -129,7 +129,7 @@ fn one(design: &Design, plan: Plan, stream: usize) -> (Outcome, u64) {
     let guardrails: Vec<i64> = terms.guardrails.iter().map(|_| 0).collect();
     for _ in 0..terms.max_n {
         let delta = plan.shape.draw(&mut rng, plan.effect as f64, scale);
-        let delta = delta.round().clamp(-scale, scale) as i64;
+        let delta = whole(delta.round().clamp(-scale, scale));
         // A unit's repeats agree: what is between units is what counts. Guardrails see no effect.
         let Ok(step) = gate.push_all(sign * delta * repeats, &guardrails) else {
             break;
@@ -139,4 +139,10 @@ fn one(design: &Design, plan: Plan, stream: usize) -> (Outcome, u64) {
         }
     }
     (gate.verdict().outcome(), gate.n())
+}
+
+/// A difference within the scale, at most 10^12 in magnitude, as the whole number that it is.
+#[expect(clippy::cast_possible_truncation, reason = "a scale is at most 10^12")]
+fn whole(value: f64) -> i64 {
+    value as i64
 }

@@ -39,7 +39,9 @@ const LISTED_BYTES: usize = 16_000;
 /// Merkle root of units in their given order.
 pub fn root(units: &[ItemId]) -> Root {
     let mut tree = Frontier::new();
-    units.iter().for_each(|unit| tree.push(cluster_leaf(unit)));
+    for unit in units {
+        tree.push(cluster_leaf(unit));
+    }
     Root(tree.root())
 }
 

@@ -1,6 +1,7 @@
 //! `clover gate`: the whole life of a gate at a terminal.
 
 use clover::ground::digest::Digest;
+use clover::stats::eprocess;
 
 use super::Desk;
 use super::same;
@@ -287,4 +288,69 @@ fn a_plan_is_sealed_and_revealed() {
     );
     desk.ok("prereg plan reveal m-1 secret.md --salt-file salt");
     assert!(desk.ok("prereg show m-1").out.contains("revealed"));
+}
+
+#[test]
+fn a_manifest_of_the_peer_is_checked() {
+    // source: agent-eval 0.170.0, signManifest.
+    const SIGNED: &str = r#"{"id":"h-1","hypothesis":"candidate beats baseline","metric":"composite","direction":"increase","minEffect":0,"alpha":0.05,"power":0.8,"preRegisteredN":60,"registeredAt":"2026-06-10T00:00:00Z","contentHash":"88bd5b3c19386e2c5077ac7219bd82ab8f9ec4ef3ccde4b6f73bf8a622bb6115","algo":"sha256-rfc8785"}"#;
+    let mut desk = Desk::with_ledger();
+    let file = desk.file("peer.json", SIGNED);
+    let checked = desk.ok(&format!("prereg check {file} --json")).json();
+    assert_eq!(checked["verdict"], "unchanged");
+    assert!(
+        checked["data"]["sections"]
+            .as_str()
+            .unwrap()
+            .contains("alpha_micro: 50000")
+    );
+    let changed = desk.file("changed.json", &SIGNED.replace("0.05", "0.10"));
+    desk.refused(
+        &["prereg", "check", &changed],
+        3,
+        &["contentHash", "the content hashes to"],
+    );
+}
+
+/// What looks recorded is what anyone computes from the log: here, after a backup, and from the exported lines.
+#[test]
+fn e_values_are_the_same_after_replay_and_export() {
+    let mut desk = scored();
+    desk.run("gate observe m-1 --through 6");
+    desk.run("gate look m-1");
+    desk.run("gate observe m-1 --all");
+    desk.ok("gate decide m-1");
+    let here = desk.ok("gate show m-1 --json").json()["data"].clone();
+    assert_eq!(here["looks"].as_array().unwrap().len(), 2);
+    desk.ok("export jsonl -o out");
+    desk.ok("verify out/ledger.jsonl");
+    let copy = desk.path("copy");
+    let copy = copy.to_str().unwrap().to_owned();
+    desk.ok_words(&["backup", &copy]);
+    let there = desk
+        .ok_words(&["gate", "show", "m-1", "--json", "--ledger", &copy])
+        .json();
+    assert_eq!(there["data"], here);
+    // From the lines alone, with nothing of the ledger: the last recorded evidence, bit for bit.
+    let text = std::fs::read_to_string(desk.at.join("out/ledger.jsonl")).unwrap();
+    let mut terms = eprocess::Terms::new(1_000_000, 40);
+    terms.alpha_kill = Some(50_000);
+    let n = here["n"].as_u64().unwrap();
+    terms.looks = eprocess::Looks::At(vec![n]);
+    let mut gate = eprocess::Gate::open(eprocess::Design::new(terms).unwrap());
+    let mut recorded = None;
+    for line in text.lines() {
+        let entry = clover::event::Entry::parse(line.as_bytes()).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(entry.signed.body()).unwrap();
+        match body["kind"].as_str().unwrap() {
+            "gate.observed" => {
+                let delta = body["data"]["readings"][0]["delta_micro"].as_i64().unwrap();
+                gate.push(delta).unwrap();
+            }
+            "gate.looked" => recorded = body["data"]["log_e"].as_f64(),
+            _ => {}
+        }
+    }
+    let found = gate.look().claim.unwrap().ln_wealth;
+    assert_eq!(found.to_bits(), recorded.unwrap().to_bits());
 }

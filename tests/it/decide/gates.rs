@@ -516,7 +516,7 @@ fn look_is_computed_again() {
     let cases: &[(Change, &[&str])] = &[
         (
             |look| {
-                look.log_wealth.claim = Finite::new(look.log_wealth.claim.unwrap().value() + 1e-6)
+                look.log_wealth.claim = Finite::new(look.log_wealth.claim.unwrap().value() + 1e-6);
             },
             &["of claim, computed again"],
         ),
