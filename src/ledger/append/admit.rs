@@ -271,48 +271,11 @@ fn look_up(
     for (index, seq, facts) in wanted {
         let giver = |digest: &Digest| found.get(digest).or_else(|| fresh.get(digest)).copied();
         for fact in facts {
-            if let Fact::Needs { digest, rule, .. } = fact
-                && *rule == "refs"
-                && let Some(giver) = giver(digest)
-                && recorded(reader, wanted, giver, digest)?.is_none()
-            {
-                return Err(LedgerError::Refused {
-                    index: *index,
-                    breach: need_breach(rule, digest, *seq, None),
-                    in_the_way: None,
-                });
-            }
-            if let Fact::Recorded { digest, rule, said } = fact
-                && let Some(giver) = giver(digest)
-                && recorded(reader, wanted, giver, digest)?.is_some_and(|found| found != *said)
-            {
-                return Err(LedgerError::Refused {
-                    index: *index,
-                    breach: says_breach(rule, giver),
-                    in_the_way: Some(giver),
-                });
-            }
-            if let Fact::Reads {
-                digest,
-                value,
-                after,
-                rule,
-            } = fact
-            {
-                let found = match giver(digest).filter(|giver| *giver < *seq) {
-                    Some(giver) => Some((giver, measured(reader, wanted, giver, digest)?)),
-                    None => None,
-                };
-                if let Some(breach) = read_breach(rule, *value, *after, found) {
-                    return Err(LedgerError::Refused {
-                        index: *index,
-                        breach,
-                        in_the_way: found.map(|(giver, _)| giver),
-                    });
-                }
-                continue;
-            }
-            judge_fact(giver, *seq, fact).map_err(|(breach, in_the_way)| LedgerError::Refused {
+            let judged = match judge_entry(reader, wanted, &giver, *seq, fact)? {
+                Some(refused) => Err(refused),
+                None => judge_fact(giver, *seq, fact),
+            };
+            judged.map_err(|(breach, in_the_way)| LedgerError::Refused {
                 index: *index,
                 breach,
                 in_the_way,
@@ -323,6 +286,49 @@ fn look_up(
         }
     }
     Ok(())
+}
+
+/// A breach, and the entry that is in the way of the one judged.
+type Refused = (Breach, Option<u64>);
+
+/// Judges a fact by what the entry that gave its digest holds.
+fn judge_entry(
+    reader: Reader<'_>,
+    wanted: &[(usize, u64, Vec<Fact>)],
+    giver: &impl Fn(&Digest) -> Option<u64>,
+    seq: u64,
+    fact: &Fact,
+) -> Result<Option<Refused>, LedgerError> {
+    Ok(match fact {
+        Fact::Needs { digest, rule, .. } if *rule == "refs" => match giver(digest) {
+            Some(giver) if recorded(reader, wanted, giver, digest)?.is_none() => {
+                Some((need_breach(rule, digest, seq, None), None))
+            }
+            _ => None,
+        },
+        Fact::Recorded { digest, rule, said } => match giver(digest) {
+            Some(giver)
+                if recorded(reader, wanted, giver, digest)?.is_some_and(|found| found != *said) =>
+            {
+                Some((says_breach(rule, giver), Some(giver)))
+            }
+            _ => None,
+        },
+        Fact::Reads {
+            digest,
+            value,
+            after,
+            rule,
+        } => {
+            let found = match giver(digest).filter(|giver| *giver < seq) {
+                Some(giver) => Some((giver, measured(reader, wanted, giver, digest)?)),
+                None => None,
+            };
+            let breach = read_breach(rule, *value, *after, found);
+            breach.map(|breach| (breach, found.map(|(giver, _)| giver)))
+        }
+        _ => None,
+    })
 }
 
 /// The number that the event of this id recorded, stored or in this batch; `None` when the entry that gave

@@ -8,6 +8,7 @@ use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::Transported;
 use crate::num::Finite;
+use crate::num::Probability;
 use crate::stats::environment;
 use crate::stats::multiplicity;
 use crate::stats::multiplicity::Correction;
@@ -28,6 +29,9 @@ pub(super) const GATE: Gate = Gate {
 
 /// p of each environment, adjusted within its family by Benjamini and Hochberg; what has no p counts as 1 there,
 /// and what has no row does not count.
+///
+/// # Panics
+/// Never: probabilities lie in [0, 1].
 pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
     let mut families: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, environment) in found.environments.iter().enumerate() {
@@ -36,7 +40,7 @@ pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
         }
         families.entry(&environment.family).or_default().push(at);
     }
-    let p = |at: usize| found.environments[at].p.map(|p| p.value());
+    let p = |at: usize| found.environments[at].p.map(Probability::value);
     let mut adjusted = vec![None; found.environments.len()];
     for members in families.values() {
         let of: Vec<f64> = members.iter().map(|&at| p(at).unwrap_or(1.0)).collect();
@@ -119,7 +123,7 @@ mod tests {
     #[test]
     fn required_environments_must_pass_and_others_must_not_fail() {
         let good = tested(0.5, 200, 0.05, true);
-        assert_eq!(said(&[good.clone()]), Verdict::Pass);
+        assert_eq!(said(std::slice::from_ref(&good)), Verdict::Pass);
         assert_eq!(said(&[tested(0.5, 39, 0.05, true)]), Verdict::Inconclusive);
         assert_eq!(
             said(&[tested(0.5, 200, 0.051, true)]),

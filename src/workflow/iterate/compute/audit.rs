@@ -55,6 +55,9 @@ impl Audited {
 ///
 /// # Errors
 /// [`Unfit`] without labelled dev rows.
+///
+/// # Panics
+/// Never: the id of what lies outside of every slice is one.
 pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audited>, Unfit> {
     let dev = table.labelled(SplitPart::Dev);
     Thin::unless("labelled dev rows", dev.len(), 1)?;
@@ -134,6 +137,9 @@ pub struct Classified {
 
 impl Classified {
     /// Its name.
+    ///
+    /// # Panics
+    /// Never: the id of what lies outside of every slice is one.
     pub fn name(&self, table: &Table) -> SliceId {
         let family = &table.data().slices[self.family];
         let other = || OTHER.parse().expect("BUG: a constant id");

@@ -111,8 +111,10 @@ pub fn promising_gain(audited: &[Audited]) -> f64 {
 
 /// Whether an iteration pauses for labels: a share of at least 0.30, and less than eta in sight.
 pub fn pauses(share: Option<f64>, gain: f64, eta: f64) -> bool {
-    // A share that has no value means that nothing varies: there is nothing that labels would cure.
-    share.is_some_and(|share| share >= oua::PAUSE_SHARE) && !(gain >= eta)
+    // A share that has no value means that nothing varies: there is nothing that labels would cure. A gain that is
+    // no number is none in sight.
+    let in_sight = gain >= eta;
+    share.is_some_and(|share| share >= oua::PAUSE_SHARE) && !in_sight
 }
 
 /// Mean reward over the logs: the plug-in value that the share is about.
