@@ -7,6 +7,7 @@ pub mod access;
 pub mod assumptions;
 pub mod audits;
 pub mod budgets;
+pub mod decisions;
 pub mod designs;
 pub mod experiments;
 pub mod iterations;
@@ -23,7 +24,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 5,
+    version: 6,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -43,6 +44,8 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &assumptions::Bridge,
         &audits::Transport,
         &iterations::Iterating,
+        &decisions::Predicate,
+        &decisions::Sealing,
     ],
     recompute: &[],
     notes: access::notes,
@@ -69,6 +72,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "budgets",
         reads: budgets::READS,
         make: || Box::<budgets::Budgets>::default(),
+    },
+    FoldEntry {
+        name: "decisions",
+        reads: decisions::READS,
+        make: || Box::<decisions::AllDecisions>::default(),
     },
     FoldEntry {
         name: "designs",
@@ -107,6 +115,7 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
+    Kind::CardPublished,
     Kind::ContrastRecorded,
     Kind::CoverageChecked,
     Kind::DataIngested,

@@ -21,6 +21,7 @@ use crate::projection;
 pub static RULEBOOK: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
+        &iterate::Recomputed,
         // The next rule that recomputes goes here.
     ],
     ..projection::RULEBOOK

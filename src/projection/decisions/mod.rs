@@ -41,7 +41,7 @@ pub const READS: &[Kind] = &[
     Kind::CandidatesSealed,
     Kind::ConfirmUnsealed,
     Kind::GateEvaluated,
-    Kind::IterationPaused,
+    Kind::IterationPausedForLabels,
     Kind::PatchAccepted,
     Kind::ResidualsAudited,
     Kind::SlicesClassified,
@@ -59,13 +59,8 @@ pub const DEV_GATES: [GateId; 8] = [
     GateId::P7,
 ];
 /// Gates after unsealing.
-pub const CONFIRM_GATES: [GateId; 5] = [
-    GateId::P4,
-    GateId::P6,
-    GateId::P8,
-    GateId::P9,
-    GateId::P10,
-];
+pub const CONFIRM_GATES: [GateId; 5] =
+    [GateId::P4, GateId::P6, GateId::P8, GateId::P9, GateId::P10];
 
 /// What a gate said of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,9 +204,10 @@ impl Fold for AllDecisions {
             }
             Payload::SlicesClassified(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
-                of.classified.get_or_insert((said.classification_hash, once));
+                of.classified
+                    .get_or_insert((said.classification_hash, once));
             }
-            Payload::IterationPaused(said) => {
+            Payload::IterationPausedForLabels(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.paused.get_or_insert(once);
             }

@@ -9,7 +9,7 @@ use crate::event::payload::gate::GateId;
 use crate::event::payload::gate::GateSplit;
 use crate::event::payload::gate::GreenSlice;
 use crate::event::payload::gate::Greens;
-use crate::event::payload::gate::MustNotRegress;
+use crate::event::payload::manifest::RegressionGuard;
 use crate::num::Finite;
 use crate::num::Probability;
 use crate::stats::predicate::GreenNumbers;
@@ -57,8 +57,8 @@ pub(super) const CONFIRM: Gate = Gate {
 fn rule(slice: &GreenSlice, tau: f64, held: &Held) -> (GreenRule, Option<Probability>) {
     let level = held.q;
     match (slice.must_not_regress, held.must_not_regress) {
-        (true, MustNotRegress::Guard) => (GreenRule::Guard, None),
-        (true, MustNotRegress::Literal) => {
+        (true, RegressionGuard::Guard) => (GreenRule::Guard, None),
+        (true, RegressionGuard::Literal) => {
             (GreenRule::NonInferior { tau: 0.0, level }, slice.p_zero)
         }
         (false, _) => (GreenRule::NonInferior { tau, level }, slice.p),
@@ -200,11 +200,11 @@ mod tests {
             ..slice(40, 0.9)
         };
         let guard = Held {
-            must_not_regress: MustNotRegress::Guard,
+            must_not_regress: RegressionGuard::Guard,
             ..held()
         };
         let literal = Held {
-            must_not_regress: MustNotRegress::Literal,
+            must_not_regress: RegressionGuard::Literal,
             ..held()
         };
         assert_eq!(said(vec![kept.clone()], &guard), Verdict::Pass);
