@@ -82,6 +82,7 @@ fn example(schema: &Value, root: &Value) -> Value {
         Some("boolean") => json!(true),
         Some("integer") if schema["minimum"].as_i64() < Some(0) => json!(-250_000),
         Some("integer") => json!(1),
+        Some("number") if schema["maximum"].is_number() => json!(0.03125),
         Some("number") => json!(-14.726_269_679_999_916),
         Some("string") => example_text(schema).into(),
         other => panic!("no example for the type {other:?}: {schema}"),

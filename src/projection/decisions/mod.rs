@@ -158,6 +158,8 @@ impl Decisions {
 pub struct AllDecisions {
     /// By iteration.
     pub by_id: BTreeMap<IterationId, Decisions>,
+    /// Where each charge paid for an unsealing, by its digits.
+    pub charges: BTreeMap<String, u64>,
     /// Where each confirm root was unsealed, by its digits.
     pub roots: BTreeMap<String, u64>,
 }
@@ -222,6 +224,8 @@ impl Fold for AllDecisions {
             Payload::ConfirmUnsealed(said) => {
                 let root = said.confirm_root.0.to_hex();
                 self.roots.entry(root).or_insert(once.seq);
+                let charge = said.charge.0.to_hex();
+                self.charges.entry(charge).or_insert(once.seq);
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.unsealed.get_or_insert(once);
             }

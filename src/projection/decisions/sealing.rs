@@ -23,6 +23,7 @@ use crate::ledger::Fact;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::projection::assumptions::Assumptions;
+use crate::projection::budgets::Budgets;
 use crate::projection::decisions::ACCEPTED_MAX;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::CONFIRM_GATES;
@@ -232,8 +233,17 @@ impl Now<'_> {
         if let Some(found) = live.is_sealed_yet("an unsealing") {
             return Some(found);
         }
+        if !self.state.fold::<Budgets>().peeks.contains(&said.charge) {
+            let expected = "a charge to an account whose unit is peek";
+            return no(expected, said.charge.to_string());
+        }
+        let all = self.state.fold::<AllDecisions>();
+        if let Some(seq) = all.charges.get(&said.charge.0.to_hex()) {
+            let found = format!("one spent at seq {seq}");
+            return no("a charge that paid for no other unsealing", found);
+        }
         let root = said.confirm_root.0.to_hex();
-        if let Some(seq) = self.state.fold::<AllDecisions>().roots.get(&root) {
+        if let Some(seq) = all.roots.get(&root) {
             let found = format!("one unsealed at seq {seq}");
             return no("a confirm block that is not spent", found);
         }

@@ -2,6 +2,7 @@
 //! that wrote something ends.
 
 pub mod child;
+pub mod decided;
 pub mod forge;
 pub mod forger;
 pub mod full;
@@ -10,6 +11,7 @@ pub mod mutator;
 pub mod planned;
 pub mod samples;
 pub mod tampered;
+pub mod tampered_decisions;
 pub mod tampered_iterations;
 pub mod valued;
 pub mod verifiers;

@@ -69,6 +69,7 @@ pub fn all() -> Vec<Sample> {
     table.written_otherwise();
     rows.extend(table.rows);
     rows.extend(super::tampered_iterations::all());
+    rows.extend(super::tampered_decisions::all());
     rows
 }
 
