@@ -45,7 +45,8 @@ RULES = (
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
     "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation", "look",
-    "decision", "promotion", "target", "genesis", "root", "checkpoint", "size", "blob", "judge",
+    "decision", "promotion", "predicate", "sealing", "acceptance", "verdict", "target", "genesis", "root", "checkpoint",
+    "size", "blob", "judge",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -670,7 +671,8 @@ PART = record(count=integer(), root=encoded(32))
 CLUSTER_RULE, APART = one_of("blake2b-mod3/1"), one_of("hashed", "time")
 OF_LEDGER = ("A0", "A1-A3")           # assumptions about the whole ledger; the others are about an experiment
 CODES = OF_LEDGER + tuple("ADV BLAST CJE.D1-R3 CJE.J1 CJE.J2-M CJE.T1 CLOVER.J1 CLOVER.J2 H1 L1 L2 OPE OUA S1 S2 SUP".split())
-GOVERNED = ("exposure.opened", "label.revealed", "manifest.amended", "manifest.registered", "splits.formed",
+GOVERNED = ("candidates.sealed", "confirm.unsealed", "exposure.opened", "gate.evaluated", "label.revealed",
+            "manifest.amended", "manifest.registered", "patch.accepted", "splits.formed",
             "splits.listed")          # steps that no experiment takes whose judge contradicted itself
 OPTIMIZER_READS = ("card.public", "dev_receipt", "rubric", "schema")
 REPLAYED_MIN = 30                     # keys of a re-score
@@ -698,6 +700,55 @@ ITERATION = record(
     profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
     slice_rows_min=COUNT, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
 LEAF_VALUE = choice(count=COUNT, flag=boolean, list=listing(string), share_micro=MICRO, text=string)
+VERDICT = one_of("pass", "fail", "inconclusive", "not_checked")
+
+
+def share(value, path):
+    number(value, path)
+    require(0 <= value <= 1, path, "0 to 1", value)
+
+
+ROWS_READ = record(digest=hex64, rows=COUNT, through_seq=COUNT)
+CLASS = one_of("green", "neutral", "risk")
+LOSS = record(clusters=COUNT, mean=number, rows=COUNT, standard_error=Optional(number))
+GREENS = record(tau_micro=MICRO, slices=listing(record(
+    abstention_rise=number, family=ident, loss=Optional(LOSS), must_not_regress=boolean, p=Optional(share),
+    p_zero=Optional(share), slice=ident, untouched=boolean, upper=Optional(number), worst=listing(number))))
+EVIDENCE = choice(
+    p0=record(inputs_declared=boolean, kappa=COUNT, kappa_max=COUNT, open=boolean, replay=VERDICT, valid=boolean),
+    p1=LOSS, p2=record(baseline=number, bins=COUNT, patched=number), p3=GREENS,
+    p4=record(ks_count=COUNT, rows=COUNT, w1=number),
+    p5=record(anchors=listing(record(drift=number, policy=ident, rows=COUNT))),
+    p6=record(environments=listing(record(
+        baseline_fails=boolean, detectable_bias=Optional(number), environment=ident, family=ident,
+        mean=Optional(number), p=Optional(share), required=boolean, rows=COUNT, standard_error=Optional(number)))),
+    p7=record(regressions=COUNT, searched=Optional(number), attacks=listing(record(
+        attack=ident, mean=number, mean_absolute=number, seeds=COUNT, tighter_max=Optional(number)))),
+    p8=record(bound=number, ln_wealth=number, loss=LOSS, moved_clusters=COUNT, p_bootstrap=Optional(share),
+              p_exact=share, p_t=Optional(share), risk_improve=number),
+    p9=GREENS, p10=record(confirm_change=number, share=share))
+THRESHOLDS = record(
+    alpha_micro=MICRO, confirm_test=one_of("betting", "bootstrap", "t"), drift_max_micro=MICRO, ece_slack_micro=MICRO,
+    eta_micro=MICRO, hypotheses=COUNT, ks_max_micro=MICRO, must_not_regress=one_of("guard", "literal"),
+    profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
+    style_max_micro=MICRO, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
+REDACTED = listing(record(features=listing(record(bin=COUNT, feature=ident))))
+
+
+CARD = record(
+    candidate_paths=listing(text), card=ident, **{"class": CLASS}, clusters=COUNT, counterexamples=REDACTED,
+    direction=one_of("over_scored", "under_scored"), exemplars=REDACTED, exposure_micro=MICRO, family=ident,
+    explanations=listing(record(explanation=ident, score_micro=Optional(MICRO), verdict=VERDICT)),
+    hints=listing(record(feature=ident, reference_micro=MICRO, rows=COUNT, smd_micro=MICRO, worst_micro=MICRO)),
+    mean_raw_micro=Optional(MICRO), mse_micro=MICRO,
+    mean_shrunk=Optional(record(high_micro=MICRO, low_micro=MICRO, mean_micro=MICRO)),
+    p_adjusted_micro=Optional(MICRO), rows=COUNT, slice=ident, stakes_micro=MICRO,
+    stress=listing(record(attack=ident, mean_micro=MICRO, seeds=COUNT)))
+AUDITED_SLICE = record(
+    clusters=COUNT, exposure=share, mse=Optional(number), rows=COUNT, slice=ident, stakes=share,
+    pooled=Optional(record(high=number, low=number, mean=number, standard_error=number, weight=number)),
+    raw=Optional(record(mean=number, p=Optional(share), p_adjusted=share, rejected=boolean,
+                        standard_error=Optional(number))))
 ANCHOR_ROWS = record(count=COUNT, policy=ident, rows_root=encoded(32))
 
 
@@ -953,13 +1004,42 @@ KINDS = {
     ("promotion.issued", 1): Kind("releaser", "candidate_digest gates", candidate_digest=hex64, gates=listing(ident),
                                   expires_at=Optional(timestamp), grade=one_of(*GRADES)),
     ("promotion.revoked", 1): Kind("releaser", "promotion", promotion=hex64, reason=text),
+    ("label_process.audited", 1): Kind(
+        "arbiter", "@ iteration", balance=listing(record(column=text, smd=number)), build=text, inputs=ROWS_READ,
+        iteration=ident, labelled=COUNT, orphans=COUNT, verdict=VERDICT),
+    ("prentice.checked", 1): Kind(
+        "arbiter", "@ iteration", build=text, df_rows=COUNT, df_terms=COUNT, f=number, inputs=ROWS_READ,
+        iteration=ident, p=share, top_term=text, verdict=VERDICT),
+    ("residuals.audited", 1): Kind(
+        "arbiter", "@ iteration", algorithm=text, build=text, calibrator=hex64, inputs=ROWS_READ, iteration=ident,
+        families=listing(record(between=Optional(number), family=ident, mu=Optional(number),
+                                slices=listing(AUDITED_SLICE)))),
+    ("slices.classified", 1): Kind(
+        "arbiter", "@ iteration", classification_hash=hex64, iteration=ident, slices=listing(record(
+            **{"class": CLASS}, exposure=share, family=ident, must_not_regress=boolean, slice=ident, stakes=share))),
+    ("card.published", 1): Kind("arbiter", "@ iteration public_digest", card=CARD, full_digest=hex64, iteration=ident,
+                                public_digest=hex64),
+    ("iteration.paused_for_labels", 1): Kind("arbiter", "@ iteration", build=text, gain=number, inputs=ROWS_READ,
+                                             iteration=ident, labels_requested=COUNT, share=share),
+    ("gate.evaluated", 1): Kind(
+        "arbiter", "@ candidate gate iteration split", build=text, candidate=hex64, classification_hash=hex64,
+        evidence=EVIDENCE, gate=one_of(*("p%d" % gate for gate in range(11))), inputs=ROWS_READ, iteration=ident,
+        params_hash=hex64, seed_label=text, split=one_of("confirm", "dev"), thresholds=THRESHOLDS,
+        verdicts=record(literal=VERDICT, recommended=VERDICT)),
+    ("candidates.sealed", 1): Kind("arbiter", "@ iteration", divisor=COUNT, iteration=ident, hypotheses=listing(
+        record(candidate=hex64, patches=listing(hex64)))),
+    ("confirm.unsealed", 1): Kind("custodian", "@ iteration", charge=hex64, confirm_root=encoded(32), iteration=ident,
+                                  sealed=hex64),
+    ("patch.accepted", 1): Kind("arbiter", "@ candidate iteration", candidate=hex64, gates=listing(hex64),
+                                iteration=ident, kappa=COUNT, patch=ident, rank=COUNT, result_hash=hex64,
+                                risk_improve=number),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
 EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested", "manifest.", "plan.",
                 "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
-                "anchor_set.", "iteration.", "patch.", "judge.", "evidence.",
-                "units.", "order.", "gate.")
+                "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.", "gate.",
+                "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -1102,6 +1182,15 @@ class Iteration:
         self.experiment, self.opened = entry.experiment, entry.position
         self.digest, self.rubric_hash = data["digest"], data["rubric_hash"]
         self.candidates, self.closed, self.unsealed = {}, None, None
+        self.patches, self.params_hash = {}, data["params_hash"]
+
+
+class Decisions:
+    """What was decided in one iteration: (seq, id, …) of what happens once, and gates by (candidate, split, gate)."""
+
+    def __init__(self):
+        self.audited = self.classified = self.paused = self.sealed = self.unsealed = None
+        self.accepted, self.gates = [], {}
 
 
 class Record:
@@ -1220,6 +1309,9 @@ class State:
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
         self.rubrics = {}                         # experiment -> {hash: (version, leaves)}, in order of registration
         self.anchors, self.iterations, self.patch_ids = set(), {}, set()
+        self.granted = {}                         # (experiment, code) -> (seq of the second key, end of the waiver)
+        self.decisions, self.peek_charges, self.spent_roots = {}, {}, {}
+        self.confirm_roots, self.windows = set(), {}
         self.unread = 0                           # documents beyond the YAML that is read here
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
@@ -1360,6 +1452,9 @@ class State:
         self.splits.pop(entry.experiment, None)
         if entry.experiment is not None:
             self.formed.setdefault(entry.experiment, {}).setdefault(data["split"], entry.position)
+            if "t2" in data:
+                self.windows.setdefault(entry.experiment, []).append((micros(data["t2"]), data["t2"]))
+        self.confirm_roots.add((entry.experiment, data["confirm"]["root"]))
 
     def seal_accepted(self, entry, data):
         self.serve(entry, None, None)
@@ -1504,7 +1599,7 @@ class State:
     def countersigned(self, _entry, data):
         for place in sorted(self.waivers, key=lambda place: (place[0] is not None, place)):
             if self.waivers[place][0] == data["waiver"]:
-                del self.waivers[place]
+                self.granted[place] = (_entry.position, self.waivers.pop(place)[2])
                 break
 
     def data_read(self, entry, data):
@@ -1546,11 +1641,34 @@ class State:
         self.patch_ids.add(data["patch"])
         if it and entry.experiment is not None:
             it.candidates.setdefault(data["patch"], [data["patch_hash"], True])
+            it.patches.setdefault(data["patch"], data)
 
     def patch_ended(self, entry, data):
         it = self.iterations.get(data["iteration"])
         if it and entry.experiment is not None and data.get("patch") in it.candidates:
             it.candidates[data["patch"]][1] = False
+
+    def decided(self, entry, data):
+        of = self.decisions.setdefault(data["iteration"], Decisions())
+        once = (entry.position, entry.id.hex())
+        if entry.kind == "residuals.audited":
+            of.audited = of.audited or once
+        elif entry.kind == "slices.classified":
+            of.classified = of.classified or (*once, data["classification_hash"])
+        elif entry.kind == "iteration.paused_for_labels":
+            of.paused = of.paused or once
+        elif entry.kind == "candidates.sealed":
+            of.sealed = of.sealed or (*once, data["hypotheses"])
+        elif entry.kind == "confirm.unsealed":
+            of.unsealed = of.unsealed or once
+            self.spent_roots.setdefault(data["confirm_root"], entry.position)
+            self.peek_charges.setdefault(data["charge"], entry.position)
+        elif entry.kind == "patch.accepted":
+            of.accepted.append(data["candidate"])
+        else:
+            verdict = data["verdicts"][data["thresholds"]["profile"]]
+            key = (data["candidate"], data["split"], data["gate"])
+            of.gates.setdefault(key, (*once, verdict, data["evidence"]))
 
     def open_iteration(self, experiment):
         """The name of the open iteration of an experiment, or None."""
@@ -1653,6 +1771,9 @@ FOLDS = {
     "gate.opened": State.gate_opened, "gate.observed": State.gate_observed, "gate.looked": State.gate_looked,
     "gate.decided": State.gate_decided, "gate.continued": State.gate_continued, "family.closed": State.family_closed,
     "promotion.issued": State.promotion_issued, "promotion.revoked": State.promotion_revoked,
+    "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
+    "iteration.paused_for_labels": State.decided, "candidates.sealed": State.decided,
+    "confirm.unsealed": State.decided, "patch.accepted": State.decided,
 }
 
 
@@ -2553,8 +2674,6 @@ def rule_iteration(state, e):
         return "an open iteration of %s" % e.experiment, "%s, closed at seq %d" % (name, it.closed)
     if e.kind == "iteration.closed":
         outcome = e.data["outcome"]
-        if outcome == "accepted":
-            return "an accepted patch", "none"
         if outcome == "no_candidate" and it.unsealed is not None:
             return "no peek spent on an iteration without candidate", "a label unsealed at seq %d" % it.unsealed
         if outcome == "none_accepted" and it.unsealed is None:
@@ -2607,6 +2726,438 @@ def iteration_opened_problem(state, e):
         return "an account with at most 3 peeks each quarter", str(account.amount)
     if account.spent.get(account.period_of(e.recorded_text), 0) >= account.amount:
         return "a peek left in %s in %s" % (design["peek_account"], quarter), "none"
+
+
+# The predicate, sealing and acceptance (`schema/PREDICATE.md`).
+
+STEPS = {"label_process.audited": "an audit", "prentice.checked": "a check", "residuals.audited": "an audit",
+         "slices.classified": "a classification", "card.published": "a card", "iteration.paused_for_labels": "a pause",
+         "gate.evaluated": "a gate", "candidates.sealed": "a sealing"}
+DEV_GATES = tuple("p%d" % gate for gate in range(8))
+CONFIRM_GATES = ("p4", "p6", "p8", "p9", "p10")
+
+
+def live_iteration(state, e):
+    """(iteration, decisions, None), or (None, None, problem) where it is not open."""
+    name = e.data["iteration"]
+    it = state.iterations.get(name)
+    if it is None or it.experiment != e.experiment:
+        return None, None, ("an open iteration of %s" % e.experiment, "%s, never opened" % name)
+    if it.closed is not None:
+        return None, None, ("an open iteration of %s" % e.experiment, "%s, closed at seq %d" % (name, it.closed))
+    return it, state.decisions.get(name, Decisions()), None
+
+
+def paused_problem(e, decided):
+    if decided.paused:
+        what = STEPS[e.kind]
+        return "%s in an iteration that goes on" % what, "one paused for labels at seq %d" % decided.paused[0]
+
+
+def unsealed_problem(it, decided, what):
+    seq = decided.unsealed[0] if decided.unsealed else it.unsealed
+    if seq is not None:
+        return "%s before confirm was unsealed" % what, "unsealed at seq %d" % seq
+
+
+def rule_predicate(state, e):
+    if e.kind not in STEPS or e.kind == "candidates.sealed" or e.experiment is None:
+        return None
+    it, decided, problem = live_iteration(state, e)
+    problem = problem or paused_problem(e, decided)
+    if problem:
+        return problem
+    frozen = decided.classified
+    if e.kind == "gate.evaluated":
+        return gate_problem(state, e, it, decided)
+    if e.kind == "card.published":
+        return unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
+    if e.kind == "iteration.paused_for_labels":
+        if e.data["share"] < 0.3:
+            return "a share of at least 0.3", str(e.data["share"])
+        if not frozen:
+            return "slices.classified first", "none"
+        return ("a pause before sealing", "sealed at seq %d" % decided.sealed[0]) if decided.sealed else None
+    if e.kind == "slices.classified":
+        if not decided.audited:
+            return "residuals.audited first", "none"
+        expected = labelled(b"clover/classification/v1", e.data["slices"])
+        if e.data["classification_hash"] != expected:
+            return "classification_hash %s" % expected, e.data["classification_hash"]
+    return ("an audit before slices were classified", "classified at seq %d" % frozen[0]) if frozen else None
+
+
+def gate_problem(state, e, it, decided):
+    data, evidence = e.data, next(iter(e.data["evidence"]))
+    if evidence != data["gate"]:
+        return "evidence of gate %s" % data["gate"], "of %s" % evidence
+    gates = CONFIRM_GATES if data["split"] == "confirm" else DEV_GATES
+    if data["gate"] not in gates:
+        return "one of %s on %s" % (" ".join(gates), data["split"]), data["gate"]
+    if not decided.classified:
+        return "slices.classified first", "none"
+    if data["classification_hash"] != decided.classified[2]:
+        return "the frozen classification %s" % decided.classified[2], data["classification_hash"]
+    if data["params_hash"] != it.params_hash:
+        return "params_hash %s, as opened" % it.params_hash, data["params_hash"]
+    plan = state.plan_of(it)
+    if plan and data["thresholds"] != thresholds_of(plan):
+        return "the registered thresholds", "others (E_UNREGISTERED_RULE)"
+    if data["split"] == "dev":
+        standing = [patch for patch, stands in it.candidates.values() if stands]
+        known = standing + [composite_of([a, b]) for a in standing for b in standing]
+        problem = unsealed_problem(it, decided, "a gate on dev")
+        return problem or (None if data["candidate"] in known else ("a patch that stands", data["candidate"]))
+    if not decided.unsealed:
+        return "confirm.unsealed before a gate on confirm", "none"
+    sealed = [one["candidate"] for one in decided.sealed[2]] if decided.sealed else []
+    return None if data["candidate"] in sealed else ("a sealed candidate", data["candidate"])
+
+
+def thresholds_of(plan):
+    same = ("alpha_micro", "confirm_test", "drift_max_micro", "ece_slack_micro", "eta_micro", "ks_max_micro", "profile",
+            "q_micro", "shift_metric", "tau_micro", "uplift_max_micro", "w1_max_micro")
+    return dict({name: plan[name] for name in same}, style_max_micro=20_000,
+                hypotheses=max(plan["hypotheses_max"], len(plan["patch_families"])),
+                must_not_regress=plan.get("design", {}).get("must_not_regress", "literal"))
+
+
+def composite_of(patches):
+    patches = sorted(patches)
+    return patches[0] if len(patches) == 1 else labelled(b"clover/composite/v1", patches)
+
+
+def lets_pass(state, e, said, gate):
+    """A pass does; what nobody could check does if two keys answered for it before the splits were formed."""
+    verdict = said[2]
+    code = {"p0": "CLOVER.J2", "p7": "ADV"}.get(gate)
+    if verdict == "pass" or verdict != "not_checked" or code is None:
+        return verdict == "pass"
+    granted = state.granted.get((e.experiment, code))
+    formed = max(state.formed.get(e.experiment, {}).values(), default=None)
+    return bool(granted and formed is not None and granted[0] < formed and granted[1] > e.recorded_at)
+
+
+def stopped_by(state, e, decided, candidate, split):
+    for gate in CONFIRM_GATES if split == "confirm" else DEV_GATES:
+        said = decided.gates.get((candidate, split, gate))
+        if said is None:
+            return "%s not evaluated on %s" % (gate, split)
+        if not lets_pass(state, e, said, gate):
+            return "%s %s at seq %d" % (gate, said[2], said[0])
+
+
+def rule_sealing(state, e):
+    if e.experiment is None:
+        return None
+    if e.kind == "candidates.sealed":
+        return sealed_problem(state, e)
+    if e.kind == "confirm.unsealed":
+        return unsealing_problem(state, e)
+    if e.kind == "label.revealed" and state.designs.get((e.experiment, e.data["design"])) == "confirm":
+        name = state.open_iteration(e.experiment)
+        if name is not None and not state.decisions.get(name, Decisions()).unsealed:
+            return "confirm.unsealed of %s, which is open, before a reveal" % name, "none"
+
+
+def sealed_problem(state, e):
+    it, decided, problem = live_iteration(state, e)
+    problem = problem or paused_problem(e, decided) or unsealed_problem(it, decided, "a sealing")
+    if problem:
+        return problem
+    if decided.sealed:
+        return "one sealing", "sealed at seq %d" % decided.sealed[0]
+    plan, sealed = state.plan_of(it), e.data["hypotheses"]
+    if plan:
+        most = thresholds_of(plan)["hypotheses"]
+        if e.data["divisor"] != most:
+            return "divisor %d" % most, str(e.data["divisor"])
+        if not 1 <= len(sealed) <= most:
+            return "1 to %d hypotheses" % most, str(len(sealed))
+    problem = hypotheses_problem(it, sealed)
+    if problem:
+        return problem
+    for one in sealed:
+        found = stopped_by(state, e, decided, one["candidate"], "dev")
+        if found:
+            return "p0 to p7 passed on dev by %s" % one["candidate"], found
+
+
+def hypotheses_problem(it, sealed):
+    names = [one["candidate"] for one in sealed]
+    if not all(a < b for a, b in zip(names, names[1:])):
+        return "hypotheses in order of hash, each once", "another order"
+    families, composites = [], 0
+    singles = [one["patches"][0] for one in sealed if len(one["patches"]) == 1]
+    for one in sealed:
+        patches = one["patches"]
+        if not patches or one["candidate"] != composite_of(patches):
+            return "the hash of its patches", one["candidate"]
+        if len(patches) == 1:
+            of = [it.patches[name]["family"] for name, (hash_, stands) in sorted(it.candidates.items())
+                  if stands and hash_ == patches[0]]
+            if not of:
+                return "a patch that stands", "%s, none" % patches[0]
+            if of[0] in families:
+                return "one candidate of each family", "two of %s" % of[0]
+            families.append(of[0])
+        elif len(patches) == 2 and patches[0] < patches[1]:
+            composites += 1
+            if composites > 1 or not set(patches) <= set(singles):
+                return "one composite, of two patches that are sealed by themselves", "another"
+        else:
+            return "one patch, or two in order of hash", "others"
+
+
+def unsealing_problem(state, e):
+    it, decided, problem = live_iteration(state, e)
+    if problem:
+        return problem
+    if not decided.sealed:
+        return "candidates.sealed first", "none"
+    if decided.sealed[1] != e.data["sealed"]:
+        return "the sealing at seq %d" % decided.sealed[0], e.data["sealed"]
+    problem = unsealed_problem(it, decided, "an unsealing")
+    if problem:
+        return problem
+    charge, root = e.data["charge"], e.data["confirm_root"]
+    if charge not in state.peeks:
+        return "a charge to an account whose unit is peek", charge
+    if charge in state.peek_charges:
+        return "a charge that paid for no other unsealing", "one spent at seq %d" % state.peek_charges[charge]
+    if root in state.spent_roots:
+        return "a confirm block that is not spent", "one unsealed at seq %d" % state.spent_roots[root]
+    ends = max(state.windows.get(e.experiment, []), default=None)
+    if ends and ends[0] > e.recorded_at:
+        return "an unsealing from %s on, where the confirm window ends" % ends[1], e.recorded_text
+    if (e.experiment, root) not in state.confirm_roots:
+        return "the confirm root of a split", root
+    position, size = state.charges.get(charge), e.seen[0] if e.seen else 0
+    if position is None or position >= size:
+        return "a charge at a seq below the seen size %d" % size, str(position)
+
+
+def unjudged(decided, candidate):
+    return next((gate for gate in CONFIRM_GATES if (candidate, "confirm", gate) not in decided.gates), None)
+
+
+def order_of(state, e, it, decided):
+    """Hashes of the patches to accept, in order."""
+    def passes(candidate):
+        return not any(stopped_by(state, e, decided, candidate, split) for split in ("dev", "confirm"))
+    sealed = [one["candidate"] for one in decided.sealed[2]] if decided.sealed else []
+    ranked = []
+    for patch in (it.patches[name] for name in sorted(it.patches)):
+        candidate = patch["patch_hash"]
+        if candidate in sealed and passes(candidate):
+            improve = decided.gates[candidate, "confirm", "p8"][3]["p8"]["risk_improve"]
+            count = decided.gates[candidate, "dev", "p4"][3]["p4"]["ks_count"]
+            ranked.append((improve, patch["length"]["kappa"], count, candidate))
+    chosen = [candidate for _, _, _, candidate in sorted(ranked)][:2]
+    if len(chosen) == 2:
+        together = composite_of(chosen)
+        if together not in sealed or not passes(together):
+            chosen.pop()
+    return chosen
+
+
+def rule_acceptance(state, e):
+    if e.experiment is None or e.kind not in ("patch.accepted", "iteration.closed"):
+        return None
+    if e.kind == "iteration.closed":
+        return ending_problem(state, e)
+    it, decided, problem = live_iteration(state, e)
+    if problem:
+        return problem
+    data, patch = e.data, it.patches.get(e.data["patch"])
+    if patch is None or patch["patch_hash"] != data["candidate"]:
+        return "a patch of the iteration with its hash", "%s with hash %s" % (data["patch"], data["candidate"])
+    if not decided.sealed or not decided.unsealed:
+        return "confirm.unsealed first", "none"
+    for one in decided.sealed[2]:
+        gate = unjudged(decided, one["candidate"])
+        if gate:
+            return "every gate of every sealed candidate", "%s of %s not evaluated" % (gate, one["candidate"])
+    candidate = data["candidate"]
+    stopped = next(filter(None, (stopped_by(state, e, decided, candidate, split) for split in ("dev", "confirm"))), None)
+    if stopped:
+        return "a candidate that passed every gate", stopped
+    gates = [decided.gates[candidate, "dev", gate][1] for gate in DEV_GATES]
+    gates += [decided.gates[candidate, "confirm", gate][1] for gate in CONFIRM_GATES]
+    if data["gates"] != gates:
+        return "its thirteen gate events, dev then confirm", "%d others" % len(data["gates"])
+    numbers = (patch["length"]["kappa"], patch["result_hash"])
+    if (data["kappa"], data["result_hash"]) != numbers:
+        return "kappa %d and result_hash %s" % numbers, "kappa %d and result_hash %s" % (
+            data["kappa"], data["result_hash"])
+    improve = decided.gates[candidate, "confirm", "p8"][3]["p8"]["risk_improve"]
+    if data["risk_improve"] != improve:
+        return "risk_improve %s, as p8 has it" % improve, str(data["risk_improve"])
+    before = len(decided.accepted)
+    if before >= 2:
+        return "at most 2 accepted patches", "%d accepted before" % before
+    if data["rank"] != before + 1:
+        return "rank %d" % (before + 1), str(data["rank"])
+    order = order_of(state, e, it, decided)
+    if before >= len(order):
+        return "no more patches", "one whose composite did not pass"
+    return None if order[before] == candidate else ("%s at rank %d" % (order[before], before + 1), candidate)
+
+
+def ending_problem(state, e):
+    it = state.iterations.get(e.data["iteration"])
+    if it is None:
+        return None
+    decided, outcome = state.decisions.get(e.data["iteration"], Decisions()), e.data["outcome"]
+    sealed = decided.sealed[2] if decided.sealed else []
+    judged = bool(decided.unsealed) and not any(unjudged(decided, one["candidate"]) for one in sealed)
+    due, accepted = len(order_of(state, e, it, decided)), len(decided.accepted)
+    if outcome == "stopped" and decided.unsealed and not judged:
+        return "every gate of every sealed candidate", "some missing"
+    if outcome == "paused_for_labels" and not decided.paused:
+        return "iteration.paused_for_labels first", "none"
+    if outcome == "accepted" and not accepted:
+        return "an accepted patch", "none"
+    if outcome == "accepted" and judged and accepted < due:
+        return "%d accepted patches, which passed every gate" % due, str(accepted)
+    if outcome == "none_accepted" and (accepted or (judged and due)):
+        return "no patch that passed every gate", str(max(due, accepted))
+    if outcome == "none_accepted" and not judged:
+        return "every gate of every sealed candidate", "some missing"
+    if outcome == "no_candidate" and decided.sealed:
+        return "no sealed candidate", "sealed candidates"
+
+
+def held_under(thresholds, profile):
+    """The thresholds as one profile reads them: fractions, and words."""
+    of = {name[:-6]: value / 1e6 for name, value in thresholds.items() if name.endswith("_micro")}
+    of["level"] = of["alpha"] / max(thresholds["hypotheses"], 1)
+    registered, test = thresholds["profile"] == profile, thresholds["confirm_test"]
+    if profile == "literal":
+        of.update(ece_slack=0.0, shift="ks", guard="literal", test=test if registered or test != "betting" else "t")
+    else:
+        of.update(guard=thresholds["must_not_regress"], shift=thresholds["shift_metric"] if registered else "either",
+                  test=test if registered else "betting")
+        of["ece_slack"] = of["ece_slack"] if registered else 0.005
+    return of
+
+
+def worst(verdicts):
+    return min(verdicts, key=("fail", "inconclusive", "not_checked", "pass").index, default="pass")
+
+
+def pass_if(holds):
+    return "pass" if holds else "fail"
+
+
+def judge_p0(found, _held):
+    holds = found["valid"] and found["inputs_declared"] and found["open"] and found["kappa"] <= found["kappa_max"]
+    return worst([pass_if(holds), found["replay"]])
+
+
+def judge_p4(found, held):
+    if not found["rows"]:
+        return "inconclusive"
+    ks, w1 = found["ks_count"] / found["rows"] <= held["ks_max"], found["w1"] <= held["w1_max"]
+    return pass_if({"both": ks and w1, "either": ks or w1, "ks": ks, "w1": w1}[held["shift"]])
+
+
+def judge_p5(found, held):
+    few = len(found["anchors"]) < 2
+    return "inconclusive" if few else worst("inconclusive" if anchor["rows"] < 200 else pass_if(
+        anchor["drift"] <= held["drift_max"]) for anchor in found["anchors"])
+
+
+def adjusted(p):
+    """Benjamini and Hochberg."""
+    order, least, out = sorted(range(len(p)), key=lambda at: p[at]), 1.0, [1.0] * len(p)
+    for rank in reversed(range(len(p))):
+        least = min(least, p[order[rank]] / ((rank + 1) / len(p)))
+        out[order[rank]] = least
+    return out
+
+
+def judge_p6(found, held):
+    families = {}
+    for environment in found["environments"]:
+        if environment["rows"]:
+            families.setdefault(environment["family"], []).append(environment)
+    said = ["inconclusive" for environment in found["environments"] if not environment["rows"] and
+            environment["required"]]
+    for members in families.values():
+        for environment, p in zip(members, adjusted([of.get("p", 1.0) for of in members])):
+            verdict = "inconclusive"
+            if "p" in environment and p <= held["q"]:
+                verdict = "fail"
+            elif "p" in environment and environment["rows"] >= 40 and environment.get("detectable_bias", 1) <= 0.05:
+                verdict = "pass"
+            said.append("pass" if verdict == "inconclusive" and not environment["required"] else verdict)
+    return worst(said)
+
+
+def judge_p7(found, held):
+    if not found["attacks"] and "searched" not in found:
+        return "not_checked"
+    said = [pass_if(found["regressions"] == 0), "inconclusive"]
+    if "searched" in found:
+        said[1] = pass_if(found["searched"] <= held["uplift_max"])
+    for attack in found["attacks"]:
+        style = attack["attack"] == "style_strip"
+        cap = held["style_max" if style else "uplift_max"]
+        value = attack["mean_absolute" if style else "mean"]
+        within = value <= min(cap, attack.get("tighter_max", cap))
+        said.append("inconclusive" if attack["seeds"] < 50 else pass_if(within))
+    names = {attack["attack"] for attack in found["attacks"]}
+    whole = names.issuperset(("contradiction_inject", "fabricated_tool_trace", "fact_flip", "fake_citation", "padding",
+                              "rubric_mimicry", "style_strip"))
+    return worst(said + ([] if whole else ["inconclusive"]))
+
+
+def judge_p8(found, held):
+    p = {"betting": found["p_exact"], "bootstrap": found.get("p_bootstrap"), "t": found.get("p_t")}[held["test"]]
+    if p is None or (held["test"] != "betting" and found["moved_clusters"] < 30):
+        return "inconclusive"
+    return pass_if(found["loss"]["mean"] <= -held["eta"] and p <= held["level"])
+
+
+def judge_slice(slice_, held):
+    if slice_["abstention_rise"] > 0.05:
+        return "fail"
+    if "loss" not in slice_ or slice_["loss"]["rows"] < 40:
+        return "inconclusive"
+    if slice_["untouched"]:
+        return "pass"
+    kept = slice_["must_not_regress"]
+    if kept and held["guard"] == "guard":
+        upper = slice_.get("upper")
+        return "inconclusive" if upper is None else pass_if(slice_["loss"]["mean"] <= 0 and upper <= 0.0005)
+    p = slice_.get("p_zero" if kept else "p")
+    return "inconclusive" if p is None else pass_if(p <= held["q"])
+
+
+def judge_greens(found, held):
+    if found["tau_micro"] / 1e6 != held["tau"]:
+        return "inconclusive"
+    return worst(judge_slice(slice_, held) for slice_ in found["slices"])
+
+
+JUDGES = {
+    "p0": judge_p0, "p1": lambda found, held: pass_if(found["mean"] <= -held["eta"]),
+    "p2": lambda found, held: pass_if(found["patched"] - found["baseline"] <= held["ece_slack"]),
+    "p3": judge_greens, "p4": judge_p4, "p5": judge_p5, "p6": judge_p6, "p7": judge_p7, "p8": judge_p8,
+    "p9": judge_greens,
+    "p10": lambda found, held: pass_if(not (found["share"] >= 0.3 and found["confirm_change"] > -2 * held["eta"])),
+}
+
+
+def rule_verdict(_state, e):
+    if e.kind != "gate.evaluated":
+        return None
+    (gate, found), = e.data["evidence"].items()
+    for profile, said in sorted(e.data["verdicts"].items()):
+        expected = JUDGES[gate](found, held_under(e.data["thresholds"], profile))
+        if said != expected:
+            return "%s %s (%s), from its statistics" % (gate, expected, profile), said
 
 
 FEATURES = ("concise", "confident", "contradiction", "counter_position", "critical_info_missing", "factual_error",
@@ -3904,7 +4455,9 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("blocked", rule_blocked), ("calibrator", rule_calibrator), ("transport", rule_transport),
               ("iteration", rule_iteration), ("rubric", rule_rubric), ("patch", rule_patch),
               ("order", rule_order), ("gate", rule_gate), ("observation", rule_observation), ("look", rule_look),
-              ("decision", rule_decision), ("promotion", rule_promotion), ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
+              ("decision", rule_decision), ("promotion", rule_promotion), ("predicate", rule_predicate),
+              ("sealing", rule_sealing), ("acceptance", rule_acceptance), ("verdict", rule_verdict),
+              ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 

@@ -129,7 +129,7 @@ text_ids! {
     EnvironmentId;
     /// An experiment.
     ExperimentId;
-    /// A family: of tests with one error rate, of slices, of environments.
+    /// A family of tests with one error rate.
     FamilyId;
     /// A field of the data.
     FieldId;

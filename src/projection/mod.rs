@@ -8,6 +8,7 @@ pub mod assumptions;
 pub mod audits;
 pub mod beacons;
 pub mod budgets;
+pub mod decisions;
 pub mod designs;
 pub mod experiments;
 pub mod gates;
@@ -27,7 +28,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 5,
+    version: 6,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -50,6 +51,8 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &judges::Registered,
         &orders::Ordered,
         &gates::Gating,
+        &decisions::Predicate,
+        &decisions::Sealing,
     ],
     recompute: &[],
     notes: access::notes,
@@ -81,6 +84,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "budgets",
         reads: budgets::READS,
         make: || Box::<budgets::Budgets>::default(),
+    },
+    FoldEntry {
+        name: "decisions",
+        reads: decisions::READS,
+        make: || Box::<decisions::AllDecisions>::default(),
     },
     FoldEntry {
         name: "designs",
@@ -129,6 +137,7 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
+    Kind::CardPublished,
     Kind::ContrastRecorded,
     Kind::CoverageChecked,
     Kind::DataIngested,

@@ -45,7 +45,7 @@ fn acceptance(experiment: Option<&ExperimentId>, design: &DesignId, row: &RowId)
 }
 
 /// Digest under which a charge is known.
-fn charge(id: &Digest) -> Digest {
+pub fn charge(id: &Digest) -> Digest {
     canon::digest("clover/charge/v1", &(id,))
 }
 

@@ -11,6 +11,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
+use crate::event::id::Root;
 use crate::event::id::SplitId;
 use crate::event::payload::Verdict;
 use crate::event::payload::intake::ListedBy;
@@ -27,6 +28,7 @@ use crate::ground::digest::Digest;
 use crate::ground::digest::blake2b_64;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
+use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
@@ -124,6 +126,8 @@ pub struct Formed {
     pub separation: Separation,
     /// The entry that formed it.
     pub seq: u64,
+    /// End of the time of confirm, exclusive; `None` where confirm is hashed.
+    pub t2: Option<Timestamp>,
 }
 
 /// The splits of one experiment.
@@ -170,6 +174,7 @@ impl Fold for Splits {
                     seed: formed.seed.value(),
                     separation: formed.separation,
                     seq: event.seq(),
+                    t2: formed.t2,
                 });
             }
             _ => {}
@@ -193,6 +198,11 @@ fn placed(experiment: Option<&ExperimentId>, split: &SplitId, cluster: &ItemId) 
 /// Digest under which a cluster is known to have been in confirm.
 pub fn in_confirm(experiment: Option<&ExperimentId>, cluster: &ItemId) -> Digest {
     canon::digest("clover/confirm/v1", &(experiment, cluster))
+}
+
+/// Digest under which the root of a confirm part is known.
+pub fn confirm_root(experiment: Option<&ExperimentId>, root: &Root) -> Digest {
+    canon::digest("clover/confirm-root/v1", &(experiment, root))
 }
 
 /// Digest under which a cluster is known to have an open label.

@@ -25,6 +25,7 @@ pub static RULEBOOK: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
         &gates::Recomputed,
+        &iterate::Recomputed,
         // The next rule that recomputes goes here.
     ],
     ..projection::RULEBOOK

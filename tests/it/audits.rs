@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clover::event::Kind;
 
+use crate::support::decided;
 use crate::support::forger::World;
 use crate::support::gated;
 use crate::support::iterated;
@@ -104,6 +105,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&planned::story().lines).items);
     items.extend(World::of(&iterated::story().lines).items);
     items.extend(World::of(&gated::story().lines).items);
+    items.extend(World::of(&decided::story().lines).items);
     let said: BTreeSet<_> = items
         .iter()
         .map(|item| item.body["kind"].as_str().unwrap().to_owned())

@@ -33,6 +33,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::support::TestLedger;
+use crate::support::decided;
 use crate::support::full;
 use crate::support::iterated;
 use crate::support::planned;
@@ -852,7 +853,78 @@ fn claim_fields(kind: Kind) -> Fields {
             must("promotion", hex().boxed()),
             must("reason", free_text().boxed()),
         ],
+        other => decided_fields(other),
+    }
+}
+
+/// An event of the decisions with its shares, counts and flags changed within their ranges.
+fn decided_fields(kind: Kind) -> Fields {
+    let plan = iterated::plan("exp-1", "m-1");
+    let candidate = Digest([7; 32]);
+    let gate = |id: &str| decided::gate(&plan, candidate, "dev", &decided::passing(id));
+    let payload = match kind {
+        Kind::LabelProcessAudited => decided::label_process(),
+        Kind::PrenticeChecked => decided::prentice(),
+        Kind::ResidualsAudited => decided::audited(),
+        Kind::SlicesClassified => decided::classified(),
+        Kind::CardPublished => decided::card(),
+        Kind::IterationPausedForLabels => decided::paused(0.5),
+        Kind::GateEvaluated => {
+            let all = clover::event::payload::predicate::GateId::ALL;
+            let evidence = all.map(|id| within(decided::passing(id.as_str())));
+            let mut fields = members(&gate("p1"));
+            fields.retain(|(name, ..)| *name != "evidence");
+            let evidence = proptest::strategy::Union::new(evidence).boxed();
+            fields.push(("evidence", evidence, true));
+            return fields;
+        }
+        Kind::CandidatesSealed => decided::sealed(&[candidate, Digest([8; 32])]),
+        Kind::ConfirmUnsealed => decided::unsealed(&"0".repeat(64), &"1".repeat(64)),
+        Kind::PatchAccepted => decided::accepted(&decided::patches()[0], 1, &["2".repeat(64)]),
         other => panic!("{other} has no fields here: give it a line"),
+    };
+    members(&payload)
+}
+
+fn members(payload: &Payload) -> Fields {
+    let Ok(Value::Object(members)) = serde_json::to_value(payload) else {
+        unreachable!("data is an object");
+    };
+    let members = members.into_iter();
+    members
+        .map(|(name, value)| {
+            let name: &'static str = name.leak();
+            (name, within(value), true)
+        })
+        .collect()
+}
+
+/// The value with other fractions from 0 to 1 and other flags.
+fn within(value: Value) -> BoxedStrategy<Value> {
+    match value {
+        Value::Object(members) => {
+            let mut all = Just(Map::new()).boxed();
+            for (name, value) in members {
+                all = (all, within(value))
+                    .prop_map(move |(mut map, value)| {
+                        map.insert(name.clone(), value);
+                        map
+                    })
+                    .boxed();
+            }
+            all.prop_map(Value::Object).boxed()
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.into_iter().map(within).collect();
+            items.prop_map(Value::Array).boxed()
+        }
+        Value::Number(number) if number.is_f64() => {
+            prop_oneof![0.0..1.0_f64, Just(0.5), Just(1e-300)]
+                .prop_map(Value::from)
+                .boxed()
+        }
+        Value::Bool(_) => any::<bool>().prop_map(Value::from).boxed(),
+        other => Just(other).boxed(),
     }
 }
 

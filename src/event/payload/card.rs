@@ -39,6 +39,19 @@ pub enum Direction {
     UnderScored,
 }
 
+/// A partially pooled mean residual with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CardMean {
+    /// High end.
+    pub high_micro: Micro,
+    /// Low end.
+    pub low_micro: Micro,
+    /// Mean.
+    pub mean_micro: Micro,
+}
+
 /// A feature that differs between the worst rows of a slice and its well-judged ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -133,9 +146,9 @@ pub struct PublicCard {
     /// Mean residual; absent below 40 rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_raw_micro: Option<Micro>,
-    /// Partially pooled mean residual, low and high end of its 95 % interval.
+    /// Partially pooled mean residual; absent without spread.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mean_shrunk_micro: Option<[Micro; 3]>,
+    pub mean_shrunk: Option<CardMean>,
     /// Mean squared residual.
     pub mse_micro: Micro,
     /// p adjusted within the family; absent below 40 rows.

@@ -72,7 +72,7 @@ pub struct PrenticeChecked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct IterationPaused {
+pub struct IterationPausedForLabels {
     /// The program that computed it.
     pub build: Text,
     /// Lower bound on the gain in sight.

@@ -22,10 +22,14 @@ use crate::projection::designs::Designs;
 /// Steps that need a judge who does not contradict itself: none is taken in an experiment with a
 /// `score.conflict`. What is only recorded (scores, labels, deviations, the end) goes on.
 pub const GOVERNED: &[Kind] = &[
+    Kind::CandidatesSealed,
+    Kind::ConfirmUnsealed,
     Kind::ExposureOpened,
+    Kind::GateEvaluated,
     Kind::LabelRevealed,
     Kind::ManifestAmended,
     Kind::ManifestRegistered,
+    Kind::PatchAccepted,
     Kind::SplitsFormed,
     Kind::SplitsListed,
     // The next governed step goes here.

@@ -2,10 +2,13 @@
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assessed;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::BridgeKind;
 use crate::event::payload::intake::Separation;
+use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
 use crate::ground::time::Timestamp;
 use crate::projection::assumptions::OfExperiment;
 use crate::projection::assumptions::Status;
@@ -28,9 +31,12 @@ pub const READS: &[Kind] = &[
     Kind::AssumptionCountersigned,
     Kind::AssumptionWaived,
     Kind::BridgeAssessed,
+    Kind::GateEvaluated,
     Kind::LabelDesignRegistered,
+    Kind::LabelProcessAudited,
     Kind::LabelRecorded,
     Kind::LabelSealed,
+    Kind::PrenticeChecked,
     Kind::ScoreConflict,
     Kind::ScoreReplayed,
     Kind::SdpVersionRegistered,
@@ -63,6 +69,15 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
                 ..says(code, found.kind.as_str(), assessed(found.status))
             });
         }
+        Payload::GateEvaluated(found) => gate(found, say),
+        Payload::LabelProcessAudited(found) => {
+            for code in [L1, CjeJ1] {
+                say(says(code, "balance", judged(found.verdict)));
+            }
+        }
+        Payload::PrenticeChecked(found) => {
+            say(says(Assumption::S1, "prentice", judged(found.verdict)));
+        }
         Payload::LabelDesignRegistered(_) => {
             for code in [L1, CjeJ1] {
                 say(says(code, "design", Status::Pass));
@@ -91,6 +106,25 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
             };
             say(says(H1, "separation", status));
         }
+        _ => {}
+    }
+}
+
+fn judged(verdict: Verdict) -> Status {
+    match verdict {
+        Verdict::Fail => Status::Fail,
+        Verdict::Inconclusive => Status::Inconclusive,
+        Verdict::NotChecked => Status::Untested,
+        Verdict::Pass => Status::Pass,
+    }
+}
+
+/// A patch that moves too much, or does not repeat on confirm, says so of the assumption.
+fn gate(found: &GateEvaluated, say: &mut dyn FnMut(Update)) {
+    let status = judged(found.verdicts.under(found.thresholds.profile));
+    match found.gate {
+        GateId::P4 => say(says(Assumption::Blast, "shift", status)),
+        GateId::P8 => say(says(Assumption::H1, "replication", status)),
         _ => {}
     }
 }

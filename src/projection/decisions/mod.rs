@@ -41,7 +41,7 @@ pub const READS: &[Kind] = &[
     Kind::CandidatesSealed,
     Kind::ConfirmUnsealed,
     Kind::GateEvaluated,
-    Kind::IterationPaused,
+    Kind::IterationPausedForLabels,
     Kind::PatchAccepted,
     Kind::ResidualsAudited,
     Kind::SlicesClassified,
@@ -59,13 +59,8 @@ pub const DEV_GATES: [GateId; 8] = [
     GateId::P7,
 ];
 /// Gates after unsealing.
-pub const CONFIRM_GATES: [GateId; 5] = [
-    GateId::P4,
-    GateId::P6,
-    GateId::P8,
-    GateId::P9,
-    GateId::P10,
-];
+pub const CONFIRM_GATES: [GateId; 5] =
+    [GateId::P4, GateId::P6, GateId::P8, GateId::P9, GateId::P10];
 
 /// What a gate said of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,6 +158,8 @@ impl Decisions {
 pub struct AllDecisions {
     /// By iteration.
     pub by_id: BTreeMap<IterationId, Decisions>,
+    /// Where each charge paid for an unsealing, by its digits.
+    pub charges: BTreeMap<String, u64>,
     /// Where each confirm root was unsealed, by its digits.
     pub roots: BTreeMap<String, u64>,
 }
@@ -209,9 +206,10 @@ impl Fold for AllDecisions {
             }
             Payload::SlicesClassified(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
-                of.classified.get_or_insert((said.classification_hash, once));
+                of.classified
+                    .get_or_insert((said.classification_hash, once));
             }
-            Payload::IterationPaused(said) => {
+            Payload::IterationPausedForLabels(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.paused.get_or_insert(once);
             }
@@ -226,6 +224,8 @@ impl Fold for AllDecisions {
             Payload::ConfirmUnsealed(said) => {
                 let root = said.confirm_root.0.to_hex();
                 self.roots.entry(root).or_insert(once.seq);
+                let charge = said.charge.0.to_hex();
+                self.charges.entry(charge).or_insert(once.seq);
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.unsealed.get_or_insert(once);
             }

@@ -3,7 +3,7 @@
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
-use crate::event::payload::diagnosis::IterationPaused;
+use crate::event::payload::diagnosis::IterationPausedForLabels;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::slices::SlicesClassified;
@@ -100,26 +100,24 @@ impl Rule for Predicate {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let step = |id: &IterationId, what: &str, then: &dyn Fn(&Live<'_>) -> Found| {
-            match live(state, experiment, id) {
-                Err(found) => Some(found),
-                Ok(live) => live.is_going_on(what).or_else(|| then(&live)),
-            }
+        let step = |id: &IterationId, what: &str, then: &dyn Fn(&Live<'_>) -> Found| match live(
+            state, experiment, id,
+        ) {
+            Err(found) => Some(found),
+            Ok(live) => live.is_going_on(what).or_else(|| then(&live)),
         };
         let early = |live: &Live<'_>| before_classification(live);
         let found = match &event.event.payload {
             Payload::LabelProcessAudited(said) => step(&said.iteration, "an audit", &early),
             Payload::PrenticeChecked(said) => step(&said.iteration, "a check", &early),
             Payload::ResidualsAudited(said) => step(&said.iteration, "an audit", &early),
-            Payload::SlicesClassified(said) => {
-                step(&said.iteration, "a classification", &|live| {
-                    classified(live, said)
-                })
-            }
+            Payload::SlicesClassified(said) => step(&said.iteration, "a classification", &|live| {
+                classified(live, said)
+            }),
             Payload::CardPublished(said) => step(&said.iteration, "a card", &|live| {
                 after_classification(live).or_else(|| live.is_sealed_yet("a card"))
             }),
-            Payload::IterationPaused(said) => {
+            Payload::IterationPausedForLabels(said) => {
                 step(&said.iteration, "a pause", &|live| paused(live, said))
             }
             Payload::GateEvaluated(said) => {
@@ -158,7 +156,7 @@ fn classified(live: &Live<'_>, said: &SlicesClassified) -> Found {
     before_classification(live)
 }
 
-fn paused(live: &Live<'_>, said: &IterationPaused) -> Found {
+fn paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Found {
     if said.share.value() < PAUSE_SHARE {
         return no(
             format!("a share of at least {PAUSE_SHARE}"),
@@ -202,7 +200,12 @@ fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
         GateSplit::Dev => live.is_sealed_yet("a gate on dev").or_else(|| {
             let is = is_candidate(live.it, said.candidate);
             let found = format!("{}, none of them", said.candidate);
-            (!is).then(|| ("a patch that stands, or a composite of two".to_owned(), found))
+            (!is).then(|| {
+                (
+                    "a patch that stands, or a composite of two".to_owned(),
+                    found,
+                )
+            })
         }),
         GateSplit::Confirm => {
             if live.seq(|of| Some(of.unsealed.as_ref()?.seq)).is_none() {
@@ -219,7 +222,9 @@ fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
 /// The thresholds are those of the manifest.
 fn registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
     let manifests = state.fold::<Manifests>();
-    let record = manifests.of_digest(live.it.digest).map(|(_, record)| record);
+    let record = manifests
+        .of_digest(live.it.digest)
+        .map(|(_, record)| record);
     let version = record.and_then(|record| record.version(live.it.digest));
     let plan = version.and_then(|version| version.manifest.iteration.as_ref())?;
     if said.thresholds == thresholds_of(plan) {

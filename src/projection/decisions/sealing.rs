@@ -1,17 +1,19 @@
 //! The rules `sealing` and `acceptance`: what goes to confirm, one charged look at it, and who may be accepted.
 
 use crate::event::Payload;
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assumption;
+use crate::event::payload::iteration::IterationClosed;
+use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::predicate::CandidatesSealed;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::PatchAccepted;
 use crate::event::payload::predicate::SealedHypothesis;
-use crate::event::payload::iteration::IterationClosed;
-use crate::event::payload::iteration::IterationOutcome;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
@@ -21,6 +23,7 @@ use crate::ledger::Fact;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::projection::assumptions::Assumptions;
+use crate::projection::budgets::Budgets;
 use crate::projection::decisions::ACCEPTED_MAX;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::CONFIRM_GATES;
@@ -35,6 +38,7 @@ use crate::projection::decisions::rules::live;
 use crate::projection::decisions::rules::no;
 use crate::projection::decisions::select;
 use crate::projection::decisions::thresholds_of;
+use crate::projection::designs::Designs;
 use crate::projection::iterations::Candidate as Patch;
 use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
@@ -74,7 +78,7 @@ impl Rule for Sealing {
         let (rule, found) = match &event.event.payload {
             Payload::CandidatesSealed(said) => ("sealing", now.sealed(said)),
             Payload::ConfirmUnsealed(said) => ("sealing", now.unsealed(said)),
-            Payload::LabelRevealed(_) => ("sealing", now.revealed()),
+            Payload::LabelRevealed(said) => ("sealing", now.revealed(&said.design)),
             Payload::IterationClosed(said) => ("acceptance", now.closed(said)),
             Payload::PatchAccepted(said) => ("acceptance", now.accepted(said)),
             _ => return,
@@ -95,7 +99,12 @@ impl Rule for Sealing {
                     before: event.seq,
                     rule: "sealing",
                 });
-                let seen = event.event.header.seen.as_ref().map_or(0, |seen| seen.size.value());
+                let seen = event
+                    .event
+                    .header
+                    .seen
+                    .as_ref()
+                    .map_or(0, |seen| seen.size.value());
                 facts.push(Fact::Needs {
                     digest: seals::charge(&said.charge.0),
                     before: seen,
@@ -131,15 +140,26 @@ impl Now<'_> {
         let Some(waiver) = row.and_then(|row| row.granted.as_ref()) else {
             return false;
         };
-        let splits = self.state.fold::<Splits>().by_experiment.get(self.experiment);
+        let splits = self
+            .state
+            .fold::<Splits>()
+            .by_experiment
+            .get(self.experiment);
         let formed = splits.and_then(|of| of.formed.values().map(|formed| formed.seq).max());
         let agreed = waiver.agreed.map(|agreed| agreed.seq);
-        let is_early = agreed.zip(formed).is_some_and(|(agreed, formed)| agreed < formed);
+        let is_early = agreed
+            .zip(formed)
+            .is_some_and(|(agreed, formed)| agreed < formed);
         is_early && waiver.expires_at > self.at
     }
 
     /// The first gate of `gates` on `split` that does not let a candidate pass.
-    fn stopped_by(&self, judged: Option<&Judged>, gates: &[GateId], split: GateSplit) -> Option<String> {
+    fn stopped_by(
+        &self,
+        judged: Option<&Judged>,
+        gates: &[GateId],
+        split: GateSplit,
+    ) -> Option<String> {
         let stops = gates.iter().find_map(|&gate| {
             match judged.and_then(|judged| judged.said(gate, split)) {
                 Some(said) if self.lets_pass(said) => None,
@@ -213,12 +233,25 @@ impl Now<'_> {
         if let Some(found) = live.is_sealed_yet("an unsealing") {
             return Some(found);
         }
+        if !self.state.fold::<Budgets>().peeks.contains(&said.charge) {
+            let expected = "a charge to an account whose unit is peek";
+            return no(expected, said.charge.to_string());
+        }
+        let all = self.state.fold::<AllDecisions>();
+        if let Some(seq) = all.charges.get(&said.charge.0.to_hex()) {
+            let found = format!("one spent at seq {seq}");
+            return no("a charge that paid for no other unsealing", found);
+        }
         let root = said.confirm_root.0.to_hex();
-        if let Some(seq) = self.state.fold::<AllDecisions>().roots.get(&root) {
+        if let Some(seq) = all.roots.get(&root) {
             let found = format!("one unsealed at seq {seq}");
             return no("a confirm block that is not spent", found);
         }
-        let splits = self.state.fold::<Splits>().by_experiment.get(self.experiment);
+        let splits = self
+            .state
+            .fold::<Splits>()
+            .by_experiment
+            .get(self.experiment);
         let ends = splits.and_then(|of| of.formed.values().filter_map(|formed| formed.t2).max());
         let early = ends.filter(|t2| *t2 > self.at)?;
         no(
@@ -228,7 +261,14 @@ impl Now<'_> {
     }
 
     /// While an iteration is open, its confirm labels are shown only after it was unsealed.
-    fn revealed(&self) -> Found {
+    fn revealed(&self, design: &DesignId) -> Found {
+        let design = self
+            .state
+            .fold::<Designs>()
+            .registered(self.experiment, design)?;
+        if design.purpose != DesignPurpose::Confirm {
+            return None;
+        }
         let iterations = self.state.fold::<Iterations>();
         let (id, _) = iterations.open_in(self.experiment)?;
         let decided = self.state.fold::<AllDecisions>().of(id);
@@ -258,7 +298,8 @@ impl Now<'_> {
         };
         if let Some(found) = sealed.hypotheses.iter().find_map(|one| {
             let judged = decided.candidate(one.candidate);
-            unjudged(judged).map(|gate| format!("{gate} of {} not evaluated", one.candidate.short()))
+            unjudged(judged)
+                .map(|gate| format!("{gate} of {} not evaluated", one.candidate.short()))
         }) {
             return no("every gate of every sealed candidate", found);
         }
@@ -287,7 +328,10 @@ impl Now<'_> {
             return no("its thirteen gate events, dev then confirm", found);
         }
         if said.kappa.value() != patch.kappa || said.result_hash != patch.result_hash {
-            let expected = format!("kappa {} and result_hash {}", patch.kappa, patch.result_hash);
+            let expected = format!(
+                "kappa {} and result_hash {}",
+                patch.kappa, patch.result_hash
+            );
             let found = format!("kappa {} and result_hash {}", said.kappa, said.result_hash);
             return no(expected, found);
         }
@@ -327,7 +371,8 @@ impl Now<'_> {
         };
         let passes = |hash: Digest| {
             let judged = decided.candidate(hash);
-            self.stopped_by(judged, &DEV_GATES, GateSplit::Dev).is_none()
+            self.stopped_by(judged, &DEV_GATES, GateSplit::Dev)
+                .is_none()
                 && self
                     .stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm)
                     .is_none()
@@ -356,7 +401,7 @@ impl Now<'_> {
 
     /// An iteration ends as its decisions say.
     fn closed(&self, said: &IterationClosed) -> Found {
-        use IterationOutcome::{Accepted, NoCandidate, NoneAccepted, PausedForLabels};
+        use IterationOutcome::{Accepted, NoCandidate, NoneAccepted, PausedForLabels, Stopped};
         let it = self.state.fold::<Iterations>().by_id.get(&said.iteration)?;
         let none = Decisions::default();
         let decided = self.state.fold::<AllDecisions>().of(&said.iteration);
@@ -364,7 +409,8 @@ impl Now<'_> {
         let left = match &decided.sealed {
             Some(sealed) => {
                 let open = |one: &&SealedHypothesis| {
-                    decided.unsealed.is_some() && unjudged(decided.candidate(one.candidate)).is_some()
+                    decided.unsealed.is_some()
+                        && unjudged(decided.candidate(one.candidate)).is_some()
                 };
                 sealed.hypotheses.iter().find(open)
             }
@@ -374,6 +420,9 @@ impl Now<'_> {
         let due = self.order(it, decided).len();
         let accepted = decided.accepted.len();
         match said.outcome {
+            Stopped if decided.unsealed.is_some() && !judged => {
+                no("every gate of every sealed candidate", "some missing")
+            }
             PausedForLabels if decided.paused.is_none() => {
                 no("iteration.paused_for_labels first", "none")
             }
@@ -415,13 +464,15 @@ fn unjudged(judged: Option<&Judged>) -> Option<GateId> {
 
 /// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
 fn hypotheses(it: &Iteration, sealed: &[SealedHypothesis]) -> Found {
-    if !sealed.windows(2).all(|pair| pair[0].candidate < pair[1].candidate) {
+    if !sealed
+        .windows(2)
+        .all(|pair| pair[0].candidate < pair[1].candidate)
+    {
         return no("hypotheses in order of hash, each once", "another order");
     }
     let stands = |hash: &Digest| {
-        let is = |patch: &&Patch| {
-            patch.patch_hash == *hash && patch.state == CandidateState::Proposed
-        };
+        let is =
+            |patch: &&Patch| patch.patch_hash == *hash && patch.state == CandidateState::Proposed;
         it.candidates.values().find(is)
     };
     let mut families = Vec::new();

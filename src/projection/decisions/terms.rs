@@ -1,9 +1,8 @@
 //! What the gates of an iteration hold a candidate to: numbers of its manifest, and nothing else.
 
-use crate::event::payload::predicate::MustNotRegress;
-use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::RegressionGuard;
+use crate::event::payload::predicate::Thresholds;
 use crate::num::Count;
 use crate::num::Micro;
 
@@ -24,10 +23,7 @@ pub fn thresholds_of(plan: &IterationPlan) -> Thresholds {
         eta_micro: plan.eta_micro,
         hypotheses: Count::new(divisor).unwrap_or_default(),
         ks_max_micro: plan.ks_max_micro,
-        must_not_regress: match guard {
-            Some(RegressionGuard::Guard) => MustNotRegress::Guard,
-            Some(RegressionGuard::Literal) | None => MustNotRegress::Literal,
-        },
+        must_not_regress: guard.unwrap_or(RegressionGuard::Literal),
         profile: plan.profile,
         q_micro: plan.q_micro,
         shift_metric: plan.shift_metric,

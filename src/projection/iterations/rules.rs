@@ -246,7 +246,6 @@ fn closed(state: &State, experiment: &ExperimentId, said: &IterationClosed) -> J
         Err(judged) => return Some(judged),
     };
     match (said.outcome, it.unsealed_seq) {
-        (IterationOutcome::Accepted, _) => no("an accepted patch", "none"),
         (IterationOutcome::NoCandidate, Some(seq)) => no(
             "no peek spent on an iteration without candidate",
             format!("a label unsealed at seq {seq}"),

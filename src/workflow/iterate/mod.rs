@@ -4,3 +4,6 @@
 //! [`predicate`](crate::workflow::predicate).
 
 pub mod compute;
+mod verdict;
+
+pub use verdict::Recomputed;

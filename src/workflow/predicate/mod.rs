@@ -21,12 +21,12 @@ pub use p7::ATTACKS;
 use crate::event::payload::Verdict;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Profile;
+use crate::event::payload::manifest::RegressionGuard;
 use crate::event::payload::manifest::ShiftMetric;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::LossMean;
-use crate::event::payload::predicate::MustNotRegress;
 use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::predicate::Verdicts;
 use crate::num::Count;
@@ -106,7 +106,7 @@ pub struct Held {
     /// Largest Kolmogorov-Smirnov distance.
     pub ks_max: f64,
     /// What slices that must not regress are held to.
-    pub must_not_regress: MustNotRegress,
+    pub must_not_regress: RegressionGuard,
     /// Level of a green slice and of transport.
     pub q: f64,
     /// Which distance bounds the blast radius.
@@ -138,7 +138,7 @@ impl Held {
         let literal = profile == Profile::Literal;
         let asymptotic = thresholds.confirm_test != ConfirmTest::Betting;
         let (ece_slack, shift_metric, must_not_regress) = match (literal, registered) {
-            (true, _) => (0.0, ShiftMetric::Ks, MustNotRegress::Literal),
+            (true, _) => (0.0, ShiftMetric::Ks, RegressionGuard::Literal),
             (false, true) => (
                 real(thresholds.ece_slack_micro),
                 thresholds.shift_metric,
@@ -239,7 +239,7 @@ mod tests {
             eta_micro: micro(1_000),
             hypotheses: Count::new(4).unwrap(),
             ks_max_micro: micro(50_000),
-            must_not_regress: MustNotRegress::Guard,
+            must_not_regress: RegressionGuard::Guard,
             profile: Profile::Recommended,
             q_micro: micro(100_000),
             shift_metric: ShiftMetric::Either,
@@ -270,7 +270,7 @@ mod tests {
         assert!(literal.ece_slack.abs() <= 0.0);
         assert_eq!(literal.shift_metric, ShiftMetric::Ks);
         assert_eq!(literal.confirm_test, ConfirmTest::T);
-        assert_eq!(literal.must_not_regress, MustNotRegress::Literal);
+        assert_eq!(literal.must_not_regress, RegressionGuard::Literal);
         let registered = Thresholds {
             profile: Profile::Literal,
             confirm_test: ConfirmTest::Bootstrap,

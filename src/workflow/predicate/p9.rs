@@ -4,12 +4,12 @@
 //! most q.
 
 use crate::event::payload::Verdict;
+use crate::event::payload::manifest::RegressionGuard;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::GreenSlice;
 use crate::event::payload::predicate::Greens;
-use crate::event::payload::predicate::MustNotRegress;
 use crate::num::Finite;
 use crate::num::Probability;
 use crate::stats::predicate::GreenNumbers;
@@ -57,8 +57,8 @@ pub(super) const CONFIRM: Gate = Gate {
 fn rule(slice: &GreenSlice, tau: f64, held: &Held) -> (GreenRule, Option<Probability>) {
     let level = held.q;
     match (slice.must_not_regress, held.must_not_regress) {
-        (true, MustNotRegress::Guard) => (GreenRule::Guard, None),
-        (true, MustNotRegress::Literal) => {
+        (true, RegressionGuard::Guard) => (GreenRule::Guard, None),
+        (true, RegressionGuard::Literal) => {
             (GreenRule::NonInferior { tau: 0.0, level }, slice.p_zero)
         }
         (false, _) => (GreenRule::NonInferior { tau, level }, slice.p),
@@ -200,11 +200,11 @@ mod tests {
             ..slice(40, 0.9)
         };
         let guard = Held {
-            must_not_regress: MustNotRegress::Guard,
+            must_not_regress: RegressionGuard::Guard,
             ..held()
         };
         let literal = Held {
-            must_not_regress: MustNotRegress::Literal,
+            must_not_regress: RegressionGuard::Literal,
             ..held()
         };
         assert_eq!(said(vec![kept.clone()], &guard), Verdict::Pass);

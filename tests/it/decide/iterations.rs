@@ -180,13 +180,17 @@ fn one_iteration_is_open_at_a_time_and_its_parameters_stand() {
         let said = planned::amended(&next, &plan, 1);
         refused(world, "iteration", &wording, said);
     });
-    for (outcome, wording) in [
-        ("accepted", ["an accepted patch", "none"]),
-        ("none_accepted", ["labels unsealed before", "none"]),
+    for (outcome, rule, wording) in [
+        ("accepted", "acceptance", ["an accepted patch", "none"]),
+        (
+            "none_accepted",
+            "iteration",
+            ["labels unsealed before", "none"],
+        ),
     ] {
         tell(SOLO, |world| {
             begun(world);
-            refused(world, "iteration", &wording, closed("it-1", outcome));
+            refused(world, rule, &wording, closed("it-1", outcome));
         });
     }
 }

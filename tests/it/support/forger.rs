@@ -225,7 +225,14 @@ fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
             }
         }
     }
-    for field in ["charge", "promotion", "recorded", "waiver"] {
+    if let Some(gates) = body["data"].get_mut("gates").and_then(Value::as_array_mut) {
+        for value in gates {
+            if let Some(id) = new(value) {
+                *value = id.into();
+            }
+        }
+    }
+    for field in ["charge", "promotion", "recorded", "sealed", "waiver"] {
         if let Some(id) = body.get("data").and_then(|data| new(data.get(field)?)) {
             body["data"][field] = id.into();
         }

@@ -73,6 +73,7 @@ use clover::num::Micro;
 use super::EXPERIMENT;
 use super::ORIGIN;
 use super::TestLedger;
+use super::decided;
 use super::experiment;
 use super::gated;
 use super::iterated;
@@ -582,6 +583,87 @@ fn closing(test: &mut TestLedger, owner: &Signer) {
     test.append(&[Command::new(revoked, None)]).unwrap();
 }
 
+/// An iteration that was decided, and one that paused for labels.
+fn decisions(test: &mut TestLedger) {
+    test.register("exp-decided");
+    let exp = || Some("exp-decided".parse().unwrap());
+    let plan = iterated::plan("exp-decided", "m-decided");
+    let quarter = test.ledger.ambient().now().quarter().to_string();
+    let patch = decided::patches()[0].clone();
+    let candidate = decided::patch_of(&patch).0;
+    let mut said = vec![
+        iterated::rubric_registered(iterated::RUBRIC),
+        iterated::anchors(200),
+        planned::registered(&plan),
+    ];
+    said.extend(decided::split_events());
+    said.extend([
+        iterated::opened(&plan, decided::IT, &quarter),
+        decided::label_process(),
+        decided::prentice(),
+        decided::audited(),
+        decided::classified(),
+        decided::card(),
+        patch.clone(),
+    ]);
+    let before = said.len();
+    said.extend(decided::gates(&plan, candidate, "dev"));
+    said.push(decided::sealed(&[candidate]));
+    let mut ids = Vec::new();
+    let mut say = |test: &mut TestLedger, payload| {
+        let id = test.append(&[Command::new(payload, exp())]).unwrap()[0].id;
+        ids.push(id.0.to_hex());
+    };
+    for payload in said {
+        say(test, payload);
+    }
+    let charge = test
+        .append(&[Command::new(decided::charge(), None)])
+        .unwrap()[0]
+        .id;
+    let sealing = ids.last().unwrap().clone();
+    let unsealing = decided::unsealed(&charge.0.to_hex(), &sealing);
+    test.append(&[Command::new(unsealing, exp())]).unwrap();
+    let mut gates = ids[before..before + 8].to_vec();
+    for payload in decided::gates(&plan, candidate, "confirm") {
+        let id = test.append(&[Command::new(payload, exp())]).unwrap()[0].id;
+        gates.push(id.0.to_hex());
+    }
+    for payload in [
+        decided::accepted(&patch, 1, &gates),
+        iterated::closed(decided::IT, "accepted"),
+    ] {
+        test.append(&[Command::new(payload, exp())]).unwrap();
+    }
+    paused(test);
+}
+
+fn paused(test: &mut TestLedger) {
+    test.register("exp-6");
+    let exp = || Some("exp-6".parse().unwrap());
+    let mut plan = iterated::plan("exp-6", "m-paused");
+    plan["iteration"]["eta_micro"] = 2_000.into();
+    let quarter = test.ledger.ambient().now().quarter().to_string();
+    let open = iterated::opened(&plan, "it-4", &quarter);
+    let mut said = vec![
+        iterated::rubric_registered(iterated::RUBRIC),
+        iterated::anchors(200),
+        planned::registered(&plan),
+        open,
+    ];
+    for payload in [
+        decided::audited(),
+        decided::classified(),
+        decided::paused(0.5),
+    ] {
+        said.push(decided::of(&payload, "it-4"));
+    }
+    said.push(iterated::closed("it-4", "paused_for_labels"));
+    for payload in said {
+        test.append(&[Command::new(payload, exp())]).unwrap();
+    }
+}
+
 fn ends(test: &mut TestLedger) {
     test.register("exp-2");
     let closed = ExperimentClosed {
@@ -617,13 +699,14 @@ pub fn every_kind(test: &mut TestLedger) {
     test.append(&[Command::new(opened, None)]).unwrap();
     let scored = data(test);
     sealed(test);
-    estimates(test);
     intake(test, scored);
+    estimates(test);
     records(test);
     plans(test);
     trust(test);
     iterations(test);
     gates(test);
+    decisions(test);
     ends(test);
     for kind in Kind::ALL {
         let mut seen = false;

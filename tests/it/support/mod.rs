@@ -2,6 +2,7 @@
 //! that wrote something ends.
 
 pub mod child;
+pub mod decided;
 pub mod forge;
 pub mod forger;
 pub mod full;
@@ -11,6 +12,7 @@ pub mod mutator;
 pub mod planned;
 pub mod samples;
 pub mod tampered;
+pub mod tampered_decisions;
 pub mod tampered_gates;
 pub mod tampered_iterations;
 pub mod valued;

@@ -31,6 +31,7 @@ use serde::Serialize;
 use crate::event::payload::Verdict;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Profile;
+use crate::event::payload::manifest::RegressionGuard;
 use crate::event::payload::manifest::ShiftMetric;
 use crate::num::Count;
 use crate::num::Micro;
@@ -125,17 +126,6 @@ impl GateSplit {
     }
 }
 
-/// What a slice that must not regress is held to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum MustNotRegress {
-    /// Its mean loss does not grow, and the one-sided 90 % upper bound is at most 0.0005.
-    Guard,
-    /// It is shown to improve, or no loss in it changed.
-    Literal,
-}
-
 /// What the gates hold a candidate to, as registered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -156,7 +146,7 @@ pub struct Thresholds {
     /// Largest Kolmogorov-Smirnov distance.
     pub ks_max_micro: Micro,
     /// What slices that must not regress are held to.
-    pub must_not_regress: MustNotRegress,
+    pub must_not_regress: RegressionGuard,
     /// The profile that binds.
     pub profile: Profile,
     /// Level of a green slice and of transport.

@@ -11,6 +11,7 @@ use crate::event::id::IterationId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
 use crate::event::payload::card::BinnedFeature;
+use crate::event::payload::card::CardMean;
 use crate::event::payload::card::CardPublished;
 use crate::event::payload::card::Direction;
 use crate::event::payload::card::Explanation;
@@ -227,7 +228,11 @@ fn card(within: &Within<'_>, family: &Audited, place: usize) -> Result<FullCard,
         family: family.family.clone(),
         hints,
         mean_raw_micro: slice.raw.as_ref().map(|raw| four(raw.mean)),
-        mean_shrunk_micro: pooled.map(|of| [of.mean, of.interval.low, of.interval.high].map(four)),
+        mean_shrunk: pooled.map(|of| CardMean {
+            high_micro: four(of.interval.high),
+            low_micro: four(of.interval.low),
+            mean_micro: four(of.mean),
+        }),
         mse_micro: four(family.mse[place].unwrap_or(0.0)),
         p_adjusted_micro: slice.raw.as_ref().map(|raw| four(raw.p_adjusted)),
         rows: count(slice.rows),

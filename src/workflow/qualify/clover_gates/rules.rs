@@ -7,9 +7,9 @@ use crate::event::payload::Verdict;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Profile;
+use crate::event::payload::manifest::RegressionGuard;
 use crate::event::payload::manifest::ShiftMetric;
 use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::MustNotRegress;
 use crate::event::payload::predicate::Thresholds;
 use crate::num::Count;
 use crate::num::Micro;
@@ -50,7 +50,7 @@ fn thresholds(input: &Node<'_>) -> Result<Thresholds, Stop> {
         eta_micro: micro(0.0005),
         hypotheses: Count::new(1).unwrap_or_default(),
         ks_max_micro: micro(0.05),
-        must_not_regress: MustNotRegress::Literal,
+        must_not_regress: RegressionGuard::Literal,
         profile: Profile::Recommended,
         q_micro: micro(input.at("bh_q")?.number()?),
         shift_metric: ShiftMetric::Ks,

@@ -1,0 +1,373 @@
+//! A ledger with an iteration that was decided, step by step; and what can be done to it.
+
+use clover::event::Payload;
+use clover::event::payload::Role;
+use clover::event::payload::manifest::IterationPlan;
+use clover::event::payload::predicate::Evidence;
+use clover::event::payload::predicate::Thresholds;
+use clover::ground::canon;
+use clover::ground::digest::Digest;
+use clover::projection::decisions::CLASSIFICATION_LABEL;
+use clover::projection::decisions::CONFIRM_GATES;
+use clover::projection::decisions::DEV_GATES;
+use clover::projection::decisions::composite_of;
+use clover::projection::decisions::thresholds_of;
+use clover::workflow::predicate;
+use clover::workflow::split;
+use clover::workflow::split::Apart;
+use serde_json::Value;
+use serde_json::json;
+
+use super::iterated;
+use super::iterated::PATCH;
+use super::planned;
+use super::planned::payload;
+use super::samples::*;
+use super::signer;
+
+/// The iteration.
+pub const IT: &str = "it-3";
+
+fn hex(text: &str) -> String {
+    Digest::sha256(text.as_bytes()).to_hex()
+}
+
+fn rows() -> Value {
+    json!({"digest": hex("rows"), "rows": 2500, "through_seq": 9})
+}
+
+/// Plan and thresholds of an iteration.
+pub fn terms(plan: &Value) -> (IterationPlan, Thresholds) {
+    let plan = planned::manifest(plan).iteration.unwrap();
+    let thresholds = thresholds_of(&plan);
+    (plan, thresholds)
+}
+
+pub fn label_process() -> Payload {
+    let data = json!({
+        "balance": [{"column": "score", "smd": 0.04}], "build": "clover 0.1.0", "inputs": rows(),
+        "iteration": IT, "labelled": 2500, "orphans": 0, "verdict": "pass",
+    });
+    payload("label_process.audited", &data)
+}
+
+pub fn prentice() -> Payload {
+    let data = json!({
+        "build": "clover 0.1.0", "df_rows": 2490, "df_terms": 5, "f": 1.5, "inputs": rows(), "iteration": IT,
+        "p": 0.25, "top_term": "domain-length long", "verdict": "pass",
+    });
+    payload("prentice.checked", &data)
+}
+
+pub fn audited() -> Payload {
+    let slice = |slice: &str, mean: f64| {
+        json!({
+            "clusters": 120, "exposure": 0.5, "mse": 0.0625, "rows": 120, "slice": slice, "stakes": 0.25,
+            "pooled": {"high": mean + 0.02, "low": mean - 0.02, "mean": mean, "standard_error": 0.01,
+                       "weight": 0.125},
+            "raw": {"mean": mean, "p": 0.001, "p_adjusted": 0.002, "rejected": true, "standard_error": 0.015},
+        })
+    };
+    let data = json!({
+        "algorithm": "residuals/1", "build": "clover 0.1.0", "calibrator": hex("calibrator"), "inputs": rows(),
+        "families": [{"between": 0.001, "family": "domain-length", "mu": -0.01,
+                      "slices": [slice("short", 0.0), slice("long", -0.1)]}],
+        "iteration": IT,
+    });
+    payload("residuals.audited", &data)
+}
+
+fn slices() -> Value {
+    let slice = |slice: &str, class: &str, stakes: f64| {
+        json!({
+            "class": class, "exposure": 0.5, "family": "domain-length", "must_not_regress": stakes > 0.7,
+            "slice": slice, "stakes": stakes,
+        })
+    };
+    json!([slice("short", "green", 0.25), slice("long", "risk", 0.75)])
+}
+
+fn classification() -> String {
+    let bytes = canon::to_bytes(&slices()).unwrap();
+    Digest::labelled(CLASSIFICATION_LABEL, &bytes).to_hex()
+}
+
+pub fn classified() -> Payload {
+    let data = json!({
+        "classification_hash": classification(), "iteration": IT, "slices": slices(),
+    });
+    payload("slices.classified", &data)
+}
+
+pub fn card() -> Payload {
+    let row = json!({"features": [{"bin": 3, "feature": "tokens"}]});
+    let data = json!({
+        "card": {
+            "candidate_paths": ["guards.length_bias_cap.if_tokens_gt"], "card": "domain-length/long",
+            "class": "risk", "clusters": 120, "counterexamples": [row], "direction": "over_scored",
+            "exemplars": [row],
+            "explanations": [{"explanation": "length_bias", "score_micro": -300_000, "verdict": "pass"}],
+            "exposure_micro": 500_000, "family": "domain-length",
+            "hints": [{"feature": "tokens", "reference_micro": 90_000_000, "rows": 30, "smd_micro": 400_000,
+                       "worst_micro": 310_000_000}],
+            "mean_raw_micro": -100_000, "mean_shrunk": {"high_micro": -80_000, "low_micro": -120_000, "mean_micro": -100_000},
+            "mse_micro": 62_500, "p_adjusted_micro": 2_000, "rows": 120, "slice": "long",
+            "stakes_micro": 750_000, "stress": [{"attack": "padding", "mean_micro": 20_000, "seeds": 50}],
+        },
+        "full_digest": hex("full"), "iteration": IT, "public_digest": hex("public"),
+    });
+    payload("card.published", &data)
+}
+
+pub fn paused(share: f64) -> Payload {
+    let data = json!({
+        "build": "clover 0.1.0", "gain": 0.0005, "inputs": rows(), "iteration": IT,
+        "labels_requested": 400, "share": share,
+    });
+    payload("iteration.paused_for_labels", &data)
+}
+
+fn loss(mean: f64) -> Value {
+    json!({"clusters": 750, "mean": mean, "rows": 750, "standard_error": 0.0008})
+}
+
+fn greens() -> Value {
+    json!({
+        "slices": [{
+            "abstention_rise": 0.0, "family": "domain-length", "loss": loss(-0.0001), "must_not_regress": false,
+            "p": 0.02, "p_zero": 0.4, "slice": "short", "untouched": false, "upper": 0.0004,
+            "worst": [0.125, 0.0625],
+        }],
+        "tau_micro": 1_500,
+    })
+}
+
+/// Statistics that pass a gate.
+pub fn passing(gate: &str) -> Value {
+    let attack =
+        |name: &str| json!({"attack": name, "mean": 0.01, "mean_absolute": 0.015, "seeds": 50});
+    let found = match gate {
+        "p0" => json!({
+            "inputs_declared": true, "kappa": 3, "kappa_max": 150, "open": true, "replay": "pass", "valid": true,
+        }),
+        "p1" => loss(-0.003),
+        "p2" => json!({"baseline": 0.02, "bins": 10, "patched": 0.021}),
+        "p3" | "p9" => greens(),
+        "p4" => json!({"ks_count": 90, "rows": 2500, "w1": 0.0125}),
+        "p5" => json!({"anchors": [{"drift": 0.002, "policy": "bad", "rows": 200},
+                                   {"drift": 0.003, "policy": "good", "rows": 250}]}),
+        "p6" => json!({"environments": [{
+            "baseline_fails": false, "detectable_bias": 0.03, "environment": "base", "family": "policy",
+            "mean": 0.001, "p": 0.5, "required": true, "rows": 750, "standard_error": 0.0107,
+        }]}),
+        "p7" => {
+            json!({"attacks": predicate::ATTACKS.map(attack), "regressions": 0, "searched": 0.04})
+        }
+        "p8" => json!({
+            "bound": 0.25, "ln_wealth": 7.5, "loss": loss(-0.0031), "moved_clusters": 60, "p_bootstrap": 0.001,
+            "p_exact": 0.0006, "p_t": 0.0001, "risk_improve": -0.00125,
+        }),
+        "p10" => json!({"confirm_change": -0.0031, "share": 0.125}),
+        other => unreachable!("{other}"),
+    };
+    json!({ gate: found })
+}
+
+/// A gate event with the verdicts that its statistics give.
+pub fn gate(plan: &Value, candidate: Digest, split: &str, evidence: &Value) -> Payload {
+    let (plan, thresholds) = terms(plan);
+    let found: Evidence = serde_json::from_value(evidence.clone()).unwrap();
+    let verdicts = predicate::verdicts(&found, &thresholds);
+    let data = json!({
+        "build": "clover 0.1.0", "candidate": candidate.to_hex(), "classification_hash": classification(),
+        "evidence": evidence, "gate": found.gate(), "inputs": rows(), "iteration": IT,
+        "params_hash": plan.params_hash().to_hex(), "seed_label": format!("{IT}/{split}"), "split": split,
+        "thresholds": thresholds, "verdicts": verdicts,
+    });
+    payload("gate.evaluated", &data)
+}
+
+/// All gates of a candidate on a split, passed.
+pub fn gates(plan: &Value, candidate: Digest, split: &str) -> Vec<Payload> {
+    let all: &[_] = if split == "dev" {
+        &DEV_GATES
+    } else {
+        &CONFIRM_GATES
+    };
+    all.iter()
+        .map(|id| gate(plan, candidate, split, &passing(id.as_str())))
+        .collect()
+}
+
+/// Hash of a proposed patch, with the one of its result and its code length.
+pub fn patch_of(proposed: &Payload) -> (Digest, Digest, u64) {
+    let Payload::PatchProposed(said) = proposed else {
+        unreachable!("a proposal");
+    };
+    (said.patch_hash, said.result_hash, said.length.kappa.value())
+}
+
+/// Seals patches, and the composite of all if there are two.
+pub fn sealed(patches: &[Digest]) -> Payload {
+    let mut hypotheses: Vec<(Digest, Vec<Digest>)> =
+        patches.iter().map(|patch| (*patch, vec![*patch])).collect();
+    if let [a, b] = patches {
+        let both = [*a.min(b), *a.max(b)];
+        hypotheses.push((composite_of(&both), both.to_vec()));
+    }
+    hypotheses.sort();
+    let one = |(candidate, patches): &(Digest, Vec<Digest>)| json!({"candidate": candidate, "patches": patches});
+    let data = json!({
+        "divisor": 4, "hypotheses": hypotheses.iter().map(one).collect::<Vec<_>>(), "iteration": IT,
+    });
+    payload("candidates.sealed", &data)
+}
+
+pub fn charge() -> Payload {
+    payload(
+        "budget.charged",
+        &json!({"account": "confirm-peeks", "amount": 1, "for": IT}),
+    )
+}
+
+/// Clusters of a split, and its events.
+pub fn split_events() -> Vec<Payload> {
+    let clusters = (0..24).map(|i| (format!("p{i:02}").parse().unwrap(), None));
+    let parts = split::parts(&clusters.collect(), 7, Apart::Hashed).unwrap();
+    let seed = clover::num::Count::new(7).unwrap();
+    split::events(&"split-1".parse().unwrap(), seed, Apart::Hashed, &parts)
+}
+
+/// The root under which the confirm clusters stand.
+pub fn confirm_root() -> String {
+    let Some(Payload::SplitsFormed(formed)) = split_events().pop() else {
+        unreachable!("a split is closed");
+    };
+    formed.confirm.root.0.to_base64()
+}
+
+pub fn unsealed(charge: &str, sealed: &str) -> Payload {
+    let data = json!({
+        "charge": charge, "confirm_root": confirm_root(), "iteration": IT, "sealed": sealed,
+    });
+    payload("confirm.unsealed", &data)
+}
+
+pub fn accepted(proposed: &Payload, rank: u64, gates: &[String]) -> Payload {
+    let Payload::PatchProposed(said) = proposed else {
+        unreachable!("a proposal");
+    };
+    let (candidate, result, kappa) = patch_of(proposed);
+    let data = json!({
+        "candidate": candidate, "gates": gates, "iteration": IT, "kappa": kappa, "patch": said.patch,
+        "rank": rank, "result_hash": result, "risk_improve": -0.00125,
+    });
+    payload("patch.accepted", &data)
+}
+
+/// The same of another iteration.
+pub fn of(payload: &Payload, iteration: &str) -> Payload {
+    let mut data = serde_json::to_value(payload).unwrap();
+    data["iteration"] = iteration.into();
+    planned::payload(payload.kind().as_str(), &data)
+}
+
+/// Names of the thirteen gates of a candidate in the story.
+pub const GATES: [[&str; 13]; 3] = [
+    [
+        "a-p0", "a-p1", "a-p2", "a-p3", "a-p4", "a-p5", "a-p6", "a-p7", "a-c4", "a-c6", "a-c8",
+        "a-c9", "a-c10",
+    ],
+    [
+        "b-p0", "b-p1", "b-p2", "b-p3", "b-p4", "b-p5", "b-p6", "b-p7", "b-c4", "b-c6", "b-c8",
+        "b-c9", "b-c10",
+    ],
+    [
+        "c-p0", "c-p1", "c-p2", "c-p3", "c-p4", "c-p5", "c-p6", "c-p7", "c-c4", "c-c6", "c-c8",
+        "c-c9", "c-c10",
+    ],
+];
+
+/// The two patches of the story in the order of acceptance: the shorter one first.
+pub fn patches() -> [Payload; 2] {
+    let concise = iterated::patch("concise-3", "length_bias_cap", iterated::CONCISE);
+    let cite = PATCH.replace("len-cite-guard-001", "len-cite-guard-003");
+    let mut both = [
+        iterated::proposed(IT, &cite),
+        iterated::proposed(IT, &concise),
+    ];
+    both.sort_by_key(|patch| patch_of(patch).2);
+    both
+}
+
+/// The story, told through the real ledger: two patches and their composite pass everything, and both are accepted.
+/// Then another iteration pauses for labels.
+pub fn story() -> Story {
+    let mut teller = Teller::begin();
+    for (name, who, holder, role) in [
+        ("key-ben", BEN, "Ben", Role::Arbiter),
+        ("key-opal", RUNNER, "Opal", Role::Optimizer),
+        ("key-cleo", CLEO, "Cleo", Role::Custodian),
+    ] {
+        teller.say(ADA, name, key_added(&signer(who), holder, true, &[role]));
+    }
+    teller.say_in(ADA, "registered", planned::experiment_registered());
+    teller.say(ADA, "peeks", iterated::peek_account());
+    teller.say_in(ADA, "rubric", iterated::rubric_registered(iterated::RUBRIC));
+    teller.say_in(ADA, "anchors", iterated::anchors(200));
+    let plan = iterated::plan(EXPERIMENT, "m-it");
+    teller.say_in(ADA, "m-it", planned::registered(&plan));
+    let names = ["split-1", "split-2", "split-3", "split-4"];
+    for (name, event) in names.into_iter().zip(split_events()) {
+        teller.say_in(BEN, name, event);
+    }
+    teller.say_in(BEN, "opened", iterated::opened(&plan, IT, "2026Q3"));
+    teller.say_in(BEN, "labels", label_process());
+    teller.say_in(BEN, "prentice", prentice());
+    teller.say_in(BEN, "audited", audited());
+    teller.say_in(BEN, "classified", classified());
+    teller.say_in(BEN, "card", card());
+    let both = patches();
+    teller.say_in(RUNNER, "patch-a", both[0].clone());
+    teller.say_in(RUNNER, "patch-b", both[1].clone());
+    let (a, b) = (patch_of(&both[0]).0, patch_of(&both[1]).0);
+    let candidates = [a, b, composite_of(&[a, b])];
+    for (names, candidate) in GATES.iter().zip(candidates) {
+        for (name, gate) in names.iter().zip(gates(&plan, candidate, "dev")) {
+            teller.say_in(BEN, name, gate);
+        }
+    }
+    teller.say_in(BEN, "sealed", sealed(&[a, b]));
+    teller.say(CLEO, "charge", charge());
+    let (charge, sealing) = (teller.id("charge"), teller.id("sealed"));
+    let unsealing = unsealed(&charge.0.to_hex(), &sealing.0.to_hex());
+    teller.say_in(CLEO, "unsealed", unsealing);
+    for (names, candidate) in GATES.iter().zip(candidates) {
+        for (name, gate) in names[8..].iter().zip(gates(&plan, candidate, "confirm")) {
+            teller.say_in(BEN, name, gate);
+        }
+    }
+    for (place, (name, patch)) in ["accepted-a", "accepted-b"]
+        .into_iter()
+        .zip(&both)
+        .enumerate()
+    {
+        let ids = GATES[place].map(|gate| teller.id(gate).0.to_hex());
+        teller.say_in(BEN, name, accepted(patch, place as u64 + 1, &ids));
+    }
+    teller.say_in(BEN, "closed", iterated::closed(IT, "accepted"));
+    teller.say_in(BEN, "opened-4", iterated::opened(&plan, "it-4", "2026Q4"));
+    let names = ["audited-4", "classified-4", "paused-4"];
+    for (name, payload) in names
+        .into_iter()
+        .zip([audited(), classified(), paused(0.5)])
+    {
+        teller.say_in(BEN, name, of(&payload, "it-4"));
+    }
+    teller.say_in(
+        BEN,
+        "closed-4",
+        iterated::closed("it-4", "paused_for_labels"),
+    );
+    teller.finish()
+}

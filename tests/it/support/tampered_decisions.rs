@@ -1,0 +1,204 @@
+//! Samples around gates, sealing and acceptance.
+
+use serde_json::Value;
+
+use super::decided;
+use super::forger;
+use super::forger::World;
+use super::samples::*;
+use super::tampered::First;
+use super::tampered::Sample;
+use super::verifiers::Case;
+
+struct Table {
+    story: Story,
+    rows: Vec<Sample>,
+}
+
+pub fn all() -> Vec<Sample> {
+    let mut table = Table {
+        story: decided::story(),
+        rows: Vec::new(),
+    };
+    table.judged_otherwise();
+    table.paused_otherwise();
+    table.sealed_otherwise();
+    table.accepted_otherwise();
+    table.rows
+}
+
+impl Table {
+    fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
+        let sealed = world.seal();
+        let case = Case {
+            ledger: forger::file(&sealed.lines),
+            checkpoint: Some(sealed.checkpoint(&[LOG])),
+            log_key: Some(log_vkey(LOG).to_string()),
+            ..Case::default()
+        };
+        self.rows.push(Sample {
+            name,
+            done,
+            case,
+            first,
+        });
+    }
+
+    fn edited(
+        &mut self,
+        name: &'static str,
+        done: &'static str,
+        at: &str,
+        edit: impl FnOnce(&mut Value),
+        rule: &'static str,
+    ) {
+        let mut world = World::of(&self.story.lines);
+        let at = self.story.at(at);
+        edit(&mut world.items[at].body["data"]);
+        self.push(name, done, &world, Some((at, rule)));
+    }
+
+    /// An event was never said, which shows at another.
+    fn unsaid(
+        &mut self,
+        name: &'static str,
+        done: &'static str,
+        gone: &str,
+        shows_at: &str,
+        rule: &'static str,
+    ) {
+        let mut world = World::of(&self.story.lines);
+        world.remove(self.story.at(gone));
+        let at = self.story.at(shows_at) - 1;
+        self.push(name, done, &world, Some((at, rule)));
+    }
+
+    fn judged_otherwise(&mut self) {
+        let world = World::of(&self.story.lines);
+        self.push(
+            "good-decision",
+            "Nothing. Two patches and their composite passed every gate, and both patches were accepted.",
+            &world,
+            None,
+        );
+        self.edited(
+            "changed-statistics",
+            "The exact p of a candidate on confirm was raised; the verdict stayed.",
+            "a-c8",
+            |data| data["evidence"]["p8"]["p_exact"] = 0.02.into(),
+            "verdict",
+        );
+        self.edited(
+            "changed-verdict",
+            "A gate that did not pass under the literal profile was said to have passed.",
+            "a-p2",
+            |data| data["verdicts"]["literal"] = "pass".into(),
+            "verdict",
+        );
+        self.edited(
+            "changed-threshold",
+            "A gate was held to another improvement than the registered one.",
+            "a-p1",
+            |data| data["thresholds"]["eta_micro"] = 500.into(),
+            "predicate",
+        );
+        self.edited(
+            "other-classification",
+            "A gate cites another classification than the frozen one.",
+            "b-p3",
+            |data| data["classification_hash"] = "0".repeat(64).into(),
+            "predicate",
+        );
+        self.edited(
+            "reclassified",
+            "A slice was moved from risk to green, under the old hash.",
+            "classified",
+            |data| data["slices"][1]["class"] = "green".into(),
+            "predicate",
+        );
+    }
+
+    fn paused_otherwise(&mut self) {
+        self.edited(
+            "paused-without-need",
+            "An iteration was paused for labels whose calibrator caused too little of the variance for that.",
+            "paused-4",
+            |data| data["share"] = 0.25.into(),
+            "predicate",
+        );
+        self.unsaid(
+            "closed-as-paused",
+            "An iteration was closed as one that waits for labels, and nobody had said why.",
+            "paused-4",
+            "closed-4",
+            "acceptance",
+        );
+    }
+
+    fn sealed_otherwise(&mut self) {
+        self.unsaid(
+            "sealed-without-a-gate",
+            "A candidate was sealed whose transport nobody had tested.",
+            "b-p6",
+            "sealed",
+            "sealing",
+        );
+        self.edited(
+            "smaller-divisor",
+            "Alpha was divided by fewer hypotheses than registered.",
+            "sealed",
+            |data| data["divisor"] = 3.into(),
+            "sealing",
+        );
+        self.unsaid(
+            "unsealed-without-sealing",
+            "Confirm was unsealed before anybody said which candidates would be asked.",
+            "sealed",
+            "unsealed",
+            "sealing",
+        );
+        self.unsaid(
+            "confirm-gate-before-unsealing",
+            "A gate read confirm labels that nobody had unsealed.",
+            "unsealed",
+            "a-c4",
+            "predicate",
+        );
+        self.edited(
+            "other-confirm-root",
+            "A confirm block was unsealed that no split had formed.",
+            "unsealed",
+            |data| {
+                data["confirm_root"] = clover::ground::digest::Digest([7; 32]).to_base64().into()
+            },
+            "sealing",
+        );
+    }
+
+    fn accepted_otherwise(&mut self) {
+        self.unsaid(
+            "accepted-without-a-gate",
+            "A patch was accepted though one gate on confirm was never evaluated for the other.",
+            "b-c9",
+            "accepted-a",
+            "acceptance",
+        );
+        let mut world = World::of(&self.story.lines);
+        let data = &mut world.items[self.story.at("a-c8")].body["data"];
+        data["evidence"]["p8"]["p_exact"] = 0.02.into();
+        data["verdicts"]["recommended"] = "fail".into();
+        self.push(
+            "accepted-against-a-gate",
+            "A patch was accepted whose gate on confirm had failed.",
+            &world,
+            Some((self.story.at("accepted-a"), "acceptance")),
+        );
+        self.edited(
+            "closed-without-saying-why",
+            "An iteration with two accepted patches was closed as one without.",
+            "closed",
+            |data| data["outcome"] = "none_accepted".into(),
+            "iteration",
+        );
+    }
+}
