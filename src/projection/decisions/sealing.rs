@@ -160,7 +160,7 @@ impl Now<'_> {
         gates: &[GateId],
         split: GateSplit,
     ) -> Option<String> {
-        let stops = gates.iter().find_map(|&gate| {
+        gates.iter().find_map(|&gate| {
             match judged.and_then(|judged| judged.said(gate, split)) {
                 Some(said) if self.lets_pass(said) => None,
                 Some(said) => Some(format!(
@@ -170,8 +170,7 @@ impl Now<'_> {
                 )),
                 None => Some(format!("{gate} not evaluated on {}", split.as_str())),
             }
-        });
-        stops
+        })
     }
 
     fn sealed(&self, said: &CandidatesSealed) -> Found {
