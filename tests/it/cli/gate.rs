@@ -354,3 +354,62 @@ fn e_values_are_the_same_after_replay_and_export() {
     let found = gate.look().claim.unwrap().ln_wealth;
     assert_eq!(found.to_bits(), recorded.unwrap().to_bits());
 }
+
+/// How fast scores and observations are recorded in bulk, on this machine and build; the long run prints it.
+#[test]
+fn observations_are_recorded_in_bulk() {
+    let n = if crate::coverage::is_slow() {
+        20_000
+    } else {
+        60
+    };
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new bea --role arbiter");
+    let words = [
+        "family",
+        "open",
+        "quarter",
+        "--method",
+        "spend",
+        "--alpha",
+        "0.05",
+        "--members",
+        "3",
+        "--membership",
+        "gates",
+    ];
+    desk.ok_words(&words);
+    let units: Vec<_> = (0..n).map(|at| format!("unit-{at:06}")).collect();
+    let file = desk.file("units.txt", &(units.join("\n") + "\n"));
+    let root = desk.ok(&format!("gate root {file} --json")).json();
+    let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
+    // A test that says nothing before all units are there.
+    let plan = manifest("m-1", "exp-1", &root, 50_000)
+        .replace("n_units: 40", &format!("n_units: {n}"))
+        .replace("n_min: 5", &format!("n_min: {n}"))
+        .replace("n_max: 40", &format!("n_max: {n}"));
+    let plan = desk.file("plan.yaml", &plan);
+    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok("gate open m-1 --units units.txt --judge judge-1");
+    desk.ok("exposure open m-1");
+    let mut lines = String::new();
+    for (at, unit) in units.iter().enumerate() {
+        for (policy, score) in [
+            ("baseline", 400_000),
+            ("candidate", [300_000, 500_000][at % 2]),
+        ] {
+            lines += &format!(
+                "{{\"kind\":\"score.recorded\",\"experiment\":\"exp-1\",\"data\":{{\"draw\":0,\"item\":\"{unit}\",\"judge\":\"judge-1\",\"policy\":\"{policy}\",\"score_micro\":{score}}}}}\n"
+            );
+        }
+    }
+    let bulk = desk.file("scores.jsonl", &lines);
+    let since = std::time::Instant::now();
+    desk.ok(&format!("append --bulk {bulk}"));
+    let scores = f64::from(2 * n) / since.elapsed().as_secs_f64();
+    let observed = desk.run("gate observe m-1 --all --json").json();
+    assert_eq!(observed["data"]["n"], n);
+    assert_eq!(observed["data"]["look"]["standing"], "undecided_at_n_max");
+    let rate = observed["data"]["per_second"].as_f64().unwrap();
+    println!("{n} units: {scores:.0} scores and {rate:.0} observations a second");
+}

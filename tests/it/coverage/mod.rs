@@ -16,7 +16,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng as _;
 use rand_core::SeedableRng as _;
 
-fn is_slow() -> bool {
+pub(crate) fn is_slow() -> bool {
     std::env::var_os("RUN_SLOW_TESTS").is_some()
 }
 
