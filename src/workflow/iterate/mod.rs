@@ -4,6 +4,8 @@
 //! [`predicate`](crate::workflow::predicate).
 
 pub mod compute;
+mod said;
+pub mod steps;
 mod verdict;
 
 pub use verdict::Recomputed;

@@ -26,6 +26,25 @@ pub struct Uncertainty {
     pub by_decile: Vec<Option<Share>>,
 }
 
+impl Uncertainty {
+    /// Labels beyond `labels` that would bring the share to 0.30, as the calibration variance falls with their number:
+    /// `m (oua 0.7 / (0.3 main) - 1)`, rounded up; 0 if it is there already.
+    pub fn labels_missing(&self, labels: usize) -> usize {
+        let allowed = self.share.main * oua::PAUSE_SHARE / (1.0 - oua::PAUSE_SHARE);
+        let more = labels as f64 * (self.share.oua / allowed - 1.0);
+        if more.is_nan() || more <= 0.0 {
+            return 0;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is at least 0, and what is beyond any count saturates"
+        )]
+        let more = more.min(1e12).ceil() as usize;
+        more
+    }
+}
+
 /// The share of the baseline. `seeds` are the fold seeds; the first is that of `baseline` itself.
 ///
 /// # Errors

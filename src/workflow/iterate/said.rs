@@ -1,0 +1,148 @@
+//! Audits and classifications as events say them.
+
+use crate::event::id::IterationId;
+use crate::event::id::Text;
+use crate::event::payload::gate::RowsRead;
+use crate::event::payload::slices::AuditedFamily;
+use crate::event::payload::slices::AuditedSlice;
+use crate::event::payload::slices::ClassifiedSlice;
+use crate::event::payload::slices::PooledMean;
+use crate::event::payload::slices::RawMean;
+use crate::event::payload::slices::ResidualsAudited;
+use crate::event::payload::slices::SlicesClassified;
+use crate::ground::canon;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Probability;
+use crate::projection::decisions::CLASSIFICATION_LABEL;
+use crate::stats::pooling::Shrunk;
+use crate::stats::residuals::Raw;
+use crate::stats::sample::SampleError;
+use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::audit::Audited;
+use crate::workflow::iterate::compute::audit::Classified;
+use crate::workflow::iterate::compute::cards::class_word;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::steps::BUILD;
+
+/// Algorithm of the residual audit, with its version.
+const ALGORITHM: &str = "residuals/1";
+/// Label of the digest of a calibrator: its rewards of every row, which are all that later steps read of it.
+const CALIBRATOR_LABEL: &str = "clover/iteration-calibrator/v1";
+
+/// A number that checked inputs make finite.
+pub(super) fn finite(value: f64) -> Result<Finite, SampleError> {
+    Finite::new(value).ok_or(SampleError::Parameter {
+        name: "values",
+        expected: "sums and squares within the range of a double",
+    })
+}
+
+fn probability(value: f64) -> Result<Probability, SampleError> {
+    Probability::new(value).ok_or(SampleError::Parameter {
+        name: "values",
+        expected: "a share from 0 to 1",
+    })
+}
+
+fn text(value: &str) -> Text {
+    Text::new(value).expect("BUG: short plain words")
+}
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).unwrap_or_default()
+}
+
+fn pooled(shrunk: &Shrunk) -> Result<PooledMean, SampleError> {
+    Ok(PooledMean {
+        high: finite(shrunk.interval.high)?,
+        low: finite(shrunk.interval.low)?,
+        mean: finite(shrunk.mean)?,
+        standard_error: finite(shrunk.standard_error)?,
+        weight: finite(shrunk.weight)?,
+    })
+}
+
+fn raw(found: &Raw) -> Result<RawMean, SampleError> {
+    Ok(RawMean {
+        mean: finite(found.mean)?,
+        p: found.p.map(probability).transpose()?,
+        p_adjusted: probability(found.p_adjusted)?,
+        rejected: found.rejected,
+        standard_error: found.standard_error.map(finite).transpose()?,
+    })
+}
+
+/// The event of a residual audit.
+///
+/// # Errors
+/// [`SampleError`] for a number that is not finite.
+pub(super) fn audited(
+    iteration: &IterationId,
+    baseline: &Fitted,
+    families: &[Audited],
+    inputs: RowsRead,
+) -> Result<ResidualsAudited, SampleError> {
+    let mut said = Vec::with_capacity(families.len());
+    for family in families {
+        let mut slices = Vec::with_capacity(family.names.len());
+        for (place, slice) in family.audit.slices.iter().enumerate() {
+            slices.push(AuditedSlice {
+                clusters: count(slice.clusters),
+                exposure: probability(slice.exposure)?,
+                mse: family.mse[place].map(finite).transpose()?,
+                pooled: slice.pooled.as_ref().map(pooled).transpose()?,
+                raw: slice.raw.as_ref().map(raw).transpose()?,
+                rows: count(slice.rows),
+                slice: family.names[place].clone(),
+                stakes: probability(slice.stakes)?,
+            });
+        }
+        said.push(AuditedFamily {
+            between: family.audit.between.map(finite).transpose()?,
+            family: family.family.clone(),
+            mu: family.audit.mu.map(finite).transpose()?,
+            slices,
+        });
+    }
+    let rewards: Vec<Option<Finite>> = baseline
+        .rewards
+        .iter()
+        .map(|reward| Finite::new(*reward))
+        .collect();
+    Ok(ResidualsAudited {
+        algorithm: text(ALGORITHM),
+        build: text(BUILD),
+        calibrator: canon::digest(CALIBRATOR_LABEL, &rewards),
+        families: said,
+        inputs,
+        iteration: iteration.clone(),
+    })
+}
+
+/// The event of a classification, with its digest.
+///
+/// # Errors
+/// [`SampleError`] for a share outside [0, 1].
+pub(super) fn classified(
+    iteration: &IterationId,
+    table: &Table,
+    classified: &[Classified],
+) -> Result<SlicesClassified, SampleError> {
+    let mut slices = Vec::with_capacity(classified.len());
+    for slice in classified {
+        slices.push(ClassifiedSlice {
+            class: class_word(slice.class),
+            exposure: probability(slice.exposure)?,
+            family: table.data().slices[slice.family].id.clone(),
+            must_not_regress: slice.must_not_regress,
+            slice: slice.name(table),
+            stakes: probability(slice.stakes)?,
+        });
+    }
+    Ok(SlicesClassified {
+        classification_hash: canon::digest(CLASSIFICATION_LABEL, &slices),
+        iteration: iteration.clone(),
+        slices,
+    })
+}

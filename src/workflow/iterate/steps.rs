@@ -1,0 +1,412 @@
+//! From rows to events: what each computed step of an iteration says, ready to be appended.
+//!
+//! The caller brings rows and candidates; every number, order and choice is made here, from the registered plan alone,
+//! so that the same rows give the same events. `schema/GATES.md` says what the events must hold to.
+
+use crate::event::Payload;
+use crate::event::id::IterationId;
+use crate::event::id::Text;
+use crate::event::payload::Verdict;
+use crate::event::payload::diagnosis::ColumnBalance;
+use crate::event::payload::diagnosis::IterationPausedForLabels;
+use crate::event::payload::diagnosis::LabelProcessAudited;
+use crate::event::payload::diagnosis::PrenticeChecked;
+use crate::event::payload::gate::Admissible;
+use crate::event::payload::gate::CandidatesSealed;
+use crate::event::payload::gate::Evidence;
+use crate::event::payload::gate::Gaming;
+use crate::event::payload::gate::GateEvaluated;
+use crate::event::payload::gate::GateSplit;
+use crate::event::payload::gate::RowsRead;
+use crate::event::payload::gate::SealedHypothesis;
+use crate::event::payload::gate::Thresholds;
+use crate::event::payload::gate::Verdicts;
+use crate::event::payload::manifest::CalibratorMode;
+use crate::event::payload::manifest::IterationPlan;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Probability;
+use crate::projection::decisions::composite_of;
+use crate::projection::decisions::thresholds_of;
+use crate::stats::calibrator::Mode;
+use crate::stats::folds;
+use crate::stats::predicate::BOOTSTRAP_REPLICATES;
+use crate::stats::residuals::Terms;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Unfit;
+use crate::workflow::iterate::compute::Candidate;
+use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::audit;
+use crate::workflow::iterate::compute::audit::Classified;
+use crate::workflow::iterate::compute::cards;
+use crate::workflow::iterate::compute::evidence::Models;
+use crate::workflow::iterate::compute::fit;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::fit::Settings;
+use crate::workflow::iterate::compute::labels;
+use crate::workflow::iterate::compute::uncertainty;
+use crate::workflow::iterate::compute::uncertainty::Uncertainty;
+use crate::workflow::iterate::said;
+use crate::workflow::predicate;
+
+/// The program that computes, as events name it.
+pub const BUILD: &str = concat!("clover ", env!("CARGO_PKG_VERSION"));
+/// Label of the digest of the rows that were read.
+const ROWS_LABEL: &str = "clover/iteration-rows/v1";
+/// Label under which seeds are drawn from the registered one.
+const SEED_LABEL: &str = "clover/iteration-seed/v1";
+
+/// An open iteration, as its computations need it.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Its name.
+    pub iteration: IterationId,
+    /// Its parameters.
+    pub plan: IterationPlan,
+}
+
+/// What an iteration knows before any candidate.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// What it is held to.
+    pub thresholds: Thresholds,
+    /// The calibrator of the rubric in force.
+    pub baseline: Fitted,
+    /// How candidates are fitted.
+    pub settings: Settings,
+    /// The frozen classification.
+    pub classified: Vec<Classified>,
+    /// Its digest.
+    pub classification_hash: Digest,
+    /// Share of the variance that the calibrator causes.
+    pub uncertainty: Uncertainty,
+    /// Lower bound on the gain in sight.
+    pub gain: f64,
+    /// What was read.
+    pub inputs: RowsRead,
+}
+
+/// A candidate before confirm: its patches, and what its gates on dev said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnDev {
+    /// Hash of the patch, or of the composite.
+    pub candidate: Digest,
+    /// Its patches by hash, ascending.
+    pub patches: Vec<Digest>,
+    /// Risk improvement on dev, negative when better.
+    pub risk_improve: Finite,
+    /// Whether every gate let it pass.
+    pub passed: bool,
+}
+
+fn text(value: &str) -> Text {
+    Text::new(value).expect("BUG: short plain words")
+}
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).unwrap_or_default()
+}
+
+impl Opened {
+    /// 32 bytes for one purpose, from the registered seed: SHA-256 over the label, the seed, the iteration and the
+    /// purpose.
+    fn seed(&self, purpose: &str) -> Digest {
+        let registered = self.plan.design.as_ref().map(|design| design.seed);
+        canon::digest(SEED_LABEL, &(registered, &self.iteration, purpose))
+    }
+
+    /// A seed of folds: 53 bits, which a double holds too.
+    fn fold_seed(&self, number: usize) -> u64 {
+        let bytes = self.seed(&format!("folds/{number}"));
+        let high = bytes.as_bytes().first_chunk::<8>();
+        u64::from_be_bytes(*high.expect("BUG: a digest has 32 bytes")) >> 11
+    }
+
+    /// How the baseline is fitted.
+    pub fn settings(&self) -> Settings {
+        let mode = self.plan.design.as_ref().map(|design| design.calibrator);
+        Settings {
+            mode: match mode {
+                Some(CalibratorMode::Monotone) => Mode::Monotone,
+                Some(CalibratorMode::TwoStage) => Mode::TwoStage,
+                Some(CalibratorMode::Auto) | None => Mode::Auto,
+            },
+            folds: folds::FOLDS_DEFAULT,
+            seed: self.fold_seed(0),
+        }
+    }
+
+    fn seed_label(&self, split: GateSplit) -> Text {
+        text(&format!("{}/bootstrap/{}", self.iteration, split.as_str()))
+    }
+}
+
+/// Digest of rows as they are read: names, clusters, parts, scores and the labels that are known.
+pub fn inputs(table: &Table, through_seq: Count) -> RowsRead {
+    let data = table.data();
+    let finite = |values: &[f64]| -> Vec<Option<Finite>> {
+        values.iter().map(|value| Finite::new(*value)).collect()
+    };
+    let labels: Vec<Option<Finite>> = data
+        .labels
+        .iter()
+        .map(|label| label.and_then(Finite::new))
+        .collect();
+    let scores = (finite(&data.scored.scores), &data.scored.abstains);
+    RowsRead {
+        digest: canon::digest(
+            ROWS_LABEL,
+            &(&data.rows, &data.clusters, &data.parts, scores, labels),
+        ),
+        rows: count(table.len()),
+        through_seq,
+    }
+}
+
+/// Everything up to the cards, and the pause if there is one: the events in order, and what gates stand on.
+///
+/// # Errors
+/// [`Unfit`] for data that are too thin.
+pub fn ground(
+    opened: &Opened,
+    table: &Table,
+    through_seq: Count,
+) -> Result<(Ground, Vec<Payload>), Unfit> {
+    let inputs = inputs(table, through_seq);
+    let iteration = &opened.iteration;
+    let settings = opened.settings();
+    let baseline = fit::fit(table, &table.data().scored, settings)?;
+    let q = opened.plan.q_micro.value() as f64 / 1e6;
+    let terms = Terms {
+        level: q,
+        ..Terms::default()
+    };
+    let audited = audit::audit(table, &baseline, &terms)?;
+    let seeds: Vec<u64> = (0..uncertainty::FOLD_SEEDS)
+        .map(|number| opened.fold_seed(number))
+        .collect();
+    let uncertainty = uncertainty::uncertainty(table, &baseline, settings, &seeds)?;
+    let gain = uncertainty::promising_gain(&audited);
+    let mut events = vec![Payload::from(label_process(opened, table, inputs)?)];
+    match audit::surrogacy(table, &baseline) {
+        Ok(found) => events.push(Payload::from(prentice(opened, &found, inputs)?)),
+        // Without a term to test there is nothing to say; the assumption stays untested.
+        Err(Unfit::Thin(_)) => {}
+        Err(invalid) => return Err(invalid),
+    }
+    events.push(said::audited(iteration, &baseline, &audited, inputs)?.into());
+    let classified = audit::classified(&audited);
+    let frozen = said::classified(iteration, table, &classified)?;
+    let classification_hash = frozen.classification_hash;
+    events.push(frozen.into());
+    for card in cards::cards(table, &baseline, &audited)? {
+        events.push(card.published(iteration.clone()).into());
+    }
+    let thresholds = thresholds_of(&opened.plan);
+    let eta = thresholds.eta_micro.value() as f64 / 1e6;
+    let share = uncertainty.share.share();
+    if uncertainty::pauses(share, gain, eta) {
+        events.push(Payload::from(IterationPausedForLabels {
+            build: text(BUILD),
+            gain: said::finite(gain)?,
+            inputs,
+            iteration: iteration.clone(),
+            labels_requested: count(uncertainty.labels_missing(baseline.rows.len())),
+            share: Probability::new(share.unwrap_or(0.0)).unwrap_or_default(),
+        }));
+    }
+    let ground = Ground {
+        thresholds,
+        settings: settings.bound_to(&baseline),
+        baseline,
+        classified,
+        classification_hash,
+        uncertainty,
+        gain,
+        inputs,
+    };
+    Ok((ground, events))
+}
+
+fn verdict(holds: bool) -> Verdict {
+    if holds { Verdict::Pass } else { Verdict::Fail }
+}
+
+fn label_process(
+    opened: &Opened,
+    table: &Table,
+    inputs: RowsRead,
+) -> Result<LabelProcessAudited, Unfit> {
+    let found = labels::label_process(table)?;
+    let column = |column: &labels::Balance| -> Result<ColumnBalance, SampleError> {
+        Ok(ColumnBalance {
+            column: text(&column.name),
+            smd: said::finite(column.smd)?,
+        })
+    };
+    Ok(LabelProcessAudited {
+        balance: found.balance.iter().map(column).collect::<Result<_, _>>()?,
+        build: text(BUILD),
+        inputs,
+        iteration: opened.iteration.clone(),
+        labelled: count(found.labelled),
+        orphans: count(found.orphans),
+        verdict: verdict(found.holds()),
+    })
+}
+
+fn prentice(
+    opened: &Opened,
+    found: &audit::Surrogacy,
+    inputs: RowsRead,
+) -> Result<PrenticeChecked, SampleError> {
+    let check = &found.check;
+    let top = found.names.get(check.largest).map_or("", String::as_str);
+    Ok(PrenticeChecked {
+        build: text(BUILD),
+        df_rows: count(check.df_rows),
+        df_terms: count(check.df_terms),
+        f: said::finite(check.f)?,
+        inputs,
+        iteration: opened.iteration.clone(),
+        p: Probability::new(check.p).unwrap_or_default(),
+        top_term: text(top),
+        verdict: verdict(!check.fails),
+    })
+}
+
+impl Ground {
+    fn fit(&self, table: &Table, candidate: &Candidate) -> Result<Fitted, Unfit> {
+        table.check(candidate)?;
+        fit::fit(table, &candidate.scored, self.settings)
+    }
+
+    fn gate(
+        &self,
+        opened: &Opened,
+        candidate: &Candidate,
+        split: GateSplit,
+        inputs: RowsRead,
+        evidence: Evidence,
+    ) -> GateEvaluated {
+        GateEvaluated {
+            build: text(BUILD),
+            candidate: candidate.patch,
+            classification_hash: self.classification_hash,
+            gate: evidence.gate(),
+            inputs,
+            iteration: opened.iteration.clone(),
+            params_hash: opened.plan.params_hash(),
+            seed_label: opened.seed_label(split),
+            split,
+            thresholds: self.thresholds.clone(),
+            verdicts: predicate::verdicts(&evidence, &self.thresholds),
+            evidence,
+        }
+    }
+
+    /// Gates P0 to P7 of a candidate, in order, and its risk improvement on dev.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn on_dev(
+        &self,
+        opened: &Opened,
+        table: &Table,
+        candidate: &Candidate,
+        patch: Admissible,
+        battery: Gaming,
+    ) -> Result<(Vec<GateEvaluated>, Finite), Unfit> {
+        let patched = self.fit(table, candidate)?;
+        let models = Models {
+            baseline: &self.baseline,
+            patched: &patched,
+            candidate,
+        };
+        let compared = models.compared(table, &self.classified, &self.thresholds);
+        let mut evidence = vec![Evidence::P0(patch)];
+        evidence.extend(models.dev(&compared)?);
+        evidence.push(Evidence::P7(battery));
+        let part = crate::event::payload::intake::SplitPart::Dev;
+        let improve = compared.risk_improve(part)?;
+        let gate = |evidence| self.gate(opened, candidate, GateSplit::Dev, self.inputs, evidence);
+        Ok((evidence.into_iter().map(gate).collect(), improve))
+    }
+
+    /// Gates P4, P6, P8 to P10 of a candidate on the unsealed block, in order.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn on_confirm(
+        &self,
+        opened: &Opened,
+        table: &Table,
+        candidate: &Candidate,
+        through_seq: Count,
+    ) -> Result<Vec<GateEvaluated>, Unfit> {
+        let patched = self.fit(table, candidate)?;
+        let models = Models {
+            baseline: &self.baseline,
+            patched: &patched,
+            candidate,
+        };
+        let compared = models.compared(table, &self.classified, &self.thresholds);
+        let seed = opened.seed(opened.seed_label(GateSplit::Confirm).as_str());
+        let share = self.uncertainty.share.share();
+        let found = models.confirm(&compared, share, BOOTSTRAP_REPLICATES, *seed.as_bytes())?;
+        let read = inputs(table, through_seq);
+        let gate = |evidence| self.gate(opened, candidate, GateSplit::Confirm, read, evidence);
+        Ok(found.into_iter().map(gate).collect())
+    }
+}
+
+/// Whether gates let a candidate pass under the profile that binds; `waived` says which gate may go unchecked.
+pub fn pass(gates: &[GateEvaluated], waived: impl Fn(&GateEvaluated) -> bool) -> bool {
+    gates.iter().all(|gate| {
+        let said: Verdicts = gate.verdicts;
+        match said.under(gate.thresholds.profile) {
+            Verdict::Pass => true,
+            Verdict::NotChecked => waived(gate),
+            Verdict::Fail | Verdict::Inconclusive => false,
+        }
+    })
+}
+
+/// The two best candidates that passed on dev, whose composite goes to confirm as well: by risk improvement, then hash.
+pub fn best_two(on_dev: &[OnDev]) -> Option<[Digest; 2]> {
+    let mut passed: Vec<&OnDev> = on_dev
+        .iter()
+        .filter(|one| one.passed && one.patches.len() == 1)
+        .collect();
+    passed.sort_by(|a, b| {
+        let improve = a.risk_improve.value().total_cmp(&b.risk_improve.value());
+        improve.then(a.candidate.cmp(&b.candidate))
+    });
+    let [first, second, ..] = passed[..] else {
+        return None;
+    };
+    let mut both = [first.candidate, second.candidate];
+    both.sort_unstable();
+    Some(both)
+}
+
+/// What is sealed: every candidate that passed on dev, the composite included if it did. `None` if none passed; then no
+/// peek is spent.
+pub fn sealing(opened: &Opened, on_dev: &[OnDev]) -> Option<CandidatesSealed> {
+    let mut hypotheses: Vec<SealedHypothesis> = on_dev
+        .iter()
+        .filter(|one| one.passed)
+        .map(|one| SealedHypothesis {
+            candidate: composite_of(&one.patches),
+            patches: one.patches.clone(),
+        })
+        .collect();
+    hypotheses.sort_by_key(|one| one.candidate);
+    (!hypotheses.is_empty()).then(|| CandidatesSealed {
+        divisor: thresholds_of(&opened.plan).hypotheses,
+        hypotheses,
+        iteration: opened.iteration.clone(),
+    })
+}
