@@ -2,7 +2,7 @@
 
 use crate::event::id::IterationId;
 use crate::event::id::Text;
-use crate::event::payload::gate::RowsRead;
+use crate::event::payload::predicate::RowsRead;
 use crate::event::payload::slices::AuditedFamily;
 use crate::event::payload::slices::AuditedSlice;
 use crate::event::payload::slices::ClassifiedSlice;

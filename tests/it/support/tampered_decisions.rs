@@ -169,7 +169,7 @@ impl Table {
             "A confirm block was unsealed that no split had formed.",
             "unsealed",
             |data| {
-                data["confirm_root"] = clover::ground::digest::Digest([7; 32]).to_base64().into()
+                data["confirm_root"] = clover::ground::digest::Digest([7; 32]).to_base64().into();
             },
             "sealing",
         );
