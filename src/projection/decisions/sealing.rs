@@ -160,8 +160,8 @@ impl Now<'_> {
         gates: &[GateId],
         split: GateSplit,
     ) -> Option<String> {
-        let stops = gates.iter().find_map(|&gate| {
-            match judged.and_then(|judged| judged.said(gate, split)) {
+        gates.iter().find_map(
+            |&gate| match judged.and_then(|judged| judged.said(gate, split)) {
                 Some(said) if self.lets_pass(said) => None,
                 Some(said) => Some(format!(
                     "{gate} {} at seq {}",
@@ -169,9 +169,8 @@ impl Now<'_> {
                     said.seq
                 )),
                 None => Some(format!("{gate} not evaluated on {}", split.as_str())),
-            }
-        });
-        stops
+            },
+        )
     }
 
     fn sealed(&self, said: &CandidatesSealed) -> Found {

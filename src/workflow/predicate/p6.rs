@@ -8,6 +8,7 @@ use crate::event::payload::gate::GateId;
 use crate::event::payload::gate::GateSplit;
 use crate::event::payload::gate::Transported;
 use crate::num::Finite;
+use crate::num::Probability;
 use crate::stats::environment;
 use crate::stats::multiplicity;
 use crate::stats::multiplicity::Correction;
@@ -26,6 +27,11 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
+fn corrected(p: &[f64]) -> Vec<f64> {
+    multiplicity::adjusted(p, Correction::BenjaminiHochberg)
+        .expect("BUG: probabilities lie in [0, 1]")
+}
+
 /// p of each environment, adjusted within its family by Benjamini and Hochberg; what has no p counts as 1 there,
 /// and what has no row does not count.
 pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
@@ -36,13 +42,11 @@ pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
         }
         families.entry(&environment.family).or_default().push(at);
     }
-    let p = |at: usize| found.environments[at].p.map(|p| p.value());
+    let p = |at: usize| found.environments[at].p.map(Probability::value);
     let mut adjusted = vec![None; found.environments.len()];
     for members in families.values() {
         let of: Vec<f64> = members.iter().map(|&at| p(at).unwrap_or(1.0)).collect();
-        let corrected = multiplicity::adjusted(&of, Correction::BenjaminiHochberg)
-            .expect("BUG: probabilities lie in [0, 1]");
-        for (&at, value) in members.iter().zip(corrected) {
+        for (&at, value) in members.iter().zip(corrected(&of)) {
             adjusted[at] = p(at).map(|_| value);
         }
     }
@@ -94,7 +98,6 @@ mod tests {
     use super::*;
     use crate::event::payload::gate::TestedEnvironment;
     use crate::num::Count;
-    use crate::num::Probability;
     use crate::workflow::predicate::tests::held;
 
     fn tested(p: f64, rows: u64, bias: f64, required: bool) -> TestedEnvironment {
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn required_environments_must_pass_and_others_must_not_fail() {
         let good = tested(0.5, 200, 0.05, true);
-        assert_eq!(said(&[good.clone()]), Verdict::Pass);
+        assert_eq!(said(std::slice::from_ref(&good)), Verdict::Pass);
         assert_eq!(said(&[tested(0.5, 39, 0.05, true)]), Verdict::Inconclusive);
         assert_eq!(
             said(&[tested(0.5, 200, 0.051, true)]),

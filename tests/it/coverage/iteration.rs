@@ -84,7 +84,8 @@ fn row(world: &mut World, slices: usize, offends: bool) -> Row {
     let mut three = [world.uniform(), world.uniform(), world.uniform()];
     three.sort_by(f64::total_cmp);
     let core = (70.0 * three[1]).round() / 100.0;
-    let slice = ((world.uniform() * slices as f64) as usize).min(slices - 1);
+    let place = world.uniform() * slices as f64;
+    let slice = (1..slices).filter(|next| place >= *next as f64).count();
     let within = OFFENDING * slices as f64;
     let offends = offends && slice == 0 && world.uniform() < within;
     let sourced = world.uniform() < 0.25 && !offends;
@@ -196,7 +197,7 @@ fn base(stage: &Stage, seeds: usize) -> Base {
     }
 }
 
-fn said(found: Vec<Evidence>, thresholds: &Thresholds) -> Vec<(GateId, Verdicts)> {
+fn said(found: &[Evidence], thresholds: &Thresholds) -> Vec<(GateId, Verdicts)> {
     found
         .iter()
         .map(|evidence| (evidence.gate(), predicate::verdicts(evidence, thresholds)))
@@ -226,9 +227,9 @@ fn judge(stage: &Stage, base: &Base, candidate: &Candidate, thresholds: &Thresho
         candidate,
     };
     let compared = models.compared(&stage.table, &base.classified, thresholds);
-    let dev = said(models.dev(&compared).unwrap(), thresholds);
+    let dev = said(&models.dev(&compared).unwrap(), thresholds);
     let confirm = models.confirm(&compared, base.share, 200, [1; 32]);
-    let confirm = said(confirm.unwrap(), thresholds);
+    let confirm = said(&confirm.unwrap(), thresholds);
     let p8 = |(gate, verdicts): &(GateId, Verdicts)| {
         *gate == GateId::P8 && verdicts.recommended == Verdict::Pass
     };

@@ -1,5 +1,6 @@
 //! Samples around gates, sealing and acceptance.
 
+use clover::ground::digest::Digest;
 use serde_json::Value;
 
 use super::decided;
@@ -169,7 +170,7 @@ impl Table {
             "A confirm block was unsealed that no split had formed.",
             "unsealed",
             |data| {
-                data["confirm_root"] = clover::ground::digest::Digest([7; 32]).to_base64().into()
+                data["confirm_root"] = Digest([7; 32]).to_base64().into();
             },
             "sealing",
         );

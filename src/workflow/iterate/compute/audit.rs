@@ -21,6 +21,10 @@ use crate::workflow::iterate::compute::rows::Table;
 /// Name of the slice of rows that lie in no cell.
 pub const OTHER: &str = "other";
 
+fn other() -> SliceId {
+    OTHER.parse().expect("BUG: a constant id")
+}
+
 /// The audit of one slice family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audited {
@@ -60,7 +64,6 @@ pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audi
     Thin::unless("labelled dev rows", dev.len(), 1)?;
     let residuals = baseline.residuals(table, &dev);
     let clusters = table.clusters(&dev)?;
-    let other: SliceId = OTHER.parse().expect("BUG: a constant id");
     let mut audited = Vec::with_capacity(table.data().slices.len());
     for family in &table.data().slices {
         let count = family.slices.len();
@@ -92,12 +95,7 @@ pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audi
         });
         audited.push(Audited {
             family: family.id.clone(),
-            names: family
-                .slices
-                .iter()
-                .cloned()
-                .chain([other.clone()])
-                .collect(),
+            names: family.slices.iter().cloned().chain([other()]).collect(),
             must_not_regress: family
                 .must_not_regress
                 .iter()
@@ -136,7 +134,6 @@ impl Classified {
     /// Its name.
     pub fn name(&self, table: &Table) -> SliceId {
         let family = &table.data().slices[self.family];
-        let other = || OTHER.parse().expect("BUG: a constant id");
         family.slices.get(self.place).cloned().unwrap_or_else(other)
     }
 }

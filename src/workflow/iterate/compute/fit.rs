@@ -109,14 +109,13 @@ pub fn fit(table: &Table, scored: &Scored, settings: Settings) -> Result<Fitted,
     let scores: Vec<f64> = kept.iter().map(|k| scored.scores[at(k)]).collect();
     let labels = table.labels(&kept.iter().map(at).collect::<Vec<_>>());
     let folds: Vec<usize> = kept.iter().map(|&k| fold_of[k]).collect();
-    let covariates: Vec<Vec<f64>> = match settings.mode {
-        Mode::Monotone => Vec::new(),
-        _ => {
-            let columns = table.data().covariates.iter();
-            columns
-                .map(|column| kept.iter().map(|k| column[at(k)]).collect())
-                .collect()
-        }
+    let covariates: Vec<Vec<f64>> = if settings.mode == Mode::Monotone {
+        Vec::new()
+    } else {
+        let columns = table.data().covariates.iter();
+        columns
+            .map(|column| kept.iter().map(|k| column[at(k)]).collect())
+            .collect()
     };
     let columns: Vec<&[f64]> = covariates.iter().map(Vec::as_slice).collect();
     let calibrator = calibrator::fit(

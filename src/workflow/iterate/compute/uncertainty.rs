@@ -131,7 +131,8 @@ pub fn promising_gain(audited: &[Audited]) -> f64 {
 /// Whether an iteration pauses for labels: a share of at least 0.30, and less than eta in sight.
 pub fn pauses(share: Option<f64>, gain: f64, eta: f64) -> bool {
     // A share that has no value means that nothing varies: there is nothing that labels would cure.
-    share.is_some_and(|share| share >= oua::PAUSE_SHARE) && !(gain >= eta)
+    let promising = gain >= eta;
+    share.is_some_and(|share| share >= oua::PAUSE_SHARE) && !promising
 }
 
 /// Mean reward over the logs: the plug-in value that the share is about.

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/clover_gates.json");
+        let text = include_str!("../../../../fixtures/reference/stats/clover_gates.json");
         let report = run("clover_gates.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!(report.passed, report.cases);
