@@ -94,8 +94,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   start    init · demo · status · doctor · simulate dataset|truth · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
-  plan     prereg new|check|sign|show|diff|amend|deviation|plan · family · assume
-  gate     gate · exposure open        improve  rubric · patch · iterate · judge
+  plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access
   read     log · show · at · schema · score list|show
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify

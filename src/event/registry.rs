@@ -443,7 +443,15 @@ mod tests {
             assert!(
                 !noun.is_empty()
                     && (verb.ends_with("ed")
-                        || ["conflict", "drawn", "set", "read", "withdrawn"].contains(&verb)),
+                        || [
+                            "conflict",
+                            "drawn",
+                            "paused_for_labels",
+                            "read",
+                            "set",
+                            "withdrawn"
+                        ]
+                        .contains(&verb)),
                 "{kind}"
             );
             assert_eq!(kind.as_str().parse(), Ok(*kind));
