@@ -21,8 +21,8 @@ use crate::support::forge;
 use crate::support::full;
 
 const FLIPS: [u8; 2] = [0x01, 0xff];
-/// Every how many bytes of a file the default run changes one.
-const STRIDE: usize = 101;
+/// How many places of a file the default run changes, besides its header.
+const PLACES: usize = 700;
 
 /// A small ledger with every kind and blobs, on pages of 512 bytes.
 fn small() -> TestLedger {
@@ -35,8 +35,9 @@ fn small() -> TestLedger {
 
 /// The places of a file that are changed in this run.
 fn places(len: usize, header: usize) -> Vec<usize> {
+    let stride = (len / PLACES) | 1;
     (0..len)
-        .filter(|at| slow() || *at < header || at.is_multiple_of(STRIDE))
+        .filter(|at| slow() || *at < header || at.is_multiple_of(stride))
         .collect()
 }
 
