@@ -102,8 +102,11 @@ fn facts_of(
 ) -> Vec<Fact> {
     let mut facts = Vec::with_capacity(2);
     open::all_facts(rulebook, candidate, natural_key, &mut facts);
+    // An own event of a natural key that stands was answered as a retry; what else is given once is judged.
     for fact in facts.iter_mut().filter(|_| is_own) {
-        if let Fact::Gives { once, .. } = fact {
+        if let Fact::Gives { once, .. } = fact
+            && *once == Some("natural_key")
+        {
             *once = None;
         }
     }

@@ -377,6 +377,29 @@ fn a_frozen_leaf_an_old_id_and_an_old_edit_are_refused() {
 }
 
 #[test]
+fn an_id_of_a_patch_is_used_once_in_a_whole_ledger() {
+    tell(SOLO, |world| {
+        begun(world);
+        world.say(&owner(), proposed("it-1", iterated::PATCH), EXP);
+        let other = Some("exp-2");
+        let plan = iterated::plan("exp-2", "m-2");
+        world.say(&owner(), planned::experiment_registered(), other);
+        world.say(
+            &owner(),
+            iterated::rubric_registered(iterated::RUBRIC),
+            other,
+        );
+        world.say(&owner(), iterated::anchors(200), other);
+        world.say(&owner(), planned::registered(&plan), other);
+        let said = opened(&plan, "it-2", &quarter(world));
+        world.say(&owner(), said, other);
+        let again = proposed("it-2", iterated::PATCH);
+        let wording = ["one event per natural key", "has it"];
+        world.refuse_saying("patch", &wording, &owner(), again, other);
+    });
+}
+
+#[test]
 fn a_rejection_names_its_candidate_or_the_check_of_a_document() {
     tell(SOLO, |world| {
         begun(world);
