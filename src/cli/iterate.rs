@@ -175,7 +175,8 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     ))
 }
 
-fn word(outcome: IterationOutcome) -> &'static str {
+/// The word for an outcome.
+pub(super) fn word(outcome: IterationOutcome) -> &'static str {
     match outcome {
         IterationOutcome::Accepted => "accepted",
         IterationOutcome::NoCandidate => "no_candidate",

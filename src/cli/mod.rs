@@ -15,6 +15,7 @@ mod backup;
 mod blob;
 mod budget;
 mod bulk;
+mod campaign;
 mod checkpoint;
 mod completions;
 mod confirm;
@@ -54,6 +55,7 @@ mod qualify;
 mod record;
 mod replay;
 mod replicating;
+mod report;
 mod rubric;
 mod sandbox;
 mod schema;
@@ -96,7 +98,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access
-  read     log · show · at · schema · score list|show
+  read     log · show · at · schema · score list|show · report · campaign
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
@@ -273,6 +275,12 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Iterations of one experiment together
+    #[command(subcommand)]
+    Campaign(campaign::Verb),
+    /// Reports of what was decided
+    #[command(subcommand)]
+    Report(report::Verb),
     /// Families of tests that share one error rate
     #[command(subcommand)]
     Family(family::Verb),
@@ -409,6 +417,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Campaign(verb) => campaign::run(ctx, &verb),
+        Verb::Report(verb) => report::run(ctx, &verb),
         Verb::Family(verb) => family::run(ctx, verb),
         Verb::Exposure(verb) => exposure::run(ctx, verb),
         Verb::Gate(verb) => gate::run(ctx, verb),

@@ -8,6 +8,7 @@ pub mod assumptions;
 pub mod audits;
 pub mod beacons;
 pub mod budgets;
+pub mod bundle;
 pub mod decisions;
 pub mod designs;
 pub mod experiments;
@@ -16,6 +17,7 @@ pub mod iterations;
 pub mod judges;
 pub mod manifests;
 pub mod orders;
+pub mod reports;
 pub mod rows;
 pub mod rubrics;
 pub mod seals;
@@ -53,6 +55,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &gates::Gating,
         &decisions::Predicate,
         &decisions::Sealing,
+        &reports::Reporting,
     ],
     recompute: &[],
     notes: access::notes,
@@ -150,6 +153,7 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::OuaEstimated,
     Kind::PlanRecorded,
     Kind::QualificationRecorded,
+    Kind::ReportPublished,
     Kind::RetentionSet,
     Kind::ReviewRecorded,
     Kind::SubjectErased,

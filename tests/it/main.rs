@@ -25,6 +25,7 @@ mod power;
 mod properties;
 mod reference;
 mod replay;
+mod report;
 mod smoke;
 mod support;
 mod tamper;

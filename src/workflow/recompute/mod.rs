@@ -6,6 +6,7 @@
 
 mod compare;
 mod estimates;
+mod reports;
 
 use crate::event::Kind;
 use crate::event::Payload;
@@ -94,6 +95,10 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::PlanRecorded,
         run: estimates::plan,
+    },
+    Recipe {
+        kind: Kind::ReportPublished,
+        run: reports::published,
     },
     // The next kind goes here.
 ];
