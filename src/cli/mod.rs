@@ -12,6 +12,7 @@ mod analyze;
 mod assume;
 mod at;
 mod backup;
+mod battery;
 mod blob;
 mod budget;
 mod bulk;
@@ -95,7 +96,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
-  labels   label design new|list · seal · confirm status|seal|unseal · access
+  labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery
   read     log · show · at · schema · score list|show
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -273,6 +274,9 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Attacks on answers, and the exploits that are kept for good
+    #[command(subcommand)]
+    Battery(battery::Verb),
     /// Families of tests that share one error rate
     #[command(subcommand)]
     Family(family::Verb),
@@ -409,6 +413,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Family(verb) => family::run(ctx, verb),
         Verb::Exposure(verb) => exposure::run(ctx, verb),
         Verb::Gate(verb) => gate::run(ctx, verb),

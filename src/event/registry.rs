@@ -14,6 +14,7 @@ use serde::Serializer;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::Role;
+use crate::event::payload::Role::Adversary;
 use crate::event::payload::Role::Approver;
 use crate::event::payload::Role::Arbiter;
 use crate::event::payload::Role::Auditor;
@@ -32,6 +33,8 @@ use crate::event::payload::assumption::SdpVersionRegistered;
 use crate::event::payload::audit::CoverageChecked;
 use crate::event::payload::audit::OuaEstimated;
 use crate::event::payload::audit::TransportTested;
+use crate::event::payload::battery::BatteryEvaluated;
+use crate::event::payload::battery::ExploitDiscovered;
 use crate::event::payload::budget::BudgetCharged;
 use crate::event::payload::budget::BudgetOpened;
 use crate::event::payload::card::CardPublished;
@@ -373,6 +376,8 @@ registry! {
         ConfirmUnsealed      "confirm.unsealed"     1  by Signers::Role(Custodian), Experiment,    unique [iteration];
         PatchAccepted        "patch.accepted"       1  by Signers::Role(Arbiter),   Experiment,    unique [candidate, iteration];
         PatchWithdrawn       "patch.withdrawn"      1  by Signers::Role(Optimizer), Experiment,    unique [patch];
+        BatteryEvaluated     "battery.evaluated"    1  by Signers::Role(Adversary), Experiment,   repeatable;
+        ExploitDiscovered    "exploit.discovered"   1  by Signers::Role(Adversary), Experiment,   unique [policy, item, draw, chain];
         JudgeRegistered      "judge.registered"     1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         EvidenceRecorded     "evidence.recorded"    1  by Signers::Role(Scorer),    Experiment,    unique [judge, records_root];
         ScoreReplayed        "score.replayed"       1  by Signers::Role(Scorer),    Experiment,    repeatable;

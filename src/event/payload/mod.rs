@@ -5,6 +5,7 @@
 
 pub mod assumption;
 pub mod audit;
+pub mod battery;
 pub mod budget;
 pub mod card;
 pub mod custody;

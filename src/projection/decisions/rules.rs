@@ -34,18 +34,18 @@ const PAUSE_SHARE: f64 = 0.30;
 pub struct Predicate;
 
 /// `None`, or what was expected and what was found.
-pub(super) type Found = Option<(String, String)>;
+pub(in crate::projection) type Found = Option<(String, String)>;
 
 #[expect(
     clippy::unnecessary_wraps,
     reason = "the last word of functions that may find nothing"
 )]
-pub(super) fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
+pub(in crate::projection) fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
     Some((expected.into(), found.into()))
 }
 
 /// An open iteration with what was decided in it.
-pub(super) struct Live<'a> {
+pub(in crate::projection) struct Live<'a> {
     /// The iteration.
     pub it: &'a Iteration,
     /// Its decisions; `None` before the first.
@@ -53,7 +53,7 @@ pub(super) struct Live<'a> {
 }
 
 /// The iteration that an event names, open and of the event's experiment.
-pub(super) fn live<'a>(
+pub(in crate::projection) fn live<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     id: &IterationId,
@@ -76,7 +76,7 @@ impl Live<'_> {
     }
 
     /// `Err` once the iteration was paused.
-    pub(super) fn is_going_on(&self, what: &str) -> Found {
+    pub(in crate::projection) fn is_going_on(&self, what: &str) -> Found {
         let seq = self.seq(|of| Some(of.paused.as_ref()?.seq))?;
         no(
             format!("{what} in an iteration that goes on"),
@@ -85,7 +85,7 @@ impl Live<'_> {
     }
 
     /// `Err` once confirm was unsealed.
-    pub(super) fn is_sealed_yet(&self, what: &str) -> Found {
+    pub(in crate::projection) fn is_sealed_yet(&self, what: &str) -> Found {
         let unsealed = self.seq(|of| Some(of.unsealed.as_ref()?.seq));
         let seq = unsealed.or(self.it.unsealed_seq)?;
         no(
@@ -242,7 +242,7 @@ pub(super) fn standing(it: &Iteration) -> Vec<Digest> {
     all.map(|candidate| candidate.patch_hash).collect()
 }
 
-fn is_candidate(it: &Iteration, hash: Digest) -> bool {
+pub(in crate::projection) fn is_candidate(it: &Iteration, hash: Digest) -> bool {
     let standing = standing(it);
     let of_two = |a: &Digest| standing.iter().any(|b| composite_of(&[*a, *b]) == hash);
     standing.contains(&hash) || standing.iter().any(of_two)

@@ -409,13 +409,15 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     }
     let blind = Table::new(blind).unwrap();
     let (ground, events) = steps::ground(&opened, &blind, through()).unwrap();
+    say(&mut test, decided::judge());
     for event in events {
         assert_ne!(event.kind(), Kind::IterationPausedForLabels);
         say(&mut test, event);
     }
     let proposed = iterated::proposed(decided::IT, iterated::PATCH);
     say(&mut test, proposed.clone());
-    let (hash, ..) = decided::patch_of(&proposed);
+    let (hash, result, _) = decided::patch_of(&proposed);
+    say(&mut test, decided::battery(Some(hash), result, &[]));
     let anchors = data.anchors.iter().zip(&stage.anchors_offend);
     let fix = Candidate {
         patch: hash,

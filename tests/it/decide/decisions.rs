@@ -84,6 +84,7 @@ fn passed_on_dev(world: &mut dyn World) -> Stage {
     let (plan, patches) = classified(world);
     let [a, b] = [0, 1].map(|at: usize| decided::patch_of(&patches[at]).0);
     let hashes = [a, b, composite_of(&[a, b])];
+    attacked(world, &hashes, &patches);
     let gates = hashes.map(|hash| {
         let gates = decided::gates(&plan, hash, "dev").into_iter();
         gates.map(|gate| said(world, gate)).collect()
@@ -93,6 +94,16 @@ fn passed_on_dev(world: &mut dyn World) -> Stage {
         patches,
         hashes,
         gates,
+    }
+}
+
+/// Given: the battery was run against each candidate.
+fn attacked(world: &mut dyn World, hashes: &[Digest], patches: &[Payload]) {
+    said(world, decided::judge());
+    for (place, hash) in hashes.iter().enumerate() {
+        let result = patches.get(place).map(|patch| decided::patch_of(patch).1);
+        let result = result.unwrap_or(Digest([3; 32]));
+        said(world, decided::battery(Some(*hash), result, &[]));
     }
 }
 
@@ -330,7 +341,10 @@ fn two_of_a_family_are_never_sealed() {
         let concise = decided::patches()
             .into_iter()
             .find(|patch| serde_json::to_value(patch).unwrap()["family"] == "length_bias_cap");
-        let both = [&third, &concise.unwrap()].map(|patch| decided::patch_of(patch).0);
+        let both = [third, concise.unwrap()];
+        let hashes = [0, 1].map(|at: usize| decided::patch_of(&both[at]).0);
+        attacked(world, &hashes, &both);
+        let both = hashes;
         for hash in both {
             for payload in decided::gates(&plan, hash, "dev") {
                 said(world, payload);

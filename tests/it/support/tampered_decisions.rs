@@ -24,6 +24,7 @@ pub fn all() -> Vec<Sample> {
     table.paused_otherwise();
     table.sealed_otherwise();
     table.accepted_otherwise();
+    table.attacked_otherwise();
     table.rows
 }
 
@@ -71,6 +72,65 @@ impl Table {
         world.remove(self.story.at(gone));
         let at = self.story.at(shows_at) - 1;
         self.push(name, done, &world, Some((at, rule)));
+    }
+
+    fn attacked_otherwise(&mut self) {
+        self.edited(
+            "battery-too-short",
+            "The search of a battery had fewer tries than it must have.",
+            "battery-a",
+            |data| data["tries"] = 50.into(),
+            "battery",
+        );
+        self.edited(
+            "battery-hides-the-worst",
+            "The largest uplift that the search found was lowered.",
+            "battery-a",
+            |data| data["u_adv"] = 0.02.into(),
+            "battery",
+        );
+        self.edited(
+            "battery-hides-a-regression",
+            "An open exploit rose under a candidate, and the battery counts no regression.",
+            "battery-b",
+            |data| data["exploits"][0]["uplift_micro"] = 90_000.into(),
+            "battery",
+        );
+        self.edited(
+            "battery-leaves-out-an-exploit",
+            "A candidate was attacked with everything but the exploit that is known.",
+            "battery-b",
+            |data| data["exploits"] = serde_json::json!([]),
+            "battery",
+        );
+        self.edited(
+            "exploit-that-is-none",
+            "An exploit was reported that earns no more than an attack may.",
+            "exploit",
+            |data| data["uplift_micro"] = 50_000.into(),
+            "battery",
+        );
+        self.edited(
+            "gaming-other-than-attacked",
+            "P7 gives a smaller uplift than the battery measured.",
+            "a-p7",
+            |data| data["evidence"]["p7"]["attacks"][0]["mean"] = 0.001.into(),
+            "battery",
+        );
+        self.unsaid(
+            "gaming-without-a-battery",
+            "P7 gives uplifts of a candidate that no battery attacked.",
+            "battery-c",
+            "c-p7",
+            "battery",
+        );
+        self.edited(
+            "card-hides-stress",
+            "A card leaves out what attacks earn in its slice.",
+            "card",
+            |data| data["card"]["stress"] = serde_json::json!([]),
+            "battery",
+        );
     }
 
     fn judged_otherwise(&mut self) {
