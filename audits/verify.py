@@ -1049,6 +1049,10 @@ KINDS = {
     ("exploit.discovered", 1): Kind(
         "adversary", "@ policy item draw chain", battery=hex64, chain=text, draw=COUNT, item=ident, iteration=ident,
         policy=ident, rubric_hash=hex64, uplift_micro=MICRO, violation=one_of("construction", "trace")),
+    ("dev.objective_queried", 1): Kind(
+        "arbiter", "@ candidate iteration", build=text, candidate=hex64, inputs=ROWS_READ, iteration=ident,
+        requester=hex64, risk_improve=number,
+        answers=listing(record(gate=one_of(*("p%d" % gate for gate in range(11))), verdict=VERDICT))),
     ("confirm.unsealed", 1): Kind("custodian", "@ iteration", charge=hex64, confirm_root=encoded(32), iteration=ident,
                                   sealed=hex64),
     ("patch.accepted", 1): Kind("arbiter", "@ candidate iteration", candidate=hex64, gates=listing(hex64),
@@ -1061,7 +1065,7 @@ EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.
                 "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
                 "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.", "gate.",
                 "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.", "battery.",
-                "exploit.")
+                "exploit.", "dev.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -1208,12 +1212,17 @@ class Iteration:
         self.batteries, self.in_force, self.stress = {}, None, {}   # candidate -> (seq, id, data); of the rubric
 
 
+# What every optimizer may know, by the SHA-256 of its name.
+GRAMMARS = [sha256(name).hex() for name in (b"clover-patch/1", b"clover-rubric/1", b"evidence/1")]
+
+
 class Decisions:
     """What was decided in one iteration: (seq, id, …) of what happens once, and gates by (candidate, split, gate)."""
 
     def __init__(self):
         self.audited = self.classified = self.paused = self.sealed = self.unsealed = None
         self.accepted, self.gates = [], {}
+        self.published, self.receipts, self.tainted = set(GRAMMARS), [], None
 
 
 class Record:
@@ -1652,6 +1661,7 @@ class State:
         self.anchors.add((entry.experiment, data["anchors"]))
 
     def iteration_opened(self, entry, data):
+        self.decisions.setdefault(data["iteration"], Decisions()).published.add(data["rubric_hash"])
         if entry.experiment is not None:
             self.iterations.setdefault(data["iteration"], Iteration(entry, data))
 
@@ -1663,6 +1673,10 @@ class State:
     def patch_proposed(self, entry, data):
         it = self.iterations.get(data["iteration"])
         self.patch_ids.add(data["patch"])
+        of = self.decisions.setdefault(data["iteration"], Decisions())
+        strange = next((name for name in data["inputs"] if name not in of.published), None)
+        if strange and not of.tainted:
+            of.tainted = "tainted at seq %d: %s was written from %s" % (entry.position, data["patch"], strange)
         if it and entry.experiment is not None:
             it.candidates.setdefault(data["patch"], [data["patch_hash"], True])
             it.patches.setdefault(data["patch"], data)
@@ -1689,6 +1703,11 @@ class State:
             self.peek_charges.setdefault(data["charge"], entry.position)
         elif entry.kind == "patch.accepted":
             of.accepted.append(data["candidate"])
+        elif entry.kind == "card.published":
+            of.published.add(data["public_digest"])
+        elif entry.kind == "dev.objective_queried":
+            of.receipts.append(entry.id.hex())
+            of.published.add(entry.id.hex())
         else:
             verdict = data["verdicts"][data["thresholds"]["profile"]]
             key = (data["candidate"], data["split"], data["gate"])
@@ -1816,6 +1835,7 @@ FOLDS = {
     "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
     "iteration.paused_for_labels": State.decided, "candidates.sealed": State.decided,
     "confirm.unsealed": State.decided, "patch.accepted": State.decided,
+    "card.published": State.decided, "dev.objective_queried": State.decided,
     "battery.evaluated": State.battery_evaluated, "exploit.discovered": State.exploit_discovered,
 }
 
@@ -2775,7 +2795,7 @@ def iteration_opened_problem(state, e):
 
 STEPS = {"label_process.audited": "an audit", "prentice.checked": "a check", "residuals.audited": "an audit",
          "slices.classified": "a classification", "card.published": "a card", "iteration.paused_for_labels": "a pause",
-         "gate.evaluated": "a gate", "candidates.sealed": "a sealing"}
+         "gate.evaluated": "a gate", "candidates.sealed": "a sealing", "dev.objective_queried": "a dev call"}
 DEV_GATES = tuple("p%d" % gate for gate in range(8))
 CONFIRM_GATES = ("p4", "p6", "p8", "p9", "p10")
 
@@ -2813,6 +2833,8 @@ def rule_predicate(state, e):
     frozen = decided.classified
     if e.kind == "gate.evaluated":
         return gate_problem(state, e, it, decided)
+    if e.kind == "dev.objective_queried":
+        return dev_call_problem(state, e, it, decided)
     if e.kind == "card.published":
         return unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
     if e.kind == "iteration.paused_for_labels":
@@ -2828,6 +2850,29 @@ def rule_predicate(state, e):
         if e.data["classification_hash"] != expected:
             return "classification_hash %s" % expected, e.data["classification_hash"]
     return ("an audit before slices were classified", "classified at seq %d" % frozen[0]) if frozen else None
+
+
+def dev_call_problem(state, e, it, decided):
+    if not decided.classified:
+        return "slices.classified first", "none"
+    problem = unsealed_problem(it, decided, "a dev call")
+    if problem or decided.sealed:
+        return problem or ("a dev call before sealing", "sealed at seq %d" % decided.sealed[0])
+    key = state.keys.get(e.data["requester"])
+    if key is None or key.ended or "optimizer" not in key.roles:
+        return "a requester with a live key in role optimizer", e.data["requester"]
+    if [of["gate"] for of in e.data["answers"]] != list(DEV_GATES):
+        return "answers of p0 to p7 in order", "others"
+    plan, made = state.plan_of(it), len(decided.receipts)
+    if plan and "design" in plan and made >= plan["design"]["dev_calls_max"]:
+        return "at most %d dev calls, as registered" % plan["design"]["dev_calls_max"], "%d made before" % made
+
+
+def taint_problem(state, e, decided):
+    """What taints the iteration: a patch from unpublished inputs, or a read that an optimizer may not have."""
+    read = state.taints.get(e.experiment)
+    found = decided.tainted or (read and read[2] == "optimizer" and "tainted by the read at seq %d" % read[0])
+    return ("an iteration that is not tainted", found) if found else None
 
 
 def gate_problem(state, e, it, decided):
@@ -2906,6 +2951,9 @@ def rule_sealing(state, e):
 def sealed_problem(state, e):
     it, decided, problem = live_iteration(state, e)
     problem = problem or paused_problem(e, decided) or unsealed_problem(it, decided, "a sealing")
+    if problem:
+        return problem
+    problem = taint_problem(state, e, decided)
     if problem:
         return problem
     if decided.sealed:
@@ -3012,6 +3060,9 @@ def rule_acceptance(state, e):
     it, decided, problem = live_iteration(state, e)
     if problem:
         return problem
+    problem = taint_problem(state, e, decided)
+    if problem:
+        return problem
     data, patch = e.data, it.patches.get(e.data["patch"])
     if patch is None or patch["patch_hash"] != data["candidate"]:
         return "a patch of the iteration with its hash", "%s with hash %s" % (data["patch"], data["candidate"])
@@ -3052,6 +3103,10 @@ def ending_problem(state, e):
     if it is None:
         return None
     decided, outcome = state.decisions.get(e.data["iteration"], Decisions()), e.data["outcome"]
+    if outcome == "tainted":
+        if it.experiment != e.experiment or it.closed is not None or taint_problem(state, e, decided):
+            return None
+        return "a tainted iteration", "one that is not"
     sealed = decided.sealed[2] if decided.sealed else []
     judged = bool(decided.unsealed) and not any(unjudged(decided, one["candidate"]) for one in sealed)
     due, accepted = len(order_of(state, e, it, decided)), len(decided.accepted)
@@ -3089,8 +3144,7 @@ def rule_battery(state, e):
         return None
     found, ran = e.data["evidence"]["p7"], it and it.batteries.get(e.data["candidate"])
     if ran is None:
-        checked = found["attacks"] or "searched" in found
-        return ("battery.evaluated of the candidate before p7", "none") if checked else None
+        return None
     expected = {"attacks": [{name: value for name, value in of.items() if name != "max"} for of in ran[2]["attacks"]],
                 "regressions": ran[2]["regressions"]}
     if "u_adv" in ran[2]:
@@ -3117,6 +3171,9 @@ def battery_problem(state, e):
             return "a patch that stands, or a composite of two", data["candidate"]
         if data["candidate"] in it.batteries:
             return "one battery of each candidate", "one at seq %d" % it.batteries[data["candidate"]][0]
+        p7 = decided.gates.get((data["candidate"], "dev", "p7"))
+        if p7:
+            return "a battery of a candidate before its p7", "p7 at seq %d" % p7[0]
         named = [it.patches[name] for name in sorted(it.patches)]
         expected = next((of["result_hash"] for of in named if of["patch_hash"] == data["candidate"]), None)
     if expected not in (None, data["rubric_hash"]):

@@ -107,6 +107,7 @@ use crate::event::payload::scoring::JudgeRegistered;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::event::payload::slices::SlicesClassified;
+use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 
@@ -371,6 +372,7 @@ registry! {
         SlicesClassified     "slices.classified"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
         CardPublished        "card.published"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, public_digest];
         IterationPausedForLabels "iteration.paused_for_labels" 1 by Signers::Role(Arbiter), Experiment, unique [iteration];
+        DevObjectiveQueried  "dev.objective_queried" 1 by Signers::Role(Arbiter),  Experiment,    unique [candidate, iteration];
         GateEvaluated        "gate.evaluated"       1  by Signers::Role(Arbiter),   Experiment,    unique [candidate, gate, iteration, split];
         CandidatesSealed     "candidates.sealed"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
         ConfirmUnsealed      "confirm.unsealed"     1  by Signers::Role(Custodian), Experiment,    unique [iteration];

@@ -144,7 +144,6 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
-    Kind::CardPublished,
     Kind::ContrastRecorded,
     Kind::CoverageChecked,
     Kind::DataIngested,

@@ -27,6 +27,7 @@ pub mod record;
 pub mod rubric;
 pub mod scoring;
 pub mod slices;
+pub mod synthesis;
 
 use serde::Deserialize;
 use serde::Deserializer;

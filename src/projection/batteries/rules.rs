@@ -9,6 +9,8 @@ use crate::event::payload::battery::Violation;
 use crate::event::payload::card::CardPublished;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Rule;
@@ -147,6 +149,11 @@ fn evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) 
             if let Some(old) = of.and_then(|of| of.candidate(candidate)) {
                 let found = format!("one at seq {}", old.seq);
                 return no("one battery of each candidate", found);
+            }
+            let judged = live.decided.and_then(|of| of.candidate(candidate));
+            if let Some(p7) = judged.and_then(|of| of.said(GateId::P7, GateSplit::Dev)) {
+                let found = format!("p7 at seq {}", p7.seq);
+                return no("a battery of a candidate before its p7", found);
             }
             let mut all = live.it.candidates.values();
             all.find(|of| of.patch_hash == candidate)
@@ -321,20 +328,18 @@ fn stressed(state: &State, said: &CardPublished) -> Found {
     no(expected, "others")
 }
 
-/// P7 says what the battery of its candidate measured, and that nothing ran only where nothing did.
+/// Where a candidate was attacked, its P7 says what the battery measured, and no less.
 fn gated(state: &State, said: &GateEvaluated) -> Found {
     let Evidence::P7(gaming) = &said.evidence else {
         return None;
     };
-    let of = state.fold::<Batteries>().of(&said.iteration);
-    let ran = of.and_then(|of| of.candidate(said.candidate));
-    let checked = !gaming.attacks.is_empty() || gaming.searched.is_some();
-    match ran {
-        None if checked => no("battery.evaluated of the candidate before p7", "none"),
-        Some(ran) if ran.gaming != gaming_digest(gaming) => no(
-            format!("what the battery at seq {} measured", ran.seq),
-            "other numbers",
-        ),
-        _ => None,
+    let of = state.fold::<Batteries>().of(&said.iteration)?;
+    let ran = of.candidate(said.candidate)?;
+    if ran.gaming == gaming_digest(gaming) {
+        return None;
     }
+    no(
+        format!("what the battery at seq {} measured", ran.seq),
+        "other numbers",
+    )
 }

@@ -176,10 +176,10 @@ fn a_candidate_is_attacked_once_and_p7_says_what_was_found() {
         );
     });
     tell(SOLO, |world| {
-        let (plan, hash, _) = begun(world);
-        let early = gate(&plan, hash, "dev", &passing("p7"));
-        let wording = ["battery.evaluated of the candidate before p7", "none"];
-        refused(world, &wording, early);
+        let (plan, hash, result) = begun(world);
+        said(world, gate(&plan, hash, "dev", &passing("p7")));
+        let wording = ["a battery of a candidate before its p7", "p7 at seq"];
+        refused(world, &wording, battery(Some(hash), result, &[]));
     });
     tell(SOLO, |world| {
         let (plan, hash, result) = begun(world);

@@ -7,6 +7,7 @@ use clover::event::payload::predicate::Evidence;
 use clover::event::payload::predicate::Thresholds;
 use clover::ground::canon;
 use clover::ground::digest::Digest;
+use clover::ground::sign::KeyId;
 use clover::projection::decisions::CLASSIFICATION_LABEL;
 use clover::projection::decisions::CONFIRM_GATES;
 use clover::projection::decisions::DEV_GATES;
@@ -269,6 +270,16 @@ pub fn exploit(battery: &str) -> Payload {
     payload("exploit.discovered", &data)
 }
 
+/// The dev objective answers a key about a candidate.
+pub fn asked(candidate: Digest, requester: KeyId) -> Payload {
+    let answers = DEV_GATES.map(|gate| json!({"gate": gate, "verdict": "pass"}));
+    let data = json!({
+        "answers": answers, "build": "clover 0.1.0", "candidate": candidate, "inputs": rows(), "iteration": IT,
+        "requester": requester, "risk_improve": -0.00125,
+    });
+    payload("dev.objective_queried", &data)
+}
+
 /// Hash of a proposed patch, with the one of its result and its code length.
 pub fn patch_of(proposed: &Payload) -> (Digest, Digest, u64) {
     let Payload::PatchProposed(said) = proposed else {
@@ -404,6 +415,8 @@ pub fn story() -> Story {
     teller.say_in(RUNNER_3, "exploit", found);
     teller.say_in(BEN, "card", card());
     let both = patches();
+    let asking = asked(patch_of(&both[0]).0, signer(RUNNER).id());
+    teller.say_in(BEN, "asked", asking);
     teller.say_in(RUNNER, "patch-a", both[0].clone());
     teller.say_in(RUNNER, "patch-b", both[1].clone());
     let (a, b) = (patch_of(&both[0]).0, patch_of(&both[1]).0);

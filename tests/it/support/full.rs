@@ -606,6 +606,7 @@ fn decisions(test: &mut TestLedger) {
         decided::judge(),
         decided::battery_in_force(),
         decided::card(),
+        decided::asked(candidate, signer(1).id()),
         patch.clone(),
         decided::battery(Some(candidate), decided::patch_of(&patch).1, &[]),
     ]);
@@ -620,7 +621,7 @@ fn decisions(test: &mut TestLedger) {
     for payload in said {
         say(test, payload);
     }
-    let exploit = decided::exploit(&ids[before - 4]);
+    let exploit = decided::exploit(&ids[before - 5]);
     test.append(&[Command::new(exploit, exp())]).unwrap();
     let charge = test
         .append(&[Command::new(decided::charge(), None)])

@@ -6,6 +6,7 @@ use super::decided;
 use super::forger;
 use super::forger::World;
 use super::samples::*;
+use super::signer;
 use super::tampered::First;
 use super::tampered::Sample;
 use super::verifiers::Case;
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Sample> {
     table.sealed_otherwise();
     table.accepted_otherwise();
     table.attacked_otherwise();
+    table.written_otherwise();
     table.rows
 }
 
@@ -74,6 +76,25 @@ impl Table {
         self.push(name, done, &world, Some((at, rule)));
     }
 
+    fn written_otherwise(&mut self) {
+        let mut world = World::of(&self.story.lines);
+        let data = &mut world.items[self.story.at("patch-a")].body["data"];
+        data["inputs"] = serde_json::json!(["0".repeat(64)]);
+        self.push(
+            "written-from-unpublished",
+            "A patch was written from something that nobody had published, and was sealed all the same.",
+            &world,
+            Some((self.story.at("sealed"), "sealing")),
+        );
+        self.edited(
+            "asked-by-an-arbiter",
+            "The dev objective answered a key that is no optimizer's.",
+            "asked",
+            |data| data["requester"] = signer(BEN).id().to_string().into(),
+            "predicate",
+        );
+    }
+
     fn attacked_otherwise(&mut self) {
         self.edited(
             "battery-too-short",
@@ -115,13 +136,6 @@ impl Table {
             "P7 gives a smaller uplift than the battery measured.",
             "a-p7",
             |data| data["evidence"]["p7"]["attacks"][0]["mean"] = 0.001.into(),
-            "battery",
-        );
-        self.unsaid(
-            "gaming-without-a-battery",
-            "P7 gives uplifts of a candidate that no battery attacked.",
-            "battery-c",
-            "c-p7",
             "battery",
         );
         self.edited(
