@@ -2,6 +2,7 @@
 
 mod list;
 mod open;
+mod outcomes;
 mod run;
 mod show;
 mod simulate;
@@ -26,7 +27,7 @@ pub(super) enum Verb {
     )]
     Open(OpenArgs),
     /// Observe the next units from their recorded scores, up to where the test ends
-    #[command(after_help = "Example:\n  clover gate observe m-1 --all")]
+    #[command(after_help = "Example:\n  clover gate observe m-1 --all --from outcomes.jsonl")]
     Observe(ObserveArgs),
     /// Record what the observations show by now
     #[command(after_help = "Example:\n  clover gate look m-1")]
@@ -67,6 +68,9 @@ pub(super) struct OpenArgs {
     /// The custodian's key, where several may list units
     #[arg(long, value_name = "FILE|NAME")]
     pub custodian: Option<String>,
+    /// Print the canonical unsigned bodies and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -82,6 +86,15 @@ pub(super) struct ObserveArgs {
     /// Draws without a score have failed: the end of the scale against the candidate stands for each
     #[arg(long)]
     pub missing: bool,
+    /// Record these outcomes first, as scores: JSON Lines or CSV of unit, baseline, candidate
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// The scorer's key, where several may record scores
+    #[arg(long, value_name = "FILE|NAME", requires = "from")]
+    pub scorer: Option<String>,
+    /// Print the canonical unsigned bodies and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]

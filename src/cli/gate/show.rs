@@ -38,7 +38,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     let state = view.state(&ledger);
     let of = known(state, &id)?;
     let life = replay::read(&ledger, &id, of)?;
-    let same = life.state_digest == of.gate.state_digest;
+    let same = life.gate.as_ref() == Some(of.gate);
     let now = state.keyring.recorded_at;
     let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
     let mut answer = Answer::new(String::new(), Value::Null);
