@@ -1,5 +1,6 @@
 //! `clover gate`: sequential tests that bind, from the order of their units to the decision.
 
+mod charts;
 mod list;
 mod open;
 mod outcomes;
@@ -39,7 +40,7 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover gate continue m-2")]
     Continue(OneArgs),
     /// A gate's whole life on one page, replayed from the log
-    #[command(after_help = "Example:\n  clover gate show m-1")]
+    #[command(after_help = "Example:\n  clover gate show m-1 --svg wealth.svg")]
     Show(ShowArgs),
     /// Number and Merkle root of units, for a manifest's section data
     #[command(after_help = "Example:\n  clover gate root units.txt")]
@@ -110,6 +111,12 @@ pub(super) struct OneArgs {
 pub(super) struct ShowArgs {
     /// The gate
     pub id: String,
+    /// Write a plot
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// Which: wealth by units, or the interval at each look
+    #[arg(long, value_name = "NAME", default_value = "wealth")]
+    pub chart: String,
 }
 
 #[derive(Debug, clap::Args)]

@@ -213,7 +213,7 @@ fn record_look(ledger: &mut Ledger, signer: &Signer, id: &ManifestId) -> Result<
 /// The state that a snapshot gave must be that of the log; otherwise the ledger is opened without it.
 fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<(), CliError> {
     let gate = known(ledger.state(), id)?;
-    let life = replay::read(ledger, id, gate)?;
+    let life = replay::read(ledger, id, gate, ledger.size())?;
     if life.gate.as_ref() == Some(gate.gate) {
         return Ok(());
     }

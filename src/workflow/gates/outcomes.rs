@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::event::id::ItemId;
 use crate::event::id::MetricId;
+use crate::event::id::PolicyId;
 use crate::event::payload::judge::ScoreRecorded;
 use crate::event::payload::manifest::ArmRole;
 use crate::num::Count;
@@ -30,7 +31,7 @@ pub struct Outcome {
 
 /// A line that cannot be read, or that the gate cannot take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{line}: {}expected {expected}, found {found}", if field.is_empty() { String::new() } else { format!("{field}: ") })]
+#[error("{line}: {}expected {expected}, found {found}", named(.field))]
 pub struct OutcomeError {
     /// The line, from 1.
     pub line: u64,
@@ -40,6 +41,15 @@ pub struct OutcomeError {
     pub expected: String,
     /// What stands there.
     pub found: String,
+}
+
+/// A field before what is wrong with it.
+fn named(field: &str) -> String {
+    if field.is_empty() {
+        String::new()
+    } else {
+        format!("{field}: ")
+    }
 }
 
 fn wrong(
@@ -190,7 +200,7 @@ fn outcome(
         )),
     };
     let unit = one("unit", needed("unit")?)?;
-    let unit = unit.parse().map_err(|error| {
+    let unit = unit.parse::<ItemId>().map_err(|error| {
         wrong(
             line,
             "unit",
@@ -201,7 +211,7 @@ fn outcome(
     let metric = texts.get("metric").filter(|words| !words.is_empty());
     let metric = metric.map(|words| {
         let name = one("metric", words)?;
-        name.parse().map_err(|error| {
+        name.parse::<MetricId>().map_err(|error| {
             wrong(
                 line,
                 "metric",
@@ -311,7 +321,7 @@ fn of_outcome(
             return Err(wrong(line, field, expected, values.len().to_string()));
         }
         let arm = arms.iter().find(|arm| arm.role == role).ok_or_else(none)?;
-        let policy = arm.id.as_str().parse();
+        let policy = arm.id.as_str().parse::<PolicyId>();
         let policy = policy.map_err(|error| {
             wrong(
                 line,
@@ -340,7 +350,7 @@ fn of_outcome(
                 draw,
                 item: outcome.unit.clone(),
                 judge: judge.clone(),
-                policy: crate::event::id::PolicyId::clone(&policy),
+                policy: policy.clone(),
                 prompt: None,
                 response: None,
                 score_micro,

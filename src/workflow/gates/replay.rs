@@ -31,11 +31,16 @@ pub struct Life {
     pub state_digest: Digest,
 }
 
-/// Reads a gate's entries again.
+/// Reads a gate's entries again, of a log of `size` entries.
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn read(ledger: &Ledger, id: &ManifestId, of: Known<'_>) -> Result<Life, LedgerError> {
+pub fn read(
+    ledger: &Ledger,
+    id: &ManifestId,
+    of: Known<'_>,
+    size: u64,
+) -> Result<Life, LedgerError> {
     let mut again = gates::Gates::default();
     let mut life = Life {
         gate: None,
@@ -43,7 +48,7 @@ pub fn read(ledger: &Ledger, id: &ManifestId, of: Known<'_>) -> Result<Life, Led
         observed: Vec::new(),
         state_digest: gates::state_of_none(of.gate.experiment.as_ref(), id),
     };
-    ledger.entries::<LedgerError>(of.gate.opened_seq, ledger.size(), |read| {
+    ledger.entries::<LedgerError>(of.gate.opened_seq, size, |read| {
         let seq = read.stored.seq;
         if concerns(&read.event.payload, id) {
             again.take(seq, &read.event);

@@ -131,6 +131,15 @@ fn the_whole_life_of_a_gate() {
     let data =
         format!(r#"{{"candidate_digest":"{candidate}","gates":["m-1"],"grade":"certified"}}"#);
     desk.ok_words(&["record", "promotion.issued", "--data", &data]);
+    for chart in ["wealth", "interval"] {
+        desk.ok(&format!("gate show m-1 --svg {chart}.svg --chart {chart}"));
+        let drawn = std::fs::read_to_string(desk.at.join(format!("{chart}.svg"))).unwrap();
+        assert!(
+            drawn.starts_with("<svg") && drawn.contains("units observed"),
+            "{drawn}"
+        );
+    }
+    assert_eq!(desk.run("gate show m-1 --chart other").code, 2);
     let page = desk.ok("gate show m-1").out;
     assert!(
         page.lines().all(|line| line.chars().count() <= 100),
