@@ -383,7 +383,7 @@ fn a_forged_snapshot_is_refused() {
     for (from, to, verb) in [
         ("\"levels\":[[", "\"levels\":[[-400000,1],[", "look"),
         ("\"alpha_micro\":50000", "\"alpha_micro\":90000", "look"),
-        ("\"cs_lo\":", "\"cs_lo\":1", "look"),
+        ("\"cs_lo\":-", "\"cs_lo\":-1", "look"),
         ("\"n\":8", "\"n\":7", "observe"),
     ] {
         let copy = format!("copy-{}", from.len() + to.len());
@@ -570,6 +570,10 @@ fn what_would_be_said_of_a_gate_is_shown_and_not_said() {
         .ok("gate observe m-1 --through 3 --dry-run --json")
         .json();
     assert_eq!(shown["data"]["bodies"].as_array().unwrap().len(), 3);
+    assert_eq!(desk.head(), before);
+    // A plan is sealed before anything is seen.
+    let mut desk = opened(|_| {});
+    let before = desk.head();
     desk.file("plan.md", "what we shall do");
     let seal = "prereg plan seal m-1 plan.md --salt-file plan.salt --reveal-by 2027-01-31T00:00:00.000000Z";
     desk.ok(&format!("{seal} --dry-run"));
