@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use crate::event::Payload;
 use crate::event::Seen;
 use crate::event::entry;
@@ -15,7 +17,6 @@ use crate::ledger::append::Batch;
 use crate::ledger::append::Before;
 use crate::ledger::append::Prepared;
 use crate::ledger::append::plan::find;
-use crate::ledger::append::spread;
 use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
@@ -87,9 +88,7 @@ pub(super) fn admit(
         });
     }
     judge_facts(head, reader, &wanted, &mut batch.given)?;
-    for leaf in leaves {
-        batch.tiles.extend(head.tiler.push(leaf));
-    }
+    batch.tiles.append(&mut head.tiler.extend(&leaves));
     head.known = head.size();
     Ok(())
 }
@@ -117,21 +116,32 @@ fn facts_of(
 
 /// Leaf hashes of the lines that these events become.
 fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Box<Prepared>]) -> Vec<Digest> {
-    let numbered = (first..).zip(prepared.iter().map(Box::as_ref)).collect();
-    let leaf = |(seq, event): (u64, &Prepared)| {
-        let mut line = Vec::new();
-        let signed = &event.signed;
-        entry::write_line(
-            &mut line,
-            seq,
-            recorded_at,
-            signed.body(),
-            &signed.signer(),
-            signed.signature(),
-        );
-        merkle::leaf_hash(&line)
+    let numbered: Vec<(u64, &Prepared)> = (first..).zip(prepared.iter().map(Box::as_ref)).collect();
+    let some = |events: &[(u64, &Prepared)]| {
+        let line = |(seq, event): &(u64, &Prepared)| {
+            let mut line = Vec::new();
+            let signed = &event.signed;
+            entry::write_line(
+                &mut line,
+                *seq,
+                recorded_at,
+                signed.body(),
+                &signed.signer(),
+                signed.signature(),
+            );
+            line
+        };
+        let lines: Vec<Vec<u8>> = events.iter().map(line).collect();
+        merkle::leaf_hashes(&lines.iter().map(Vec::as_slice).collect::<Vec<_>>())
     };
-    spread(numbered, leaf)
+    if numbered.len() <= merkle::LEAVES_AT_ONCE {
+        return some(&numbered);
+    }
+    let some: Vec<Vec<Digest>> = numbered
+        .par_chunks(merkle::LEAVES_AT_ONCE)
+        .map(some)
+        .collect();
+    some.concat()
 }
 
 /// Judges that every blob an event names is stored in its length.
