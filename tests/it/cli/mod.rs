@@ -11,6 +11,7 @@ mod judge;
 mod killed;
 mod prereg;
 mod rubric;
+mod simulate;
 mod verbs;
 
 use std::ffi::OsString;
