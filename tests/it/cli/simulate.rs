@@ -31,9 +31,11 @@ fn a_small_simulation_reads_as_it_did() {
 fn a_plan_says_what_is_simulated() {
     let mut desk = Desk::new();
     let plan = iterated::plan("arena", "m-it");
-    std::fs::write(desk.path("plan.yaml"), plan.to_string()).unwrap();
-    let words = "simulate iteration --truth length --seed 1 --manifest ./plan.yaml --only fix --runs 1 --fresh 1000 --json";
-    let data = desk.ok(words).json()["data"].clone();
+    let plan = desk.file("plan.yaml", &plan.to_string());
+    let words = format!(
+        "simulate iteration --truth length --seed 1 --manifest {plan} --only fix --runs 1 --fresh 1000 --json"
+    );
+    let data = desk.ok(&words).json()["data"].clone();
     assert_eq!(data["sizes"], serde_json::json!([4000, 3000, 3000]));
     assert_eq!(data["setting"]["slices"], 4);
     assert_eq!(data["domains"], true);
@@ -47,7 +49,7 @@ fn a_plan_says_what_is_simulated() {
 
 #[test]
 fn what_cannot_be_simulated_is_named() {
-    let mut desk = Desk::new();
+    let mut desk = Desk::with_ledger();
     let base = "simulate iteration --truth citations --seed 7";
     for (more, named) in [
         ("--runs 0", "--runs"),
