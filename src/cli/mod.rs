@@ -64,6 +64,7 @@ mod seal;
 mod selftest;
 mod show;
 mod simulate;
+mod simulate_iteration;
 mod status;
 mod submit;
 mod texts;
@@ -93,7 +94,7 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
-  start    init · demo · status · doctor · simulate dataset|truth · completions · man
+  start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
