@@ -1,5 +1,6 @@
 //! Gates: every number beside what it was held to, and what both profiles say; and the attacks of gate P7.
 
+use crate::event::Payload;
 use crate::event::payload::manifest::Profile;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
@@ -187,5 +188,66 @@ pub(super) fn gaming(story: &Story, names: &Names) -> Part {
     }
     part.table(attacks);
     part.table(searched);
+    let (chains, exploits) = found(story, names);
+    part.table(chains);
+    part.table(exploits);
     part
+}
+
+/// The worst chains of attacks, and exploits that were discovered in the iteration.
+fn found(story: &Story, names: &Names) -> (Table, Table) {
+    let mut chains = Table::new(
+        "chains",
+        "Worst chains of attacks",
+        &[
+            ("attacked", "attacked"),
+            ("chain", "chain"),
+            ("mean", "mean uplift"),
+            ("seeds", "seeds"),
+        ],
+    );
+    let mut exploits = Table::new(
+        "exploits",
+        "Exploits that were discovered; they stay in the battery",
+        &[
+            ("chain", "chain"),
+            ("uplift", "uplift"),
+            ("policy", "policy"),
+            ("item", "item"),
+            ("rubric_hash", "rubric that pays for it"),
+        ],
+    );
+    for said in &story.said {
+        match &said.event.payload {
+            Payload::BatteryEvaluated(battery) => {
+                let attacked = battery.candidate.map_or_else(
+                    || "the rubric in force".to_owned(),
+                    |candidate| names.of(candidate),
+                );
+                for chain in &battery.chains {
+                    chains.row(
+                        said.seq,
+                        vec![
+                            Cell::text(attacked.as_str()),
+                            Cell::text(chain.chain.as_str()),
+                            chain.mean.into(),
+                            chain.seeds.into(),
+                        ],
+                    );
+                }
+            }
+            Payload::ExploitDiscovered(exploit) => exploits.row(
+                said.seq,
+                vec![
+                    Cell::text(exploit.chain.as_str()),
+                    Cell::micro(exploit.uplift_micro),
+                    Cell::text(exploit.policy.as_str()),
+                    Cell::text(exploit.item.as_str()),
+                    exploit.rubric_hash.into(),
+                ],
+            ),
+            _ => {}
+        }
+    }
+    (chains, exploits)
 }

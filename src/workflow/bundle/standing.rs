@@ -7,6 +7,7 @@ use crate::ledger::State;
 use crate::projection::assumptions;
 use crate::projection::budgets::Budgets;
 use crate::projection::bundle::Cell;
+use crate::projection::bundle::Fact;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::Row;
 use crate::projection::bundle::Table;
@@ -70,6 +71,19 @@ pub(super) fn budgets(story: &Story, state: &State) -> Part {
             "Calls of the dev objective at most",
             design.dev_calls_max,
         );
+        let calls = story.all(|payload| match payload {
+            Payload::DevObjectiveQueried(_) => Some(()),
+            _ => None,
+        });
+        let calls: Vec<u64> = calls.map(|(seq, ())| seq).collect();
+        let mut events = vec![seq];
+        events.extend(&calls);
+        part.facts.push(Fact {
+            events,
+            key: "dev_calls",
+            title: "Calls of the dev objective",
+            value: Cell::count(calls.len() as u64),
+        });
     }
     let mut deviations = Table::new(
         "deviations",

@@ -41,9 +41,12 @@ pub struct Story {
 /// What an entry has to do with an iteration.
 fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
     match payload {
+        Payload::BatteryEvaluated(said) => said.iteration == *iteration,
         Payload::CandidatesSealed(said) => said.iteration == *iteration,
         Payload::CardPublished(said) => said.iteration == *iteration,
         Payload::ConfirmUnsealed(said) => said.iteration == *iteration,
+        Payload::DevObjectiveQueried(said) => said.iteration == *iteration,
+        Payload::ExploitDiscovered(said) => said.iteration == *iteration,
         Payload::GateEvaluated(said) => said.iteration == *iteration,
         Payload::IterationClosed(said) => said.iteration == *iteration,
         Payload::IterationOpened(said) => said.iteration == *iteration,
