@@ -7,6 +7,7 @@ mod divergence;
 mod estimate;
 mod gate;
 mod intake;
+mod iterate;
 mod judge;
 mod killed;
 mod prereg;
