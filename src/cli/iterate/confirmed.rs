@@ -27,7 +27,7 @@ use crate::projection::designs::Designs;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
     /// The design of the sealed labels; default the only one for confirm

@@ -32,14 +32,14 @@ use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
 }
 
 /// How an iteration ended.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum Outcome {
+pub(in crate::cli) enum Outcome {
     Accepted,
     NoCandidate,
     NoneAccepted,
@@ -51,7 +51,7 @@ pub(super) enum Outcome {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CloseArgs {
+pub(in crate::cli) struct CloseArgs {
     /// The iteration
     pub id: String,
     /// How it ended; default what its decisions say

@@ -29,7 +29,7 @@ use crate::workflow::predicate;
 use crate::workflow::predicate::Held;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
     /// The judge's command, where it is one; the battery asks it about edited texts

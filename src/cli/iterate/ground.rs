@@ -21,13 +21,13 @@ use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ProposeArgs {
+pub(in crate::cli) struct ProposeArgs {
     /// The iteration
     pub id: String,
     /// Patches, YAML

@@ -24,7 +24,7 @@ use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::rows;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OpenArgs {
+pub(in crate::cli) struct OpenArgs {
     /// Its name, one in the whole ledger
     pub id: String,
     /// The manifest, of template iteration
@@ -142,7 +142,7 @@ pub(super) fn word(outcome: IterationOutcome) -> &'static str {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct AnchorArgs {
+pub(in crate::cli) struct AnchorArgs {
     /// The name of the set
     pub id: String,
     /// The policy of poor responses

@@ -15,7 +15,7 @@ use crate::cli::ui::Answer;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     #[command(flatten)]
     pub confirm: confirmed::Args,
     /// The last step that is done

@@ -40,7 +40,7 @@ use crate::workflow::judge::run::Known;
 use crate::workflow::judge::run::Record;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
     /// The judge's command, where it is one

@@ -17,7 +17,7 @@ use crate::ground::digest::Digest;
 use crate::workflow::iterate::record::Record;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
 }

@@ -6,6 +6,7 @@
 
 mod compare;
 mod estimates;
+mod iterations;
 
 use crate::event::Kind;
 use crate::event::Payload;
@@ -95,6 +96,34 @@ pub const RECIPES: &[Recipe] = &[
         kind: Kind::PlanRecorded,
         run: estimates::plan,
     },
+    Recipe {
+        kind: Kind::LabelProcessAudited,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::PrenticeChecked,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::ResidualsAudited,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::SlicesClassified,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::CardPublished,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::IterationPausedForLabels,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::GateEvaluated,
+        run: iterations::gate,
+    },
     // The next kind goes here.
 ];
 
@@ -112,6 +141,8 @@ pub struct Context<'a> {
     governed: Vec<(u64, ExperimentId, Payload)>,
     /// The last computation, for events that come from the same.
     last: Option<Computed>,
+    /// The last iteration, likewise.
+    iteration: Option<iterations::Kept>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -145,6 +176,7 @@ impl<'a> Context<'a> {
             covariates,
             governed,
             last: None,
+            iteration: None,
         })
     }
 
