@@ -69,6 +69,8 @@ pub use fold::Candidate;
 pub use fold::Fact;
 pub use fold::Fold;
 pub use fold::FoldEntry;
+pub use fold::Memo;
+pub use fold::Recount;
 pub use fold::RowModel;
 pub use fold::Rule;
 pub use fold::Rulebook;

@@ -27,7 +27,7 @@ use crate::projection::designs::Designs;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct ConfirmArgs {
     /// The iteration
     pub id: String,
     /// The design of the sealed labels; default the only one for confirm
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Args {
     pub yes: bool,
 }
 
-pub(super) fn confirm(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn confirm(ctx: &mut Ctx<'_>, args: &ConfirmArgs) -> Result<Answer, CliError> {
     let mut bench = Bench::open(ctx, &args.id)?;
     bench.only(Step::Confirm)?;
     let (text, data, appended) = confirm_on(ctx, &mut bench, args)?;
@@ -52,7 +52,7 @@ pub(super) fn confirm(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError
 }
 
 /// The design whose sealed labels confirm.
-fn design(bench: &Bench, args: &Args) -> Result<String, CliError> {
+fn design(bench: &Bench, args: &ConfirmArgs) -> Result<String, CliError> {
     if let Some(named) = &args.design {
         return Ok(named.clone());
     }
@@ -79,7 +79,7 @@ fn design(bench: &Bench, args: &Args) -> Result<String, CliError> {
 pub(super) fn confirm_on(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
-    args: &Args,
+    args: &ConfirmArgs,
 ) -> Result<Done, CliError> {
     let course = bench.take_course()?;
     // A run that was cut between the unsealing and the last label goes on.
@@ -123,7 +123,7 @@ pub(super) fn confirm_on(
 fn unseal(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
-    args: &Args,
+    args: &ConfirmArgs,
     design: String,
     confirm_root: crate::event::id::Root,
 ) -> Result<(), CliError> {

@@ -55,7 +55,7 @@ pub(super) enum Verb {
     Seal(gates::Args),
     /// Open the confirm labels in one charged peek, then gates P4, P6, P8 to P10
     #[command(after_help = "Example:\n  clover iterate confirm it-1 --yes")]
-    Confirm(confirmed::Args),
+    Confirm(confirmed::ConfirmArgs),
     /// Accept what passed every gate: at most two patches
     #[command(after_help = "Example:\n  clover iterate accept it-1")]
     Accept(end::Args),

@@ -17,7 +17,7 @@ use crate::workflow::iterate::record::Step;
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    pub confirm: confirmed::Args,
+    pub confirm: confirmed::ConfirmArgs,
     /// The last step that is done
     #[arg(
         long,

@@ -22,11 +22,13 @@ use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
+use crate::ledger::fold::Memo;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::fold::said;
 use crate::ledger::open;
 use crate::ledger::open::Head;
+use crate::ledger::past::Past;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::store::Reader;
@@ -43,6 +45,7 @@ pub(super) fn admit(
     let (first, recorded_at) = (head.size(), batch.recorded_at);
     let leaves = leaves(first, recorded_at, prepared);
     let mut wanted = Vec::with_capacity(prepared.len());
+    let (past, mut memo) = (Past::new(reader), None);
     for (seq, prepared) in (first..).zip(prepared) {
         let index = prepared.index;
         let claim = Claim::new(seq, recorded_at, prepared.signed.signer(), &prepared.said);
@@ -62,6 +65,10 @@ pub(super) fn admit(
         }
         let breach = match first_breach(breaches) {
             None => missing_blob(reader, &prepared.blobs)?,
+            breach => breach,
+        };
+        let breach = match breach {
+            None => recounted(rulebook, &past, &candidate, &mut memo)?,
             breach => breach,
         };
         if let Some(breach) = breach {
@@ -90,6 +97,21 @@ pub(super) fn admit(
     }
     head.known = head.size();
     Ok(())
+}
+
+/// What is not as it is computed again.
+fn recounted(
+    rulebook: &Rulebook,
+    past: &Past<'_>,
+    candidate: &Candidate<'_>,
+    memo: &mut Memo,
+) -> Result<Option<Breach>, LedgerError> {
+    for recount in rulebook.recounts {
+        if let Some(breach) = recount.judge(past, candidate, memo)? {
+            return Ok(Some(breach));
+        }
+    }
+    Ok(None)
 }
 
 /// What an event gives and needs. The natural key of an own command was looked up in this transaction

@@ -24,6 +24,7 @@ pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
+pub use iterations::Iterations;
 
 /// Why an event cannot be computed again.
 #[derive(Debug, thiserror::Error)]
