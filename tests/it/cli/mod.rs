@@ -6,12 +6,14 @@ mod bad_input;
 mod divergence;
 mod estimate;
 mod gate;
+mod import_ledger;
 mod intake;
 mod iterate;
 mod judge;
 mod killed;
 mod prereg;
 mod rubric;
+mod simulate;
 mod verbs;
 
 use std::ffi::OsString;
