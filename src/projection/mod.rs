@@ -60,6 +60,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &reports::Reporting,
     ],
     recompute: &[],
+    recounts: &[],
     notes: access::notes,
 };
 
