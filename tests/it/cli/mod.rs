@@ -12,6 +12,7 @@ mod judge;
 mod killed;
 mod prereg;
 mod rubric;
+mod simulate;
 mod verbs;
 
 use std::ffi::OsString;
