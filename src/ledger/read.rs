@@ -200,22 +200,10 @@ impl Ledger {
         from: u64,
         to: u64,
         text: &str,
-        mut take: impl FnMut(Read) -> Result<(), E>,
+        take: impl FnMut(Read) -> Result<(), E>,
     ) -> Result<(), E> {
-        let finder = memchr::memmem::Finder::new(text.as_bytes());
         let read = self.store.read().map_err(LedgerError::from)?;
-        let result = read.reader().try_entries(from, to, |stored| {
-            let stored = stored?;
-            if finder.find(stored.body).is_none() {
-                return Ok(());
-            }
-            let entry = decode(stored.to_stored()).map_err(Stop::Ledger)?;
-            take(entry).map_err(Stop::Caller)
-        });
-        result.map_err(|stop| match stop {
-            Stop::Ledger(error) => error.into(),
-            Stop::Caller(error) => error,
-        })
+        Past::new(read.reader()).entries_with(from, to, text, take)
     }
 
     /// State after the first `size` entries, from the recorded facts alone.
