@@ -44,158 +44,56 @@ use clover::workflow::iterate::compute::rows::Scored;
 use clover::workflow::iterate::compute::uncertainty;
 use clover::workflow::judge::builtin::Builtin;
 use clover::workflow::predicate;
-use clover::workflow::simulate::Fault;
 use clover::workflow::simulate::Kind;
 use clover::workflow::simulate::Row;
-use clover::workflow::simulate::Setting;
 use clover::workflow::simulate::World;
 use clover::workflow::simulate::files;
 use clover::workflow::simulate::files::File;
 use clover::workflow::simulate::iteration::Design;
+use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::shipped;
 use clover::workflow::simulate::truth;
 use clover::workflow::split;
 use clover::workflow::split::Apart;
 
-/// A data set under `fixtures/demo`.
-struct Shipped {
-    folder: &'static str,
-    seed: u64,
-    setting: Setting,
-    /// The rubric to start from, where it is not the world's.
-    rubric: Option<String>,
-    /// The patch that is put to the test, where it is not the true fix.
-    patch: Option<&'static str>,
-    eta_micro: i64,
-    /// Slices are domains, not domains by level.
-    by_domain: bool,
+/// The rubric, and the rubric with the patch.
+fn rules(of: &Shipped) -> (Rules, Rules) {
+    let rubric = Rubric::parse(of.rubric.as_bytes()).unwrap();
+    let none = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let context = Context {
+        rubric: &rubric,
+        families: &[Family::EvidenceVerification, Family::LengthBiasCap].into(),
+        frozen: &none.0,
+        vocabulary: &vocabulary::tags(),
+        unverified: None,
+        ids: &none.1,
+        hashes: &none.2,
+    };
+    let (patch, checked) = clover::rubric::check(of.patch.as_bytes(), &context).unwrap();
+    assert_eq!(checked.needs_rescore, Some(false));
+    assert_eq!(patch.id, of.patch_id);
+    (rubric.rules(), checked.rubric.rules())
 }
 
-/// A cap that was tuned on the dev rows of `overfitted`.
-const TUNED: &str = "patch:
-  family: length_bias_cap
-  id: cap-long-answers
-  rationale: Long answers look over-scored on the development rows; cap them.
-  changes:
-    guards.length_bias_cap:
-      if_tokens_gt: 114
-      max_raw_score: 0.6
-  constraints:
-    max_tokens_added: 10
-    affects_rescore: false
-";
-
-fn micro(value: i64) -> Micro {
-    Micro::new(value).unwrap()
-}
-
-fn shipped() -> [Shipped; 2] {
-    let setting = Setting {
-        confirm_rows: 600,
-        slices: 4,
-        window_rows: 900,
-        ..Setting::default()
-    };
-    let mended = Shipped {
-        folder: "mended",
-        seed: 6,
-        setting,
-        rubric: None,
-        patch: None,
-        eta_micro: 1_000,
-        by_domain: false,
-    };
-    let open = files::rubric_yaml(Fault::Citations);
-    let closed = open.replace("mismatch_penalty: 0\n", "mismatch_penalty: 0.3\n");
-    assert_ne!(open, closed);
-    let overfitted = Shipped {
-        folder: "overfitted",
-        seed: 31,
-        setting: Setting {
-            confirm_rows: 300,
-            label_noise_micro: micro(120_000),
-            share_micro: micro(0),
-            window_rows: 480,
-            ..setting
-        },
-        rubric: Some(closed),
-        patch: Some(TUNED),
-        eta_micro: 500,
-        by_domain: true,
-    };
-    [mended, overfitted]
-}
-
-impl Shipped {
-    fn world(&self) -> World {
-        World::new(self.setting, self.seed).unwrap()
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let world = self.world();
-        let numbers = 0..world.rows();
-        numbers
-            .map(|number| world.row(Kind::Base, number))
-            .collect()
-    }
-
-    /// The rubric, and the rubric with the patch.
-    fn rules(&self) -> (Rules, Rules) {
-        let fault = self.setting.fault;
-        let yaml = self
-            .rubric
-            .clone()
-            .unwrap_or_else(|| files::rubric_yaml(fault));
-        let patch = self
-            .patch
-            .map_or_else(|| files::patch_yaml(fault), str::to_owned);
-        let rubric = Rubric::parse(yaml.as_bytes()).unwrap();
-        let none = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let context = Context {
-            rubric: &rubric,
-            families: &[Family::EvidenceVerification, Family::LengthBiasCap].into(),
-            frozen: &none.0,
-            vocabulary: &vocabulary::tags(),
-            unverified: None,
-            ids: &none.1,
-            hashes: &none.2,
-        };
-        let (_, checked) = clover::rubric::check(patch.as_bytes(), &context).unwrap();
-        assert_eq!(checked.needs_rescore, Some(false));
-        (rubric.rules(), checked.rubric.rules())
-    }
-
-    fn files(&self) -> Vec<File> {
-        let mut all = files::files(&self.world(), &self.rows());
-        for file in &mut all {
-            match (file.path, &self.rubric, self.patch) {
-                ("rubric.yaml", Some(yaml), _) => file.bytes = yaml.clone().into_bytes(),
-                ("patch.yaml", _, Some(yaml)) => file.bytes = yaml.as_bytes().to_vec(),
-                _ => {}
-            }
-        }
-        all
-    }
-
-    fn truth(&self) -> File {
-        let (before, after) = self.rules();
-        let world = self.world();
-        let worth = truth::of_rules(&world, (&before, &after), truth::FRESH_MIN, &mut |_| {});
-        let bytes = files::truth_json(&world, self.seed, Some(&worth.unwrap()));
-        let mut text = String::from_utf8(bytes).unwrap();
-        if self.patch.is_some() {
-            text = text.replace("\"verify-sources\"", "\"cap-long-answers\"");
-        }
-        File {
-            path: "truth.json",
-            bytes: text.into_bytes(),
-        }
+fn truth_of(of: &Shipped) -> File {
+    let (before, after) = rules(of);
+    let world = of.world();
+    let worth = truth::of_rules(&world, (&before, &after), truth::FRESH_MIN, &mut |_| {});
+    let bytes = files::truth_json(&world, of.seed, Some(&worth.unwrap()));
+    let named = format!("\"{}\"", files::patch_id(of.setting.fault));
+    let text = String::from_utf8(bytes).unwrap();
+    File {
+        path: "truth.json",
+        bytes: text
+            .replace(&named, &format!("\"{}\"", of.patch_id))
+            .into_bytes(),
     }
 }
 
 fn folder(of: &Shipped) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/demo")
-        .join(of.folder)
+        .join(of.name)
 }
 
 #[test]
@@ -204,7 +102,7 @@ fn the_shipped_data_are_what_their_worlds_say() {
     for of in shipped() {
         let mut all = of.files();
         if update || std::env::var_os("RUN_SLOW_TESTS").is_some() {
-            all.push(of.truth());
+            all.push(truth_of(&of));
         }
         for file in all {
             let path = folder(&of).join(file.path);
@@ -213,7 +111,7 @@ fn the_shipped_data_are_what_their_worlds_say() {
                 std::fs::write(&path, &file.bytes).unwrap();
             }
             let found = std::fs::read(&path).unwrap_or_default();
-            let (of, path) = (of.folder, file.path);
+            let (of, path) = (of.name, file.path);
             assert!(
                 found == file.bytes,
                 "{of}/{path}: run UPDATE=1 cargo test --test it demo_data"
@@ -230,7 +128,7 @@ fn scores(rows: &[Row], rules: &Rules) -> Vec<f64> {
 
 /// The rows of an iteration with this data set, split under seed 1.
 fn table(of: &Shipped) -> (Table, Candidate) {
-    let (world, rows, (before, after)) = (of.world(), of.rows(), of.rules());
+    let (world, rows, (before, after)) = (of.world(), of.rows(), rules(of));
     let (t1, _, t2) = world.times();
     let clusters: BTreeMap<_, _> = rows
         .iter()
@@ -301,7 +199,7 @@ fn table(of: &Shipped) -> (Table, Candidate) {
 
 /// P7 of the patched rubric: the built-in judge, 120 rows that are in no data set, 150 tries.
 fn gaming(of: &Shipped, patched: &Fitted) -> Evidence {
-    let (world, (_, rules)) = (of.world(), of.rules());
+    let (world, (_, patched_rules)) = (of.world(), rules(of));
     let rows: Vec<Row> = (0..120)
         .map(|number| world.row(Kind::Fresh, number))
         .collect();
@@ -327,7 +225,7 @@ fn gaming(of: &Shipped, patched: &Fitted) -> Evidence {
         judge: &mut judge,
         citations: Some(&citations),
         facts: None,
-        rules: &rules,
+        rules: &patched_rules,
         calibrated: &|score, _| patched.calibrator.predict(score.value() as f64 / 1e6, &[]),
     };
     let ran = battery::run(&seeds, &mut scorer);
@@ -395,7 +293,7 @@ fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
     let change = |part| compared.part(part).unwrap().mean().mean;
     let changes = [change(SplitPart::Dev), change(SplitPart::Confirm)];
     let found = (not_passed(&dev), not_passed(&confirm), changes);
-    println!("{}: share {share:?}, {found:?}", of.folder);
+    println!("{}: share {share:?}, {found:?}", of.name);
     found
 }
 
