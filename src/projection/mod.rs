@@ -57,6 +57,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &batteries::Attacked,
     ],
     recompute: &[],
+    recounts: &[],
     notes: access::notes,
 };
 
