@@ -37,8 +37,8 @@ const TUNED: &str = "patch:
   rationale: Long answers look over-scored on the development rows; cap them.
   changes:
     guards.length_bias_cap:
-      if_tokens_gt: 114
-      max_raw_score: 0.6
+      if_tokens_gt: 104
+      max_raw_score: 0.75
   constraints:
     max_tokens_added: 10
     affects_rescore: false
@@ -59,7 +59,7 @@ pub fn shipped() -> [Shipped; 2] {
     let closed = open.replace("mismatch_penalty: 0\n", "mismatch_penalty: 0.3\n");
     let mended = Shipped {
         name: "mended",
-        seed: 6,
+        seed: 3,
         setting,
         eta_micro: 1_000,
         by_domain: false,
@@ -69,7 +69,7 @@ pub fn shipped() -> [Shipped; 2] {
     };
     let overfitted = Shipped {
         name: "overfitted",
-        seed: 31,
+        seed: 44,
         setting: Setting {
             confirm_rows: 300,
             label_noise_micro: micro(120_000),
