@@ -190,7 +190,7 @@ fn table(of: &Shipped) -> (Table, Candidate) {
 fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
     let (table, candidate) = table(of);
     let mut thresholds: Thresholds = Design::standard([1, 1, 1]).thresholds;
-    thresholds.eta_micro = micro(of.eta_micro);
+    thresholds.eta_micro = Micro::new(of.eta_micro).unwrap();
     // Two families of patches are registered.
     thresholds.hypotheses = Count::new(2).unwrap();
     let settings = Settings {
