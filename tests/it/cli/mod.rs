@@ -13,6 +13,7 @@ mod judge;
 mod killed;
 mod prereg;
 mod rubric;
+mod shipped;
 mod simulate;
 mod verbs;
 
