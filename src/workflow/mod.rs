@@ -25,8 +25,7 @@ pub static GOVERNED: Rulebook = Rulebook {
     ..RULES
 };
 
-/// Everything that judges and folds: what needs recorded facts only, and the rules that compute again what an
-/// arbiter said. Ledgers are opened and verified with it.
+/// What needs recorded facts only, and the rules that compute again what an arbiter said from its own statistics.
 const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
@@ -37,5 +36,5 @@ const RULES: Rulebook = Rulebook {
     ..projection::RULEBOOK
 };
 
-/// The rules and folds of every ledger.
+/// Everything that judges and folds. Ledgers are verified with it.
 pub static RULEBOOK: Rulebook = RULES;
