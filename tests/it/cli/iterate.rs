@@ -94,6 +94,28 @@ fn opened(desk: &mut Desk) {
     desk.ok("iterate open it-1 --manifest m-it");
 }
 
+/// What an arbiter says of rows is computed again as it is appended.
+fn made_up(desk: &mut Desk) {
+    let mut data = json!({
+        "balance": [{"column": "score", "smd": 0.04}], "build": "clover 0.1.0", "iteration": "it-1", "labelled": 2500,
+        "inputs": {"digest": Digest::sha256(b"rows").to_hex(), "rows": 2500, "through_seq": 9},
+        "orphans": 0, "verdict": "pass",
+    });
+    let mut say = |data: &Value, parts: &[&str]| {
+        let text = data.to_string();
+        let kind = "label_process.audited";
+        let words = ["record", kind, "--experiment", "sim", "--data", &text];
+        desk.refused(&words, 11, parts);
+        desk.head()["size"].as_u64().unwrap()
+    };
+    let size = say(
+        &data,
+        &["verdict: expected rows through seq", "found through seq 9"],
+    );
+    data["inputs"]["through_seq"] = (size - 1).into();
+    say(&data, &["computed again from its rows"]);
+}
+
 #[test]
 fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     let mut desk = desk("--window 1000 --confirm 400");
@@ -105,6 +127,7 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
         &refused,
         &["score is due, not seal", "clover iterate score it-1"],
     );
+    made_up(&mut desk);
     let ran = desk.ok("iterate run it-1");
     println!("{}", ran.out);
     assert!(ran.out.contains("waits for patches"), "{}", ran.out);
