@@ -9,6 +9,7 @@ mod access;
 mod analysis;
 mod analysis_json;
 mod analyze;
+mod approve;
 mod assume;
 mod at;
 mod backup;
@@ -49,6 +50,7 @@ mod log;
 mod patch;
 mod plan;
 mod prereg;
+mod prompt;
 mod prove;
 mod qualify;
 mod record;
@@ -96,7 +98,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   write    record · append · import cje|csv|events · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access
-  read     log · show · at · schema · score list|show
+  read     log · show · at · schema · score list|show                  release  approve · prompt
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
@@ -270,6 +272,14 @@ enum Verb {
     /// Small edits to a rubric, checked and proposed
     #[command(subcommand)]
     Patch(patch::Verb),
+    /// Approve or refuse an accepted patch, by name
+    #[command(
+        after_help = "Example:\n  clover approve concise-1 --comment 'reviewed on 40 rows' --name 'Petra Weiss'"
+    )]
+    Approve(approve::Args),
+    /// What judges are told, version by version
+    #[command(subcommand)]
+    Prompt(prompt::Verb),
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
@@ -408,6 +418,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
+        Verb::Approve(args) => approve::run(ctx, &args),
+        Verb::Prompt(verb) => prompt::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Family(verb) => family::run(ctx, verb),
         Verb::Exposure(verb) => exposure::run(ctx, verb),

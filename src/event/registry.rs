@@ -95,6 +95,9 @@ use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
+use crate::event::payload::release::ApprovalGranted;
+use crate::event::payload::release::ApprovalRefused;
+use crate::event::payload::release::PromptCommitted;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::rubric::PatchWithdrawn;
@@ -387,6 +390,9 @@ registry! {
         FamilyClosed         "family.closed"        1  by Signers::Role(Arbiter),   Anywhere,      unique [family];
         PromotionIssued      "promotion.issued"     1  by Signers::Role(Releaser),  Anywhere,      unique [candidate_digest, gates];
         PromotionRevoked     "promotion.revoked"    1  by Signers::Role(Releaser),  Anywhere,      unique [promotion];
+        ApprovalGranted      "approval.granted"     1  by Signers::Role(Approver),  Experiment,    repeatable;
+        ApprovalRefused      "approval.refused"     1  by Signers::Role(Approver),  Experiment,    repeatable;
+        PromptCommitted      "prompt.committed"     1  by Signers::Role(Releaser),  Experiment,    unique [acceptance];
         // The next kind goes here.
     }
     retired {

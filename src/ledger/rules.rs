@@ -90,6 +90,8 @@ pub const RULES: &[&str] = &[
     "predicate",
     "sealing",
     "acceptance",
+    "approval",
+    "commit",
     "verdict",
     "target",
     "genesis",

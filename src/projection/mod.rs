@@ -16,6 +16,7 @@ pub mod iterations;
 pub mod judges;
 pub mod manifests;
 pub mod orders;
+pub mod releases;
 pub mod rows;
 pub mod rubrics;
 pub mod seals;
@@ -53,6 +54,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &gates::Gating,
         &decisions::Predicate,
         &decisions::Sealing,
+        &releases::Approving,
     ],
     recompute: &[],
     notes: access::notes,
@@ -119,6 +121,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "orders",
         reads: orders::READS,
         make: || Box::<orders::Orders>::default(),
+    },
+    FoldEntry {
+        name: "releases",
+        reads: releases::READS,
+        make: || Box::<releases::Releases>::default(),
     },
     FoldEntry {
         name: "rubrics",

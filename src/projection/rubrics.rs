@@ -1,4 +1,4 @@
-//! Rubrics: which one each experiment starts from.
+//! Rubrics: which one each experiment starts from, and those that were committed since.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::rubric::RubricLeaf;
 use crate::ground::digest::Digest;
@@ -15,7 +16,7 @@ use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
 
 /// Kinds that move it.
-pub const READS: &[Kind] = &[Kind::RubricRegistered];
+pub const READS: &[Kind] = &[Kind::PromptCommitted, Kind::RubricRegistered];
 
 /// One rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub const READS: &[Kind] = &[Kind::RubricRegistered];
 pub struct Registered {
     /// Hash of its leaves.
     pub hash: Digest,
+    /// The event that brought it.
+    pub id: EventId,
     /// Its leaves by path.
     pub leaves: Vec<RubricLeaf>,
     /// Its entry.
@@ -45,6 +48,12 @@ impl Rubrics {
         self.by_experiment.get(experiment)?.last()
     }
 
+    /// A rubric of an experiment by the event that brought it.
+    pub fn of_id(&self, experiment: &ExperimentId, id: EventId) -> Option<&Registered> {
+        let mut all = self.by_experiment.get(experiment)?.iter();
+        all.find(|rubric| rubric.id == id)
+    }
+
     /// A rubric of an experiment by its hash.
     pub fn of_hash(&self, experiment: &ExperimentId, hash: Digest) -> Option<&Registered> {
         let mut all = self.by_experiment.get(experiment)?.iter();
@@ -55,16 +64,22 @@ impl Rubrics {
 impl Fold for Rubrics {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let (seq, event) = (event.seq(), event.event());
-        if let Payload::RubricRegistered(said) = &event.payload
-            && let Some(experiment) = &event.header.experiment
-            && self.of_hash(experiment, said.rubric_hash).is_none()
-        {
+        let Some(experiment) = &event.header.experiment else {
+            return;
+        };
+        let (hash, leaves, version) = match &event.payload {
+            Payload::PromptCommitted(said) => (said.rubric_hash, &said.leaves, &said.version),
+            Payload::RubricRegistered(said) => (said.rubric_hash, &said.leaves, &said.version),
+            _ => return,
+        };
+        if self.of_hash(experiment, hash).is_none() {
             let of = self.by_experiment.entry(experiment.clone()).or_default();
             of.push(Registered {
-                hash: said.rubric_hash,
-                leaves: said.leaves.clone(),
+                hash,
+                id: event.id,
+                leaves: leaves.clone(),
                 seq,
-                version: said.version.clone(),
+                version: version.clone(),
             });
         }
     }

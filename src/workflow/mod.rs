@@ -11,6 +11,7 @@ pub mod patches;
 pub mod peer_manifest;
 pub mod predicate;
 pub mod prereg;
+pub mod prompts;
 pub mod qualify;
 pub mod recompute;
 pub mod simulate;
@@ -24,6 +25,7 @@ use crate::projection;
 pub static RULEBOOK: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
+        &prompts::Commits,
         &gates::Recomputed,
         &iterate::Recomputed,
         // The next rule that recomputes goes here.

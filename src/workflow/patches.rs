@@ -63,7 +63,7 @@ fn said(value: &Value) -> LeafValue {
     }
 }
 
-fn meant(value: &LeafValue) -> Value {
+pub(super) fn meant(value: &LeafValue) -> Value {
     match value {
         LeafValue::Count(count) => Value::Count(count.value()),
         LeafValue::Flag(flag) => Value::Flag(*flag),

@@ -37,6 +37,7 @@ use crate::support::decided;
 use crate::support::full;
 use crate::support::iterated;
 use crate::support::planned;
+use crate::support::released;
 use crate::support::valued;
 
 fn config(cases: u32) -> Config {
@@ -880,6 +881,13 @@ fn decided_fields(kind: Kind) -> Fields {
         }
         Kind::CandidatesSealed => decided::sealed(&[candidate, Digest([8; 32])]),
         Kind::ConfirmUnsealed => decided::unsealed(&"0".repeat(64), &"1".repeat(64)),
+        Kind::ApprovalGranted => released::granted("Petra Weiss", &"2".repeat(64)),
+        Kind::ApprovalRefused => released::refused("Petra Weiss", &"2".repeat(64)),
+        Kind::PromptCommitted => {
+            let ids = ["2".repeat(64)];
+            let (acceptance, parent) = ((ids[0].as_str(), 7), (ids[0].as_str(), "1.1"));
+            released::committed(&released::patch(), acceptance, parent, &ids, &ids)
+        }
         Kind::PatchAccepted => decided::accepted(&decided::patches()[0], 1, &["2".repeat(64)]),
         other => panic!("{other} has no fields here: give it a line"),
     };

@@ -23,6 +23,7 @@ pub mod planning;
 pub mod predicate;
 pub mod prereg;
 pub mod record;
+pub mod release;
 pub mod rubric;
 pub mod scoring;
 pub mod slices;

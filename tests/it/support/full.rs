@@ -79,6 +79,7 @@ use super::gated;
 use super::iterated;
 use super::key_added;
 use super::planned;
+use super::released;
 use super::score;
 use super::signer;
 use super::text;
@@ -629,13 +630,41 @@ fn decisions(test: &mut TestLedger) {
         let id = test.append(&[Command::new(payload, exp())]).unwrap()[0].id;
         gates.push(id.0.to_hex());
     }
-    for payload in [
-        decided::accepted(&patch, 1, &gates),
-        iterated::closed(decided::IT, "accepted"),
-    ] {
-        test.append(&[Command::new(payload, exp())]).unwrap();
-    }
+    let index = test.ledger.size();
+    let accepted = decided::accepted(&patch, 1, &gates);
+    let accepted = test.append(&[Command::new(accepted, exp())]).unwrap()[0].id;
+    let closed = iterated::closed(decided::IT, "accepted");
+    test.append(&[Command::new(closed, exp())]).unwrap();
+    released(
+        test,
+        (&patch, &gates),
+        (&accepted.0.to_hex(), index),
+        &ids[0],
+    );
     paused(test);
+}
+
+/// Approved by two keys beside the author's, and committed.
+fn released(
+    test: &mut TestLedger,
+    (patch, gates): (&Payload, &[String]),
+    acceptance: (&str, u64),
+    parent: &str,
+) {
+    let exp = || Some("exp-decided".parse().unwrap());
+    let people = [(31, "Petra"), (32, "Paul")].map(|(seed, name)| (signer(seed), name));
+    let mut approvals = Vec::new();
+    for (key, name) in &people {
+        test.add_key(key, name, &[Role::Approver]).unwrap();
+        let no = Command::new(released::refused(name, acceptance.0), exp());
+        let yes = Command::new(released::granted(name, acceptance.0), exp());
+        let said = test.ledger.append(&[no, yes], key).unwrap();
+        approvals.push(said[1].id.0.to_hex());
+    }
+    let (text, parent) = (released::told(), (parent, "1.1"));
+    let commit = released::committed(patch, acceptance, parent, gates, &approvals);
+    test.ledger.put_blobs(&[text]).unwrap();
+    test.append(&[Command::new(commit, exp())]).unwrap();
 }
 
 fn paused(test: &mut TestLedger) {

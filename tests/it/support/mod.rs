@@ -10,11 +10,13 @@ pub mod gated;
 pub mod iterated;
 pub mod mutator;
 pub mod planned;
+pub mod released;
 pub mod samples;
 pub mod tampered;
 pub mod tampered_decisions;
 pub mod tampered_gates;
 pub mod tampered_iterations;
+pub mod tampered_releases;
 pub mod valued;
 pub mod verifiers;
 
