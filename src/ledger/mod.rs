@@ -50,6 +50,7 @@ mod claim;
 pub mod error;
 pub mod fold;
 pub mod keyring;
+pub mod load;
 pub mod pin;
 pub mod read;
 pub mod rules;

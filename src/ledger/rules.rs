@@ -93,6 +93,7 @@ pub const RULES: &[&str] = &[
     "approval",
     "commit",
     "verdict",
+    "battery",
     "target",
     "genesis",
     "root",

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod assumptions;
 pub mod audits;
+pub mod batteries;
 pub mod beacons;
 pub mod budgets;
 pub mod decisions;
@@ -55,6 +56,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::Predicate,
         &decisions::Sealing,
         &releases::Approving,
+        &batteries::Attacked,
     ],
     recompute: &[],
     notes: access::notes,
@@ -76,6 +78,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "audits",
         reads: audits::READS,
         make: || Box::<audits::Audits>::default(),
+    },
+    FoldEntry {
+        name: "batteries",
+        reads: batteries::READS,
+        make: || Box::<batteries::Batteries>::default(),
     },
     FoldEntry {
         name: "beacons",
@@ -144,7 +151,6 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
-    Kind::CardPublished,
     Kind::ContrastRecorded,
     Kind::CoverageChecked,
     Kind::DataIngested,

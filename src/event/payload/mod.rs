@@ -5,6 +5,7 @@
 
 pub mod assumption;
 pub mod audit;
+pub mod battery;
 pub mod budget;
 pub mod card;
 pub mod custody;
@@ -27,6 +28,7 @@ pub mod release;
 pub mod rubric;
 pub mod scoring;
 pub mod slices;
+pub mod synthesis;
 
 use serde::Deserialize;
 use serde::Deserializer;

@@ -13,6 +13,10 @@ pub(super) use admit::forbid_breach;
 pub(super) use admit::need_breach;
 pub(super) use admit::read_breach;
 pub(super) use admit::says_breach;
+pub(super) use plan::find;
+pub(super) use write::TAIL_MAX;
+pub(super) use write::index;
+pub(super) use write::write_snapshots;
 
 use std::collections::BTreeMap;
 
@@ -84,7 +88,7 @@ pub struct Appended {
 }
 
 /// Items from which on work is spread over all cores.
-const SPREAD_MIN: usize = 32;
+pub(super) const SPREAD_MIN: usize = 32;
 /// Events of a batch that are prepared, judged and inserted together.
 const PART_LEN: usize = 1_024;
 
@@ -287,7 +291,7 @@ impl Ledger {
         }
         let txn = self.store.begin()?;
         open::catch_up(&mut self.head, txn.reader())?;
-        let settled = write::index(&txn, &mut self.head).and_then(|()| Ok(txn.commit()?));
+        let settled = index(&txn, &mut self.head).and_then(|()| Ok(txn.commit()?));
         if settled.is_err() {
             self.reload()?;
         }

@@ -6,11 +6,13 @@ mod bad_input;
 mod divergence;
 mod estimate;
 mod gate;
+mod import_ledger;
 mod intake;
 mod judge;
 mod killed;
 mod prereg;
 mod rubric;
+mod simulate;
 mod verbs;
 
 use std::ffi::OsString;
