@@ -22,6 +22,7 @@ mod completions;
 mod confirm;
 mod ctx;
 mod demo;
+mod deploy;
 mod doctor;
 mod erase;
 mod error;
@@ -101,7 +102,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery
-  read     log · show · at · schema · score list|show                  release  approve · prompt
+  read     log · show · at · schema · score list|show                  release  approve · prompt · deploy
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
@@ -283,6 +284,9 @@ enum Verb {
     /// What judges are told, version by version
     #[command(subcommand)]
     Prompt(prompt::Verb),
+    /// Which committed prompt runs, its guardrails, and the way back
+    #[command(subcommand)]
+    Deploy(deploy::Verb),
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
@@ -426,6 +430,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Patch(verb) => patch::run(ctx, &verb),
         Verb::Approve(args) => approve::run(ctx, &args),
         Verb::Prompt(verb) => prompt::run(ctx, &verb),
+        Verb::Deploy(verb) => deploy::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Family(verb) => family::run(ctx, verb),

@@ -21,7 +21,6 @@ use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::num::Count;
-use crate::projection::iterations::Iterations;
 use crate::projection::releases::Commit;
 use crate::projection::releases::Releases;
 use crate::projection::rubrics::Registered;
@@ -190,15 +189,7 @@ fn version_of<'a>(
     let commit = releases
         .of(experiment)
         .and_then(|of| of.commit(registered.id));
-    let mut iterations = state.fold::<Iterations>().by_id.iter();
-    // The first rubric is told as the first iteration that starts from it tells it.
-    let it = match commit {
-        Some(commit) => iterations.find(|(id, _)| **id == commit.iteration),
-        None => iterations
-            .find(|(_, it)| it.experiment == *experiment && it.rubric_hash == registered.hash),
-    };
-    let plan = it.and_then(|(_, it)| patches::plan_of(state, it));
-    let told = prompts::rendered(&rubric, plan);
+    let told = prompts::told(state, experiment, registered)?;
     Some(Version {
         registered,
         commit,

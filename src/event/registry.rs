@@ -53,6 +53,10 @@ use crate::event::payload::decision::GateDecided;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::decision::PromotionIssued;
 use crate::event::payload::decision::PromotionRevoked;
+use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::deployment::DeploymentRolledBack;
+use crate::event::payload::deployment::GuardrailChecked;
+use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
@@ -400,6 +404,10 @@ registry! {
         ApprovalGranted      "approval.granted"     1  by Signers::Role(Approver),  Experiment,    repeatable;
         ApprovalRefused      "approval.refused"     1  by Signers::Role(Approver),  Experiment,    repeatable;
         PromptCommitted      "prompt.committed"     1  by Signers::Role(Releaser),  Experiment,    unique [acceptance];
+        DeploymentActivated  "deployment.activated" 1  by Signers::Role(Releaser),  Experiment,    repeatable;
+        RecalibrationCompleted "recalibration.completed" 1 by Signers::Role(Arbiter), Experiment,  repeatable;
+        GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
+        DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
         // The next kind goes here.
     }
     retired {
@@ -458,6 +466,7 @@ mod tests {
                     && (verb.ends_with("ed")
                         || [
                             "conflict",
+                            "rolled_back",
                             "drawn",
                             "paused_for_labels",
                             "read",

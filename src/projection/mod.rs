@@ -10,6 +10,7 @@ pub mod batteries;
 pub mod beacons;
 pub mod budgets;
 pub mod decisions;
+pub mod deployments;
 pub mod designs;
 pub mod experiments;
 pub mod gates;
@@ -100,6 +101,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<decisions::AllDecisions>::default(),
     },
     FoldEntry {
+        name: "deployments",
+        reads: deployments::READS,
+        make: || Box::<deployments::Deployments>::default(),
+    },
+    FoldEntry {
         name: "designs",
         reads: designs::READS,
         make: || Box::<designs::Designs>::default(),
@@ -156,7 +162,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::DataIngested,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
-    Kind::JudgeRegistered,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::NoteRecorded,

@@ -16,7 +16,11 @@ use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
 
 /// Kinds that move it.
-pub const READS: &[Kind] = &[Kind::PromptCommitted, Kind::RubricRegistered];
+pub const READS: &[Kind] = &[
+    Kind::DeploymentRolledBack,
+    Kind::PromptCommitted,
+    Kind::RubricRegistered,
+];
 
 /// One rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,18 +38,23 @@ pub struct Registered {
     pub version: String,
 }
 
-/// Rubrics by experiment, oldest first; the last one is in force.
+/// Rubrics by experiment; the last one is in force, until a rollback restores another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct Rubrics {
-    /// By experiment.
+    /// By experiment, oldest first.
     pub by_experiment: BTreeMap<ExperimentId, Vec<Registered>>,
+    /// Hashes of those that a rollback restored.
+    pub restored: BTreeMap<ExperimentId, Digest>,
 }
 
 impl Rubrics {
     /// The rubric in force.
     pub fn in_force(&self, experiment: &ExperimentId) -> Option<&Registered> {
-        self.by_experiment.get(experiment)?.last()
+        match self.restored.get(experiment) {
+            Some(hash) => self.of_hash(experiment, *hash),
+            None => self.by_experiment.get(experiment)?.last(),
+        }
     }
 
     /// A rubric of an experiment by the event that brought it.
@@ -68,11 +77,20 @@ impl Fold for Rubrics {
             return;
         };
         let (hash, leaves, version) = match &event.payload {
+            Payload::DeploymentRolledBack(said) => {
+                if let Some(hash) = said.rubric_hash
+                    && self.of_hash(experiment, hash).is_some()
+                {
+                    self.restored.insert(experiment.clone(), hash);
+                }
+                return;
+            }
             Payload::PromptCommitted(said) => (said.rubric_hash, &said.leaves, &said.version),
             Payload::RubricRegistered(said) => (said.rubric_hash, &said.leaves, &said.version),
             _ => return,
         };
         if self.of_hash(experiment, hash).is_none() {
+            self.restored.remove(experiment);
             let of = self.by_experiment.entry(experiment.clone()).or_default();
             of.push(Registered {
                 hash,

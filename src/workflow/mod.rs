@@ -2,8 +2,10 @@
 
 pub mod analyze;
 pub mod battery;
+pub mod deploy;
 pub mod estimate;
 pub mod gates;
+pub mod guardrails;
 pub mod import;
 pub mod iterate;
 pub mod judge;
@@ -26,6 +28,7 @@ pub static RULEBOOK: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
         &prompts::Commits,
+        &deploy::Deploying,
         &gates::Recomputed,
         &iterate::Recomputed,
         // The next rule that recomputes goes here.

@@ -103,6 +103,30 @@ pub fn plan_of<'a>(state: &'a State, accepted: &Acceptance) -> Option<&'a Iterat
     patches::plan_of(state, it)
 }
 
+/// The plan under which a version of an experiment is told: that of its iteration; of the first that starts from it,
+/// where no patch brought it.
+pub fn plan_told<'a>(
+    state: &'a State,
+    experiment: &ExperimentId,
+    registered: &Registered,
+) -> Option<&'a IterationPlan> {
+    let releases = state.fold::<Releases>().of(experiment);
+    let commit = releases.and_then(|of| of.commit(registered.id));
+    let mut iterations = state.fold::<Iterations>().by_id.iter();
+    let (_, it) = match commit {
+        Some(commit) => iterations.find(|(id, _)| **id == commit.iteration),
+        None => iterations
+            .find(|(_, it)| it.experiment == *experiment && it.rubric_hash == registered.hash),
+    }?;
+    patches::plan_of(state, it)
+}
+
+/// What the judge is told in a version of an experiment; `None` where its leaves are no rubric.
+pub fn told(state: &State, experiment: &ExperimentId, registered: &Registered) -> Option<Rendered> {
+    let rubric = patches::rubric_of(registered)?;
+    Some(rendered(&rubric, plan_told(state, experiment, registered)))
+}
+
 /// Why an accepted patch needs two approvals; empty where it needs none.
 ///
 /// Paths of safety rules count, and any slice of the iteration with stakes of 0.7 or more: an edit of a rubric is
@@ -137,7 +161,7 @@ pub fn head<'a>(state: &'a State, experiment: &ExperimentId) -> Option<&'a Regis
 }
 
 /// Why nothing can be committed: what was expected, and what was found.
-type Refusal = (String, String);
+pub(crate) type Refusal = (String, String);
 
 fn refusal(expected: impl Into<String>, found: impl Into<String>) -> Refusal {
     (expected.into(), found.into())
@@ -164,7 +188,7 @@ fn follows(
 }
 
 /// Approvals stand where they are needed, and no refusal does.
-fn approved(
+pub(crate) fn approved(
     state: &State,
     experiment: &ExperimentId,
     accepted: &Acceptance,

@@ -8,6 +8,7 @@ use std::path::Path;
 use clover::event::Kind;
 
 use crate::support::decided;
+use crate::support::deployed;
 use crate::support::forger::World;
 use crate::support::gated;
 use crate::support::iterated;
@@ -108,6 +109,8 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&gated::story().lines).items);
     items.extend(World::of(&decided::story().lines).items);
     items.extend(World::of(&released::story().lines).items);
+    items.extend(World::of(&deployed::story().lines).items);
+    items.extend(World::of(&deployed::recalibration().lines).items);
     let said: BTreeSet<_> = items
         .iter()
         .map(|item| item.body["kind"].as_str().unwrap().to_owned())

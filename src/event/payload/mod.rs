@@ -10,6 +10,7 @@ pub mod budget;
 pub mod card;
 pub mod custody;
 pub mod decision;
+pub mod deployment;
 pub mod diagnosis;
 pub mod estimate;
 pub mod estimated;

@@ -11,6 +11,7 @@ mod intake;
 mod judge;
 mod killed;
 mod prereg;
+mod release;
 mod rubric;
 mod simulate;
 mod verbs;

@@ -4,6 +4,7 @@
 mod assumptions;
 mod batteries;
 mod decisions;
+mod deployments;
 mod estimate;
 mod gates;
 mod idempotency;

@@ -21,7 +21,7 @@ use crate::support::released::granted;
 use crate::support::signer;
 
 const EXP: Option<&str> = Some("exp-1");
-const PETRA: u8 = 21;
+pub const PETRA: u8 = 21;
 const PAUL: u8 = 22;
 const OPAL: u8 = 23;
 const ROBOT: u8 = 24;
@@ -30,7 +30,7 @@ fn owner() -> Signer {
     signer(1)
 }
 
-fn said(world: &mut dyn World, payload: Payload) -> String {
+pub fn said(world: &mut dyn World, payload: Payload) -> String {
     world.say(&owner(), payload, EXP).0.to_hex()
 }
 
@@ -44,7 +44,7 @@ fn key(world: &mut dyn World, who: u8, holder: &str, human: bool, roles: &[Role]
     world.say(&owner(), added.into(), None);
 }
 
-fn edited(payload: &Payload, edit: impl FnOnce(&mut Value)) -> Payload {
+pub fn edited(payload: &Payload, edit: impl FnOnce(&mut Value)) -> Payload {
     let mut data = serde_json::to_value(payload).unwrap();
     edit(&mut data);
     planned::payload(payload.kind().as_str(), &data)

@@ -233,14 +233,20 @@ fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
             }
         }
     }
-    const NAMING: [&str; 8] = [
+    const NAMING: [&str; 14] = [
         "acceptance",
+        "breach",
         "charge",
+        "commit",
+        "deployment",
         "parent",
+        "previous",
         "promotion",
         "recorded",
+        "restored",
         "sealed",
         "subject",
+        "transport",
         "waiver",
     ];
     for field in NAMING {

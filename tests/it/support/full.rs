@@ -74,6 +74,7 @@ use super::EXPERIMENT;
 use super::ORIGIN;
 use super::TestLedger;
 use super::decided;
+use super::deployed;
 use super::experiment;
 use super::gated;
 use super::iterated;
@@ -670,7 +671,41 @@ fn released(
     let (text, parent) = (released::told(), (parent, "1.1"));
     let commit = released::committed(patch, acceptance, parent, gates, &approvals);
     test.ledger.put_blobs(&[text]).unwrap();
-    test.append(&[Command::new(commit, exp())]).unwrap();
+    let commit = test.append(&[Command::new(commit, exp())]).unwrap()[0].id;
+    deployed(test, &commit.0.to_hex());
+}
+
+/// The committed prompt runs, breaks a guardrail and is rolled back: nothing ran before it.
+fn deployed(test: &mut TestLedger, commit: &str) {
+    let exp = || Some("exp-decided".parse().unwrap());
+    let blobs = deployed::blobs().map(<[u8]>::to_vec);
+    test.ledger.put_blobs(&blobs).unwrap();
+    let say = |test: &mut TestLedger, payload: Payload| {
+        test.append(&[Command::new(payload, exp())]).unwrap()[0]
+            .id
+            .0
+            .to_hex()
+    };
+    say(test, deployed::fitted());
+    let rubrics = test
+        .ledger
+        .state()
+        .fold::<clover::projection::rubrics::Rubrics>();
+    let head = rubrics.in_force(&"exp-decided".parse().unwrap());
+    let hash = head.unwrap().hash.to_hex();
+    let since = test.ledger.size();
+    let runs = say(test, deployed::activated((commit, "1.1"), &hash, None));
+    say(test, deployed::probes());
+    for number in 0..100 {
+        say(test, deployed::label(number));
+    }
+    let tested = say(test, deployed::tested());
+    say(test, deployed::recalibrated(commit, &tested));
+    let plan = iterated::plan("exp-decided", "m-decided");
+    let window = (since + 1, since + 1);
+    let check = deployed::checked(&plan, &runs, &deployed::moved(), window);
+    let breach = say(test, check);
+    say(test, deployed::back(&runs, Some(&breach), None));
 }
 
 fn paused(test: &mut TestLedger) {
@@ -738,10 +773,10 @@ pub fn every_kind(test: &mut TestLedger) {
     estimates(test);
     records(test);
     plans(test);
-    trust(test);
     iterations(test);
     gates(test);
     decisions(test);
+    trust(test);
     ends(test);
     for kind in Kind::ALL {
         let mut seen = false;

@@ -3,6 +3,7 @@
 
 pub mod child;
 pub mod decided;
+pub mod deployed;
 pub mod forge;
 pub mod forger;
 pub mod full;
@@ -14,6 +15,7 @@ pub mod released;
 pub mod samples;
 pub mod tampered;
 pub mod tampered_decisions;
+pub mod tampered_deployments;
 pub mod tampered_gates;
 pub mod tampered_iterations;
 pub mod tampered_releases;

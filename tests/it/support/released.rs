@@ -75,7 +75,7 @@ pub fn told() -> Vec<u8> {
 const GATES: [&str; 13] = decided::GATES[0];
 
 /// Tells everything up to the acceptance of the patch.
-fn accepted(teller: &mut Teller) -> Vec<String> {
+pub fn accepted(teller: &mut Teller) -> Vec<String> {
     for (name, who, holder, role) in [
         ("key-ben", BEN, "Ben", Role::Arbiter),
         ("key-opal", RUNNER, "Opal", Role::Optimizer),
@@ -130,6 +130,12 @@ pub fn plan() -> Value {
 pub fn story() -> Story {
     let mut teller = Teller::begin();
     let gates = accepted(&mut teller);
+    told_commit(&mut teller, &gates);
+    teller.finish()
+}
+
+/// Tells how it was approved and committed; gives the hash of the rubric that results.
+pub fn told_commit(teller: &mut Teller, gates: &[String]) -> String {
     let subject = teller.id("accepted").0.to_hex();
     teller.say_in(PETRA, "no-petra", refused("Petra Weiss", &subject));
     teller.say_in(PETRA, "yes-petra", granted("Petra Weiss", &subject));
@@ -142,9 +148,13 @@ pub fn story() -> Story {
         &patch(),
         (&subject, index),
         (&parent, "1.1"),
-        &gates,
+        gates,
         &approvals,
     );
+    let Payload::PromptCommitted(said) = &commit else {
+        unreachable!("a commit");
+    };
+    let hash = said.rubric_hash.to_hex();
     teller.say_in(RUNNER_2, "committed", commit);
-    teller.finish()
+    hash
 }

@@ -71,6 +71,13 @@ impl Table {
             ("yes-paul", "approval"),
         );
         self.edited(
+            "closed-as-if-the-protocol-changed",
+            "An iteration ends because of another protocol, and there is none.",
+            "closed",
+            |body| body["data"]["outcome"] = "sdp_changed".into(),
+            ("closed", "sdp"),
+        );
+        self.edited(
             "approved-as-author",
             "A signature on an approval means authorship.",
             "yes-paul",
