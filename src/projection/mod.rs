@@ -60,6 +60,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &batteries::Attacked,
     ],
     recompute: &[],
+    recounts: &[],
     notes: access::notes,
 };
 

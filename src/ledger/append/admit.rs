@@ -23,11 +23,13 @@ use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
+use crate::ledger::fold::Memo;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::fold::said;
 use crate::ledger::open;
 use crate::ledger::open::Head;
+use crate::ledger::past::Past;
 use crate::ledger::read;
 use crate::ledger::read::Measured;
 use crate::ledger::rules;
@@ -46,6 +48,7 @@ pub(super) fn admit(
     let (first, recorded_at) = (head.size(), batch.recorded_at);
     let leaves = leaves(first, recorded_at, prepared);
     let mut wanted = Vec::with_capacity(prepared.len());
+    let (past, mut memo) = (Past::new(reader), None);
     for (seq, prepared) in (first..).zip(prepared) {
         let index = prepared.index;
         let claim = Claim::new(seq, recorded_at, prepared.signed.signer(), &prepared.said);
@@ -65,6 +68,10 @@ pub(super) fn admit(
         }
         let breach = match first_breach(breaches) {
             None => missing_blob(reader, &prepared.blobs)?,
+            breach => breach,
+        };
+        let breach = match breach {
+            None => recounted(rulebook, &past, &candidate, &mut memo)?,
             breach => breach,
         };
         if let Some(breach) = breach {
@@ -91,6 +98,21 @@ pub(super) fn admit(
     batch.tiles.append(&mut head.tiler.extend(&leaves));
     head.known = head.size();
     Ok(())
+}
+
+/// What is not as it is computed again.
+fn recounted(
+    rulebook: &Rulebook,
+    past: &Past<'_>,
+    candidate: &Candidate<'_>,
+    memo: &mut Memo,
+) -> Result<Option<Breach>, LedgerError> {
+    for recount in rulebook.recounts {
+        if let Some(breach) = recount.judge(past, candidate, memo)? {
+            return Ok(Some(breach));
+        }
+    }
+    Ok(None)
 }
 
 /// What an event gives and needs. The natural key of an own command was looked up in this transaction

@@ -6,6 +6,7 @@
 
 mod compare;
 mod estimates;
+mod iterations;
 
 use crate::event::Kind;
 use crate::event::Payload;
@@ -23,6 +24,7 @@ pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
+pub use iterations::Iterations;
 
 /// Why an event cannot be computed again.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +97,34 @@ pub const RECIPES: &[Recipe] = &[
         kind: Kind::PlanRecorded,
         run: estimates::plan,
     },
+    Recipe {
+        kind: Kind::LabelProcessAudited,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::PrenticeChecked,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::ResidualsAudited,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::SlicesClassified,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::CardPublished,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::IterationPausedForLabels,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::GateEvaluated,
+        run: iterations::gate,
+    },
     // The next kind goes here.
 ];
 
@@ -112,6 +142,8 @@ pub struct Context<'a> {
     governed: Vec<(u64, ExperimentId, Payload)>,
     /// The last computation, for events that come from the same.
     last: Option<Computed>,
+    /// The last iteration, likewise.
+    iteration: Option<iterations::Kept>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -145,6 +177,7 @@ impl<'a> Context<'a> {
             covariates,
             governed,
             last: None,
+            iteration: None,
         })
     }
 
