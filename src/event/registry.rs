@@ -105,6 +105,7 @@ use crate::event::payload::record::ReviewRecorded;
 use crate::event::payload::release::ApprovalGranted;
 use crate::event::payload::release::ApprovalRefused;
 use crate::event::payload::release::PromptCommitted;
+use crate::event::payload::report::ReportPublished;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::rubric::PatchWithdrawn;
@@ -408,6 +409,7 @@ registry! {
         RecalibrationCompleted "recalibration.completed" 1 by Signers::Role(Arbiter), Experiment,  repeatable;
         GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
         DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
+        ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
         // The next kind goes here.
     }
     retired {

@@ -98,6 +98,7 @@ pub const RULES: &[&str] = &[
     "rollback",
     "verdict",
     "battery",
+    "report",
     "target",
     "genesis",
     "root",

@@ -9,6 +9,7 @@ pub mod audits;
 pub mod batteries;
 pub mod beacons;
 pub mod budgets;
+pub mod bundle;
 pub mod decisions;
 pub mod deployments;
 pub mod designs;
@@ -19,6 +20,7 @@ pub mod judges;
 pub mod manifests;
 pub mod orders;
 pub mod releases;
+pub mod reports;
 pub mod rows;
 pub mod rubrics;
 pub mod seals;
@@ -58,6 +60,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::Sealing,
         &releases::Approving,
         &batteries::Attacked,
+        &reports::Reporting,
     ],
     recompute: &[],
     recounts: &[],
@@ -169,6 +172,7 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::OuaEstimated,
     Kind::PlanRecorded,
     Kind::QualificationRecorded,
+    Kind::ReportPublished,
     Kind::RetentionSet,
     Kind::ReviewRecorded,
     Kind::SubjectErased,

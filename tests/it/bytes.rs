@@ -908,6 +908,7 @@ fn decided_fields(kind: Kind) -> Fields {
             released::committed(&released::patch(), acceptance, parent, &ids, &ids)
         }
         Kind::PatchAccepted => decided::accepted(&decided::patches()[0], 1, &["2".repeat(64)]),
+        Kind::ReportPublished => decided::reported(decided::BUNDLE, 9),
         other => panic!("{other} has no fields here: give it a line"),
     };
     members(&payload)

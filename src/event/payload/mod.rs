@@ -26,6 +26,7 @@ pub mod predicate;
 pub mod prereg;
 pub mod record;
 pub mod release;
+pub mod report;
 pub mod rubric;
 pub mod scoring;
 pub mod slices;

@@ -129,6 +129,7 @@ pub fn blobs() -> Vec<Vec<u8>> {
         planned::PLAN.to_vec(),
         valued::MODEL.to_vec(),
         valued::ROWS.to_vec(),
+        decided::BUNDLE.to_vec(),
     ]
 }
 
@@ -642,6 +643,9 @@ fn decisions(test: &mut TestLedger) {
     let accepted = test.append(&[Command::new(accepted, exp())]).unwrap()[0].id;
     let closed = iterated::closed(decided::IT, "accepted");
     test.append(&[Command::new(closed, exp())]).unwrap();
+    let through = test.ledger.size() - 1;
+    let report = decided::reported(decided::BUNDLE, through);
+    test.append(&[Command::new(report, exp())]).unwrap();
     released(
         test,
         (&patch, &gates),
