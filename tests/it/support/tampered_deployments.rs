@@ -1,7 +1,6 @@
 //! Samples around deployments, guardrails, rollbacks and recalibrations.
 
 use serde_json::Value;
-use serde_json::json;
 
 use super::deployed;
 use super::forger;
@@ -124,16 +123,6 @@ impl Table {
             "back",
             |body| body["data"]["restored"] = "7".repeat(64).into(),
             ("back", "rollback"),
-        );
-        let mut world = World::of(&self.story.lines);
-        world.remove(self.story.at("back"));
-        let note = json!({"text": "nothing happened"});
-        let at = world.say(ADA, "note.recorded", 1, EXPERIMENT.into(), note);
-        self.push(
-            "breach-without-rollback",
-            "A guardrail broke, and something else was recorded in place of the rollback.",
-            &world,
-            Some((at, "rollback")),
         );
     }
 
