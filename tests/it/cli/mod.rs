@@ -14,6 +14,7 @@ mod killed;
 mod prereg;
 mod release;
 mod rubric;
+mod shipped;
 mod simulate;
 mod verbs;
 
