@@ -9,6 +9,7 @@ mod access;
 mod analysis;
 mod analysis_json;
 mod analyze;
+mod approve;
 mod assume;
 mod at;
 mod backup;
@@ -16,11 +17,13 @@ mod battery;
 mod blob;
 mod budget;
 mod bulk;
+mod campaign;
 mod checkpoint;
 mod completions;
 mod confirm;
 mod ctx;
 mod demo;
+mod deploy;
 mod doctor;
 mod erase;
 mod error;
@@ -51,11 +54,13 @@ mod log;
 mod patch;
 mod plan;
 mod prereg;
+mod prompt;
 mod prove;
 mod qualify;
 mod record;
 mod replay;
 mod replicating;
+mod report;
 mod rubric;
 mod sandbox;
 mod schema;
@@ -99,7 +104,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery
-  read     log · show · at · schema · score list|show
+  read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
@@ -273,12 +278,29 @@ enum Verb {
     /// Small edits to a rubric, checked and proposed
     #[command(subcommand)]
     Patch(patch::Verb),
+    /// Approve or refuse an accepted patch, by name
+    #[command(
+        after_help = "Example:\n  clover approve concise-1 --comment 'reviewed on 40 rows' --name 'Petra Weiss'"
+    )]
+    Approve(approve::Args),
+    /// What judges are told, version by version
+    #[command(subcommand)]
+    Prompt(prompt::Verb),
+    /// Which committed prompt runs, its guardrails, and the way back
+    #[command(subcommand)]
+    Deploy(deploy::Verb),
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
     /// Attacks on answers, and the exploits that are kept for good
     #[command(subcommand)]
     Battery(battery::Verb),
+    /// Iterations of one experiment together
+    #[command(subcommand)]
+    Campaign(campaign::Verb),
+    /// Reports of what was decided
+    #[command(subcommand)]
+    Report(report::Verb),
     /// Families of tests that share one error rate
     #[command(subcommand)]
     Family(family::Verb),
@@ -414,8 +436,13 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
+        Verb::Approve(args) => approve::run(ctx, &args),
+        Verb::Prompt(verb) => prompt::run(ctx, &verb),
+        Verb::Deploy(verb) => deploy::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
+        Verb::Campaign(verb) => campaign::run(ctx, &verb),
+        Verb::Report(verb) => report::run(ctx, &verb),
         Verb::Family(verb) => family::run(ctx, verb),
         Verb::Exposure(verb) => exposure::run(ctx, verb),
         Verb::Gate(verb) => gate::run(ctx, verb),

@@ -9,7 +9,9 @@ pub mod audits;
 pub mod batteries;
 pub mod beacons;
 pub mod budgets;
+pub mod bundle;
 pub mod decisions;
+pub mod deployments;
 pub mod designs;
 pub mod experiments;
 pub mod gates;
@@ -17,6 +19,8 @@ pub mod iterations;
 pub mod judges;
 pub mod manifests;
 pub mod orders;
+pub mod releases;
+pub mod reports;
 pub mod rows;
 pub mod rubrics;
 pub mod seals;
@@ -54,7 +58,9 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &gates::Gating,
         &decisions::Predicate,
         &decisions::Sealing,
+        &releases::Approving,
         &batteries::Attacked,
+        &reports::Reporting,
     ],
     recompute: &[],
     recounts: &[],
@@ -99,6 +105,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<decisions::AllDecisions>::default(),
     },
     FoldEntry {
+        name: "deployments",
+        reads: deployments::READS,
+        make: || Box::<deployments::Deployments>::default(),
+    },
+    FoldEntry {
         name: "designs",
         reads: designs::READS,
         make: || Box::<designs::Designs>::default(),
@@ -129,6 +140,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<orders::Orders>::default(),
     },
     FoldEntry {
+        name: "releases",
+        reads: releases::READS,
+        make: || Box::<releases::Releases>::default(),
+    },
+    FoldEntry {
         name: "rubrics",
         reads: rubrics::READS,
         make: || Box::<rubrics::Rubrics>::default(),
@@ -150,13 +166,13 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::DataIngested,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
-    Kind::JudgeRegistered,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::NoteRecorded,
     Kind::OuaEstimated,
     Kind::PlanRecorded,
     Kind::QualificationRecorded,
+    Kind::ReportPublished,
     Kind::RetentionSet,
     Kind::ReviewRecorded,
     Kind::SubjectErased,

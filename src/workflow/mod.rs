@@ -2,8 +2,12 @@
 
 pub mod analyze;
 pub mod battery;
+pub mod bundle;
+pub mod campaign;
+pub mod deploy;
 pub mod estimate;
 pub mod gates;
+pub mod guardrails;
 pub mod import;
 pub mod iterate;
 pub mod judge;
@@ -11,6 +15,7 @@ pub mod patches;
 pub mod peer_manifest;
 pub mod predicate;
 pub mod prereg;
+pub mod prompts;
 pub mod qualify;
 pub mod recompute;
 pub mod simulate;
@@ -29,6 +34,8 @@ pub static GOVERNED: Rulebook = Rulebook {
 const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
+        &prompts::Commits,
+        &deploy::Deploying,
         &gates::Recomputed,
         &iterate::Recomputed,
         // The next rule that recomputes goes here.
