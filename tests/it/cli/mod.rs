@@ -12,6 +12,7 @@ mod iterate;
 mod judge;
 mod killed;
 mod prereg;
+mod release;
 mod rubric;
 mod shipped;
 mod simulate;
