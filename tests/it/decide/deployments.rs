@@ -245,13 +245,9 @@ fn an_iteration_whose_protocol_was_replaced_only_closes_and_says_so() {
     tell(SOLO, |world| {
         replaced(world);
         said(world, iterated::closed("it-3", "sdp_changed"));
-        let wording = ["an open iteration of exp-1"];
-        refused(
-            world,
-            "iteration",
-            &wording,
-            iterated::closed("it-3", "stopped"),
-        );
+        let wording = ["an open iteration of exp-1", "it-3, closed at seq"];
+        let late = crate::support::decided::prentice();
+        refused(world, "predicate", &wording, late);
     });
     tell(SOLO, |world| {
         accepted(world, 100_000);
