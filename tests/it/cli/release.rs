@@ -90,7 +90,7 @@ fn accepted() -> (Desk, String) {
 }
 
 fn quarter() -> String {
-    crate::support::start().quarter().to_string()
+    support::start().quarter().to_string()
 }
 
 fn approve(desk: &mut Desk, who: &str, name: &str) -> Value {
