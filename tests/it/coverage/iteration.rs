@@ -316,6 +316,7 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let opened = Opened {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
+        attacks: Attacks::default(),
     };
     let through = || Count::new(9).unwrap();
     // Confirm labels are not known yet.
@@ -414,6 +415,7 @@ fn many_rows_are_computed_in_seconds() {
     let opened = Opened {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
+        attacks: Attacks::default(),
     };
     let (ground, _) = steps::ground(&opened, &table, Count::new(9).unwrap()).unwrap();
     let fix = candidate(&stage, fixed(&table.data().scored.scores, &stage.offends));
