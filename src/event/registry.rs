@@ -98,6 +98,7 @@ use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
+use crate::event::payload::report::ReportPublished;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::rubric::PatchWithdrawn;
@@ -394,6 +395,7 @@ registry! {
         FamilyClosed         "family.closed"        1  by Signers::Role(Arbiter),   Anywhere,      unique [family];
         PromotionIssued      "promotion.issued"     1  by Signers::Role(Releaser),  Anywhere,      unique [candidate_digest, gates];
         PromotionRevoked     "promotion.revoked"    1  by Signers::Role(Releaser),  Anywhere,      unique [promotion];
+        ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
         // The next kind goes here.
     }
     retired {

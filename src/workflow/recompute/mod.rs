@@ -7,6 +7,7 @@
 mod compare;
 mod estimates;
 mod iterations;
+mod reports;
 
 use crate::event::Kind;
 use crate::event::Payload;
@@ -124,6 +125,10 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::GateEvaluated,
         run: iterations::gate,
+    },
+    Recipe {
+        kind: Kind::ReportPublished,
+        run: reports::published,
     },
     // The next kind goes here.
 ];
