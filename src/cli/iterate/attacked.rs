@@ -34,12 +34,12 @@ use crate::workflow::battery::measured::KnownExploit;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
 use crate::workflow::battery::measured::SliceSeeds;
 use crate::workflow::battery::measured::Target;
+use crate::workflow::iterate::calibrator;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::course::Hypothesis;
 use crate::workflow::iterate::rows::Named;
-use crate::workflow::iterate::said;
 use crate::workflow::judge::Judge;
 use crate::workflow::judge::run::Known;
 
@@ -346,7 +346,7 @@ fn target<'a>(
     });
     let rubric = of.map_or(&course.loaded.rubric, |of| &of.rubric);
     Target {
-        calibrator: said::calibrator(fitted),
+        calibrator: calibrator(fitted),
         candidate: of.map(|of| of.hash),
         iteration,
         judge: &course.loaded.judge,
