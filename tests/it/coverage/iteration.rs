@@ -20,6 +20,7 @@ use clover::workflow::iterate::compute::Candidate;
 use clover::workflow::iterate::compute::IterationRows;
 use clover::workflow::iterate::compute::SliceFamily;
 use clover::workflow::iterate::compute::Table;
+use clover::workflow::iterate::compute::cards::Attacks;
 use clover::workflow::iterate::compute::rows::Scored;
 use clover::workflow::iterate::steps;
 use clover::workflow::iterate::steps::OnDev;
