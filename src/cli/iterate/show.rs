@@ -48,8 +48,9 @@ pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         }));
     }
     if let Some(closed) = &record.closed {
+        text.push('\n');
         text.push_str(&ui::wrapped(&ui::escape(&format!(
-            "\n{}  seq {}: {}",
+            "{}  seq {}: {}",
             open::word(closed.said.outcome),
             closed.seq,
             closed.said.reason.as_str()

@@ -12,7 +12,9 @@ mod iterate;
 mod judge;
 mod killed;
 mod prereg;
+mod release;
 mod rubric;
+mod shipped;
 mod simulate;
 mod verbs;
 

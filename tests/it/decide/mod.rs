@@ -4,11 +4,13 @@
 mod assumptions;
 mod batteries;
 mod decisions;
+mod deployments;
 mod estimate;
 mod gates;
 mod idempotency;
 mod intake;
 mod iterations;
 mod prereg;
+mod releases;
 mod rules;
 mod world;
