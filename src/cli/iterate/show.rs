@@ -95,6 +95,13 @@ fn head(record: &Record) -> String {
             .to_lowercase(),
         ),
     ];
+    pairs.extend(found(record));
+    ui::pairs(&pairs)
+}
+
+/// What was found before candidates, and what was sealed and seen.
+fn found(record: &Record) -> Vec<(&'static str, String)> {
+    let mut pairs = Vec::new();
     if let Some(of) = &record.label_process {
         pairs.push((
             "rows",
@@ -150,7 +157,7 @@ fn head(record: &Record) -> String {
             format!("seq {}, under charge {}", of.seq, of.said.charge.0.short()),
         ));
     }
-    ui::pairs(&pairs)
+    pairs
 }
 
 /// Every candidate with a gate, and every patch.

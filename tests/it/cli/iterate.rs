@@ -186,6 +186,40 @@ const LENGTH: [&str; 2] = [
      max_tokens_added: 10\n    affects_rescore: false\n",
 ];
 
+/// Anchors, rubric and plan of the real sample; the iteration is open.
+fn arena_plan(desk: &mut Desk) {
+    desk.ok("iterate anchors a-1 --low unhelpful --high clone");
+    let rubric = desk.file("rubric.yaml", LENGTH[0]);
+    desk.ok(&format!("rubric register {rubric} --experiment sim"));
+    let hash = clover::rubric::Rubric::parse(LENGTH[0].as_bytes())
+        .unwrap()
+        .hash()
+        .to_hex();
+    let cell = |name: &str, from: u64, to: u64| {
+        json!({
+            "conditions": [{"at_least_micro": from * 1_000_000, "below_micro": to * 1_000_000, "field": "tokens"}],
+            "must_not_regress": false, "slice": name, "stakes_micro": 500_000,
+        })
+    };
+    let cells = [
+        cell("short", 0, 200),
+        cell("middle", 200, 400),
+        cell("long", 400, 100_000),
+    ];
+    let mut plan = crate::support::iterated::plan("sim", "m-it");
+    plan["iteration"]["design"] = json!({
+        "anchors": "a-1", "calibrator": "monotone", "covariates": [], "dev_calls_max": 10,
+        "environments": [{"environment": "base", "family": "policy", "required": true}],
+        "must_not_regress": "guard", "peek_account": "confirm-peeks", "rubric_hash": hash,
+        "seed": Digest::sha256(b"seed").to_hex(), "slices": [{"cells": cells, "family": "length"}], "topics": [],
+    });
+    // Few labels make the calibrator most of the variance: below this eta the iteration goes on for the gain in sight.
+    plan["iteration"]["eta_micro"] = 500.into();
+    let file = desk.file("it.yaml", &plan.to_string());
+    desk.ok(&format!("prereg sign {file}"));
+    desk.ok("iterate open it-1 --manifest m-it");
+}
+
 /// Imported scores: J2 and the battery are waived by two keys before the split, and what nobody could check stays so.
 #[test]
 fn the_real_sample_runs_to_its_honest_verdict() {
@@ -238,36 +272,7 @@ fn the_real_sample_runs_to_its_honest_verdict() {
         "import cje arena --labels=calib --seal hold --reveal-by {LATER}"
     ));
     desk.ok("confirm seal hold --experiment sim");
-    desk.ok("iterate anchors a-1 --low unhelpful --high clone");
-    let rubric = desk.file("rubric.yaml", LENGTH[0]);
-    desk.ok(&format!("rubric register {rubric} --experiment sim"));
-    let hash = clover::rubric::Rubric::parse(LENGTH[0].as_bytes())
-        .unwrap()
-        .hash()
-        .to_hex();
-    let cell = |name: &str, from: u64, to: u64| {
-        json!({
-            "conditions": [{"at_least_micro": from * 1_000_000, "below_micro": to * 1_000_000, "field": "tokens"}],
-            "must_not_regress": false, "slice": name, "stakes_micro": 500_000,
-        })
-    };
-    let cells = [
-        cell("short", 0, 200),
-        cell("middle", 200, 400),
-        cell("long", 400, 100_000),
-    ];
-    let mut plan = crate::support::iterated::plan("sim", "m-it");
-    plan["iteration"]["design"] = json!({
-        "anchors": "a-1", "calibrator": "monotone", "covariates": [], "dev_calls_max": 10,
-        "environments": [{"environment": "base", "family": "policy", "required": true}],
-        "must_not_regress": "guard", "peek_account": "confirm-peeks", "rubric_hash": hash,
-        "seed": Digest::sha256(b"seed").to_hex(), "slices": [{"cells": cells, "family": "length"}], "topics": [],
-    });
-    // Few labels make the calibrator most of the variance: below this eta the iteration goes on for the gain in sight.
-    plan["iteration"]["eta_micro"] = 500.into();
-    let file = desk.file("it.yaml", &plan.to_string());
-    desk.ok(&format!("prereg sign {file}"));
-    desk.ok("iterate open it-1 --manifest m-it");
+    arena_plan(&mut desk);
     let ran = desk.ok("iterate run it-1");
     println!("{}", ran.out);
     desk.file("patch.yaml", LENGTH[1]);
