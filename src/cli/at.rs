@@ -13,6 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::experiment;
 use crate::cli::key;
 use crate::cli::prompt;
+use crate::cli::report;
 use crate::cli::ui::Answer;
 
 #[derive(Debug, clap::Args)]
@@ -45,9 +46,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
             | Verb::Deploy(deploy::Verb::Status(_))
             | Verb::Estimate(_)
             | Verb::Compare(_)
+            | Verb::Campaign(_)
+            | Verb::Report(report::Verb::Iteration(_) | report::Verb::List)
     );
     if !reads {
-        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate and compare can be asked of the past";
+        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, campaign and report iteration|list can be asked of the past";
         return Err(CliError::usage(message, NEXT));
     }
     ctx.as_of = Some(args.seq);

@@ -260,6 +260,13 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> 
         None => Format::of(path),
     });
     let format = format.transpose()?;
+    if ctx.as_of.is_some() {
+        let message = "a report is published at the head, not as of an earlier entry";
+        return Err(CliError::usage(
+            message,
+            "clover report iteration --publish",
+        ));
+    }
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let (bundle, experiment) = {
         let state = ledger.state();
