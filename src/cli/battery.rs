@@ -7,12 +7,21 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake;
+use crate::cli::iterate::attacked;
+use crate::cli::iterate::attacked::Attacked;
+use crate::cli::iterate::bench::Bench;
+use crate::cli::iterate::bench::failed;
+use crate::cli::patch;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
+use crate::event::payload::Verdict;
+use crate::event::payload::battery::BatteryEvaluated;
 use crate::event::payload::battery::ExploitDiscovered;
 use crate::ledger::Ledger;
+use crate::num::Finite;
 use crate::num::Micro;
+use crate::projection::batteries;
 use crate::projection::batteries::Batteries;
 use crate::projection::batteries::Exploit;
 use crate::projection::batteries::ExploitState;
@@ -22,6 +31,41 @@ pub(super) enum Verb {
     /// Exploits that were found, and how each stands under the rubric in force
     #[command(after_help = "Example:\n  clover battery list --open")]
     List(ListArgs),
+    /// Attack the rubric of an iteration, or a patch; what came of it goes on record
+    #[command(after_help = "Example:\n  clover battery run it-1 --patch cap-3")]
+    Run(RunArgs),
+    /// Measure every known exploit under the rubric in force, and say which it closes
+    #[command(after_help = "Example:\n  clover battery close it-2")]
+    Close(CloseArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RunArgs {
+    /// The iteration
+    pub id: String,
+    /// A patch that was proposed in it; else the rubric that it starts from
+    #[arg(long, value_name = "ID")]
+    pub patch: Option<String>,
+    /// The judge's program, where it is one
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        help = "The judge's program, where it is one"
+    )]
+    pub command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CloseArgs {
+    /// The iteration whose rubric is in force
+    pub id: String,
+    /// The judge's program, where it is one
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        help = "The judge's program, where it is one"
+    )]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -36,7 +80,9 @@ pub(super) struct ListArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     match verb {
+        Verb::Close(args) => close(ctx, args),
         Verb::List(args) => list(ctx, args),
+        Verb::Run(args) => attack(ctx, args),
     }
 }
 
@@ -111,4 +157,118 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
     );
     answer.line(&said.join(", "));
     Ok(answer)
+}
+
+/// Runs the battery of a patch, or of the rubric, and records it.
+fn ran(
+    ctx: &mut Ctx<'_>,
+    id: &str,
+    patch: Option<&str>,
+    command: &[String],
+) -> Result<(Bench, Attacked), CliError> {
+    let mut bench = Bench::open(ctx, id)?;
+    let course = bench.take_course()?;
+    let of = match patch {
+        None => None,
+        Some(name) => {
+            let proposed = bench.record.proposed.iter();
+            let said = proposed
+                .map(|of| &of.said)
+                .find(|of| of.patch.as_str() == name);
+            let Some(said) = said else {
+                let message = format!("no patch {name} in {id}");
+                return Err(CliError::not_found(message, "clover patch list"));
+            };
+            let of = course.hypothesis(&bench.record, &[said]);
+            Some(of.map_err(failed)?)
+        }
+    };
+    let attacked = attacked::attack(ctx, &mut bench, &course, (of.as_ref(), true), command)?;
+    Ok((bench, attacked))
+}
+
+fn number(value: Finite) -> String {
+    format!("{:+.4}", value.value())
+}
+
+fn table(said: &BatteryEvaluated) -> String {
+    let rows = said.attacks.iter().map(|of| {
+        let two_sided = of.attack.as_str() == "style_strip";
+        let cap = if two_sided { 0.02 } else { 0.05 };
+        let cap = of.tighter_max.map_or(cap, |own| own.value().min(cap));
+        vec![
+            of.attack.to_string(),
+            of.seeds.to_string(),
+            number(of.mean),
+            number(of.max),
+            number(of.mean_absolute),
+            format!("{} <= {cap}", if two_sided { "mean |u|" } else { "mean" }),
+        ]
+    });
+    let head = ["attack", "seeds", "mean", "largest", "mean |u|", "held to"];
+    let mut text = ui::table(&head, rows.collect());
+    let worst = said.u_adv.map_or("none".to_owned(), number);
+    text.push_str(&ui::pairs(&[
+        (
+            "worst chains",
+            format!("{worst} (<= 0.05) in {} tries", said.tries),
+        ),
+        (
+            "exploits",
+            format!("{} measured again", said.exploits.len()),
+        ),
+        ("regressions", said.regressions.to_string()),
+        ("not scored", said.unscored.to_string()),
+    ]));
+    text
+}
+
+fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<Answer, CliError> {
+    let (bench, attacked) = ran(ctx, &args.id, args.patch.as_deref(), &args.command)?;
+    let said = &attacked.said;
+    let verdict = match batteries::verdict(said) {
+        Verdict::Pass if said.regressions.value() == 0 => "pass",
+        Verdict::Pass | Verdict::Fail => "fail",
+        Verdict::Inconclusive | Verdict::NotChecked => "inconclusive",
+    };
+    let found = attacked.appended.len().saturating_sub(1);
+    let mut text = table(said);
+    text.push_str(&format!("{verdict}; {found} new exploits\n"));
+    let data = json!({
+        "battery": said, "verdict": verdict, "exploits_found": found, "recorded_before": attacked.appended.is_empty(),
+    });
+    Ok(bench.answer(text, data, &attacked.appended))
+}
+
+fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
+    let before: Vec<ExploitState> = {
+        let (_, ledger) = home::open_to_read(ctx)?;
+        let (_, it) = patch::iteration(ledger.state(), &args.id)?;
+        let known = ledger.state().fold::<Batteries>().exploits(&it.experiment);
+        known.iter().map(Exploit::state).collect()
+    };
+    let (bench, attacked) = ran(ctx, &args.id, None, &args.command)?;
+    let state = bench.ledger.state();
+    let known = state.fold::<Batteries>().exploits(&bench.record.experiment);
+    let (mut rows, mut all) = (Vec::new(), Vec::new());
+    let mut closed = 0;
+    for (number, (exploit, was)) in known.iter().zip(&before).enumerate() {
+        let now = exploit.state();
+        closed += usize::from(now == ExploitState::Closed && *was != ExploitState::Closed);
+        let measured = exploit.measured.map(|(_, now)| now);
+        rows.push(vec![
+            number.to_string(),
+            was.as_str().to_owned(),
+            now.as_str().to_owned(),
+            measured.map_or("-".to_owned(), uplift),
+            format!("seq {}", exploit.seq),
+        ]);
+        all.push(json!({
+            "exploit": number, "before": was.as_str(), "now": now.as_str(), "now_micro": measured, "seq": exploit.seq,
+        }));
+    }
+    let mut text = ui::table(&["exploit", "before", "now", "uplift", "entry"], rows);
+    text.push_str(&format!("{closed} closed by this rubric\n"));
+    let data = json!({"exploits": all, "closed": closed, "unscored": attacked.said.unscored});
+    Ok(bench.answer(text, data, &attacked.appended))
 }

@@ -51,6 +51,7 @@ mod judge_rows;
 mod key;
 mod label;
 mod log;
+mod objective;
 mod patch;
 mod plan;
 mod prereg;

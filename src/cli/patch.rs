@@ -9,6 +9,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
+use crate::cli::objective;
 use crate::cli::record;
 use crate::cli::rubric;
 use crate::cli::ui;
@@ -41,6 +42,9 @@ pub(super) enum Verb {
     /// What a patch would change, leaf by leaf
     #[command(after_help = "Example:\n  clover patch diff patch.yaml --iteration it-1")]
     Diff(CheckArgs),
+    /// What a patch would be worth on dev, for whoever writes patches
+    #[command(after_help = "Example:\n  clover patch objective patch.yaml --iteration it-1")]
+    Objective(objective::Args),
     /// Proposed patches
     #[command(after_help = "Example:\n  clover patch list --iteration it-1")]
     List(ListArgs),
@@ -113,6 +117,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         Verb::Diff(args) => check(ctx, args, true),
         Verb::Propose(args) => propose(ctx, args),
         Verb::List(args) => list(ctx, args),
+        Verb::Objective(args) => objective::run(ctx, args),
         Verb::Withdraw(args) => withdraw(ctx, args),
     }
 }
@@ -132,7 +137,7 @@ pub(super) fn iteration<'a>(
     }
 }
 
-fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), CliError> {
+pub(super) fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), CliError> {
     let (id, it) = iteration(state, name)?;
     let Some(bench) = Bench::of(state, &it.experiment, &id) else {
         let message = format!("the rubric or the plan of {id} cannot be read");
@@ -142,7 +147,7 @@ fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), CliError> {
 }
 
 /// A document that passed, with what it says.
-fn passed(
+pub(super) fn passed(
     ctx: &mut Ctx<'_>,
     file: &std::path::Path,
     bench: &Bench,

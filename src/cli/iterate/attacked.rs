@@ -1,34 +1,55 @@
-//! The battery under a candidate: stored responses are edited, read and judged anew.
+//! The battery under a rubric: stored responses are edited, read and judged anew, and what came of it goes on record.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use crate::attack::Chain;
 use crate::attack::Operator;
-use crate::attack::search;
+use crate::attack::battery::Scored;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::error::Exit;
 use crate::cli::iterate::bench::Bench;
+use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::score;
 use crate::cli::texts::Texts;
-use crate::event::payload::predicate::AttackUplift;
+use crate::event::Payload;
+use crate::event::id::IterationId;
+use crate::event::payload::Role;
+use crate::event::payload::battery::BatteryEvaluated;
 use crate::event::payload::predicate::Gaming;
+use crate::ledger::Appended;
 use crate::num::Count;
-use crate::num::Finite;
 use crate::num::Micro;
+use crate::projection::batteries::Batteries;
 use crate::rubric::Patch;
+use crate::rubric::engine::Rules;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::extract::recorded::Facts;
 use crate::rubric::extract::recorded::Traces;
-use crate::workflow::battery;
-use crate::workflow::battery::Evaluated;
 use crate::workflow::battery::Scorer;
 use crate::workflow::battery::Seed;
+use crate::workflow::battery::measured;
+use crate::workflow::battery::measured::KnownExploit;
+use crate::workflow::battery::measured::SEEDS_DEFAULT;
+use crate::workflow::battery::measured::SliceSeeds;
+use crate::workflow::battery::measured::Target;
+use crate::workflow::iterate::calibrator;
+use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::run::Known;
 
-/// Responses that are attacked: each attack needs 50 that it changes.
-const SEEDS: usize = 120;
-/// Tries of the search.
-const TRIES: u32 = 150;
+/// A battery on record.
+pub(in crate::cli) struct Attacked {
+    /// What it says.
+    pub said: BatteryEvaluated,
+    /// What was appended for it; nothing when it stood there before.
+    pub appended: Vec<Appended>,
+}
 
 /// Nobody looked.
 fn unchecked() -> Gaming {
@@ -37,10 +58,6 @@ fn unchecked() -> Gaming {
         regressions: Count::default(),
         searched: None,
     }
-}
-
-fn count(value: usize) -> Count {
-    Count::new(value as u64).unwrap_or_default()
 }
 
 /// The uplift that a patch's own bound allows an operator.
@@ -55,122 +72,292 @@ fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {
         .reduce(f64::min)
 }
 
-/// Rows that are attacked, with their texts.
-fn responses(
-    ctx: &Ctx<'_>,
-    bench: &Bench,
-    course: &Course,
-) -> Result<Vec<(usize, String, String)>, CliError> {
-    let mut texts = Texts::new(ctx, &bench.home, &bench.ledger)?;
-    let (experiment, judge) = (&bench.record.experiment, &course.loaded.judge);
-    let mut attacked = Vec::new();
-    for row in course.attacked(SEEDS) {
-        let name = &course.loaded.names[row];
-        let found = score::texts_of(&bench.ledger, &mut texts, experiment, judge, name)?;
-        attacked.extend(found.map(|(prompt, response)| (row, prompt, response)));
-    }
-    if attacked.is_empty() {
-        let message = "the battery has no text to attack: prompts and responses were not taken in, or their keys are not here";
-        return Err(CliError::not_found(message, "clover doctor"));
-    }
-    Ok(attacked)
-}
-
-/// What the battery and the search find of a hypothesis; nothing where the judge cannot be asked anew.
-pub(super) fn gaming(
-    ctx: &mut Ctx<'_>,
-    bench: &Bench,
-    course: &Course,
-    of: &Hypothesis,
-    command: &[String],
-) -> Result<Gaming, CliError> {
-    let Some(registered) = course.loaded.registered.as_ref() else {
-        return Ok(unchecked());
-    };
-    let Ok(candidate) = course.candidate(of) else {
-        return Ok(unchecked());
-    };
-    if !course.loaded.is_callable() {
-        return Ok(unchecked());
-    }
-    let known = score::known(&bench.ledger, registered)?;
-    let facts = known.facts.as_ref();
-    let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-    let attacked = responses(ctx, bench, course)?;
-    let no_traces = Traces::default();
-    let none = BTreeMap::new();
-    let by_item = known.traces.as_ref();
-    let seeds: Vec<Seed<'_>> = attacked
-        .iter()
-        .map(|(row, prompt, response)| {
-            let name = &course.loaded.names[*row];
-            let traces = by_item.unwrap_or(&none).get(name.item.as_str());
-            Seed {
-                item: &name.item,
-                policy: &name.policy,
-                draw: name.draw,
-                prompt,
-                response,
-                traces: by_item.map(|_| traces.unwrap_or(&no_traces)),
-            }
-        })
-        .collect();
-    let fitted = course.ground.fitted(&course.loaded.table, &candidate);
-    let fitted =
-        fitted.map_err(|error| CliError::refused(error.to_string(), "clover iterate list"))?;
-    let rules = of.rubric.rules();
-    let calibrated = |score: Micro, evidence: &Evidence| {
-        let covariates = course.loaded.covariates_of(evidence);
-        fitted
-            .calibrator
-            .predict(score.value() as f64 / 1e6, &covariates)
-    };
-    let mut judge = score::port(ctx, registered, command)?;
-    let mut scorer = Scorer {
-        judge: judge.as_mut(),
-        citations: known.citations.as_ref(),
-        facts: facts.as_ref(),
-        rules: &rules,
-        calibrated: &calibrated,
-    };
-    let run = battery::run(&seeds, &mut scorer);
-    let patches = patches(bench, of);
-    let found = battery::evaluate(&run, &|operator| bound(&patches, operator));
-    let responses: Vec<&str> = seeds.iter().map(|seed| seed.response).collect();
-    let seed = search::seed(bench.id.as_str(), &of.hash);
-    let searched = search::run(&responses, TRIES, seed, |at, text| {
-        scorer.score(&seeds[at], text)
-    });
-    let complete = run.unscored == 0;
-    let searched = searched.filter(|found| found.unscored == 0 && complete);
-    let worst = searched.map(|found| found.worst().map_or(0.0, |worst| worst.mean));
-    let searched = worst.and_then(Finite::new);
-    Ok(Gaming {
-        attacks: uplifts(&found, &patches),
-        regressions: Count::default(),
-        searched,
-    })
-}
-
-/// Attacks with their uplifts, as an event says them.
-fn uplifts(found: &[Evaluated], patches: &[Patch]) -> Vec<AttackUplift> {
-    let said = |one: &Evaluated| {
-        let numbers = one.found.as_ref()?;
-        Some(AttackUplift {
-            attack: one.operator.as_str().parse().ok()?,
-            mean: Finite::new(numbers.mean)?,
-            mean_absolute: Finite::new(numbers.mean_absolute)?,
-            seeds: count(numbers.seeds),
-            tighter_max: bound(patches, one.operator).and_then(Finite::new),
-        })
-    };
-    found.iter().filter_map(said).collect()
-}
-
 /// The documents of a hypothesis.
 fn patches(bench: &Bench, of: &Hypothesis) -> Vec<Patch> {
     let proposed = bench.record.proposed.iter();
     let mine = proposed.filter(|patch| of.patches.contains(&patch.said.patch_hash));
     mine.filter_map(|patch| Patch::parse(patch.said.yaml.as_str().as_bytes()).ok())
         .collect()
+}
+
+/// What P7 says of a hypothesis: what its battery measured, which is run if it was not yet, and recorded where the ledger has
+/// an adversary; nothing where the judge cannot be asked anew.
+pub(super) fn gaming(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    course: &Course,
+    of: &Hypothesis,
+    command: &[String],
+) -> Result<Gaming, CliError> {
+    if !course.loaded.is_callable() || course.candidate(of).is_err() {
+        return Ok(unchecked());
+    }
+    if let Some(said) = recorded(bench, of)? {
+        return Ok(said.gaming());
+    }
+    let keyring = &bench.ledger.state().keyring;
+    let has_adversary = keyring.live_with(Role::Adversary).next().is_some();
+    let attacked = attack(ctx, bench, course, (Some(of), has_adversary), command)?;
+    Ok(attacked.said.gaming())
+}
+
+/// A response with its prompt.
+struct Answer {
+    name: Named,
+    prompt: String,
+    response: String,
+}
+
+impl Answer {
+    fn seed<'a>(&'a self, traces: Option<&'a BTreeMap<String, Traces>>) -> Seed<'a> {
+        static NONE: Traces = Traces::none();
+        Seed {
+            item: &self.name.item,
+            policy: &self.name.policy,
+            draw: self.name.draw,
+            prompt: &self.prompt,
+            response: &self.response,
+            traces: traces.map(|of| of.get(self.name.item.as_str()).unwrap_or(&NONE)),
+        }
+    }
+}
+
+/// An exploit with its answer, where that is at hand.
+type Exploit = (u64, Chain, Option<Answer>);
+
+/// Answers that are attacked, with their rows, and known exploits.
+struct Material {
+    answers: Vec<Answer>,
+    exploits: Vec<Exploit>,
+    rows: Vec<usize>,
+}
+
+fn material(ctx: &Ctx<'_>, bench: &Bench, course: &Course) -> Result<Material, CliError> {
+    let ledger = &bench.ledger;
+    let mut texts = Texts::new(ctx, &bench.home, ledger)?;
+    let experiment = &bench.record.experiment;
+    let mut answer = |name: Named| -> Result<Option<Answer>, CliError> {
+        let judge = &course.loaded.judge;
+        let found = score::texts_of(ledger, &mut texts, experiment, judge, &name)?;
+        Ok(found.map(|(prompt, response)| Answer {
+            name,
+            prompt,
+            response,
+        }))
+    };
+    let (mut answers, mut rows) = (Vec::new(), Vec::new());
+    for row in course.attacked(SEEDS_DEFAULT) {
+        if let Some(found) = answer(course.loaded.names[row].clone())? {
+            answers.push(found);
+            rows.push(row);
+        }
+    }
+    if answers.is_empty() {
+        let message = "the battery has no text to attack: prompts and responses were not taken in, or their keys are not here";
+        return Err(CliError::new(
+            Exit::NotFound,
+            "not found",
+            message,
+            "clover doctor",
+        ));
+    }
+    let known = ledger.state().fold::<Batteries>().exploits(experiment);
+    let mut exploits = Vec::new();
+    for (number, exploit) in (0..).zip(known) {
+        let read = ledger.entry(exploit.seq)?;
+        if let Some(Payload::ExploitDiscovered(said)) = read.map(|read| read.event.payload)
+            && let Ok(chain) = said.chain.as_str().parse::<Chain>()
+        {
+            let name = Named {
+                policy: said.policy,
+                item: said.item,
+                draw: said.draw,
+            };
+            exploits.push((number, chain, answer(name)?));
+        }
+    }
+    Ok(Material {
+        answers,
+        exploits,
+        rows,
+    })
+}
+
+/// The slices of the plan with the seeds in them, by number; what lies in no cell is `other`.
+fn slices(course: &Course, rows: &[usize]) -> Vec<SliceSeeds> {
+    let mut all = Vec::new();
+    for family in &course.loaded.table.data().slices {
+        for place in 0..=family.slices.len() {
+            let of = |row: usize| family.of_row[row].unwrap_or(family.slices.len());
+            let numbers = (0..rows.len()).filter(|&number| of(rows[number]) == place);
+            let other = || "other".parse().expect("BUG: a name");
+            all.push(SliceSeeds {
+                family: family.id.clone(),
+                seeds: numbers.collect(),
+                slice: family.slices.get(place).cloned().unwrap_or_else(other),
+            });
+        }
+    }
+    all
+}
+
+/// A rubric and its calibrator, with the judge.
+struct Under<'a> {
+    course: &'a Course,
+    facts: Option<&'a Facts>,
+    fitted: &'a Fitted,
+    judge: &'a RefCell<Box<dyn Judge + Send>>,
+    known: &'a Known,
+    rules: &'a Rules,
+}
+
+impl Under<'_> {
+    fn score(&self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
+        let calibrated = |score: Micro, evidence: &Evidence| {
+            let covariates = self.course.loaded.covariates_of(evidence);
+            let score = score.value() as f64 / 1e6;
+            self.fitted.calibrator.predict(score, &covariates)
+        };
+        let mut judge = self.judge.borrow_mut();
+        let mut scorer = Scorer {
+            judge: judge.as_mut(),
+            citations: self.known.citations.as_ref(),
+            facts: self.facts,
+            rules: self.rules,
+            calibrated: &calibrated,
+        };
+        scorer.score(seed, text)
+    }
+}
+
+/// The battery of a hypothesis, or of the rubric that the iteration starts from: one that a candidate has already, else run
+/// and, where `is_recorded`, recorded with the exploits that it found.
+pub(in crate::cli) fn attack(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    course: &Course,
+    (of, is_recorded): (Option<&Hypothesis>, bool),
+    command: &[String],
+) -> Result<Attacked, CliError> {
+    if let Some(said) = of.map(|of| recorded(bench, of)).transpose()?.flatten() {
+        let appended = Vec::new();
+        return Ok(Attacked { said, appended });
+    }
+    let registered = course.loaded.registered.as_ref();
+    let Some(registered) = registered.filter(|_| course.loaded.is_callable()) else {
+        let message = "the battery asks the judge about edited answers, and these scores were imported: nobody can be asked";
+        return Err(CliError::refused(message, "clover assume waive --help"));
+    };
+    ctx.progress("answers attacked").at(0, 1);
+    let known = score::known(&bench.ledger, registered)?;
+    let facts = known.facts.as_ref();
+    let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
+    let material = material(ctx, bench, course)?;
+    let candidate = of.map(|of| {
+        let candidate = course.candidate(of);
+        candidate.map_err(|missing| failed(CourseError::Candidate(missing.to_string())))
+    });
+    let candidate = candidate.transpose()?;
+    let patched = candidate.map(|candidate| {
+        let fitted = course.ground.fitted(&course.loaded.table, &candidate);
+        fitted.map_err(|error| failed(CourseError::Unfit(error)))
+    });
+    let patched = patched.transpose()?;
+    let judge = RefCell::new(score::port(ctx, registered, command)?);
+    let base = course.loaded.rubric.rules();
+    let mended = of.map(|of| of.rubric.rules());
+    let under = |rules, fitted| Under {
+        course,
+        facts: facts.as_ref(),
+        fitted,
+        judge: &judge,
+        known: &known,
+        rules,
+    };
+    let before = under(&base, &course.ground.baseline);
+    let now = match (&mended, &patched) {
+        (Some(rules), Some(fitted)) => under(rules, fitted),
+        _ => under(&base, &course.ground.baseline),
+    };
+    let iteration = bench.id.clone();
+    let patches = of.map(|of| patches(bench, of)).unwrap_or_default();
+    let target = target(
+        (&iteration, course, of),
+        &material,
+        &known,
+        &patches,
+        now.fitted,
+    );
+    let mut before_score = |seed: &Seed<'_>, text: &str| before.score(seed, text);
+    let mut now_score = |seed: &Seed<'_>, text: &str| now.score(seed, text);
+    let both: Option<&mut measured::Score<'_>> = match of {
+        Some(_) => Some(&mut before_score),
+        None => None,
+    };
+    let measured = measured::measure(&target, &mut now_score, both);
+    let (said, found) =
+        measured.map_err(|error| CliError::refused(error.to_string(), "clover iterate list"))?;
+    if !is_recorded {
+        let appended = Vec::new();
+        return Ok(Attacked { said, appended });
+    }
+    let mut appended = bench.say(ctx, vec![said.clone().into()])?;
+    if let Some(battery) = appended.first().map(|of| of.id) {
+        let exploits = found.iter();
+        let exploits = exploits.map(|of| measured::discovery(&target, battery, of).into());
+        let exploits: Vec<Payload> = exploits.collect();
+        appended.extend(bench.say(ctx, exploits)?);
+    }
+    Ok(Attacked { said, appended })
+}
+
+/// The battery that a candidate has already.
+fn recorded(bench: &Bench, of: &Hypothesis) -> Result<Option<BatteryEvaluated>, CliError> {
+    let batteries = bench.ledger.state().fold::<Batteries>();
+    let ran = batteries
+        .of(&bench.id)
+        .and_then(|all| all.candidate(of.hash));
+    let Some(ran) = ran else {
+        return Ok(None);
+    };
+    let read = bench.ledger.entry(ran.seq)?;
+    Ok(read.and_then(|read| match read.event.payload {
+        Payload::BatteryEvaluated(said) => Some(said),
+        _ => None,
+    }))
+}
+
+/// What is attacked, with what.
+fn target<'a>(
+    (iteration, course, of): (&'a IterationId, &'a Course, Option<&Hypothesis>),
+    material: &'a Material,
+    known: &'a Known,
+    patches: &[Patch],
+    fitted: &Fitted,
+) -> Target<'a> {
+    let traces = known.traces.as_ref();
+    let tighter = Operator::ALL.into_iter();
+    let tighter = tighter.filter_map(|operator| Some((operator, bound(patches, operator)?)));
+    let exploits = material.exploits.iter();
+    let exploits = exploits.map(|(number, chain, answer)| KnownExploit {
+        chain: chain.clone(),
+        number: *number,
+        seed: answer.as_ref().map(|answer| answer.seed(traces)),
+    });
+    let rubric = of.map_or(&course.loaded.rubric, |of| &of.rubric);
+    Target {
+        calibrator: calibrator(fitted),
+        candidate: of.map(|of| of.hash),
+        iteration,
+        judge: &course.loaded.judge,
+        known: exploits.collect(),
+        rubric_hash: rubric.hash(),
+        seeds: material.answers.iter().map(|of| of.seed(traces)).collect(),
+        slices: match of {
+            Some(_) => Vec::new(),
+            None => slices(course, &material.rows),
+        },
+        tighter: tighter.collect(),
+        tries: crate::attack::search::TRIES_DEFAULT,
+    }
 }

@@ -24,7 +24,7 @@ use crate::workflow::iterate::record::Step;
 use crate::workflow::iterate::rows::RowsError;
 
 /// One iteration on the table.
-pub(super) struct Bench {
+pub(in crate::cli) struct Bench {
     pub home: Home,
     pub ledger: Ledger,
     pub id: IterationId,
@@ -49,7 +49,7 @@ pub(super) fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<
 }
 
 /// How a computation failed, with what to do.
-pub(super) fn failed(error: CourseError) -> CliError {
+pub(in crate::cli) fn failed(error: CourseError) -> CliError {
     let next = "clover iterate list";
     match error {
         CourseError::Rows(RowsError::Ledger(error)) => error.into(),
@@ -72,7 +72,7 @@ pub(super) fn failed(error: CourseError) -> CliError {
 }
 
 impl Bench {
-    pub(super) fn open(ctx: &mut Ctx<'_>, name: &str) -> Result<Self, CliError> {
+    pub(in crate::cli) fn open(ctx: &mut Ctx<'_>, name: &str) -> Result<Self, CliError> {
         let id = named(name)?;
         let (home, ledger) = home::open_to_write(ctx)?;
         let record = recorded(&ledger, &id, ledger.size())?;
@@ -145,7 +145,7 @@ impl Bench {
     }
 
     /// Takes the course out, so that the ledger can be written beside it; give it back with [`Bench::keep`].
-    pub(super) fn take_course(&mut self) -> Result<Course, CliError> {
+    pub(in crate::cli) fn take_course(&mut self) -> Result<Course, CliError> {
         self.course()?;
         Ok(self.course.take().expect("BUG: it was computed"))
     }
@@ -156,7 +156,7 @@ impl Bench {
     }
 
     /// Appends events of one kind of signer as one batch, and reads the iteration again.
-    pub(super) fn say(
+    pub(in crate::cli) fn say(
         &mut self,
         ctx: &mut Ctx<'_>,
         payloads: Vec<Payload>,
@@ -184,7 +184,7 @@ impl Bench {
     }
 
     /// The answer of a step: what is due next, and where the log stands.
-    pub(super) fn answer(
+    pub(in crate::cli) fn answer(
         &self,
         text: String,
         data: serde_json::Value,

@@ -1,8 +1,8 @@
 //! `clover iterate`: iterations of a rubric, from the manifest that binds them to their end, step by step or as far as
 //! they go without a person.
 
-mod attacked;
-mod bench;
+pub(super) mod attacked;
+pub(super) mod bench;
 mod confirmed;
 mod end;
 mod gates;

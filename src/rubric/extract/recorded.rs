@@ -64,6 +64,11 @@ impl Citations {
 pub struct Traces(BTreeSet<String>);
 
 impl Traces {
+    /// No calls.
+    pub const fn none() -> Self {
+        Self(BTreeSet::new())
+    }
+
     /// Of these calls.
     pub fn of<'a>(calls: impl IntoIterator<Item = &'a str>) -> Self {
         Self(calls.into_iter().map(plain).collect())

@@ -42,8 +42,6 @@ use crate::workflow::iterate::steps::BUILD;
 
 /// Seeds unless a run says otherwise: most operators change every one of them, a fact flip most.
 pub const SEEDS_DEFAULT: usize = 120;
-/// Label of the order in which rows are taken as seeds.
-const ORDER_LABEL: &str = "clover/battery-order/v1";
 
 /// Rewards of texts in place of a seed's response; `None` where there is no score.
 pub type Score<'a> = dyn FnMut(&Seed<'_>, &str) -> Option<Scored> + 'a;
@@ -146,38 +144,6 @@ fn micro(value: f64) -> Result<Micro, Unmeasured> {
 /// The row of a seed, `policy/item/draw`.
 pub fn row(seed: &Seed<'_>) -> String {
     row_of_draw(seed.policy, seed.item, seed.draw)
-}
-
-/// Chooses rows as seeds, in turn from each slice, in an order that the iteration and the row's name give alone. `slices` has
-/// the slice of each row.
-pub fn choose(
-    iteration: &IterationId,
-    rows: &[String],
-    slices: &[Option<usize>],
-    wanted: usize,
-) -> Vec<usize> {
-    let mut by_slice: BTreeMap<Option<usize>, Vec<(Digest, usize)>> = BTreeMap::new();
-    for (at, (row, slice)) in rows.iter().zip(slices).enumerate() {
-        let order = canon::digest(ORDER_LABEL, &(iteration, row));
-        by_slice.entry(*slice).or_default().push((order, at));
-    }
-    let mut queues: Vec<_> = by_slice.into_values().collect();
-    for queue in &mut queues {
-        queue.sort_unstable();
-    }
-    let mut chosen = Vec::new();
-    let longest = queues.iter().map(Vec::len).max().unwrap_or(0);
-    for place in 0..longest {
-        chosen.extend(
-            queues
-                .iter()
-                .filter_map(|queue| queue.get(place))
-                .map(|of| of.1),
-        );
-    }
-    chosen.truncate(wanted);
-    chosen.sort_unstable();
-    chosen
 }
 
 /// Runs everything: each attack on each seed, the search, and every known exploit again. `score` is under the rubric that is
@@ -528,16 +494,5 @@ mod tests {
         // The other way round every closed exploit reopens.
         let (said, _) = measure(&target, &mut paid(false), Some(&mut paid(true))).unwrap();
         assert_eq!(said.regressions.value(), 59);
-    }
-
-    #[test]
-    fn seeds_come_in_turn_from_every_slice() {
-        let iteration = "it-1".parse().unwrap();
-        let rows: Vec<String> = (0..100).map(|row| format!("base/item-{row}/0")).collect();
-        let slices: Vec<Option<usize>> = (0..100).map(|row| (row >= 90).then_some(1)).collect();
-        let chosen = choose(&iteration, &rows, &slices, 20);
-        assert_eq!(chosen.len(), 20);
-        assert_eq!(chosen.iter().filter(|row| **row >= 90).count(), 10);
-        assert_eq!(chosen, choose(&iteration, &rows, &slices, 20));
     }
 }

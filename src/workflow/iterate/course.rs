@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use crate::event::Kind;
 use crate::event::Payload;
-use crate::event::id::EventId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
 use crate::event::payload::intake::SplitPart;
@@ -27,6 +26,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::past::Past;
 use crate::num::Count;
 use crate::num::Finite;
+use crate::projection::decisions::GRAMMARS;
 use crate::projection::decisions::composite_of;
 use crate::projection::decisions::thresholds_of;
 use crate::rubric::Rubric;
@@ -118,6 +118,7 @@ impl Course {
         let opened = Opened {
             iteration: record.iteration.clone(),
             plan: loaded.plan.clone(),
+            attacks: record.attacks(),
         };
         let (ground, events) = steps::ground(&opened, &loaded.table, loaded.through)?;
         Ok(Self {
@@ -179,13 +180,18 @@ impl Course {
         Ok(found)
     }
 
-    /// Whether a patch names no input but the rubric, cards and receipts of the iteration.
+    /// Whether a patch names no input but the rubric and cards of the iteration, receipts and grammars.
     fn is_declared(&self, record: &Record, patch: &PatchProposed) -> bool {
         let rubric = self.loaded.rubric.hash();
         patch.inputs.iter().all(|input| {
             let mut cards = record.cards.iter();
-            let receipt = record.receipts.contains(&EventId(*input));
-            receipt || *input == rubric || cards.any(|card| card.said.public_digest == *input)
+            let mut receipts = record.receipts.iter();
+            *input == rubric
+                || GRAMMARS
+                    .iter()
+                    .any(|name| Digest::sha256(name.as_bytes()) == *input)
+                || receipts.any(|receipt| receipt.0 == *input)
+                || cards.any(|card| card.said.public_digest == *input)
         })
     }
 

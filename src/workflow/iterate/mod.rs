@@ -11,4 +11,5 @@ mod said;
 pub mod steps;
 mod verdict;
 
+pub use said::calibrator;
 pub use verdict::Recomputed;

@@ -5,6 +5,8 @@ use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
+use crate::event::payload::battery::BatteryEvaluated;
+use crate::event::payload::battery::ExploitDiscovered;
 use crate::event::payload::card::CardPublished;
 use crate::event::payload::card::SliceClass;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
@@ -12,6 +14,7 @@ use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOpened;
+use crate::event::payload::label::row_of_draw;
 use crate::event::payload::predicate::CandidatesSealed;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
@@ -29,8 +32,10 @@ use crate::ground::digest::Digest;
 use crate::ledger::LedgerError;
 use crate::ledger::past::Past;
 use crate::ledger::read::Read;
+use crate::projection::batteries;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
+use crate::workflow::iterate::compute::cards::Attacks;
 
 /// An event of the iteration and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +57,12 @@ pub struct Record {
     pub experiment: ExperimentId,
     /// Its opening.
     pub opened: Said<IterationOpened>,
+    /// The newest battery of its rubric.
+    pub battery: Option<Said<BatteryEvaluated>>,
+    /// Answers of the dev objective.
+    pub receipts: Vec<EventId>,
+    /// Exploits that were discovered in it.
+    pub exploits: Vec<Said<ExploitDiscovered>>,
     /// Judges of the experiment that are registered.
     pub judges: Vec<JudgeRegistered>,
     /// Re-scores since then, of any judge.
@@ -70,8 +81,6 @@ pub struct Record {
     pub paused: Option<Said<IterationPausedForLabels>>,
     /// Residual cards.
     pub cards: Vec<Said<CardPublished>>,
-    /// Answers of the dev objective.
-    pub receipts: Vec<EventId>,
     /// Patches.
     pub proposed: Vec<Said<PatchProposed>>,
     /// Patches taken back.
@@ -199,6 +208,9 @@ impl Record {
             iteration: said.iteration.clone(),
             experiment,
             opened: Said { seq, id, said },
+            battery: None,
+            exploits: Vec::new(),
+            receipts: Vec::new(),
             judges: Vec::new(),
             replayed: Vec::new(),
             conflicts: Vec::new(),
@@ -208,7 +220,6 @@ impl Record {
             classified: None,
             paused: None,
             cards: Vec::new(),
-            receipts: Vec::new(),
             proposed: Vec::new(),
             withdrawn: Vec::new(),
             rejected: Vec::new(),
@@ -218,6 +229,28 @@ impl Record {
             accepted: Vec::new(),
             closed: None,
         })
+    }
+
+    /// What attacks on its rubric earned, as cards show it.
+    pub fn attacks(&self) -> Attacks {
+        let rubric = self.opened.said.rubric_hash;
+        let of_rubric = self.exploits.iter().map(|of| &of.said);
+        let of_rubric = of_rubric.filter(|said| said.rubric_hash == rubric);
+        let exploits = of_rubric.map(|said| {
+            let steps = said.chain.as_str().split('+');
+            let operators = steps.map(|step| step.split([':', '@']).next().unwrap_or_default());
+            let operators: Vec<&str> = operators.collect();
+            let row = row_of_draw(&said.policy, &said.item, said.draw);
+            (row, operators.join("+"), said.uplift_micro)
+        });
+        Attacks {
+            stress: self
+                .battery
+                .as_ref()
+                .map(|of| batteries::stress(&of.said))
+                .unwrap_or_default(),
+            exploits: exploits.collect(),
+        }
     }
 
     /// Takes an event in, if it is of this iteration.
@@ -256,9 +289,15 @@ impl Record {
             Payload::SlicesClassified(said) => one!(classified, said),
             Payload::IterationPausedForLabels(said) => one!(paused, said),
             Payload::CardPublished(said) => many!(cards, said),
+            Payload::BatteryEvaluated(said) if said.candidate.is_none() => {
+                if said.iteration == self.iteration {
+                    self.battery = Some(Said { seq, id, said });
+                }
+            }
             Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {
                 self.receipts.push(id);
             }
+            Payload::ExploitDiscovered(said) => many!(exploits, said),
             Payload::PatchProposed(said) => many!(proposed, said),
             Payload::PatchRejected(said) => many!(rejected, said),
             Payload::PatchWithdrawn(said) if said.iteration == self.iteration => {

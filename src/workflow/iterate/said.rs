@@ -11,6 +11,7 @@ use crate::event::payload::slices::RawMean;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::event::payload::slices::SlicesClassified;
 use crate::ground::canon;
+use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;
@@ -73,6 +74,16 @@ fn raw(found: &Raw) -> Result<RawMean, SampleError> {
     })
 }
 
+/// Digest of a calibrator: its rewards of every row.
+pub fn calibrator(fitted: &Fitted) -> Digest {
+    let rewards: Vec<Option<Finite>> = fitted
+        .rewards
+        .iter()
+        .map(|reward| Finite::new(*reward))
+        .collect();
+    canon::digest(CALIBRATOR_LABEL, &rewards)
+}
+
 /// The event of a residual audit.
 ///
 /// # Errors
@@ -105,15 +116,10 @@ pub(super) fn audited(
             slices,
         });
     }
-    let rewards: Vec<Option<Finite>> = baseline
-        .rewards
-        .iter()
-        .map(|reward| Finite::new(*reward))
-        .collect();
     Ok(ResidualsAudited {
         algorithm: text(ALGORITHM),
         build: text(BUILD),
-        calibrator: canon::digest(CALIBRATOR_LABEL, &rewards),
+        calibrator: calibrator(baseline),
         families: said,
         inputs,
         iteration: iteration.clone(),

@@ -68,6 +68,8 @@ pub struct Opened {
     pub iteration: IterationId,
     /// Its parameters.
     pub plan: IterationPlan,
+    /// What attacks on its rubric earned before the cards.
+    pub attacks: cards::Attacks,
 }
 
 /// What an iteration knows before any candidate.
@@ -267,7 +269,8 @@ pub fn ground(
         }));
     } else {
         // Nobody writes patches for an iteration that pauses.
-        for card in cards::cards(table, &baseline, &audited)? {
+        for mut card in cards::cards(table, &baseline, &audited)? {
+            card.attacked(table, &opened.attacks);
             events.push(card.published(iteration.clone()).into());
         }
     }

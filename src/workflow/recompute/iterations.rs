@@ -16,6 +16,7 @@ use crate::ledger::Recount;
 use crate::ledger::past::Past;
 use crate::ledger::read::Read;
 use crate::projection::decisions::composite_of;
+use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::record;
@@ -31,6 +32,7 @@ use crate::workflow::recompute::compare;
 #[derive(Debug)]
 pub(super) struct Kept {
     iteration: IterationId,
+    attacks: Attacks,
     through: u64,
     course: Course,
     confirm: Option<(u64, Loaded)>,
@@ -100,11 +102,15 @@ fn kept<'k>(
     payload: &Payload,
 ) -> Result<&'k mut Kept, Gone> {
     let through = through(record, payload).ok_or_else(|| gone("nothing says what it read"))?;
-    let fits = |of: &Kept| of.iteration == record.iteration && of.through == through;
+    let attacks = record.attacks();
+    let fits = |of: &Kept| {
+        of.iteration == record.iteration && of.through == through && of.attacks == attacks
+    };
     if !place.as_ref().is_some_and(fits) {
         let course = Course::through(past, record, through)?;
         *place = Some(Kept {
             iteration: record.iteration.clone(),
+            attacks,
             through,
             course,
             confirm: None,

@@ -18,6 +18,7 @@ fn desk(sizes: &str) -> Desk {
         "init --origin ledger.example/it --holder Ada --roles {roles}"
     ));
     desk.ok("key new cem --role custodian --seal");
+    desk.ok("key new mal --role adversary");
     desk.ok("experiment register sim --title Simulation --purpose testing");
     desk.ok_words(&["record", "budget.opened", "--data", PEEKS]);
     desk.ok(&format!(
@@ -128,6 +129,15 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
         &["score is due, not seal", "clover iterate score it-1"],
     );
     made_up(&mut desk);
+    // The rubric in force pays for citations: exploits stay on record, and cards show what attacks earn.
+    desk.ok("iterate run it-1 --to audit");
+    let attacked = desk.ok("battery run it-1 --json").json();
+    assert_eq!(attacked["data"]["verdict"], "fail", "{attacked:#}");
+    let found = attacked["data"]["exploits_found"].as_u64().unwrap();
+    assert!(found > 0, "{attacked:#}");
+    let list = desk.ok("battery list --open --json").json();
+    assert_eq!(list["data"]["open"], found);
+    println!("{}", desk.ok("battery list").out);
     let ran = desk.ok("iterate run it-1");
     println!("{}", ran.out);
     assert!(ran.out.contains("waits for patches"), "{}", ran.out);
@@ -136,9 +146,19 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
         (&idle["data"]["due"], &idle["data"]["steps"]),
         (&"propose".into(), &json!([]))
     );
+    let asked = desk
+        .ok("patch objective sim/patch.yaml --iteration it-1 --json")
+        .json();
+    let again = desk
+        .ok("patch objective sim/patch.yaml --iteration it-1 --json")
+        .json();
+    assert_eq!(asked["data"]["receipt"], again["data"]["receipt"]);
+    assert_eq!(asked["data"]["gates"].as_array().unwrap().len(), 8);
     desk.ok("iterate propose it-1 sim/patch.yaml");
     let ran = desk.ok("iterate run it-1 --to gate");
     println!("{}", ran.out);
+    let batteries = desk.ok("log --kind battery.evaluated --json").json();
+    assert_eq!(batteries["data"]["entries"].as_array().unwrap().len(), 2);
     let shown = desk.ok("iterate show it-1 --json").json();
     let gates = shown["data"]["candidates"][0]["dev"].as_array().unwrap();
     assert_eq!(gates.len(), 8, "{shown:#}");

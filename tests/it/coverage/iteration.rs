@@ -20,6 +20,7 @@ use clover::workflow::iterate::compute::Candidate;
 use clover::workflow::iterate::compute::IterationRows;
 use clover::workflow::iterate::compute::SliceFamily;
 use clover::workflow::iterate::compute::Table;
+use clover::workflow::iterate::compute::cards::Attacks;
 use clover::workflow::iterate::compute::rows::Scored;
 use clover::workflow::iterate::steps;
 use clover::workflow::iterate::steps::OnDev;
@@ -316,6 +317,7 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let opened = Opened {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
+        attacks: Attacks::default(),
     };
     let through = || Count::new(9).unwrap();
     // Confirm labels are not known yet.
@@ -414,6 +416,7 @@ fn many_rows_are_computed_in_seconds() {
     let opened = Opened {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
+        attacks: Attacks::default(),
     };
     let (ground, _) = steps::ground(&opened, &table, Count::new(9).unwrap()).unwrap();
     let fix = candidate(&stage, fixed(&table.data().scored.scores, &stage.offends));

@@ -3,6 +3,8 @@
 //! The full card names rows; the optimizer's holds bins, hints and rounded statistics, and nothing from which a row, a
 //! text, a label or a score could be read. Source: CLOVER v1.1, section 3.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::event::id::CardId;
@@ -24,6 +26,7 @@ use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
 use crate::num::math;
+use crate::projection::batteries::Stress;
 use crate::stats::inference;
 use crate::stats::quantile::Edges;
 use crate::stats::rank;
@@ -116,7 +119,53 @@ pub struct FullCard {
     pub public: PublicCard,
 }
 
+/// What attacks on the rubric in force earned, as cards show it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attacks {
+    /// By family and slice.
+    pub stress: Stress,
+    /// Exploits: the row, the attacks in turn, and what they earn.
+    pub exploits: Vec<(String, String, Micro)>,
+}
+
+/// Exploits of the same attacks in a slice from which they are an explanation.
+const SIMILAR_MIN: usize = 3;
+
 impl FullCard {
+    /// Adds what attacks earned in the slice; three exploits of the same attacks there are an explanation.
+    pub fn attacked(&mut self, table: &Table, attacks: &Attacks) {
+        let (family, slice) = (&self.public.family, &self.public.slice);
+        let known = attacks.stress.get(family).and_then(|of| of.get(slice));
+        self.public.stress = known.cloned().unwrap_or_default();
+        let data = table.data();
+        let Some(family) = data.slices.iter().find(|of| of.id == *family) else {
+            return;
+        };
+        let place = family.slices.iter().position(|of| of == slice);
+        let lies_here = |row: &str| {
+            let at = data.rows.iter().position(|name| name == row);
+            at.is_some_and(|at| family.of_row[at] == place)
+        };
+        let mut by_attacks: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (row, operators, uplift) in &attacks.exploits {
+            if lies_here(row) {
+                let of = by_attacks.entry(operators).or_default();
+                of.push(uplift.value() as f64 / 1e6);
+            }
+        }
+        for (operators, uplifts) in by_attacks {
+            if uplifts.len() >= SIMILAR_MIN
+                && let Ok(explanation) = FieldId::new(format!("exploit:{operators}"))
+            {
+                self.public.explanations.push(Explanation {
+                    explanation,
+                    score_micro: Some(four(math::mean(&uplifts))),
+                    verdict: Verdict::Pass,
+                });
+            }
+        }
+    }
+
     /// What is published of it.
     pub fn published(&self, iteration: IterationId) -> CardPublished {
         CardPublished {

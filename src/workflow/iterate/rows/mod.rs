@@ -40,6 +40,7 @@ use crate::rubric::evidence::Evidence;
 use crate::stats::sample::SampleError;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::rows::join::Sources;
 use crate::workflow::iterate::rows::scored::Lack;
 use crate::workflow::iterate::rows::scored::Raw;
@@ -320,6 +321,7 @@ pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u
     let opened = crate::workflow::iterate::steps::Opened {
         iteration: iteration.clone(),
         plan: plan.clone(),
+        attacks: Attacks::default(),
     };
     opened.number(purpose)
 }

@@ -1,0 +1,175 @@
+//! `clover patch objective`: what a candidate is worth on dev, for whoever writes patches. The answer is an event, its id a
+//! receipt that a patch may name among its inputs.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::iterate::bench::Bench;
+use crate::cli::iterate::bench::failed;
+use crate::cli::patch;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::payload::Role;
+use crate::event::payload::Verdict;
+use crate::event::payload::predicate::Gaming;
+use crate::event::payload::rubric::AuthorKind;
+use crate::event::payload::synthesis::DevObjectiveQueried;
+use crate::event::payload::synthesis::GateAnswer;
+use crate::event::registry;
+use crate::ground::sign::KeyId;
+use crate::num::Count;
+use crate::projection::batteries::Batteries;
+use crate::workflow::iterate::steps::BUILD;
+use crate::workflow::patches;
+use crate::workflow::patches::Authorship;
+
+const NEXT: &str = "clover patch objective --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The patch, YAML; - for standard input
+    pub file: PathBuf,
+    /// The iteration
+    #[arg(long, value_name = "ID")]
+    pub iteration: String,
+    /// The optimizer's key that asks; default the only live one
+    #[arg(long, value_name = "KEY")]
+    pub requester: Option<String>,
+}
+
+/// The optimizer's key that asks.
+fn requester(bench: &Bench, named: Option<&str>) -> Result<KeyId, CliError> {
+    let keyring = &bench.ledger.state().keyring;
+    let live: Vec<KeyId> = keyring
+        .live_with(Role::Optimizer)
+        .map(|(id, _)| *id)
+        .collect();
+    match (named, &live[..]) {
+        (Some(name), _) => {
+            let found = live.iter().find(|id| id.to_string().starts_with(name));
+            found.copied().ok_or_else(|| {
+                let message = format!("no live key {name} in role optimizer");
+                CliError::not_found(message, "clover key list")
+            })
+        }
+        (None, [only]) => Ok(*only),
+        (None, []) => Err(CliError::refused(
+            "no live key in role optimizer",
+            "clover key new --role optimizer",
+        )),
+        (None, _) => Err(CliError::usage(
+            "several keys are in role optimizer: --requester says which asks",
+            NEXT,
+        )),
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let mut bench = Bench::open(ctx, &args.iteration)?;
+    let (id, mut checks) = patch::bench(bench.ledger.state(), &args.iteration)?;
+    checks.ids.clear();
+    checks.hashes.clear();
+    let (yaml, written, checked) = patch::passed(ctx, &args.file, &checks)?;
+    let requester = requester(&bench, args.requester.as_deref())?;
+    let candidate = checked.hash;
+    let hex = candidate.to_hex();
+    let fields = [hex.as_str(), id.as_str()];
+    let key =
+        registry::natural_key_of(Kind::DevObjectiveQueried, &bench.record.experiment, &fields);
+    if let Some(seq) = bench.ledger.giver(&key)?
+        && let Some(read) = bench.ledger.entry(seq)?
+        && let Payload::DevObjectiveQueried(said) = read.event.payload
+    {
+        return Ok(told(&bench, &said, read.event.id, &[]));
+    }
+    let course = bench.take_course()?;
+    let by = Authorship {
+        kind: AuthorKind::Human,
+        inputs: Vec::new(),
+        model: None,
+        prompt_digest: None,
+    };
+    let proposed = patches::propose(&yaml, &id, (&written, &checked), by);
+    let of = course
+        .hypothesis(&bench.record, &[&proposed])
+        .map_err(failed)?;
+    let (gates, lack) = course
+        .on_dev(&bench.record, &of, gaming(&bench, &of.hash)?)
+        .map_err(failed)?;
+    if let Some(lack) = lack {
+        return Err(CliError::refused(
+            lack.to_string(),
+            "clover iterate score ID",
+        ));
+    }
+    let risk_improve = course.risk_improve(&of).map_err(failed)?;
+    let answers = gates.iter().map(|gate| GateAnswer {
+        gate: gate.gate,
+        verdict: gate.verdicts.under(gate.thresholds.profile),
+    });
+    let said = DevObjectiveQueried {
+        answers: answers.collect(),
+        build: crate::event::id::Text::new(BUILD).expect("BUG: short plain words"),
+        candidate,
+        inputs: course.ground.inputs,
+        iteration: id,
+        requester,
+        risk_improve,
+    };
+    let appended = bench.say(ctx, vec![said.clone().into()])?;
+    let receipt = appended[0].id;
+    Ok(told(&bench, &said, receipt, &appended))
+}
+
+/// What P7 says of a candidate whose battery was run; else that nobody looked.
+fn gaming(bench: &Bench, hash: &crate::ground::digest::Digest) -> Result<Gaming, CliError> {
+    let batteries = bench.ledger.state().fold::<Batteries>();
+    let ran = batteries.of(&bench.id).and_then(|of| of.candidate(*hash));
+    let read = ran.map(|ran| bench.ledger.entry(ran.seq)).transpose()?;
+    Ok(match read.flatten().map(|read| read.event.payload) {
+        Some(Payload::BatteryEvaluated(said)) => said.gaming(),
+        _ => Gaming {
+            attacks: Vec::new(),
+            regressions: Count::default(),
+            searched: None,
+        },
+    })
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fail => "fail",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NotChecked => "not_checked",
+        Verdict::Pass => "pass",
+    }
+}
+
+fn told(
+    bench: &Bench,
+    said: &DevObjectiveQueried,
+    receipt: EventId,
+    appended: &[crate::ledger::Appended],
+) -> Answer {
+    let gates: Vec<String> = said
+        .answers
+        .iter()
+        .map(|of| format!("{} {}", of.gate, word(of.verdict)))
+        .collect();
+    let text = ui::pairs(&[
+        ("risk improvement", said.risk_improve.to_string()),
+        ("gates", gates.join("  ")),
+        ("receipt", receipt.0.to_hex()),
+    ]);
+    let data = json!({
+        "risk_improve_dev": said.risk_improve, "gates": said.answers, "receipt": receipt.0.to_hex(),
+        "candidate": said.candidate.to_hex(),
+    });
+    bench.answer(text, data, appended)
+}
