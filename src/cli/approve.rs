@@ -76,21 +76,22 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     };
     let comment = key::text("comment", &args.comment)?;
     let printed_name = key::text("name", &args.name)?;
-    let payload: Payload = match args.refuse {
-        false => ApprovalGranted {
+    let payload: Payload = if args.refuse {
+        ApprovalRefused {
             comment,
             meaning,
             printed_name,
             subject,
         }
-        .into(),
-        true => ApprovalRefused {
+        .into()
+    } else {
+        ApprovalGranted {
             comment,
             meaning,
             printed_name,
             subject,
         }
-        .into(),
+        .into()
     };
     let command = Command::new(payload, Some(experiment.clone()));
     let mut answer = record::one(ctx, command, args.dry_run)?;

@@ -591,9 +591,9 @@ fn splits(state: &crate::ledger::State, text: &mut String) -> Vec<Value> {
             }));
         }
         if let Some(open) = &of.open {
+            let split = &open.split;
             text.push_str(&format!(
-                "split {} of {experiment}: listed, not formed\n",
-                open.split
+                "split {split} of {experiment}: listed, not formed\n"
             ));
         }
     }

@@ -114,14 +114,13 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
         if let Some(old) = state.fold::<Releases>().committed(experiment, accepted.id) {
             return Ok(already(experiment, old));
         }
-        let version = match &args.version {
-            Some(version) => version.clone(),
-            None => {
-                let all = state.fold::<Rubrics>().by_experiment.get(experiment);
-                let newest = all.into_iter().flatten().map(|of| of.version.as_str());
-                let newest = newest.max_by_key(|of| crate::rubric::leaf::version(of));
-                prompts::version_after(newest.unwrap_or("0.0"))
-            }
+        let version = if let Some(version) = &args.version {
+            version.clone()
+        } else {
+            let all = state.fold::<Rubrics>().by_experiment.get(experiment);
+            let newest = all.into_iter().flatten().map(|of| of.version.as_str());
+            let newest = newest.max_by_key(|of| crate::rubric::leaf::version(of));
+            prompts::version_after(newest.unwrap_or("0.0"))
         };
         let terms = (
             version.as_str(),
@@ -283,13 +282,11 @@ fn with_version<T>(
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let (experiment, registered) = rubric::named(state, name)?;
-    match version_of(state, &experiment, registered) {
-        Some(version) => Ok(see(&experiment, &version)),
-        None => {
-            let message = format!("the rubric of {name} cannot be read");
-            Err(CliError::not_found(message, "clover verify"))
-        }
-    }
+    let version = version_of(state, &experiment, registered).ok_or_else(|| {
+        let message = format!("the rubric of {name} cannot be read");
+        CliError::not_found(message, "clover verify")
+    })?;
+    Ok(see(&experiment, &version))
 }
 
 fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {

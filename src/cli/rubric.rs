@@ -177,13 +177,11 @@ pub(super) fn named<'a>(
         None => (name, None),
     };
     let experiment = record::experiment_id(experiment)?;
-    match registered(state, &experiment, version) {
-        Some(found) => Ok((experiment, found)),
-        None => {
-            let message = format!("no registered rubric {name}");
-            Err(CliError::not_found(message, "clover rubric list"))
-        }
-    }
+    let found = registered(state, &experiment, version).ok_or_else(|| {
+        let message = format!("no registered rubric {name}");
+        CliError::not_found(message, "clover rubric list")
+    })?;
+    Ok((experiment, found))
 }
 
 fn registered<'a>(

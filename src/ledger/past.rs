@@ -10,8 +10,8 @@ use crate::ledger::read::Read;
 use crate::store::Reader;
 use crate::store::StoreError;
 
-/// Entries and blobs as they stand. Cheap to copy.
-#[derive(Clone, Copy)]
+/// Entries and blobs as they stand.
+#[derive(Clone)]
 pub struct Past<'r> {
     reader: Reader<'r>,
 }

@@ -93,18 +93,16 @@ fn reliability(
             continue;
         };
         let name = row.cells.get(series).map_or(String::new(), shown::alone);
-        let place = match all.iter().position(|of| of.label == name) {
-            Some(place) => place,
-            None => {
-                all.push(Series {
-                    label: name,
-                    mark: Mark::Dot,
-                    points: Vec::new(),
-                    weights: Vec::new(),
-                });
-                all.len() - 1
-            }
-        };
+        let known = all.iter().position(|of| of.label == name);
+        let place = known.unwrap_or(all.len());
+        if place == all.len() {
+            all.push(Series {
+                label: name,
+                mark: Mark::Dot,
+                points: Vec::new(),
+                weights: Vec::new(),
+            });
+        }
         all[place].points.push((across, up));
         all[place].weights.push(number(row, weight).unwrap_or(1.0));
     }

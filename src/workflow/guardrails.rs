@@ -63,9 +63,12 @@ fn abstention(shares: AbstentionShares) -> Verdict {
 
 /// A slice is in breach when even the least that it may have lost is more than its tolerance.
 fn slices(all: &[GreenBound], held: &Thresholds) -> Verdict {
-    let tolerance = |green: &GreenBound| match green.must_not_regress {
-        true => 0.0,
-        false => held.tau_micro.value() as f64 / 1e6,
+    let tolerance = |green: &GreenBound| {
+        if green.must_not_regress {
+            0.0
+        } else {
+            held.tau_micro.value() as f64 / 1e6
+        }
     };
     worst(
         all.iter()

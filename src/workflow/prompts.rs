@@ -288,17 +288,19 @@ fn committed(
 ) -> Result<(), Refusal> {
     let terms = (said.version.as_str(), said.proof.size);
     let (read, _) = commit(state, experiment, said.acceptance, terms)?;
-    let differs = |name: &str, read: String, found: String| match read == found {
-        true => Ok(()),
-        false => Err(refusal(format!("{name} {read}"), found)),
-    };
-    let list = |name: &str, read: &[EventId], found: &[EventId]| match read == found {
-        true => Ok(()),
-        false => {
-            let shown = |ids: &[EventId]| format!("{} of them", ids.len());
-            let expected = format!("the {name} of its acceptance, {}", shown(read));
-            Err(refusal(expected, format!("others, {}", shown(found))))
+    let differs = |name: &str, read: String, found: String| {
+        if read == found {
+            return Ok(());
         }
+        Err(refusal(format!("{name} {read}"), found))
+    };
+    let list = |name: &str, read: &[EventId], found: &[EventId]| {
+        if read == found {
+            return Ok(());
+        }
+        let shown = |ids: &[EventId]| format!("{} of them", ids.len());
+        let expected = format!("the {name} of its acceptance, {}", shown(read));
+        Err(refusal(expected, format!("others, {}", shown(found))))
     };
     differs("parent", read.parent.to_string(), said.parent.to_string())?;
     differs("patch", read.patch.to_string(), said.patch.to_string())?;

@@ -55,7 +55,7 @@ pub(in crate::cli) struct Args {
 }
 
 /// Seconds for one answer of a command.
-const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 /// Times that a child is started anew for one ask.
 const RESTARTS_MAX: u32 = 2;
 
@@ -199,8 +199,7 @@ fn told(
     let data = json!({"judge": judge.judge.as_str(), "keys": sampled, "mismatches": mismatches});
     if mismatches > 0 {
         let message = format!(
-            "{mismatches} of {} rows were scored differently this time; it is on record, and gate p0 fails",
-            sampled
+            "{mismatches} of {sampled} rows were scored differently this time; it is on record, and gate p0 fails"
         );
         return Err(CliError::refused(
             message,

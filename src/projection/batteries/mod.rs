@@ -165,14 +165,11 @@ impl Batteries {
             seq: event.seq(),
         };
         let of = self.by_iteration.entry(said.iteration.clone()).or_default();
-        match said.candidate {
-            Some(candidate) => {
-                of.candidates.entry(candidate.to_hex()).or_insert(ran);
-            }
-            None => {
-                of.in_force = Some(ran);
-                of.stress = stress(said);
-            }
+        if let Some(candidate) = said.candidate {
+            of.candidates.entry(candidate.to_hex()).or_insert(ran);
+        } else {
+            of.in_force = Some(ran);
+            of.stress = stress(said);
         }
         let Some(known) = self.exploits.get_mut(experiment) else {
             return;

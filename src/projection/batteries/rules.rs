@@ -240,7 +240,7 @@ fn measured(said: &BatteryEvaluated, known: u64) -> Found {
         return no(expected, "otherwise");
     }
     let worse = |of: &&crate::event::payload::battery::ExploitMeasured| {
-        let before = of.before_micro.map_or(i64::MAX, |before| before.value());
+        let before = of.before_micro.map_or(i64::MAX, crate::num::Micro::value);
         let now = of.uplift_micro.value();
         if before <= EXPLOIT_MICRO {
             now > EXPLOIT_MICRO

@@ -291,9 +291,10 @@ fn stressed(battery: &Battery, slices: &[SliceSeeds]) -> Result<Vec<SliceStresse
             let here = of.filter(|one| slice.seeds.contains(&one.seed));
             let uplifts: Vec<f64> = here.map(|one| one.uplift).collect();
             seeds.push(count(uplifts.len()));
-            means.push(match uplifts.is_empty() {
-                true => Micro::default(),
-                false => micro(math::mean(&uplifts))?,
+            means.push(if uplifts.is_empty() {
+                Micro::default()
+            } else {
+                micro(math::mean(&uplifts))?
             });
         }
         stressed.push(SliceStressed {
@@ -374,9 +375,10 @@ fn discovered(
         if uplift.value() <= EXPLOIT_MICRO || known.contains(&name) {
             continue;
         }
-        let violation = match chain.apply(target.seeds[seed].response).violates {
-            true => Violation::Construction,
-            false => Violation::Trace,
+        let violation = if chain.apply(target.seeds[seed].response).violates {
+            Violation::Construction
+        } else {
+            Violation::Trace
         };
         exploits.push(Found {
             chain,

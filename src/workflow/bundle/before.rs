@@ -367,6 +367,10 @@ pub(super) fn residuals(story: &Story) -> Part {
 }
 
 /// Environments under each candidate, and audits of policies.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one part of the page, fact by fact in the order of reading"
+)]
 pub(super) fn transport(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Transport,

@@ -78,6 +78,10 @@ fn fate(story: &Story, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u6
 }
 
 /// The outcome and the candidates.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one part of the page, fact by fact in the order of reading"
+)]
 pub(super) fn decision(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Decision,

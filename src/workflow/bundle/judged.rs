@@ -47,6 +47,10 @@ fn leaf_of(said: &RubricRegistered, path: &str) -> Option<Cell> {
 }
 
 /// Y or Y*, the protocol of labels, and the anchor policies with how far candidates move them.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one part of the page, fact by fact in the order of reading"
+)]
 pub(super) fn target(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Target,
@@ -128,6 +132,10 @@ pub(super) fn target(story: &Story, names: &Names) -> Part {
 }
 
 /// Model, prompt, rubric, calibrator, protocol, anchors.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one part of the page, fact by fact in the order of reading"
+)]
 pub(super) fn versions(story: &Story, state: &State) -> Part {
     let mut part = Part::new(
         ReportPart::Versions,
@@ -300,6 +308,10 @@ fn probability(value: Probability) -> Cell {
 }
 
 /// How much of the variance the calibrator causes.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one part of the page, fact by fact in the order of reading"
+)]
 pub(super) fn uncertainty(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Uncertainty,
@@ -412,6 +424,10 @@ pub(super) fn uncertainty(story: &Story, names: &Names) -> Part {
 }
 
 /// How rows came to be labelled, whether anything but the reward predicts the residual, and where labels lie.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one part of the page, fact by fact in the order of reading"
+)]
 pub(super) fn labels(story: &Story) -> Part {
     let mut part = Part::new(
         ReportPart::Labels,

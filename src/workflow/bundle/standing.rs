@@ -14,6 +14,10 @@ use crate::projection::bundle::Table;
 use crate::workflow::bundle::Story;
 
 /// Accounts with what was spent and what is left, and deviations from the manifest.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one part of the page, fact by fact in the order of reading"
+)]
 pub(super) fn budgets(story: &Story, state: &State) -> Part {
     let mut part = Part::new(
         ReportPart::Budgets,

@@ -173,7 +173,7 @@ pub fn record(
                 found = Record::begun(read);
             }
             (Payload::ScoreConflict(said), _) => {
-                conflicts.push((read.event.header.experiment.clone(), said.judge.clone()))
+                conflicts.push((read.event.header.experiment.clone(), said.judge.clone()));
             }
             (Payload::JudgeRegistered(said), _) => {
                 judges.push((read.event.header.experiment.clone(), said.clone()));
@@ -289,10 +289,10 @@ impl Record {
             Payload::SlicesClassified(said) => one!(classified, said),
             Payload::IterationPausedForLabels(said) => one!(paused, said),
             Payload::CardPublished(said) => many!(cards, said),
-            Payload::BatteryEvaluated(said) if said.candidate.is_none() => {
-                if said.iteration == self.iteration {
-                    self.battery = Some(Said { seq, id, said });
-                }
+            Payload::BatteryEvaluated(said)
+                if said.candidate.is_none() && said.iteration == self.iteration =>
+            {
+                self.battery = Some(Said { seq, id, said });
             }
             Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {
                 self.receipts.push(id);

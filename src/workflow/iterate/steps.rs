@@ -130,8 +130,8 @@ impl Opened {
     /// A number of 53 bits for one purpose, from the registered seed.
     pub fn number(&self, purpose: &str) -> u64 {
         let bytes = self.seed(purpose);
-        let high = bytes.as_bytes().first_chunk::<8>();
-        u64::from_be_bytes(*high.expect("BUG: a digest has 32 bytes")) >> 11
+        let [a, b, c, d, e, f, g, h, ..] = *bytes.as_bytes();
+        u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 11
     }
 
     /// How the baseline is fitted.

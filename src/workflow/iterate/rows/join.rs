@@ -100,7 +100,7 @@ impl Sources<'_> {
             ..IterationRows::default()
         };
         self.labels(&rows, &mut data);
-        data.covariates = self.covariates(rows.iter().map(|score| &score.key))?;
+        data.covariates = self.covariates(&rows.iter().map(|score| &score.key))?;
         data.features = self.features(&raw);
         data.slices = self.slices(&rows)?;
         data.environments = self.environments(&rows);
@@ -183,7 +183,7 @@ impl Sources<'_> {
 
     fn covariates<'k>(
         &self,
-        keys: impl Iterator<Item = &'k Key> + Clone,
+        keys: &(impl Iterator<Item = &'k Key> + Clone),
     ) -> Result<Vec<Vec<f64>>, RowsError> {
         let allowed = fields::allowed(self.rubric);
         let mut columns = Vec::with_capacity(self.design.covariates.len());
@@ -320,7 +320,7 @@ impl Sources<'_> {
         let anchor = Anchor {
             policy: of.policy.clone(),
             scored: scored(&raw, rules, lack, |at| names[at].clone()),
-            covariates: self.covariates(by_id.values().map(|score| &score.key))?,
+            covariates: self.covariates(&by_id.values().map(|score| &score.key))?,
         };
         Ok((Some(anchor), raw))
     }

@@ -275,13 +275,13 @@ fn id_of((policy, item, draw): &Key) -> String {
 /// The judge that a plan names, else the only one with scores.
 fn judge_of(walk: &Walk, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> {
     if let Some(judge) = named {
-        return match walk.scores.contains_key(judge) {
-            true => Ok(judge.clone()),
-            false => Err(missing(
-                format!("no score of judge {judge}, which the manifest names"),
-                format!("clover judge run --judge {judge} --rows PATH"),
-            )),
-        };
+        if walk.scores.contains_key(judge) {
+            return Ok(judge.clone());
+        }
+        return Err(missing(
+            format!("no score of judge {judge}, which the manifest names"),
+            format!("clover judge run --judge {judge} --rows PATH"),
+        ));
     }
     let mut judges = walk.scores.keys();
     match (judges.next(), judges.next()) {

@@ -108,6 +108,7 @@ impl Walk {
         Ok(walk)
     }
 
+    #[expect(clippy::too_many_lines, reason = "an arm for each kind that is read")]
     fn take(&mut self, iteration: Option<&IterationId>, read: Read) {
         let seq = read.stored.seq;
         match read.event.payload {

@@ -155,6 +155,10 @@ impl Proposal {
 
 /// What became of one run.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is counted by itself over the runs"
+)]
 pub struct Found {
     /// Every gate on dev passed: the candidate reaches confirm.
     pub reached: bool,
@@ -280,7 +284,7 @@ impl Simulation {
                     fresh,
                 };
                 let dev = self.on_dev(&stage, &base, &proposed)?;
-                self.found(&stage, &base, &proposed, dev)
+                self.found(&stage, &base, &proposed, &dev)
             }
             Proposal::Null => self.searched(&stage, &base, settings, &seed),
         }
@@ -354,7 +358,7 @@ impl Simulation {
         stage: &Stage,
         base: &Base,
         proposed: &Proposed,
-        dev: Vec<GateId>,
+        dev: &[GateId],
     ) -> Result<Found, Unfit> {
         let compared = self.compared(stage, base, proposed);
         let models = Self::models(base, proposed);
@@ -432,7 +436,7 @@ impl Simulation {
         }
         let (dev, seed, mut proposed) = best.expect("BUG: there are tries");
         proposed.fresh = Arbitrary::new(seed).moved(Set::Fresh, &self.fresh.scores);
-        self.found(stage, base, &proposed, dev)
+        self.found(stage, base, &proposed, &dev)
     }
 }
 
