@@ -46,7 +46,7 @@ RULES = (
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
     "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation", "look",
     "decision", "promotion", "predicate", "sealing", "acceptance", "verdict", "target", "genesis", "root", "checkpoint",
-    "size", "blob", "judge",
+    "size", "blob", "judge", "recompute",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -4703,7 +4703,7 @@ def conclude(state, report, options, checkpoints):
         report.not_checked += ["possession (format 1)", "experiment (format 1)"]
     if state.unread:
         report.not_checked.append("%d documents" % state.unread)
-    report.not_checked += ["kept checkpoints", "database"]
+    report.not_checked += ["kept checkpoints", "database", "recompute"]
     if state.origin is not None:
         report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))
     end = state.last_recorded[0] if state.last_recorded else 0

@@ -85,7 +85,7 @@ impl<E> From<StoreError> for Stop<E> {
     }
 }
 
-fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
+pub(super) fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
     let integrity = |found: String| LedgerError::Integrity {
         seq: stored.seq,
         found,

@@ -98,6 +98,7 @@ pub const RULES: &[&str] = &[
     "size",
     "blob",
     "judge",
+    "recompute",
     "column",
     "read_model",
     "tile",

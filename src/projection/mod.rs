@@ -55,6 +55,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::Sealing,
     ],
     recompute: &[],
+    again: &[],
     notes: access::notes,
 };
 

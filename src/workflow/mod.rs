@@ -28,5 +28,9 @@ pub static RULEBOOK: Rulebook = Rulebook {
         &iterate::Recomputed,
         // The next rule that recomputes goes here.
     ],
+    again: &[
+        recompute::AGAIN,
+        // What computes again from rows goes here.
+    ],
     ..projection::RULEBOOK
 };

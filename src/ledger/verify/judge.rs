@@ -21,6 +21,7 @@ use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Computing;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
@@ -76,6 +77,11 @@ pub(super) struct Judge<'a> {
     /// The entries do not even match the log's own checkpoints: changed in place, not another history.
     pub(super) own_root_broken: bool,
     pub(super) identity: bool,
+    pub(super) computing: Computing,
+    /// Entries that came as lines and are read again.
+    pub(super) kept: Vec<(u64, Event)>,
+    /// Entries that nobody here can compute again.
+    pub(super) out_of_hand: u64,
 }
 
 impl<'a> Judge<'a> {
@@ -117,6 +123,9 @@ impl<'a> Judge<'a> {
             divergence: None,
             own_root_broken: false,
             identity: false,
+            computing: Computing::default(),
+            kept: Vec::new(),
+            out_of_hand: 0,
         })
     }
 
@@ -383,6 +392,9 @@ impl<'a> Judge<'a> {
                 }
                 rule.judge(&self.state, &candidate, &mut breaches);
             }
+            if recompute {
+                self.compute(&candidate, &mut breaches)?;
+            }
         }
         for rule in self.state.rulebook().every_rule() {
             rule.demands(&self.state, &candidate, &mut facts);
@@ -507,6 +519,11 @@ impl<'a> Judge<'a> {
         }
         if !self.options.recompute {
             self.not_checked.push("recompute".to_owned());
+        } else if self.out_of_hand > 0 {
+            let of = self.out_of_hand;
+            self.not_checked.push(format!(
+                "recompute of {of} events whose inputs are not at hand"
+            ));
         }
     }
 

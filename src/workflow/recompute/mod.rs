@@ -6,13 +6,16 @@
 
 mod compare;
 mod estimates;
+mod rule;
 
+use std::ops::ControlFlow;
+
+use crate::event::Event;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
-use crate::ledger::Ledger;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
-use crate::ledger::read::Read;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::planning::PlanError;
@@ -23,6 +26,7 @@ pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
+pub use rule::AGAIN;
 
 /// Why an event cannot be computed again.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +58,7 @@ impl From<RowsError> for Gone {
 }
 
 /// Computes an event's payload again.
-pub type Run = fn(&mut Context<'_>, &Read) -> Result<Payload, Gone>;
+pub type Run = fn(&mut Context<'_>, u64, &Event) -> Result<Payload, Gone>;
 
 /// How a kind is computed again.
 #[derive(Clone, Copy, Debug)]
@@ -103,55 +107,75 @@ pub fn recipe(kind: Kind) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.kind == kind)
 }
 
-/// What recomputations share.
-pub struct Context<'a> {
-    /// The ledger.
-    pub ledger: &'a Ledger,
-    covariates: &'a mut dyn Covariates,
-    /// Fits and audits of the whole log, which estimates are marked by.
+/// What recomputations over one log share, so that each reads and computes as little as it can.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// Fits and audits below `governed_below`, which estimates are marked by.
     governed: Vec<(u64, ExperimentId, Payload)>,
-    /// The last computation, for events that come from the same.
-    last: Option<Computed>,
+    governed_below: u64,
+    /// The last computations, for events that come from the same.
+    last: Vec<Computed>,
+}
+
+/// Computations that are kept for the events after.
+const KEPT: usize = 2;
+
+/// A log to compute from, and whoever knows the covariates.
+pub struct Context<'a> {
+    history: &'a dyn History,
+    covariates: &'a mut dyn Covariates,
+    shared: &'a mut Shared,
 }
 
 impl std::fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Context({} fits and audits)", self.governed.len())
+        write!(f, "Context({} fits and audits)", self.shared.governed.len())
     }
 }
 
 impl<'a> Context<'a> {
-    /// Over a ledger, with whoever knows the covariates.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
+    /// Over a log.
     pub fn new(
-        ledger: &'a Ledger,
+        history: &'a dyn History,
         covariates: &'a mut dyn Covariates,
-    ) -> Result<Self, LedgerError> {
-        let mut governed = Vec::new();
-        ledger.entries::<LedgerError>(0, ledger.size(), |read| {
+        shared: &'a mut Shared,
+    ) -> Self {
+        Self {
+            history,
+            covariates,
+            shared,
+        }
+    }
+
+    /// Reads fits and audits up to an entry.
+    fn govern(&mut self, below: u64) -> Result<(), LedgerError> {
+        let from = self.shared.governed_below;
+        if from >= below {
+            return Ok(());
+        }
+        let governed = &mut self.shared.governed;
+        self.history.events(from, below, &mut |seq, event| {
             let is_one = matches!(
-                read.event.payload,
+                event.payload,
                 Payload::CalibratorFitted(_) | Payload::TransportTested(_)
             );
-            if let Some(experiment) = read.event.header.experiment.filter(|_| is_one) {
-                governed.push((read.stored.seq, experiment, read.event.payload));
+            if let Some(experiment) = event.header.experiment.as_ref().filter(|_| is_one) {
+                governed.push((seq, experiment.clone(), event.payload.clone()));
             }
-            Ok(())
+            ControlFlow::Continue(())
         })?;
-        Ok(Self {
-            ledger,
-            covariates,
-            governed,
-            last: None,
-        })
+        self.shared.governed_below = below;
+        Ok(())
     }
 
     /// Audits of an experiment as they stood before an entry.
     fn audits(&self, experiment: &ExperimentId, below: u64) -> Audits {
         let mut audits = Audits::default();
-        let before = self.governed.iter().take_while(|(seq, ..)| *seq < below);
+        let before = self
+            .shared
+            .governed
+            .iter()
+            .take_while(|(seq, ..)| *seq < below);
         for (seq, of, payload) in before.filter(|(_, of, _)| of == experiment) {
             audits.take(of, *seq, payload);
         }
@@ -159,11 +183,22 @@ impl<'a> Context<'a> {
     }
 
     /// Computes an event again and compares; `None` for a kind without a recipe.
-    pub fn replay(&mut self, read: &Read) -> Option<(Outcome, Option<Payload>)> {
-        let recipe = recipe(read.event.kind())?;
-        Some(match (recipe.run)(self, read) {
-            Ok(again) => (compare(&read.event.payload, &again), Some(again)),
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the log cannot be read.
+    pub fn replay(
+        &mut self,
+        seq: u64,
+        event: &Event,
+    ) -> Result<Option<(Outcome, Option<Payload>)>, LedgerError> {
+        let Some(recipe) = recipe(event.kind()) else {
+            return Ok(None);
+        };
+        self.govern(seq)?;
+        Ok(Some(match (recipe.run)(self, seq, event) {
+            Ok(again) => (compare(&event.payload, &again), Some(again)),
+            Err(Gone::Ledger(error)) => return Err(error),
             Err(gone) => (Outcome::Gone(gone.to_string()), None),
-        })
+        }))
     }
 }

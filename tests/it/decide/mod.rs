@@ -9,5 +9,6 @@ mod idempotency;
 mod intake;
 mod iterations;
 mod prereg;
+mod recompute;
 mod rules;
 mod world;
