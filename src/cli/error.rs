@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::export::ExportError;
+use crate::export::source::SourceError;
 use crate::ground::ambient::AmbientError;
 use crate::ledger::Breach;
 use crate::ledger::LedgerError;
@@ -368,6 +369,18 @@ impl From<ExportError> for CliError {
             ExportError::Output(error) => Self::output(&error),
             ExportError::Stream(_) | ExportError::Occupied(_) => {
                 Self::usage(error.to_string(), "clover export --help")
+            }
+        }
+    }
+}
+
+impl From<SourceError> for CliError {
+    fn from(error: SourceError) -> Self {
+        let message = error.to_string();
+        match error {
+            SourceError::Ambient(error) => error.into(),
+            SourceError::Line { .. } | SourceError::Read { .. } => {
+                Self::input(message, "clover import ledger --help")
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::cli::bulk::Tally;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::import_ledger;
 use crate::cli::intake;
 use crate::cli::submit;
 use crate::cli::ui;
@@ -40,6 +41,9 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover import csv scores.csv --map judge_score=score,prompt_id=id --policy base"
     )]
     Csv(intake::CsvArgs),
+    /// Make a ledger from an export of it: the same entries under the same root
+    #[command(after_help = "Example:\n  clover import ledger export/ --into copy/")]
+    Ledger(import_ledger::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -56,6 +60,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         Verb::Events(args) => events(ctx, args),
         Verb::Cje(args) => intake::cje(ctx, args),
         Verb::Csv(args) => intake::csv(ctx, args),
+        Verb::Ledger(args) => import_ledger::run(ctx, args),
     }
 }
 

@@ -34,6 +34,7 @@ mod family;
 mod gate;
 mod home;
 mod import;
+mod import_ledger;
 mod init;
 mod input;
 mod intake;
@@ -93,7 +94,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
 
   start    init · demo · status · doctor · simulate dataset|truth · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
-  write    record · append · import cje|csv|events · blob · experiment split · budget · erase
+  write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access
   read     log · show · at · schema · score list|show

@@ -16,6 +16,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::header;
 use crate::event::payload::Verdict;
+use crate::export::source;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::digest::Digest;
@@ -41,7 +42,7 @@ const HEAD_LEN: usize = 4_096;
     reason = "each is a flag of the command line"
 )]
 pub(super) struct Args {
-    /// An export's ledger.jsonl or its folder, or a ledger file; default the ledger itself
+    /// An export's folder or its ledger.jsonl, or a ledger file; default the ledger itself
     pub file: Option<PathBuf>,
     /// A checkpoint that the log must extend or equal; may repeat
     #[arg(long, value_name = "FILE")]
@@ -144,16 +145,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         }
         Some(path) => {
             let path = ctx.path(path);
-            let path = if ambient::is_dir(&path) {
-                path.join("ledger.jsonl")
-            } else {
-                path
-            };
-            if is_database(&path)? {
+            if !ambient::is_dir(&path) && is_database(&path)? {
                 let report = of_store(ctx, args, &path, &mut options)?;
                 (report, Look::Ledger(Some(path)))
             } else {
-                let report = of_lines(ctx, args, &path, &mut options)?;
+                let report = of_export(ctx, args, &path, &mut options)?;
                 (report, Look::Lines(path))
             }
         }
@@ -180,8 +176,23 @@ impl Look {
             Self::Ledger(Some(path)) => {
                 format!("clover show {} --ledger {}", first.seq, path.display())
             }
-            Self::Lines(path) => format!("sed -n {}p {}", first.seq + 1, path.display()),
+            Self::Lines(path) if source::is_tiles(path) => {
+                format!("ls -l {}", path.join("tile/entries").display())
+            }
+            Self::Lines(path) => {
+                let path = lines_of(path);
+                format!("sed -n {}p {}", first.seq + 1, path.display())
+            }
         }
+    }
+}
+
+/// The file of entry lines that a folder, or its own path, names.
+fn lines_of(path: &Path) -> PathBuf {
+    if ambient::is_dir(path) {
+        path.join("ledger.jsonl")
+    } else {
+        path.to_owned()
     }
 }
 
@@ -237,20 +248,67 @@ fn of_store(
     Ok(report?)
 }
 
-fn of_lines(
+/// Options that ask for everything, against the pin.
+pub(super) fn everything(log_key: Option<String>) -> Args {
+    Args {
+        file: None,
+        against: Vec::new(),
+        checkpoint: None,
+        log_key,
+        fast: false,
+        tree_only: false,
+        since: None,
+        recompute: false,
+        blobs: None,
+        no_pin: false,
+    }
+}
+
+/// Verifies an export: a folder of lines or of tiles, or a file of lines.
+pub(super) fn export(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    path: &Path,
+) -> Result<(Report, Answer), CliError> {
+    let mut options = options(ctx, args)?;
+    let report = of_export(ctx, args, path, &mut options)?;
+    let answer = answer(ctx, &report, &Look::Lines(path.to_owned()));
+    Ok((report, answer))
+}
+
+fn of_export(
     ctx: &mut Ctx<'_>,
     args: &Args,
     path: &Path,
     options: &mut VerifyOptions,
 ) -> Result<Report, CliError> {
-    let reader = open_lines(path)?;
-    let beside = |name: &str| path.with_file_name(name);
+    let is_tiles = source::is_tiles(path);
+    let file = if is_tiles {
+        path.join("entries")
+    } else {
+        lines_of(path)
+    };
+    // What does not show its form is refused before anything beside it is read.
+    let lines = if is_tiles {
+        None
+    } else {
+        Some(open_lines(&file)?)
+    };
+    let beside = |name: &str| file.with_file_name(name);
     let own = match &args.checkpoint {
         Some(path) => Some(checkpoint(ctx, path)?),
         None if ambient::exists(&beside("checkpoint"))? => {
             Some(checkpoint(ctx, &beside("checkpoint"))?)
         }
         None => None,
+    };
+    let reader = match (lines, &own) {
+        (Some(lines), _) => lines,
+        (None, Some(own)) => source::tiles(path, own.checkpoint().size),
+        (None, None) => {
+            let message = format!("{}: tiles without their checkpoint", path.display());
+            return Err(CliError::input(message, "clover verify --help"));
+        }
     };
     let blobs = match &args.blobs {
         Some(folder) => Some(ctx.path(folder)),

@@ -1,7 +1,7 @@
 //! The log as JSON Lines: one entry line per line, which are the leaves of the tree.
 //!
-//! A folder holds `ledger.jsonl`, `checkpoint` (the signed note over exactly these lines, written last)
-//! and, when asked for, `blobs/<BLAKE3 in hex>`. A stream holds the lines alone.
+//! A folder holds `ledger.jsonl`, `checkpoints.jsonl` (the notes kept), `checkpoint` (the signed note over exactly
+//! these lines, written last) and, when asked for, `blobs/<BLAKE3 in hex>`. A stream holds the lines alone.
 
 use std::io::Write;
 
@@ -10,11 +10,10 @@ use crate::export::Exported;
 use crate::export::Exporter;
 use crate::export::Progress;
 use crate::export::Request;
-use crate::export::Stop;
 use crate::export::Target;
+use crate::export::beside;
 use crate::export::lines;
 use crate::ground::ambient;
-use crate::ground::digest::Digest;
 use crate::ledger::Ledger;
 
 /// The format.
@@ -56,15 +55,11 @@ impl Exporter for Jsonl {
         let mut out = ambient::writer(&file)?;
         write_lines(ledger, size, out.as_mut(), progress)?;
         drop(out);
-        let blobs = if request.blobs {
-            write_blobs(ledger, folder)?
-        } else {
-            0
-        };
+        let blobs = beside(ledger, folder, size, request.blobs)?;
         ambient::write_new(&checkpoint, &request.checkpoint.encode(), 0o644)?;
         Ok(Exported {
             entries: size,
-            files: 2 + blobs,
+            files: 3 + blobs,
             blobs,
         })
     }
@@ -81,18 +76,4 @@ fn write_lines(
         Ok(out.write_all(b"\n")?)
     })?;
     Ok(out.flush()?)
-}
-
-fn write_blobs(ledger: &Ledger, folder: &std::path::Path) -> Result<u64, ExportError> {
-    let folder = folder.join("blobs");
-    ambient::create_dirs(&folder)?;
-    let mut count = 0;
-    let write = |digest: Digest, bytes: &[u8]| -> Result<(), Stop> {
-        ambient::write_new(&folder.join(digest.to_hex()), bytes, 0o644)?;
-        count += 1;
-        Ok(())
-    };
-    let result = ledger.store().reader().blobs(write);
-    result.map_err(|Stop(error)| error)?;
-    Ok(count)
 }

@@ -4,6 +4,7 @@
 //! say and adds no number of its own; which checkpoint it ends at is the caller's choice.
 
 mod jsonl;
+pub mod source;
 mod tiles;
 
 use std::io;
@@ -11,7 +12,12 @@ use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
+use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
@@ -122,6 +128,48 @@ fn lines(
         return Err(LedgerError::Integrity { seq: next, found }.into());
     }
     Ok(())
+}
+
+/// One kept checkpoint: a line of `checkpoints.jsonl`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    /// The signed note.
+    note: String,
+}
+
+/// Writes what stands beside the entries of a folder: the checkpoints kept up to `size`, and blobs on request. Answers
+/// with the number of blobs.
+fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64, ExportError> {
+    let mut out = ambient::writer(&folder.join(source::CHECKPOINTS))?;
+    let result = ledger.store().reader().checkpoints(0, |stored| {
+        if stored.size > size {
+            return Ok(());
+        }
+        let note = String::from_utf8(stored.note);
+        let note = note.map_err(|_| Stop(io::Error::other("a note that is no text").into()))?;
+        let line = serde_json::to_vec(&Kept { note })
+            .map_err(|error| Stop(io::Error::from(error).into()))?;
+        let written = out.write_all(&line).and_then(|()| out.write_all(b"\n"));
+        written.map_err(|error| Stop(error.into()))
+    });
+    result.map_err(|Stop(error)| error)?;
+    out.flush()?;
+    if !blobs {
+        return Ok(0);
+    }
+    let folder = folder.join(source::BLOBS);
+    ambient::create_dirs(&folder)?;
+    let mut count = 0;
+    let write = |digest: Digest, bytes: &[u8]| -> Result<(), Stop> {
+        ambient::write_new(&folder.join(digest.to_hex()), bytes, 0o644)
+            .map_err(|error| Stop(error.into()))?;
+        count += 1;
+        Ok(())
+    };
+    let result = ledger.store().reader().blobs(write);
+    result.map_err(|Stop(error)| error)?;
+    Ok(count)
 }
 
 /// Carries an export's error through a stream of entries.

@@ -1,5 +1,6 @@
 //! The log as static files in the layout of C2SP tlog-tiles v0.1.0: `checkpoint`, `tile/<L>/<N>` with 256
-//! hashes each, `tile/entries/<N>` with 256 length-prefixed entry lines, partial ones at the right edge.
+//! hashes each, `tile/entries/<N>` with 256 length-prefixed entry lines, partial ones at the right edge. Beside them
+//! stand `checkpoints.jsonl` (the notes kept) and, when asked for, `blobs/<BLAKE3 in hex>`.
 
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use crate::export::Exporter;
 use crate::export::Progress;
 use crate::export::Request;
 use crate::export::Target;
+use crate::export::beside;
 use crate::export::lines;
 use crate::ground::ambient;
 use crate::ground::merkle;
@@ -56,11 +58,12 @@ impl Exporter for Tiles {
             let seq = size.saturating_sub(1);
             return Err(LedgerError::Integrity { seq, found }.into());
         }
+        let blobs = beside(ledger, folder, size, request.blobs)?;
         ambient::write_new(&checkpoint, &request.checkpoint.encode(), 0o644)?;
         Ok(Exported {
             entries: size,
-            files: out.files + 1,
-            blobs: 0,
+            files: out.files + 2 + blobs,
+            blobs,
         })
     }
 }

@@ -51,6 +51,7 @@ pub mod error;
 pub mod fold;
 mod history;
 pub mod keyring;
+pub mod load;
 pub mod pin;
 pub mod read;
 pub mod rules;

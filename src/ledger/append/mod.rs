@@ -13,6 +13,9 @@ pub(super) use admit::forbid_breach;
 pub(super) use admit::need_breach;
 pub(super) use admit::read_breach;
 pub(super) use admit::says_breach;
+pub(super) use write::TAIL_MAX;
+pub(super) use write::index;
+pub(super) use write::write_snapshots;
 
 use std::collections::BTreeMap;
 
@@ -288,7 +291,7 @@ impl Ledger {
         }
         let txn = self.store.begin()?;
         open::catch_up(&mut self.head, txn.reader())?;
-        let settled = write::index(&txn, &mut self.head).and_then(|()| Ok(txn.commit()?));
+        let settled = index(&txn, &mut self.head).and_then(|()| Ok(txn.commit()?));
         if settled.is_err() {
             self.reload()?;
         }

@@ -22,7 +22,7 @@ use crate::store::WriteTxn;
 const SNAPSHOT_EVERY: u64 = 1024;
 /// Digests held in memory before the index takes them in: the more, the fewer pages each batch of them
 /// touches.
-const TAIL_MAX: usize = 400_000;
+pub(in crate::ledger) const TAIL_MAX: usize = 400_000;
 /// Events up to which a batch is indexed in its own transaction.
 const BATCH_SMALL: usize = 4_096;
 
@@ -112,7 +112,7 @@ pub(super) fn write_head(
 }
 
 /// Lets the index take in the tail.
-pub(super) fn index(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {
+pub(in crate::ledger) fn index(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {
     let digests = head.tail.take();
     let size = head.size();
     txn.index_digests(digests.iter().map(|(digest, seq)| (digest, *seq)), size)?;
@@ -145,7 +145,11 @@ fn entries(
     })
 }
 
-fn write_snapshots(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {
+/// Writes every fold's snapshot of the head.
+pub(in crate::ledger) fn write_snapshots(
+    txn: &WriteTxn<'_>,
+    head: &mut Head,
+) -> Result<(), LedgerError> {
     for (name, state) in head.state.snapshots() {
         let rulebook = head.state.rulebook().version;
         let snapshot = StoredSnapshot {

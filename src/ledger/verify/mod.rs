@@ -32,6 +32,7 @@ pub use report::Finding;
 pub use report::First;
 pub use report::Report;
 pub use report::Taint;
+pub(in crate::ledger) use work::read_lines;
 
 /// How signatures are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +134,9 @@ pub fn verify_lines(
     let mut judge = judge::Judge::new(options, rulebook, ambient, None)?;
     judge.blobs = blobs;
     judge.expect_head(checkpoint);
-    let source = move |give: &mut dyn FnMut(work::Raw) -> bool| work::read_lines(lines, give);
+    let source = move |give: &mut dyn FnMut(work::Raw) -> bool| {
+        read_lines(lines, &mut |line| give(work::Raw::Line(line)))
+    };
     work::run(source, options, rulebook, |digested| {
         judge.take(digested)?;
         if judge.position().is_multiple_of(1024) {

@@ -116,10 +116,13 @@ impl Directory {
     }
 }
 
-/// Reads lines and gives them one by one until `give` says stop.
-pub(super) fn read_lines(
+/// Reads lines without their newlines and gives them one by one until `give` says stop.
+///
+/// # Errors
+/// [`VerifyError::Read`].
+pub(in crate::ledger) fn read_lines(
     mut lines: Box<dyn BufRead + Send + '_>,
-    give: &mut dyn FnMut(Raw) -> bool,
+    give: &mut dyn FnMut(Vec<u8>) -> bool,
 ) -> Result<(), VerifyError> {
     loop {
         let mut line = Vec::new();
@@ -136,7 +139,7 @@ pub(super) fn read_lines(
         } else if line.len() > LINE_LEN_MAX {
             skip_line(lines.as_mut())?;
         }
-        if !give(Raw::Line(line)) {
+        if !give(line) {
             return Ok(());
         }
     }

@@ -73,7 +73,7 @@ fn scores(experiment: &str) -> String {
 }
 
 /// A desk with a gate that is open, and all of its units scored.
-fn scored() -> Desk {
+pub(super) fn scored() -> Desk {
     let mut desk = Desk::with_ledger();
     desk.ok("key new bea --role arbiter,releaser");
     let membership = [

@@ -6,6 +6,7 @@ mod bad_input;
 mod divergence;
 mod estimate;
 mod gate;
+mod import_ledger;
 mod intake;
 mod judge;
 mod killed;

@@ -323,7 +323,7 @@ fn proofs_checkpoints_and_exports() {
     let ran = desk.ok("export jsonl -o out --blobs");
     assert!(
         ran.out
-            .starts_with("exported 304 entries · 0 blobs · 2 files · root "),
+            .starts_with("exported 304 entries · 0 blobs · 3 files · root "),
         "{}",
         ran.out
     );

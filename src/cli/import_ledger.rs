@@ -1,0 +1,232 @@
+//! `clover import ledger DIR`: a ledger made from an export, entry by entry under the same root.
+//!
+//! The export is verified first, then loaded beside the place where it is to stand, verified again there as a ledger
+//! file, and put in its place by one rename: a ledger that does not verify is never seen.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::cli::verify;
+use crate::event::payload::Verdict;
+use crate::export::source;
+use crate::ground::ambient;
+use crate::ground::digest::Digest;
+use crate::ground::note::SignedCheckpoint;
+use crate::ledger::Ledger;
+use crate::ledger::error::Divergence;
+use crate::ledger::load;
+use crate::ledger::load::Parts;
+use crate::ledger::pin::Pin;
+use crate::ledger::verify::Report;
+use crate::ledger::verify::VerifyOptions;
+use crate::ledger::verify::verify_store;
+use crate::store::Store;
+use crate::workflow::RULEBOOK;
+
+const HELP: &str = "clover import ledger --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder of an export: jsonl or tiles, with its checkpoints and, where events name blobs, its blobs
+    pub export: PathBuf,
+    /// Folder of the new ledger
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub into: PathBuf,
+    /// The log key that the ledger must have or have had
+    #[arg(long, value_name = "VKEY")]
+    pub log_key: Option<String>,
+    /// Verify the export and make nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let (from, into) = (ctx.path(&args.export), ctx.path(&args.into));
+    if !ambient::is_dir(&from) {
+        let message = format!("{} is no folder of an export", from.display());
+        return Err(CliError::not_found(
+            message,
+            "clover export jsonl -o DIR --blobs",
+        ));
+    }
+    let home = Home::new(into.join(home::FOLDER));
+    if ambient::exists(home.folder())? {
+        let message = format!("{} exists already", home.folder().display());
+        return Err(CliError::refused(message, HELP));
+    }
+    let head = verify::checkpoint(ctx, &from.join("checkpoint"))?;
+    let pin = pin(ctx, &head)?;
+    let (report, mut verified) =
+        verify::export(ctx, &verify::everything(args.log_key.clone()), &from)?;
+    if report.verdict != Verdict::Pass {
+        verified.line("nothing was imported");
+        return Ok(verified);
+    }
+    whole(&report, &from, &head)?;
+    if args.dry_run {
+        verified.line("dry run: nothing was imported");
+        verified.verdict = "dry_run";
+        return Ok(verified);
+    }
+    let random = Digest::blake3(&ctx.ambient().random::<16>()?).to_hex();
+    let stage = Home::new(into.join(format!("{}.import-{}", home::FOLDER, &random[..16])));
+    let done = staged(ctx, args, &stage, (&from, &head));
+    let failed = match done {
+        Ok(None) => ambient::rename(stage.folder(), home.folder()).map_err(CliError::from),
+        Ok(Some(wrong)) => Err(wrong),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = failed {
+        // What was never made need not be removed.
+        ambient::remove_tree(stage.folder()).ok();
+        return Err(error);
+    }
+    let options = home::options(ctx, None, true);
+    let ledger = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, options)?;
+    if pin {
+        ledger.advance_pin()?;
+    }
+    submit::warn_of_pin(ctx, &ledger);
+    Ok(answer(&home, &ledger, &report))
+}
+
+/// Whether a pin is kept here. A pin that is ahead of the export, or that another log of the same name left, stands
+/// against it: the ledger could not be opened.
+fn pin(ctx: &Ctx<'_>, head: &SignedCheckpoint) -> Result<bool, CliError> {
+    let Some(pins) = home::pins(ctx) else {
+        return Ok(false);
+    };
+    let origin = head.checkpoint().origin.as_str();
+    let pinned = Pin::new(&pins, origin).load();
+    let pinned =
+        pinned.map_err(|error| CliError::integrity("pin", error.to_string(), "clover doctor"))?;
+    let found = head.checkpoint().size;
+    match pinned.map(|pinned| pinned.checkpoint().size) {
+        Some(pinned) if pinned > found => {
+            let rolled = CliError::from(Divergence::RolledBack { pinned, found });
+            Err(rolled.with_next("clover export jsonl -o DIR --blobs"))
+        }
+        _ => Ok(true),
+    }
+}
+
+/// An export without blobs that its events name, or without the checkpoints kept, makes no whole ledger.
+fn whole(report: &Report, from: &Path, head: &SignedCheckpoint) -> Result<(), CliError> {
+    let again = "clover export jsonl -o DIR --blobs";
+    if report.not_checked.iter().any(|what| what == "blobs") {
+        let message = format!(
+            "{}: events name blobs, and there is no folder of them",
+            from.display()
+        );
+        return Err(CliError::input(message, again));
+    }
+    let kept = source::checkpoints(from)?;
+    if kept.last() != Some(head) {
+        let found = kept.last().map_or("none".to_owned(), |last| {
+            format!("the last of size {}", last.checkpoint().size)
+        });
+        let message = format!(
+            "{}: expected every checkpoint kept up to size {}, found {found}",
+            from.join(source::CHECKPOINTS).display(),
+            head.checkpoint().size
+        );
+        return Err(CliError::input(message, again));
+    }
+    if let Some(blob) = source::broken_blob(&from.join(source::BLOBS))? {
+        let message = format!(
+            "{}: expected bytes of that digest, found others",
+            blob.display()
+        );
+        return Err(CliError::integrity("tampered", message, again));
+    }
+    if source::is_tiles(from)
+        && let Some(tile) = source::broken_tile(from, head.checkpoint().size)?
+    {
+        let message = format!("{tile}: expected the hashes of these entries, found others");
+        return Err(CliError::integrity(
+            "tampered",
+            message,
+            "clover verify DIR",
+        ));
+    }
+    Ok(())
+}
+
+/// Loads the export into a folder of its own and verifies what stands there; answers with what is wrong.
+fn staged(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    stage: &Home,
+    (from, head): (&Path, &SignedCheckpoint),
+) -> Result<Option<CliError>, CliError> {
+    let lines: Box<dyn std::io::BufRead + Send> = if source::is_tiles(from) {
+        source::tiles(from, head.checkpoint().size)
+    } else {
+        ambient::reader(&from.join("ledger.jsonl"))?
+    };
+    let parts = Parts {
+        lines,
+        checkpoints: source::checkpoints(from)?,
+        blobs: Box::new(source::blobs(&from.join(source::BLOBS))?),
+    };
+    ambient::create_private_dirs(stage.folder())?;
+    let size = head.checkpoint().size;
+    let options = home::store_options(ctx, false);
+    let mut progress = ctx.progress("loaded");
+    load::load(stage.database(), options, &RULEBOOK, parts, &mut |done| {
+        progress.at(done, size);
+    })?;
+    drop(progress);
+    let options = VerifyOptions {
+        against: vec![("the checkpoint".to_owned(), head.clone())],
+        log_key: args.log_key.as_deref().map(verify::log_key).transpose()?,
+        ..VerifyOptions::default()
+    };
+    let store = Store::open(stage.database(), home::store_options(ctx, true))?;
+    let ambient = ctx.ambient();
+    let mut progress = ctx.progress("verified");
+    let report = verify_store(&store, &options, &RULEBOOK, &ambient, &mut |done, all| {
+        progress.at(done, all);
+    })?;
+    Ok(report.findings.first().map(|finding| {
+        let message = format!(
+            "as a ledger, seq {} {}: expected {}, found {}; nothing was imported",
+            finding.seq, finding.rule, finding.expected, finding.found
+        );
+        CliError::integrity("tampered", message, "clover verify DIR")
+    }))
+}
+
+fn answer(home: &Home, ledger: &Ledger, report: &Report) -> Answer {
+    let blobs = ledger.store().reader().blob_count().unwrap_or(0);
+    let mut answer = Answer::new(
+        format!(
+            "imported {} entries · {blobs} blobs · root {} · {}\n{}\n",
+            ui::thousands(ledger.size()),
+            ledger.root().to_base64(),
+            home.folder().display(),
+            ui::escape(&report.verdict_line()),
+        ),
+        json!({
+            "folder": home.folder().display().to_string(), "entries": ledger.size(), "blobs": blobs,
+            "report": report,
+        }),
+    );
+    answer.line(&format!(
+        "to be read by all; who holds the log key and keys of its authors may append: {}",
+        home.log_key().display()
+    ));
+    answer.verdict = "imported";
+    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    let folder = home.folder().parent().unwrap_or(Path::new("."));
+    answer.with_next(format!("clover replay --all --ledger {}", folder.display()))
+}

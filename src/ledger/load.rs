@@ -1,0 +1,167 @@
+//! Making a ledger file from an export: entries byte for byte, and everything that the file holds beside them anew.
+//!
+//! Nothing is judged here. Whoever loads a file verifies it before anybody else sees it.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::event::Entry;
+use crate::event::Event;
+use crate::event::header;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::note::SignedCheckpoint;
+use crate::ledger::append;
+use crate::ledger::error::LedgerError;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Rulebook;
+use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::open;
+use crate::ledger::open::Head;
+use crate::ledger::verify::read_lines;
+use crate::store::CreateOptions;
+use crate::store::OpenOptions;
+use crate::store::Store;
+use crate::store::StoredCheckpoint;
+use crate::store::StoredEntry;
+use crate::store::WriteTxn;
+
+/// Entries of one transaction.
+const PART: usize = 8_192;
+
+/// What a file is made from.
+pub struct Parts<'a> {
+    /// One entry line per line.
+    pub lines: Box<dyn BufRead + Send + 'a>,
+    /// Kept checkpoints, ascending in size; the last covers every line.
+    pub checkpoints: Vec<SignedCheckpoint>,
+    /// Contents of blobs.
+    pub blobs: Box<dyn Iterator<Item = Result<Vec<u8>, LedgerError>> + 'a>,
+}
+
+/// Makes the file at `path` and answers with the entries in it and their root.
+///
+/// # Errors
+/// [`LedgerError`]; then a part of the file may stand there, which its caller removes.
+pub fn load(
+    path: &Path,
+    options: OpenOptions,
+    rulebook: &'static Rulebook,
+    parts: Parts<'_>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(u64, Digest), LedgerError> {
+    let store = Store::create(path, CreateOptions::default(), options)?;
+    let mut head = Head::empty(rulebook);
+    let (mut waiting, mut failed) = (Vec::with_capacity(PART), None);
+    let read = read_lines(parts.lines, &mut |line| {
+        waiting.push(line);
+        if waiting.len() < PART {
+            return true;
+        }
+        let taken = take(&store, &mut head, &mut waiting);
+        progress(head.size());
+        failed = taken.err();
+        failed.is_none()
+    });
+    let at = head.size();
+    read.map_err(|error| damaged(at, error.to_string()))?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    take(&store, &mut head, &mut waiting)?;
+    progress(head.size());
+    for blob in parts.blobs {
+        let blob = blob?;
+        let txn = store.begin()?;
+        txn.put_blob(&blob)?;
+        txn.commit()?;
+    }
+    let txn = store.begin()?;
+    for checkpoint in &parts.checkpoints {
+        txn.put_checkpoint(&StoredCheckpoint {
+            size: checkpoint.checkpoint().size,
+            note: checkpoint.encode(),
+        })?;
+    }
+    append::index(&txn, &mut head)?;
+    append::write_snapshots(&txn, &mut head)?;
+    txn.commit()?;
+    Ok((head.size(), head.root()))
+}
+
+fn damaged(seq: u64, found: String) -> LedgerError {
+    LedgerError::Integrity { seq, found }
+}
+
+/// An entry with its event and its leaf.
+type Taken = (StoredEntry, Event, Digest);
+
+/// Takes the waiting lines into the file, in one transaction.
+fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<(), LedgerError> {
+    let first = head.size();
+    let numbered: Vec<(u64, Vec<u8>)> = (first..).zip(waiting.drain(..)).collect();
+    let taken: Result<Vec<Taken>, LedgerError> = numbered.into_par_iter().map(decode).collect();
+    let taken = taken?;
+    let txn = store.begin()?;
+    txn.append_entries(taken.iter().map(|(stored, _, _)| stored.as_ref()))?;
+    let (mut facts, mut given) = (Vec::new(), Vec::new());
+    for (stored, event, leaf) in &taken {
+        let candidate = Candidate {
+            seq: stored.seq,
+            recorded_at: stored.recorded_at,
+            event,
+        };
+        facts.clear();
+        open::all_facts(
+            head.state.rulebook(),
+            &candidate,
+            event.natural_key(),
+            &mut facts,
+        );
+        given.extend(open::given_by(stored.seq, &facts));
+        head.known = stored.seq + 1;
+        for tile in head.tiler.push(*leaf) {
+            txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
+        }
+        row(&txn, head, candidate)?;
+    }
+    head.tail.add(given);
+    if head.tail.len() >= append::TAIL_MAX {
+        append::index(&txn, head)?;
+    }
+    Ok(txn.commit()?)
+}
+
+fn row(txn: &WriteTxn<'_>, head: &mut Head, candidate: Candidate<'_>) -> Result<(), LedgerError> {
+    let event = VerifiedEvent::new(candidate);
+    let mut rows = Vec::new();
+    head.state
+        .rulebook()
+        .rows(&event, &mut |row| rows.push(row));
+    txn.insert_rows(&rows)?;
+    head.state.apply(&event);
+    Ok(())
+}
+
+fn decode((seq, line): (u64, Vec<u8>)) -> Result<Taken, LedgerError> {
+    let entry = Entry::parse(&line).map_err(|error| damaged(seq, error.to_string()))?;
+    if entry.seq != seq {
+        return Err(damaged(seq, format!("entry {}", entry.seq)));
+    }
+    let decoded =
+        header::decode(entry.signed.body()).map_err(|error| damaged(seq, error.to_string()))?;
+    let event = decoded
+        .into_event()
+        .map_err(|error| damaged(seq, error.to_string()))?;
+    let stored = StoredEntry {
+        seq,
+        author: entry.signed.signer(),
+        author_seq: event.header.author_seq,
+        recorded_at: entry.recorded_at,
+        body: entry.signed.body().to_vec(),
+        signature: *entry.signed.signature(),
+    };
+    Ok((stored, event, merkle::leaf_hash(&line)))
+}
