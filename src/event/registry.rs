@@ -77,6 +77,9 @@ use crate::event::payload::label::LabelRecorded;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
 use crate::event::payload::label::SealAccepted;
+use crate::event::payload::ope::LogprobsChecked;
+use crate::event::payload::ope::OpeDiagnosed;
+use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::predicate::CandidatesSealed;
 use crate::event::payload::predicate::ConfirmUnsealed;
@@ -387,6 +390,9 @@ registry! {
         FamilyClosed         "family.closed"        1  by Signers::Role(Arbiter),   Anywhere,      unique [family];
         PromotionIssued      "promotion.issued"     1  by Signers::Role(Releaser),  Anywhere,      unique [candidate_digest, gates];
         PromotionRevoked     "promotion.revoked"    1  by Signers::Role(Releaser),  Anywhere,      unique [promotion];
+        LogprobsChecked      "logprobs.checked"     1  by Signers::Role(Scorer),    Experiment,    unique [policy, rows_root];
+        OpeDiagnosed         "ope.diagnosed"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        OpeEstimated         "ope.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, estimator, policy, terms, through_seq];
         // The next kind goes here.
     }
     retired {

@@ -7,6 +7,7 @@ pub mod gates;
 pub mod import;
 pub mod iterate;
 pub mod judge;
+pub mod ope;
 pub mod patches;
 pub mod peer_manifest;
 pub mod predicate;

@@ -43,7 +43,7 @@ impl Context<'_> {
     }
 
     /// The estimates behind an event, from the rows through a position; audits as they stood before the event.
-    fn found(
+    pub(super) fn found(
         &mut self,
         seq: u64,
         event: &Event,
@@ -82,7 +82,7 @@ impl Context<'_> {
     }
 }
 
-fn experiment(event: &Event) -> Result<&ExperimentId, Gone> {
+pub(super) fn experiment(event: &Event) -> Result<&ExperimentId, Gone> {
     let named = event.header.experiment.as_ref();
     named.ok_or_else(|| Gone::Missing("it names no experiment".to_owned()))
 }

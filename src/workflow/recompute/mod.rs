@@ -6,6 +6,7 @@
 
 mod compare;
 mod estimates;
+mod offpolicy;
 mod rule;
 
 use std::ops::ControlFlow;
@@ -21,6 +22,9 @@ use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::ope::OpeError;
+use crate::workflow::ope::logs::LogsError;
+use crate::workflow::recompute::offpolicy::OffPolicy;
 
 pub use compare::Difference;
 pub use compare::Outcome;
@@ -40,6 +44,12 @@ pub enum Gone {
     /// The statistics refuse what it read.
     #[error(transparent)]
     Refused(#[from] AnalyzeError),
+    /// Logged rows cannot be read.
+    #[error(transparent)]
+    Logs(LogsError),
+    /// Logged rows give no such estimate.
+    #[error(transparent)]
+    OffPolicy(#[from] OpeError),
     /// It plans from numbers that are not there.
     #[error(transparent)]
     Unplanned(#[from] PlanError),
@@ -53,6 +63,15 @@ impl From<RowsError> for Gone {
         match error {
             RowsError::Ledger(error) => Self::Ledger(error),
             covariate @ RowsError::Covariate { .. } => Self::Rows(covariate),
+        }
+    }
+}
+
+impl From<LogsError> for Gone {
+    fn from(error: LogsError) -> Self {
+        match error {
+            LogsError::Ledger(error) => Self::Ledger(error),
+            rows @ LogsError::Rows { .. } => Self::Logs(rows),
         }
     }
 }
@@ -99,6 +118,14 @@ pub const RECIPES: &[Recipe] = &[
         kind: Kind::PlanRecorded,
         run: estimates::plan,
     },
+    Recipe {
+        kind: Kind::OpeDiagnosed,
+        run: offpolicy::diagnosed,
+    },
+    Recipe {
+        kind: Kind::OpeEstimated,
+        run: offpolicy::estimated,
+    },
     // The next kind goes here.
 ];
 
@@ -115,6 +142,8 @@ pub struct Shared {
     governed_below: u64,
     /// The last computations, for events that come from the same.
     last: Vec<Computed>,
+    /// The last off-policy computation.
+    off_policy: Option<OffPolicy>,
 }
 
 /// Computations that are kept for the events after.

@@ -29,6 +29,8 @@ pub const AGAIN: Again = Again {
         Kind::CoverageChecked,
         Kind::TransportTested,
         Kind::PlanRecorded,
+        Kind::OpeDiagnosed,
+        Kind::OpeEstimated,
         // The next kind goes here.
     ],
     reads: &[
@@ -38,6 +40,7 @@ pub const AGAIN: Again = Again {
         Kind::LabelRevealed,
         Kind::LabelSealed,
         Kind::LogprobRecorded,
+        Kind::LogprobsChecked,
         Kind::ScoreConflict,
         Kind::ScoreRecorded,
         Kind::TransportTested,
@@ -65,7 +68,7 @@ impl Recompute for Recomputed {
         context.govern(event.seq)?;
         let (expected, found) = match (recipe.run)(&mut context, event.seq, event.event) {
             // Texts are private: whoever holds their keys can replay it, the log alone cannot.
-            Err(Gone::Rows(_)) => return Ok(false),
+            Err(Gone::Rows(_) | Gone::Logs(_)) => return Ok(false),
             Err(Gone::Ledger(error)) => return Err(error),
             Err(gone) => ("what earlier entries give".to_owned(), gone.to_string()),
             Ok(again) => match compare(&event.event.payload, &again) {

@@ -10,6 +10,7 @@ mod import_ledger;
 mod intake;
 mod judge;
 mod killed;
+mod ope;
 mod prereg;
 mod rubric;
 mod verbs;
