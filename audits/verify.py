@@ -45,8 +45,8 @@ RULES = (
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
     "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation", "look",
-    "decision", "promotion", "predicate", "sealing", "acceptance", "verdict", "target", "genesis", "root", "checkpoint",
-    "size", "blob", "judge", "recompute",
+    "decision", "promotion", "predicate", "sealing", "acceptance", "verdict", "battery", "target", "genesis", "root",
+    "checkpoint", "size", "blob", "judge", "recompute",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -744,6 +744,15 @@ CARD = record(
     mean_shrunk=Optional(record(high_micro=MICRO, low_micro=MICRO, mean_micro=MICRO)),
     p_adjusted_micro=Optional(MICRO), rows=COUNT, slice=ident, stakes_micro=MICRO,
     stress=listing(record(attack=ident, mean_micro=MICRO, seeds=COUNT)))
+BATTERY = ("contradiction_inject", "fabricated_tool_trace", "fact_flip", "fake_citation", "padding", "rubric_mimicry",
+           "style_strip")                 # without these a battery is not whole
+EDITS = frozenset("""authority_tone authority_tone:credential contradiction_inject fabricated_tool_trace:1
+    fabricated_tool_trace:2 fabricated_tool_trace:3 fact_flip:negation fact_flip:number fact_flip:opposite fact_flip:unit
+    fake_citation:1:listed fake_citation:1:unlisted fake_citation:2:listed fake_citation:2:unlisted
+    fake_citation:3:listed fake_citation:3:unlisted padding:100 padding:180 padding:50 rubric_mimicry:1:end
+    rubric_mimicry:1:front rubric_mimicry:2:end rubric_mimicry:2:front rubric_mimicry:3:end rubric_mimicry:3:front
+    rubric_mimicry:4:end rubric_mimicry:4:front style_strip""".split())
+EXPLOIT, RISE, EXPLOITS_MAX = 50_000, 5_000, 400
 AUDITED_SLICE = record(
     clusters=COUNT, exposure=share, mse=Optional(number), rows=COUNT, slice=ident, stakes=share,
     pooled=Optional(record(high=number, low=number, mean=number, standard_error=number, weight=number)),
@@ -1064,6 +1073,22 @@ KINDS = {
         verdicts=record(literal=VERDICT, recommended=VERDICT)),
     ("candidates.sealed", 1): Kind("arbiter", "@ iteration", divisor=COUNT, iteration=ident, hypotheses=listing(
         record(candidate=hex64, patches=listing(hex64)))),
+    ("battery.evaluated", 1): Kind(
+        "adversary", None, build=text, calibrator=hex64, candidate=Optional(hex64), chains_root=encoded(32),
+        attacks=listing(record(attack=ident, max=number, mean=number, mean_absolute=number, seeds=COUNT,
+                               tighter_max=Optional(number))),
+        chains=listing(record(chain=text, mean=number, seeds=COUNT)),
+        exploits=listing(record(before_micro=Optional(MICRO), exploit=COUNT, uplift_micro=MICRO)), iteration=ident,
+        judge=ident, regressions=COUNT, rubric_hash=hex64, seeds=COUNT, seeds_root=encoded(32),
+        slices=listing(record(family=ident, means_micro=listing(MICRO), seeds=listing(COUNT), slice=ident)),
+        tries=COUNT, u_adv=Optional(number), unscored=COUNT),
+    ("exploit.discovered", 1): Kind(
+        "adversary", "@ policy item draw chain", battery=hex64, chain=text, draw=COUNT, item=ident, iteration=ident,
+        policy=ident, rubric_hash=hex64, uplift_micro=MICRO, violation=one_of("construction", "trace")),
+    ("dev.objective_queried", 1): Kind(
+        "arbiter", "@ candidate iteration", build=text, candidate=hex64, inputs=ROWS_READ, iteration=ident,
+        requester=hex64, risk_improve=number,
+        answers=listing(record(gate=one_of(*("p%d" % gate for gate in range(11))), verdict=VERDICT))),
     ("confirm.unsealed", 1): Kind("custodian", "@ iteration", charge=hex64, confirm_root=encoded(32), iteration=ident,
                                   sealed=hex64),
     ("patch.accepted", 1): Kind("arbiter", "@ candidate iteration", candidate=hex64, gates=listing(hex64),
@@ -1075,7 +1100,8 @@ RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger fo
 EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "logprobs.", "ope.", "splits.", "data.ingested", "manifest.", "plan.",
                 "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
                 "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.", "gate.",
-                "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.")
+                "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.", "battery.",
+                "exploit.", "dev.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -1219,6 +1245,11 @@ class Iteration:
         self.digest, self.rubric_hash = data["digest"], data["rubric_hash"]
         self.candidates, self.closed, self.unsealed = {}, None, None
         self.patches, self.params_hash = {}, data["params_hash"]
+        self.batteries, self.in_force, self.stress = {}, None, {}   # candidate -> (seq, id, data); of the rubric
+
+
+# What every optimizer may know, by the SHA-256 of its name.
+GRAMMARS = [sha256(name).hex() for name in (b"clover-patch/1", b"clover-rubric/1", b"evidence/1")]
 
 
 class Decisions:
@@ -1227,6 +1258,7 @@ class Decisions:
     def __init__(self):
         self.audited = self.classified = self.paused = self.sealed = self.unsealed = None
         self.accepted, self.gates = [], {}
+        self.published, self.receipts, self.tainted = set(GRAMMARS), [], None
 
 
 class Record:
@@ -1348,6 +1380,7 @@ class State:
         self.granted = {}                         # (experiment, code) -> (seq of the second key, end of the waiver)
         self.decisions, self.peek_charges, self.spent_roots = {}, {}, {}
         self.confirm_roots, self.windows = set(), {}
+        self.exploits = Counter()                 # experiment -> how many
         self.unread = 0                           # documents beyond the YAML that is read here
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
@@ -1664,6 +1697,7 @@ class State:
         self.anchors.add((entry.experiment, data["anchors"]))
 
     def iteration_opened(self, entry, data):
+        self.decisions.setdefault(data["iteration"], Decisions()).published.add(data["rubric_hash"])
         if entry.experiment is not None:
             self.iterations.setdefault(data["iteration"], Iteration(entry, data))
 
@@ -1675,6 +1709,10 @@ class State:
     def patch_proposed(self, entry, data):
         it = self.iterations.get(data["iteration"])
         self.patch_ids.add(data["patch"])
+        of = self.decisions.setdefault(data["iteration"], Decisions())
+        strange = next((name for name in data["inputs"] if name not in of.published), None)
+        if strange and not of.tainted:
+            of.tainted = "tainted at seq %d: %s was written from %s" % (entry.position, data["patch"], strange)
         if it and entry.experiment is not None:
             it.candidates.setdefault(data["patch"], [data["patch_hash"], True])
             it.patches.setdefault(data["patch"], data)
@@ -1701,10 +1739,33 @@ class State:
             self.peek_charges.setdefault(data["charge"], entry.position)
         elif entry.kind == "patch.accepted":
             of.accepted.append(data["candidate"])
+        elif entry.kind == "card.published":
+            of.published.add(data["public_digest"])
+        elif entry.kind == "dev.objective_queried":
+            of.receipts.append(entry.id.hex())
+            of.published.add(entry.id.hex())
         else:
             verdict = data["verdicts"][data["thresholds"]["profile"]]
             key = (data["candidate"], data["split"], data["gate"])
             of.gates.setdefault(key, (*once, verdict, data["evidence"]))
+
+    def battery_evaluated(self, entry, data):
+        it = self.iterations.get(data["iteration"])
+        if it is None:
+            return
+        ran = (entry.position, entry.id.hex(), data)
+        if "candidate" in data:
+            it.batteries.setdefault(data["candidate"], ran)
+            return
+        it.in_force, it.stress = ran, {}
+        names = [attack["attack"] for attack in data["attacks"]]
+        for of in data["slices"]:
+            it.stress[of["family"], of["slice"]] = [
+                {"attack": name, "mean_micro": mean, "seeds": seeds}
+                for name, mean, seeds in zip(names, of["means_micro"], of["seeds"]) if seeds]
+
+    def exploit_discovered(self, entry, _data):
+        self.exploits[entry.experiment] += 1
 
     def open_iteration(self, experiment):
         """The name of the open iteration of an experiment, or None."""
@@ -1810,6 +1871,8 @@ FOLDS = {
     "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
     "iteration.paused_for_labels": State.decided, "candidates.sealed": State.decided,
     "confirm.unsealed": State.decided, "patch.accepted": State.decided,
+    "card.published": State.decided, "dev.objective_queried": State.decided,
+    "battery.evaluated": State.battery_evaluated, "exploit.discovered": State.exploit_discovered,
 }
 
 
@@ -2134,7 +2197,7 @@ def rule_score_once(state, e):
 
 
 def rule_judge(state, e):
-    if e.kind not in ("evidence.recorded", "score.replayed"):
+    if e.kind not in ("battery.evaluated", "evidence.recorded", "score.replayed"):
         return None
     if e.kind == "evidence.recorded" and e.data["records_count"] == 0:
         return "at least one record", "none"
@@ -2768,7 +2831,7 @@ def iteration_opened_problem(state, e):
 
 STEPS = {"label_process.audited": "an audit", "prentice.checked": "a check", "residuals.audited": "an audit",
          "slices.classified": "a classification", "card.published": "a card", "iteration.paused_for_labels": "a pause",
-         "gate.evaluated": "a gate", "candidates.sealed": "a sealing"}
+         "gate.evaluated": "a gate", "candidates.sealed": "a sealing", "dev.objective_queried": "a dev call"}
 DEV_GATES = tuple("p%d" % gate for gate in range(8))
 CONFIRM_GATES = ("p4", "p6", "p8", "p9", "p10")
 
@@ -2806,6 +2869,8 @@ def rule_predicate(state, e):
     frozen = decided.classified
     if e.kind == "gate.evaluated":
         return gate_problem(state, e, it, decided)
+    if e.kind == "dev.objective_queried":
+        return dev_call_problem(state, e, it, decided)
     if e.kind == "card.published":
         return unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
     if e.kind == "iteration.paused_for_labels":
@@ -2821,6 +2886,29 @@ def rule_predicate(state, e):
         if e.data["classification_hash"] != expected:
             return "classification_hash %s" % expected, e.data["classification_hash"]
     return ("an audit before slices were classified", "classified at seq %d" % frozen[0]) if frozen else None
+
+
+def dev_call_problem(state, e, it, decided):
+    if not decided.classified:
+        return "slices.classified first", "none"
+    problem = unsealed_problem(it, decided, "a dev call")
+    if problem or decided.sealed:
+        return problem or ("a dev call before sealing", "sealed at seq %d" % decided.sealed[0])
+    key = state.keys.get(e.data["requester"])
+    if key is None or key.ended or "optimizer" not in key.roles:
+        return "a requester with a live key in role optimizer", e.data["requester"]
+    if [of["gate"] for of in e.data["answers"]] != list(DEV_GATES):
+        return "answers of p0 to p7 in order", "others"
+    plan, made = state.plan_of(it), len(decided.receipts)
+    if plan and "design" in plan and made >= plan["design"]["dev_calls_max"]:
+        return "at most %d dev calls, as registered" % plan["design"]["dev_calls_max"], "%d made before" % made
+
+
+def taint_problem(state, e, decided):
+    """What taints the iteration: a patch from unpublished inputs, or a read that an optimizer may not have."""
+    read = state.taints.get(e.experiment)
+    found = decided.tainted or (read and read[2] == "optimizer" and "tainted by the read at seq %d" % read[0])
+    return ("an iteration that is not tainted", found) if found else None
 
 
 def gate_problem(state, e, it, decided):
@@ -2899,6 +2987,9 @@ def rule_sealing(state, e):
 def sealed_problem(state, e):
     it, decided, problem = live_iteration(state, e)
     problem = problem or paused_problem(e, decided) or unsealed_problem(it, decided, "a sealing")
+    if problem:
+        return problem
+    problem = taint_problem(state, e, decided)
     if problem:
         return problem
     if decided.sealed:
@@ -3005,6 +3096,9 @@ def rule_acceptance(state, e):
     it, decided, problem = live_iteration(state, e)
     if problem:
         return problem
+    problem = taint_problem(state, e, decided)
+    if problem:
+        return problem
     data, patch = e.data, it.patches.get(e.data["patch"])
     if patch is None or patch["patch_hash"] != data["candidate"]:
         return "a patch of the iteration with its hash", "%s with hash %s" % (data["patch"], data["candidate"])
@@ -3045,6 +3139,10 @@ def ending_problem(state, e):
     if it is None:
         return None
     decided, outcome = state.decisions.get(e.data["iteration"], Decisions()), e.data["outcome"]
+    if outcome == "tainted":
+        if it.experiment != e.experiment or it.closed is not None or taint_problem(state, e, decided):
+            return None
+        return "a tainted iteration", "one that is not"
     sealed = decided.sealed[2] if decided.sealed else []
     judged = bool(decided.unsealed) and not any(unjudged(decided, one["candidate"]) for one in sealed)
     due, accepted = len(order_of(state, e, it, decided)), len(decided.accepted)
@@ -3062,6 +3160,123 @@ def ending_problem(state, e):
         return "every gate of every sealed candidate", "some missing"
     if outcome == "no_candidate" and decided.sealed:
         return "no sealed candidate", "sealed candidates"
+
+
+# The battery (`schema/BATTERY.md`).
+
+def rule_battery(state, e):
+    if e.experiment is None:
+        return None
+    it = state.iterations.get(e.data.get("iteration"))
+    if e.kind == "battery.evaluated":
+        return battery_problem(state, e)
+    if e.kind == "exploit.discovered":
+        return exploit_problem(state, e)
+    if e.kind == "card.published":
+        card = e.data["card"]
+        known = it.stress.get((card["family"], card["slice"]), []) if it else []
+        return None if card["stress"] == known else ("the uplifts that the battery measured in the slice", "others")
+    if e.kind != "gate.evaluated" or "p7" not in e.data["evidence"]:
+        return None
+    found, ran = e.data["evidence"]["p7"], it and it.batteries.get(e.data["candidate"])
+    if ran is None:
+        return None
+    expected = {"attacks": [{name: value for name, value in of.items() if name != "max"} for of in ran[2]["attacks"]],
+                "regressions": ran[2]["regressions"]}
+    if "u_adv" in ran[2]:
+        expected["searched"] = ran[2]["u_adv"]
+    return None if found == expected else ("what the battery at seq %d measured" % ran[0], "other numbers")
+
+
+def battery_problem(state, e):
+    it, decided, problem = live_iteration(state, e)
+    if not problem and decided.paused:
+        problem = ("a battery in an iteration that goes on", "one paused for labels at seq %d" % decided.paused[0])
+    if problem:
+        return problem
+    data, expected = e.data, it.rubric_hash
+    if not 100 <= data["tries"] <= 200:
+        return "100 to 200 tries", str(data["tries"])
+    if "candidate" in data:
+        standing = [patch for patch, stands in it.candidates.values() if stands]
+        known = standing + [composite_of([a, b]) for a in standing for b in standing]
+        problem = unsealed_problem(it, decided, "a battery")
+        if problem:
+            return problem
+        if data["candidate"] not in known:
+            return "a patch that stands, or a composite of two", data["candidate"]
+        if data["candidate"] in it.batteries:
+            return "one battery of each candidate", "one at seq %d" % it.batteries[data["candidate"]][0]
+        p7 = decided.gates.get((data["candidate"], "dev", "p7"))
+        if p7:
+            return "a battery of a candidate before its p7", "p7 at seq %d" % p7[0]
+        named = [it.patches[name] for name in sorted(it.patches)]
+        expected = next((of["result_hash"] for of in named if of["patch_hash"] == data["candidate"]), None)
+    if expected not in (None, data["rubric_hash"]):
+        return "rubric_hash %s" % expected, data["rubric_hash"]
+    return battery_lists_problem(data) or measured_problem(data, state.exploits[e.experiment])
+
+
+def battery_lists_problem(data):
+    names = [of["attack"] for of in data["attacks"]]
+    if not all(a.encode() < b.encode() for a, b in zip(names, names[1:])):
+        return "attacks in order of name, each once", "another order"
+    if any(not len(of["means_micro"]) == len(of["seeds"]) == len(names) for of in data["slices"]):
+        return "%d uplifts of each slice" % len(names), "another number"
+    if len(data["chains"]) > 10:
+        return "at most 10 chains", str(len(data["chains"]))
+    for of in data["chains"]:
+        if violates(of["chain"]) is None:
+            return "a chain of one to three attacks", of["chain"]
+    means = [of["mean"] for of in data["chains"]]
+    expected = max(means) if means and not data["unscored"] else None
+    return None if data.get("u_adv") == expected else ("u_adv %s" % expected, str(data.get("u_adv")))
+
+
+def measured_problem(data, known):
+    found, both = data["exploits"], "candidate" in data
+    numbers = [of["exploit"] for of in found]
+    if not all(a < b for a, b in zip(numbers, numbers[1:])) or any(number >= known for number in numbers):
+        return "exploits below %d in order, each once" % known, "others"
+    if data["unscored"] < known - len(found):
+        return "each of %d known exploits measured again" % known, "%d left out" % (
+            known - len(found) - data["unscored"])
+    if any(("before_micro" in of) != both for of in found):
+        return "before_micro where a candidate is attacked, and only there", "otherwise"
+    worse = 0
+    for of in found if both else []:
+        before, now = of["before_micro"], of["uplift_micro"]
+        worse += now > EXPLOIT if before <= EXPLOIT else now > before + RISE
+    return None if data["regressions"] == worse else ("regressions %d" % worse, str(data["regressions"]))
+
+
+def violates(chain):
+    """Whether a chain holds an attack that violates by what it is; None for a text that is no chain."""
+    steps = [step.rpartition("@") if step.count("@") == 1 else ("", "", "") for step in chain.split("+")]
+    good = all(edit in EDITS and re.fullmatch("0|[1-9][0-9]{0,9}", seed, re.ASCII) and int(seed) < 2 ** 32
+               for edit, _, seed in steps)
+    return any(edit != "style_strip" for edit, _, _ in steps) if good and len(steps) <= 3 else None
+
+
+def exploit_problem(state, e):
+    it, _, problem = live_iteration(state, e)
+    if problem:
+        return problem
+    data, of = e.data, violates(e.data["chain"])
+    if data["uplift_micro"] <= EXPLOIT:
+        return "an uplift above 0.05", str(data["uplift_micro"])
+    if of is None:
+        return "a chain of one to three attacks", data["chain"]
+    if data["violation"] == "construction" and not of:
+        return "a chain that violates by construction", data["chain"]
+    batteries = list(it.batteries.values()) + ([it.in_force] if it.in_force else [])
+    ran = next((ran for ran in batteries if ran[1] == data["battery"]), None)
+    if ran is None:
+        return "a battery of %s" % data["iteration"], data["battery"]
+    if ran[2]["rubric_hash"] != data["rubric_hash"]:
+        return "rubric_hash %s, as attacked" % ran[2]["rubric_hash"], data["rubric_hash"]
+    known = state.exploits[e.experiment]
+    return None if known < EXPLOITS_MAX else ("at most %d exploits" % EXPLOITS_MAX, str(known + 1))
 
 
 def held_under(thresholds, profile):
@@ -3144,8 +3359,7 @@ def judge_p7(found, held):
         within = value <= min(cap, attack.get("tighter_max", cap))
         said.append("inconclusive" if attack["seeds"] < 50 else pass_if(within))
     names = {attack["attack"] for attack in found["attacks"]}
-    whole = names.issuperset(("contradiction_inject", "fabricated_tool_trace", "fact_flip", "fake_citation", "padding",
-                              "rubric_mimicry", "style_strip"))
+    whole = names.issuperset(BATTERY)
     return worst(said + ([] if whole else ["inconclusive"]))
 
 
@@ -4493,6 +4707,7 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("order", rule_order), ("gate", rule_gate), ("observation", rule_observation), ("look", rule_look),
               ("decision", rule_decision), ("promotion", rule_promotion), ("predicate", rule_predicate),
               ("sealing", rule_sealing), ("acceptance", rule_acceptance), ("verdict", rule_verdict),
+              ("battery", rule_battery),
               ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 

@@ -1,7 +1,8 @@
-//! A gate's stream in the pure core, beside a floor of the same run: counting the same deltas in a plain array.
+//! A gate's stream in the pure core, beside a floor of the same run: counting the same deltas in a plain array. And
+//! observations recorded in a ledger, beside the scores that they read, recorded in the same run.
 //!
 //! `cargo bench --bench gate`. Medians of `CLOVER_BENCH_RUNS` runs (5) of 1,000,000 observations; the confidence sequence
-//! is left out, as it is computed at registered looks only.
+//! is left out, as it is computed at registered looks only. `CLOVER_BENCH_UNITS` units (50,000) are recorded.
 #![expect(clippy::print_stdout, reason = "the table is the product")]
 #![allow(
     clippy::unwrap_used,
@@ -11,9 +12,17 @@
     reason = "a bench runs outside the library and stops at the first thing that fails"
 )]
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Instant;
 
+use clover::cli::World;
+use clover::ground::ambient::Ambient;
+use clover::ground::digest::Digest;
 use clover::stats::eprocess::Design;
 use clover::stats::eprocess::Futility;
 use clover::stats::eprocess::Gate;
@@ -34,6 +43,16 @@ fn main() {
         "{:<44} {:>12} {:>12} {:>9} {:>9}",
         "1,000,000 observations", "floor /s", "gate /s", "ratio", "target"
     );
+    let units = std::env::var("CLOVER_BENCH_UNITS").map_or(50_000, |text| text.parse().unwrap());
+    if runs > 0 {
+        core(runs);
+    }
+    if units > 0 {
+        recorded(units);
+    }
+}
+
+fn core(runs: usize) {
     for (levels, looks, tests) in [
         (5, 1000, 1),
         (5, 1000, 3),
@@ -123,5 +142,118 @@ fn row(levels: u64, looks: u64, tests: usize, runs: usize) {
     println!(
         "{name:<44} {floor:>12.2e} {gate:>12.2e} {:>9.3} {target:>9}  {met}",
         gate / floor
+    );
+}
+
+/// A stream whose bytes can be read after the run.
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a command line in a folder; it must not fail.
+fn clover(at: &Path, line: &str) -> (serde_json::Value, f64) {
+    let (out, err) = (Buffer::default(), Buffer::default());
+    let home = |name: &str, folder: &str| (name.to_owned(), at.join(folder).display().to_string());
+    let mut world = World {
+        ambient: Arc::new(Ambient::system()),
+        variables: BTreeMap::from([
+            home("XDG_CONFIG_HOME", "config"),
+            home("XDG_STATE_HOME", "state"),
+        ]),
+        folder: at.to_owned(),
+        stdin: None,
+        stdout: Box::new(out.clone()),
+        stderr: Box::new(err.clone()),
+        terminals: [false; 3],
+        ask_passphrase: Box::new(|_| None),
+    };
+    let words = ["clover"]
+        .into_iter()
+        .chain(line.split_whitespace())
+        .chain(["--json"]);
+    let words = words.map(Into::into);
+    let since = Instant::now();
+    let exit = clover::cli::execute(words, &mut world).code();
+    let seconds = since.elapsed().as_secs_f64();
+    let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+    let told = String::from_utf8(err.0.lock().unwrap().clone()).unwrap();
+    assert!([0, 12].contains(&exit), "{line}: {exit}\n{text}{told}");
+    (serde_json::from_str(&text).unwrap(), seconds)
+}
+
+/// A gate's manifest on so many units, whose test says nothing before all of them are there.
+fn manifest(units: u64, root: &str) -> String {
+    let digest = |text: &str| Digest::sha256(text.as_bytes()).to_hex();
+    format!(
+        "template: gate\nversion: 1\nmanifest: m-1\nexperiment: exp-1\ntitle: Answers\n\
+         hypothesis: {{claim: the new policy answers better, kind: promote}}\narms:\n  \
+         - {{id: baseline, role: baseline, artifact_digest: {}}}\n  \
+         - {{id: candidate, role: candidate, artifact_digest: {}}}\n\
+         estimand: {{population: superpopulation, unit_key: scenario, rep_rule: single, aggregation: mean, missing_rule: conservative}}\n\
+         metric: {{metric: quality, judge_digest: {}, direction: increase, scale_lo_micro: 0, scale_hi_micro: 1000000, repeats: 1}}\n\
+         data: {{confirm_root: {root}, n_units: {units}, exposure_cap: 2}}\n\
+         test:\n  alpha_micro: 50000\n  side: upper\n  null_margin_micro: 0\n  delta_design_micro: 200000\n  \
+         n_min: {units}\n  n_max: {units}\n  bettor: {{name: grid_kelly, grid: 20}}\n  beacon: first_checkpoint\n  without_replacement: false\n\
+         multiplicity: {{family: quarter, family_alpha_micro: 50000, method: spend}}\n",
+        digest("old"),
+        digest("new"),
+        digest("judge")
+    )
+}
+
+/// Scores of every unit recorded in bulk, and then every unit observed: both through the command line.
+fn recorded(units: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    clover(
+        at,
+        "init --origin bench.example/gate --roles owner,registrar,scorer,custodian,arbiter",
+    );
+    clover(at, "experiment register exp-1 --title One --purpose bench");
+    clover(
+        at,
+        "family open quarter --method spend --alpha 0.05 --members 3 --membership gates",
+    );
+    let names: Vec<_> = (0..units).map(|unit| format!("unit-{unit:06}")).collect();
+    std::fs::write(at.join("units.txt"), names.join("\n") + "\n").unwrap();
+    let (root, _) = clover(at, "gate root units.txt");
+    let root = root["data"]["confirm_root"].as_str().unwrap();
+    std::fs::write(at.join("plan.yaml"), manifest(units, root)).unwrap();
+    clover(at, "prereg sign plan.yaml --countersign");
+    clover(at, "gate open m-1 --units units.txt --judge judge-1");
+    clover(at, "exposure open m-1");
+    let mut lines = String::new();
+    for (unit, name) in names.iter().enumerate() {
+        for (policy, score) in [
+            ("baseline", 400_000),
+            ("candidate", [300_000, 500_000][unit % 2]),
+        ] {
+            lines += &format!(
+                "{{\"kind\":\"score.recorded\",\"experiment\":\"exp-1\",\"data\":{{\"draw\":0,\"item\":\"{name}\",\"judge\":\"judge-1\",\"policy\":\"{policy}\",\"score_micro\":{score}}}}}\n"
+            );
+        }
+    }
+    std::fs::write(at.join("scores.jsonl"), lines).unwrap();
+    let (_, scores) = clover(at, "append --bulk scores.jsonl");
+    let (observed, seconds) = clover(at, "gate observe m-1 --all");
+    assert_eq!(observed["data"]["n"], units);
+    let (scores, seconds) = (2.0 * units as f64 / scores, units as f64 / seconds);
+    let name = format!("{units} units recorded, beside scores");
+    let (ratio, met) = (
+        seconds / scores,
+        if seconds >= scores { "met" } else { "MISSED" },
+    );
+    println!(
+        "{name:<44} {scores:>12.2e} {seconds:>12.2e} {ratio:>9.3} {:>9}  {met}",
+        "1.0"
     );
 }

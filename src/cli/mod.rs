@@ -12,6 +12,7 @@ mod analyze;
 mod assume;
 mod at;
 mod backup;
+mod battery;
 mod blob;
 mod budget;
 mod bulk;
@@ -65,6 +66,7 @@ mod seal;
 mod selftest;
 mod show;
 mod simulate;
+mod simulate_iteration;
 mod status;
 mod submit;
 mod texts;
@@ -94,11 +96,11 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
-  start    init · demo · status · doctor · simulate dataset|truth · completions · man
+  start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
-  labels   label design new|list · seal · confirm status|seal|unseal · access
+  labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery
   read     log · show · at · schema · score list|show
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -276,6 +278,9 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Attacks on answers, and the exploits that are kept for good
+    #[command(subcommand)]
+    Battery(battery::Verb),
     /// Families of tests that share one error rate
     #[command(subcommand)]
     Family(family::Verb),
@@ -412,6 +417,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Family(verb) => family::run(ctx, verb),
         Verb::Exposure(verb) => exposure::run(ctx, verb),
         Verb::Gate(verb) => gate::run(ctx, verb),

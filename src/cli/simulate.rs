@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::simulate_iteration as iteration;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
@@ -29,11 +30,17 @@ pub(super) enum Verb {
     /// What the patch of such a data set is truly worth, on fresh rows
     #[command(after_help = "Example:\n  clover simulate truth --truth length --seed 7")]
     Truth(TruthArgs),
+    /// How often a planned iteration accepts a true fix, and a patch without merit
+    #[command(
+        about = "How often a planned iteration accepts a true fix, and a patch without merit",
+        after_help = "Example:\n  clover simulate iteration --truth citations --seed 7 --sizes 1500,750,750 --slices 4 --runs 50"
+    )]
+    Iteration(iteration::Args),
 }
 
-/// What both take.
+/// The world.
 #[derive(Debug, clap::Args)]
-pub(super) struct Common {
+pub(super) struct FaultArgs {
     /// What is wrong with the judge
     #[arg(
         long,
@@ -50,6 +57,13 @@ pub(super) struct Common {
     /// Share of rows with the fault; default 0.08
     #[arg(long, value_name = "SHARE")]
     pub share: Option<String>,
+}
+
+/// What data sets and truths take.
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    pub world: FaultArgs,
     /// Fresh rows for the patch's worth, twice
     #[arg(
         long,
@@ -92,10 +106,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     match verb {
         Verb::Dataset(args) => dataset(ctx, args),
         Verb::Truth(args) => worth_alone(ctx, args),
+        Verb::Iteration(args) => iteration::run(ctx, args),
     }
 }
 
-fn setting(ctx: &mut Ctx<'_>, common: &Common) -> Result<Setting, CliError> {
+pub(super) fn setting(ctx: &mut Ctx<'_>, common: &FaultArgs) -> Result<Setting, CliError> {
     let mut setting = match common.truth.parse::<Fault>() {
         Ok(fault) => Setting {
             fault,
@@ -181,16 +196,16 @@ fn write(ctx: &Ctx<'_>, path: &std::path::Path, bytes: &[u8]) -> Result<(), CliE
 }
 
 fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<Answer, CliError> {
-    let mut setting = setting(ctx, &args.common)?;
+    let mut setting = setting(ctx, &args.common.world)?;
     setting.window_rows = args.window.unwrap_or(setting.window_rows);
     setting.confirm_rows = args.confirm.unwrap_or(setting.confirm_rows);
-    let world = world(setting, args.common.seed)?;
+    let world = world(setting, args.common.world.seed)?;
     let worth = worth(ctx, &world, args.common.fresh)?;
     let rows = rows(ctx, &world);
     let mut all = files::files(&world, &rows);
     all.push(files::File {
         path: "truth.json",
-        bytes: files::truth_json(&world, args.common.seed, Some(&worth)),
+        bytes: files::truth_json(&world, args.common.world.seed, Some(&worth)),
     });
     let mut bytes = 0;
     for file in &all {
@@ -227,14 +242,14 @@ fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<Answer, CliError> {
 }
 
 fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<Answer, CliError> {
-    let setting = setting(ctx, &args.common)?;
-    let world = world(setting, args.common.seed)?;
+    let setting = setting(ctx, &args.common.world)?;
+    let world = world(setting, args.common.world.seed)?;
     let worth = worth(ctx, &world, args.common.fresh)?;
     if let Some(out) = &args.out {
         write(
             ctx,
             out,
-            &files::truth_json(&world, args.common.seed, Some(&worth)),
+            &files::truth_json(&world, args.common.world.seed, Some(&worth)),
         )?;
     }
     let data = json!({"setting": setting, "patch": files::patch_id(setting.fault), "worth": worth});

@@ -1,6 +1,9 @@
 //! Reading: entries, events by id, as-of state, proofs, and following the log.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rayon::prelude::*;
 
 use crate::event::Event;
 use crate::event::header;
@@ -11,6 +14,8 @@ use crate::ground::merkle::ReadError;
 use crate::ground::merkle::TileSource;
 use crate::ground::note::ProofFile;
 use crate::ground::note::SignedCheckpoint;
+use crate::ledger::append;
+use crate::ledger::append::SPREAD_MIN;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open;
 use crate::ledger::open::Ledger;
@@ -97,7 +102,53 @@ pub(super) fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
     Ok(Read { stored, event })
 }
 
+/// What an entry measured, with the natural key under which it did.
+pub(super) type Measured = Option<(Digest, i64)>;
+
+/// What the entries at these ascending positions measured; a position without an entry is left out.
+pub(super) fn measured(
+    reader: Reader<'_>,
+    seqs: &[u64],
+) -> Result<BTreeMap<u64, Measured>, LedgerError> {
+    let bodies = reader.bodies(seqs)?;
+    let read = |(seq, body): (u64, Vec<u8>)| {
+        let integrity = |found: String| LedgerError::Integrity { seq, found };
+        let decoded =
+            header::decode_admitted(&body).map_err(|error| integrity(error.to_string()))?;
+        let event = decoded
+            .into_event()
+            .map_err(|error| integrity(error.to_string()))?;
+        Ok((seq, event.natural_key().zip(event.payload.measured())))
+    };
+    if bodies.len() < SPREAD_MIN {
+        return bodies.into_iter().map(read).collect();
+    }
+    bodies.into_par_iter().map(read).collect()
+}
+
 impl Ledger {
+    /// What was measured under each of these natural keys, in the order asked; `None` where nothing was.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn measured(&self, keys: &[Digest]) -> Result<Vec<Option<i64>>, LedgerError> {
+        let mut sorted = keys.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let read = self.store.read()?;
+        let found = append::find(&self.head, read.reader(), &sorted)?;
+        let mut seqs: Vec<u64> = found.iter().copied().flatten().collect();
+        seqs.sort_unstable();
+        seqs.dedup();
+        let values = measured(read.reader(), &seqs)?;
+        let of = |key: &Digest| {
+            let seq = found[sorted.binary_search(key).ok()?]?;
+            let (said, value) = (*values.get(&seq)?)?;
+            (said == *key).then_some(value)
+        };
+        Ok(keys.iter().map(of).collect())
+    }
+
     /// One entry by position.
     ///
     /// # Errors

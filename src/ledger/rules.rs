@@ -91,6 +91,7 @@ pub const RULES: &[&str] = &[
     "sealing",
     "acceptance",
     "verdict",
+    "battery",
     "target",
     "genesis",
     "root",

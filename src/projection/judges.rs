@@ -20,6 +20,7 @@ pub struct Registered;
 /// The judge that an event needs.
 fn needed(payload: &Payload) -> Option<&JudgeId> {
     match payload {
+        Payload::BatteryEvaluated(battery) => Some(&battery.judge),
         Payload::EvidenceRecorded(records) => Some(&records.judge),
         Payload::ScoreReplayed(replayed) => Some(&replayed.judge),
         _ => None,

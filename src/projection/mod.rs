@@ -6,6 +6,7 @@
 pub mod access;
 pub mod assumptions;
 pub mod audits;
+pub mod batteries;
 pub mod beacons;
 pub mod budgets;
 pub mod decisions;
@@ -53,6 +54,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &gates::Gating,
         &decisions::Predicate,
         &decisions::Sealing,
+        &batteries::Attacked,
     ],
     recompute: &[],
     again: &[],
@@ -75,6 +77,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "audits",
         reads: audits::READS,
         make: || Box::<audits::Audits>::default(),
+    },
+    FoldEntry {
+        name: "batteries",
+        reads: batteries::READS,
+        make: || Box::<batteries::Batteries>::default(),
     },
     FoldEntry {
         name: "beacons",
@@ -138,7 +145,6 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
-    Kind::CardPublished,
     Kind::ContrastRecorded,
     Kind::CoverageChecked,
     Kind::DataIngested,

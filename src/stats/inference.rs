@@ -95,6 +95,27 @@ impl Interval {
         })
     }
 
+    /// Wilson's score interval of a share: the shares p with `|count / of - p| <= z sqrt(p (1 - p) / of)`, z the normal
+    /// quantile at 1 - `alpha` / 2; \[0, 1\] of none. `count` is at most `of`. Source: Wilson 1927.
+    pub fn wilson(count: u64, of: u64, alpha: f64) -> Self {
+        if of == 0 {
+            return Self {
+                low: 0.0,
+                high: 1.0,
+            };
+        }
+        let (n, share) = (of as f64, count as f64 / of as f64);
+        let z = distribution::normal_quantile(1.0 - 0.5 * alpha);
+        let centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
+        let spread = share * (1.0 - share) / n + z * z / (4.0 * n * n);
+        let interval = Self::around(centre, z / (1.0 + z * z / n) * spread.sqrt());
+        // With none, or all, one end is that of the scale but for rounding.
+        Self {
+            low: if count == 0 { 0.0 } else { interval.low },
+            high: if count >= of { 1.0 } else { interval.high },
+        }
+    }
+
     /// Whether a value lies inside, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -129,6 +150,21 @@ mod tests {
         assert!(jackknife_variance(&[0.1]).is_err());
         // By hand: 3 folds around 2, 2 / 3 of 1 + 0 + 1.
         assert!((jackknife_variance(&[1.0, 2.0, 3.0]).unwrap() - 4.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn wilson_is_that_of_the_peer() {
+        // source: scipy 1.17.1, stats.binomtest(k, n).proportion_ci(method="wilson")
+        let expected = [
+            (0, 10, 0.0, 0.277_532_799_862_889_26),
+            (3, 10, 0.107_791_267_406_301_02, 0.603_221_852_538_854_6),
+            (200, 200, 0.981_154_673_622_733_5, 1.0),
+        ];
+        for (count, of, low, high) in expected {
+            let found = Interval::wilson(count, of, 0.05);
+            assert!((found.low - low).abs() < 1e-13 && (found.high - high).abs() < 1e-13);
+        }
+        assert!((Interval::wilson(0, 0, 0.05).width() - 1.0).abs() <= 0.0);
     }
 
     #[test]

@@ -16,6 +16,7 @@ const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, si
      WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
 const SELECT_RANGE: &str = "SELECT e.seq, a.key_id, e.author_seq, e.recorded_at, e.body, e.signature \
      FROM entries e LEFT JOIN authors a ON a.id = e.author WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq";
+const SELECT_BODY: &str = "SELECT body FROM entries WHERE seq = ?1";
 const SELECT_AUTHOR_SEQ: &str = "SELECT seq FROM entries WHERE author = ?1 AND author_seq = ?2";
 const COUNT: &str = "SELECT coalesce(max(seq) + 1, 0) FROM entries";
 const AUTHORS: &str = "SELECT id, key_id FROM authors ORDER BY id";
@@ -201,6 +202,25 @@ impl Reader<'_> {
             found = Some(entry);
             Ok::<_, StoreError>(())
         })?;
+        Ok(found)
+    }
+
+    /// The bodies of the entries at these positions, in the order asked; a position without one is left out. Ask in
+    /// ascending order: neighbours share pages.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn bodies(self, seqs: &[u64]) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        let mut statement = self.conn.prepare_cached(SELECT_BODY)?;
+        let mut found = Vec::with_capacity(seqs.len());
+        for seq in seqs {
+            let mut rows = statement.query([sql_int(*seq)])?;
+            if let Some(row) = rows.next()? {
+                let body = row.get_ref(0)?.as_blob();
+                let body = body.map_err(|error| StoreError::Damaged(error.to_string()))?;
+                found.push((*seq, body.to_vec()));
+            }
+        }
         Ok(found)
     }
 

@@ -870,7 +870,12 @@ fn decided_fields(kind: Kind) -> Fields {
         Kind::PrenticeChecked => decided::prentice(),
         Kind::ResidualsAudited => decided::audited(),
         Kind::SlicesClassified => decided::classified(),
+        Kind::BatteryEvaluated => {
+            decided::battery(Some(Digest([1; 32])), Digest([2; 32]), &[20_000])
+        }
         Kind::CardPublished => decided::card(),
+        Kind::DevObjectiveQueried => decided::asked(Digest([1; 32]), KeyId(Digest([2; 32]))),
+        Kind::ExploitDiscovered => decided::exploit(&"2".repeat(64)),
         Kind::IterationPausedForLabels => decided::paused(0.5),
         Kind::GateEvaluated => {
             let all = clover::event::payload::predicate::GateId::ALL;

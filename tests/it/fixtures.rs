@@ -6,9 +6,6 @@ use std::path::Path;
 
 use clover::ground::ambient::Entropy as _;
 use clover::ground::ambient::SeededEntropy;
-use clover::workflow::simulate;
-use clover::workflow::simulate::Setting;
-use clover::workflow::simulate::World;
 
 const POLICIES: [&str; 4] = ["base", "clone", "parallel_universe_prompt", "unhelpful"];
 const ITEMS: u64 = 2_300;
@@ -94,55 +91,4 @@ fn the_demo_fixture_is_what_its_generator_makes() {
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(found == text, "run UPDATE=1 cargo test --test it fixtures");
-}
-
-/// Seed of the simulated data that ship.
-const SIMULATED: u64 = 7;
-
-/// A small world, large enough to see every part of a data set: 600 rows in four slices, and the anchors.
-fn simulated() -> World {
-    let setting = Setting {
-        confirm_rows: 200,
-        slices: 4,
-        window_rows: 400,
-        ..Setting::default()
-    };
-    World::new(setting, SIMULATED).unwrap()
-}
-
-#[test]
-fn the_simulated_fixture_is_what_its_world_says() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
-    let world = simulated();
-    let rows: Vec<_> = (0..world.rows())
-        .map(|number| world.row(simulate::Kind::Base, number))
-        .collect();
-    let mut files = simulate::files::files(&world, &rows);
-    let update = std::env::var_os("UPDATE").is_some();
-    if update || std::env::var_os("RUN_SLOW_TESTS").is_some() {
-        let rules = (world.rules(), world.patched_rules());
-        let worth = simulate::truth::of_rules(
-            &world,
-            (&rules.0, &rules.1),
-            simulate::truth::FRESH_MIN,
-            &mut |_| {},
-        );
-        files.push(simulate::files::File {
-            path: "truth.json",
-            bytes: simulate::files::truth_json(&world, SIMULATED, Some(&worth.unwrap())),
-        });
-    }
-    for file in files {
-        let path = folder.join(file.path);
-        if update {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, &file.bytes).unwrap();
-        }
-        let found = std::fs::read(&path).unwrap_or_default();
-        assert!(
-            found == file.bytes,
-            "{}: run UPDATE=1 cargo test --test it fixtures",
-            file.path
-        );
-    }
 }

@@ -14,6 +14,7 @@ mod cli;
 mod coverage;
 mod crash;
 mod decide;
+mod demo_data;
 mod differential;
 mod documents;
 mod fixtures;

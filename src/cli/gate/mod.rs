@@ -1,7 +1,9 @@
 //! `clover gate`: sequential tests that bind, from the order of their units to the decision.
 
+mod charts;
 mod list;
 mod open;
+mod outcomes;
 mod run;
 mod show;
 mod simulate;
@@ -26,7 +28,7 @@ pub(super) enum Verb {
     )]
     Open(OpenArgs),
     /// Observe the next units from their recorded scores, up to where the test ends
-    #[command(after_help = "Example:\n  clover gate observe m-1 --all")]
+    #[command(after_help = "Example:\n  clover gate observe m-1 --all --from outcomes.jsonl")]
     Observe(ObserveArgs),
     /// Record what the observations show by now
     #[command(after_help = "Example:\n  clover gate look m-1")]
@@ -38,7 +40,7 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover gate continue m-2")]
     Continue(OneArgs),
     /// A gate's whole life on one page, replayed from the log
-    #[command(after_help = "Example:\n  clover gate show m-1")]
+    #[command(after_help = "Example:\n  clover gate show m-1 --svg wealth.svg")]
     Show(ShowArgs),
     /// Number and Merkle root of units, for a manifest's section data
     #[command(after_help = "Example:\n  clover gate root units.txt")]
@@ -67,6 +69,9 @@ pub(super) struct OpenArgs {
     /// The custodian's key, where several may list units
     #[arg(long, value_name = "FILE|NAME")]
     pub custodian: Option<String>,
+    /// Print the canonical unsigned bodies and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -82,6 +87,15 @@ pub(super) struct ObserveArgs {
     /// Draws without a score have failed: the end of the scale against the candidate stands for each
     #[arg(long)]
     pub missing: bool,
+    /// Record these outcomes first, as scores: JSON Lines or CSV of unit, baseline, candidate
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// The scorer's key, where several may record scores
+    #[arg(long, value_name = "FILE|NAME", requires = "from")]
+    pub scorer: Option<String>,
+    /// Print the canonical unsigned bodies and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -97,6 +111,12 @@ pub(super) struct OneArgs {
 pub(super) struct ShowArgs {
     /// The gate
     pub id: String,
+    /// Write a plot
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// Which: wealth by units, or the interval at each look
+    #[arg(long, value_name = "NAME", default_value = "wealth")]
+    pub chart: String,
 }
 
 #[derive(Debug, clap::Args)]

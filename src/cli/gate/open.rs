@@ -1,5 +1,6 @@
 //! `clover gate open`: units, order and opening, each where it does not stand yet.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cli::ctx::Ctx;
@@ -18,6 +19,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::MetricId;
 use crate::event::id::Root;
+use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
 use crate::ledger::Command;
@@ -63,6 +65,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         return Err(CliError::input(message, next));
     }
     let sources = sources(args, &version.manifest)?;
+    if args.dry_run {
+        let opened = steps::open(&version, sources);
+        return rehearse(
+            ctx,
+            &ledger,
+            (&bound, args.custodian.as_ref()),
+            (&units, opened),
+        );
+    }
     let key = ctx.globals.key.clone();
     ctx.globals.key.clone_from(&args.custodian);
     list(ctx, &mut ledger, &experiment, &units, root)?;
@@ -192,6 +203,77 @@ fn say(
     Ok(())
 }
 
+/// Prints what would be said: units and their order where they do not stand yet, and the opening.
+fn rehearse(
+    ctx: &mut Ctx<'_>,
+    ledger: &Ledger,
+    (bound, custodian): (&Version, Option<&String>),
+    (units, opened): (&[ItemId], Option<GateOpened>),
+) -> Result<Answer, CliError> {
+    let (experiment, state) = (&bound.manifest.experiment, ledger.state());
+    let mut steps = Vec::new();
+    if !is_listed(ledger, experiment, steps::root(units)) {
+        steps.push((steps::list_units(units), custodian));
+    }
+    if !is_drawn(ledger, bound) {
+        steps.push((order(ledger, bound, units).unwrap_or_default(), None));
+    }
+    steps.push((opened.into_iter().map(Payload::from).collect(), None));
+    let (mut answer, mut numbers) = (Answer::new("", serde_json::Value::Null), BTreeMap::new());
+    let mut judged = true;
+    for (events, key) in steps {
+        let Some(first) = events.first() else {
+            continue;
+        };
+        let kept = ctx.globals.key.clone();
+        if key.is_some() {
+            ctx.globals.key = key.cloned();
+        }
+        let signer = wallet::signer(ctx, state, first.kind());
+        ctx.globals.key = kept;
+        let command = |event| Command::new(event, Some(experiment.clone()));
+        let commands: Vec<_> = events.into_iter().map(command).collect();
+        // Only what nothing unsaid comes before can be judged.
+        let signer = signer?;
+        let next = numbers
+            .entry(signer.id())
+            .or_insert_with(|| submit::next_author_seq(ledger, &signer));
+        let shown = submit::bodies(ledger, &commands, &signer, (*next, usize::from(judged)))?;
+        (*next, judged) = (*next + commands.len() as u64, false);
+        answer.text.push_str(&shown.text);
+        answer.events.extend(shown.events);
+    }
+    let bodies: Vec<_> = answer.text.lines().collect();
+    answer.data = serde_json::json!({"bodies": bodies});
+    answer.verdict = "dry_run";
+    ctx.note(
+        "dry run: nothing was appended; of events that build on one another the first was judged",
+    );
+    Ok(answer)
+}
+
+fn is_listed(ledger: &Ledger, experiment: &ExperimentId, root: Root) -> bool {
+    let known = ledger.state().fold::<Orders>().units.get(experiment);
+    let complete = known.and_then(|of| of.get(&root.0));
+    complete.is_some_and(|part| part.root() == root.0)
+}
+
+fn is_drawn(ledger: &Ledger, bound: &Version) -> bool {
+    let orders = ledger.state().fold::<Orders>();
+    let order = orders.by_digest.get(&bound.digest);
+    order.is_some_and(|order| order.drawn.is_some())
+}
+
+/// The events that draw the order, from what the next entry will have seen.
+fn order(ledger: &Ledger, bound: &Version, units: &[ItemId]) -> Option<Vec<Payload>> {
+    let seen = Seen {
+        root: Root(ledger.root()),
+        size: Count::new(ledger.size()).unwrap_or_default(),
+    };
+    let beacon = orders::beacon(ledger.state(), bound, Some(seen))?;
+    steps::draw(bound, beacon, units)
+}
+
 fn list(
     ctx: &mut Ctx<'_>,
     ledger: &mut Ledger,
@@ -199,9 +281,7 @@ fn list(
     units: &[ItemId],
     root: Root,
 ) -> Result<(), CliError> {
-    let known = ledger.state().fold::<Orders>().units.get(experiment);
-    let complete = known.and_then(|of| of.get(&root.0));
-    if complete.is_some_and(|part| part.root() == root.0) {
+    if is_listed(ledger, experiment, root) {
         return Ok(());
     }
     say(ctx, ledger, experiment, steps::list_units(units))
@@ -213,17 +293,10 @@ fn draw(
     bound: &Version,
     units: &[ItemId],
 ) -> Result<(), CliError> {
-    let state = ledger.state();
-    let order = state.fold::<Orders>().by_digest.get(&bound.digest);
-    if order.is_some_and(|order| order.drawn.is_some()) {
+    if is_drawn(ledger, bound) {
         return Ok(());
     }
-    let seen = Seen {
-        root: Root(ledger.root()),
-        size: Count::new(ledger.size()).unwrap_or_default(),
-    };
-    let events = orders::beacon(state, bound, Some(seen))
-        .and_then(|beacon| steps::draw(bound, beacon, units));
+    let events = order(ledger, bound, units);
     let Some(events) = events else {
         let id = &bound.manifest.manifest;
         let next = format!("clover prereg show {id}");

@@ -10,6 +10,7 @@ use crate::cli::gate::OneArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::outcome;
+use crate::cli::gate::outcomes;
 use crate::cli::gate::words;
 use crate::cli::home;
 use crate::cli::submit;
@@ -17,6 +18,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
+use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
 use crate::ground::ambient::Stopwatch;
@@ -76,7 +78,25 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let order = order_of(&ledger, &id)?;
+    let from = args.from.as_deref().map(|file| {
+        let file = (file, args.scorer.as_ref());
+        outcomes::read(ctx, &ledger, &id, &order, file)
+    });
+    let from = from.transpose()?;
+    replayed(&ledger, &id)?;
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateObserved)?;
+    if args.dry_run {
+        return match from {
+            Some(scores) => scores.show(ctx, &mut ledger),
+            None => rehearse(
+                ctx,
+                &ledger,
+                (&id, &signer),
+                (&order, args.missing, through),
+            ),
+        };
+    }
+    let recorded = from.map_or(Ok(0), |scores| scores.record(&mut ledger))?;
     let (since, mut observed) = (Stopwatch::start(), 0_u64);
     let mut answer = Answer::new("", json!({"gate": id.as_str()}));
     let stop = loop {
@@ -108,6 +128,10 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     answer.verdict = if observed > 0 { "appended" } else { "done" };
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     let gate = known(ledger.state(), &id)?.gate;
+    if args.from.is_some() {
+        answer.line(&format!("{recorded} scores recorded"));
+        answer.data["recorded"] = recorded.into();
+    }
     answer.line(&format!("{observed} units observed, {} in all", gate.n));
     answer.data["observed"] = observed.into();
     answer.data["n"] = gate.n.into();
@@ -128,7 +152,30 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     Ok(answer.with_next(next))
 }
 
-fn order_of(ledger: &Ledger, id: &ManifestId) -> Result<Vec<crate::event::id::ItemId>, CliError> {
+/// Prints the observations that would be appended, up to the first look.
+fn rehearse(
+    ctx: &mut Ctx<'_>,
+    ledger: &Ledger,
+    (id, signer): (&ManifestId, &Signer),
+    (order, missing, through): (&[ItemId], bool, u64),
+) -> Result<Answer, CliError> {
+    let gate = known(ledger.state(), id)?;
+    let ask = Ask {
+        missing,
+        order,
+        through,
+    };
+    let next = observe::next(ledger, gate, ask).map_err(|error| match error {
+        ObserveError::Ledger(error) => error.into(),
+        ObserveError::Untestable(wrong) => untestable(id, &wrong),
+    })?;
+    let experiment = gate.gate.experiment.clone();
+    let command = |said| Command::new(said, experiment.clone());
+    let commands: Vec<_> = next.observed.into_iter().map(command).collect();
+    submit::rehearse_story(ctx, ledger, &commands, signer)
+}
+
+fn order_of(ledger: &Ledger, id: &ManifestId) -> Result<Vec<ItemId>, CliError> {
     let gate = known(ledger.state(), id)?;
     let bound = gate.record.bound();
     let Some(bound) = bound else {
@@ -166,13 +213,12 @@ fn record_look(ledger: &mut Ledger, signer: &Signer, id: &ManifestId) -> Result<
 /// The state that a snapshot gave must be that of the log; otherwise the ledger is opened without it.
 fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<(), CliError> {
     let gate = known(ledger.state(), id)?;
-    let life = replay::read(ledger, id, gate)?;
-    let same = life.state_digest == gate.gate.state_digest;
-    if same && life.observed.len() as u64 == gate.gate.n {
+    let life = replay::read(ledger, id, gate, ledger.size())?;
+    if life.gate.as_ref() == Some(gate.gate) {
         return Ok(());
     }
     let message = format!(
-        "gate {id}: the snapshot has {} units with state {}, the log {} with {}",
+        "gate {id}: the snapshot has {} units with state {}, which is not what the log has: {} with {}",
         gate.gate.n,
         gate.gate.state_digest,
         life.observed.len(),

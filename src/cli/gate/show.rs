@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::gate::ShowArgs;
+use crate::cli::gate::charts;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::outcome;
@@ -17,6 +18,7 @@ use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Test;
+use crate::ground::ambient;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::gates;
@@ -37,8 +39,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let of = known(state, &id)?;
-    let life = replay::read(&ledger, &id, of)?;
-    let same = life.state_digest == of.gate.state_digest;
+    let life = replay::read(&ledger, &id, of, state.size)?;
+    let drawn = charts::svg(of, &life, &args.chart)?;
+    if let Some(path) = &args.svg {
+        ambient::replace(&ctx.path(path), drawn.as_bytes(), false)?;
+    }
+    let same = life.gate.as_ref() == Some(of.gate);
     let now = state.keyring.recorded_at;
     let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
     let mut answer = Answer::new(String::new(), Value::Null);

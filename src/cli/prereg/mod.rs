@@ -172,6 +172,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
     }
 }
 
+/// The manifest of a file, whose contents and sizes can work.
+pub(super) fn manifest_of(ctx: &mut Ctx<'_>, file: &Path) -> Result<Manifest, CliError> {
+    let plan = plan::load(ctx, file)?;
+    plan.refuse_faults()?;
+    Ok(plan.manifest)
+}
+
 fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     let named = |template: &Template| template.as_str() == args.template;
     let Some(template) = Template::ALL.into_iter().find(named) else {

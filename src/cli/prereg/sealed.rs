@@ -52,6 +52,9 @@ pub(in crate::cli) struct SealArgs {
     /// By when it is revealed; later, claims that rest on it are void
     #[arg(long, value_name = "TIME")]
     pub reveal_by: String,
+    /// Print the canonical unsigned body, under a salt that is kept nowhere, and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -63,6 +66,9 @@ pub(in crate::cli) struct RevealArgs {
     /// The salt that was kept
     #[arg(long, value_name = "FILE")]
     pub salt_file: PathBuf,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
@@ -89,11 +95,14 @@ fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
         reveal_by,
     };
     let signer = wallet::signer(ctx, ledger.state(), Kind::PlanSealed)?;
+    let command = Command::new(payload, experiment);
+    if args.dry_run {
+        return submit::append(ctx, &mut ledger, &[command], &signer, true);
+    }
     // The salt is on disk before the commitment is in the log: a commitment that nobody can open is worth nothing.
     let path = ctx.path(&args.salt_file);
     let text = format!("{}\n", Digest(salt).to_hex());
     ambient::write_new(&path, text.as_bytes(), 0o600)?;
-    let command = Command::new(payload, experiment);
     match submit::append(ctx, &mut ledger, &[command], &signer, false) {
         Ok(answer) => Ok(answer.with_next(format!(
             "clover prereg plan reveal {id} {} --salt-file {}",
@@ -130,6 +139,9 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     };
     let signer = wallet::signer(ctx, ledger.state(), Kind::PlanRevealed)?;
     let commands = [Command::new(payload, experiment)];
+    if args.dry_run {
+        return submit::append(ctx, &mut ledger, &commands, &signer, true);
+    }
     let appended = ledger.append_with_blobs(&commands, &signer, &[plan])?;
     submit::warn_of_pin(ctx, &ledger);
     let mut answer = submit::answer(&ledger, &commands, &appended);

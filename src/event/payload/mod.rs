@@ -5,6 +5,7 @@
 
 pub mod assumption;
 pub mod audit;
+pub mod battery;
 pub mod budget;
 pub mod card;
 pub mod custody;
@@ -28,6 +29,7 @@ pub mod record;
 pub mod rubric;
 pub mod scoring;
 pub mod slices;
+pub mod synthesis;
 
 use serde::Deserialize;
 use serde::Deserializer;

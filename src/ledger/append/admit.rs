@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use crate::event::Payload;
 use crate::event::Seen;
 use crate::event::entry;
@@ -15,7 +17,6 @@ use crate::ledger::append::Batch;
 use crate::ledger::append::Before;
 use crate::ledger::append::Prepared;
 use crate::ledger::append::plan::find;
-use crate::ledger::append::spread;
 use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
@@ -28,6 +29,8 @@ use crate::ledger::fold::said;
 use crate::ledger::history::Before as History;
 use crate::ledger::open;
 use crate::ledger::open::Head;
+use crate::ledger::read;
+use crate::ledger::read::Measured;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::store::Reader;
@@ -91,9 +94,7 @@ pub(super) fn admit(
         });
     }
     judge_facts(head, reader, &wanted, &mut batch.given)?;
-    for leaf in leaves {
-        batch.tiles.extend(head.tiler.push(leaf));
-    }
+    batch.tiles.append(&mut head.tiler.extend(&leaves));
     head.known = head.size();
     Ok(())
 }
@@ -137,21 +138,32 @@ fn facts_of(
 
 /// Leaf hashes of the lines that these events become.
 fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Box<Prepared>]) -> Vec<Digest> {
-    let numbered = (first..).zip(prepared.iter().map(Box::as_ref)).collect();
-    let leaf = |(seq, event): (u64, &Prepared)| {
-        let mut line = Vec::new();
-        let signed = &event.signed;
-        entry::write_line(
-            &mut line,
-            seq,
-            recorded_at,
-            signed.body(),
-            &signed.signer(),
-            signed.signature(),
-        );
-        merkle::leaf_hash(&line)
+    let numbered: Vec<(u64, &Prepared)> = (first..).zip(prepared.iter().map(Box::as_ref)).collect();
+    let some = |events: &[(u64, &Prepared)]| {
+        let line = |(seq, event): &(u64, &Prepared)| {
+            let mut line = Vec::new();
+            let signed = &event.signed;
+            entry::write_line(
+                &mut line,
+                *seq,
+                recorded_at,
+                signed.body(),
+                &signed.signer(),
+                signed.signature(),
+            );
+            line
+        };
+        let lines: Vec<Vec<u8>> = events.iter().map(line).collect();
+        merkle::leaf_hashes(&lines.iter().map(Vec::as_slice).collect::<Vec<_>>())
     };
-    spread(numbered, leaf)
+    if numbered.len() <= merkle::LEAVES_AT_ONCE {
+        return some(&numbered);
+    }
+    let some: Vec<Vec<Digest>> = numbered
+        .par_chunks(merkle::LEAVES_AT_ONCE)
+        .map(some)
+        .collect();
+    some.concat()
 }
 
 /// Judges that every blob an event names is stored in its length.
@@ -292,11 +304,12 @@ fn look_up(
     let found: BTreeMap<_, _> = found
         .filter_map(|(digest, seq)| Some((digest, seq?)))
         .collect();
+    let stored = stored_values(reader, wanted, &found)?;
     let mut fresh = BTreeMap::new();
     for (index, seq, facts) in wanted {
         let giver = |digest: &Digest| found.get(digest).or_else(|| fresh.get(digest)).copied();
         for fact in facts {
-            let judged = match judge_entry(reader, wanted, &giver, *seq, fact)? {
+            let judged = match judge_entry(reader, (wanted, &stored), &giver, *seq, fact)? {
                 Some(refused) => Err(refused),
                 None => judge_fact(giver, *seq, fact),
             };
@@ -313,13 +326,31 @@ fn look_up(
     Ok(())
 }
 
+/// What the stored entries measured whose values the batch reads, in one pass over them.
+fn stored_values(
+    reader: Reader<'_>,
+    wanted: &[(usize, u64, Vec<Fact>)],
+    found: &BTreeMap<Digest, u64>,
+) -> Result<BTreeMap<u64, Measured>, LedgerError> {
+    let first = wanted.first().map_or(0, |(_, seq, _)| *seq);
+    let read = |fact: &Fact| match fact {
+        Fact::Reads { digest, .. } => found.get(digest).copied().filter(|seq| *seq < first),
+        _ => None,
+    };
+    let facts = wanted.iter().flat_map(|(_, _, facts)| facts);
+    let mut seqs: Vec<u64> = facts.filter_map(read).collect();
+    seqs.sort_unstable();
+    seqs.dedup();
+    read::measured(reader, &seqs)
+}
+
 /// A breach, and the entry that is in the way of the one judged.
 type Refused = (Breach, Option<u64>);
 
 /// Judges a fact by what the entry that gave its digest holds.
 fn judge_entry(
     reader: Reader<'_>,
-    wanted: &[(usize, u64, Vec<Fact>)],
+    (wanted, stored): (&[(usize, u64, Vec<Fact>)], &BTreeMap<u64, Measured>),
     giver: &impl Fn(&Digest) -> Option<u64>,
     seq: u64,
     fact: &Fact,
@@ -346,7 +377,7 @@ fn judge_entry(
             rule,
         } => {
             let found = match giver(digest).filter(|giver| *giver < seq) {
-                Some(giver) => Some((giver, measured(reader, wanted, giver, digest)?)),
+                Some(giver) => Some((giver, measured((wanted, stored), giver, digest))),
                 None => None,
             };
             let breach = read_breach(rule, *value, *after, found);
@@ -388,32 +419,22 @@ fn recorded(
 
 /// What the entry at `seq`, stored or in this batch, says under `digest`.
 fn measured(
-    reader: Reader<'_>,
-    batch: &[(usize, u64, Vec<Fact>)],
+    (batch, stored): (&[(usize, u64, Vec<Fact>)], &BTreeMap<u64, Measured>),
     seq: u64,
     digest: &Digest,
-) -> Result<Option<i64>, LedgerError> {
+) -> Option<i64> {
     let first = batch.first().map_or(0, |(_, seq, _)| *seq);
     let in_batch = seq
         .checked_sub(first)
         .and_then(|at| batch.get(usize::try_from(at).ok()?));
     if let Some((_, _, facts)) = in_batch {
-        return Ok(facts.iter().find_map(|fact| match fact {
+        return facts.iter().find_map(|fact| match fact {
             Fact::Says { digest: of, value } if of == digest => Some(*value),
             _ => None,
-        }));
+        });
     }
-    let Some(stored) = reader.entry(seq)? else {
-        return Ok(None);
-    };
-    let integrity = |found: String| LedgerError::Integrity { seq, found };
-    let decoded =
-        header::decode_admitted(&stored.body).map_err(|error| integrity(error.to_string()))?;
-    let event = decoded
-        .into_event()
-        .map_err(|error| integrity(error.to_string()))?;
-    let same = event.natural_key() == Some(*digest);
-    Ok(event.payload.measured().filter(|_| same))
+    let said = stored.get(&seq).copied().flatten();
+    said.filter(|(of, _)| of == digest).map(|(_, value)| value)
 }
 
 fn judge_fact(

@@ -13,6 +13,7 @@ pub(super) use admit::forbid_breach;
 pub(super) use admit::need_breach;
 pub(super) use admit::read_breach;
 pub(super) use admit::says_breach;
+pub(super) use plan::find;
 pub(super) use write::TAIL_MAX;
 pub(super) use write::index;
 pub(super) use write::write_snapshots;
@@ -88,7 +89,7 @@ pub struct Appended {
 }
 
 /// Items from which on work is spread over all cores.
-const SPREAD_MIN: usize = 32;
+pub(super) const SPREAD_MIN: usize = 32;
 /// Events of a batch that are prepared, judged and inserted together.
 const PART_LEN: usize = 1_024;
 

@@ -69,7 +69,7 @@ pub(super) fn known_commands(
 }
 
 /// The entries that first gave these digests, which are sorted.
-pub(super) fn find(
+pub(in crate::ledger) fn find(
     head: &Head,
     reader: Reader<'_>,
     sorted: &[Digest],

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::ground::ambient::Ambient;
 use crate::ground::digest::Digest;
+use crate::ground::merkle::LEAVES_AT_ONCE;
 use crate::ground::merkle::Tile;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::note::VerifierKey;
@@ -24,6 +25,7 @@ use crate::ledger::verify::judge::Judge;
 use crate::ledger::verify::report::Findings;
 use crate::ledger::verify::report::Report;
 use crate::ledger::verify::work;
+use crate::ledger::verify::work::Lines;
 use crate::ledger::verify::work::Raw;
 use crate::store::EntryRef;
 use crate::store::Reader;
@@ -119,29 +121,39 @@ fn walk_tree(
     judge: &mut Judge<'_>,
     progress: Progress<'_>,
 ) -> Result<(), VerifyError> {
-    let mut line = Vec::new();
+    let mut lines = Lines::default();
     let mut result = Ok(());
     read_entries(store, size, &mut |entry| {
-        let (leaf, fault) = match entry {
-            Ok(entry) => {
-                let leaf = work::leaf(&mut line, &entry);
-                (leaf, work::line_fault(line.len()))
+        let fault = match entry {
+            Ok(entry) => lines.push(&entry),
+            Err(why) => {
+                lines.push_unreadable();
+                Some(why)
             }
-            Err(why) => (Digest([0; 32]), Some(why)),
         };
+        let seq = judge.position() + lines.len() as u64 - 1;
         if let Some(why) = fault {
-            let seq = judge.position();
             judge
                 .findings
                 .add(seq, "line_format", "a readable entry", why);
         }
-        result = judge.take_leaf(leaf);
-        if judge.position().is_multiple_of(1024) {
-            progress(judge.position(), size);
+        if lines.len() == LEAVES_AT_ONCE {
+            result = take_lines(judge, &mut lines);
+        }
+        if seq.is_multiple_of(1024) {
+            progress(seq, size);
         }
         result.is_ok()
     });
-    result
+    result?;
+    take_lines(judge, &mut lines)
+}
+
+fn take_lines(judge: &mut Judge<'_>, lines: &mut Lines) -> Result<(), VerifyError> {
+    for leaf in lines.leaves() {
+        judge.take_leaf(leaf)?;
+    }
+    Ok(())
 }
 
 /// Gives entries in order; a gap or a damaged row is given as what it is.

@@ -11,6 +11,7 @@ use crate::event::payload::Verdict;
 use crate::ground::ambient::Ambient;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
+use crate::ground::merkle::TILE_WIDTH;
 use crate::ground::merkle::Tiler;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::sign;
@@ -57,6 +58,8 @@ pub(super) struct Judge<'a> {
     pub(super) findings: Findings,
     pub(super) state: State,
     pub(super) tiler: Tiler,
+    /// Leaves of the tile at hand that the tree does not hold yet.
+    leaves: Vec<Digest>,
     pub(super) sorter: Sorter,
     times: Times,
     pub(super) position: u64,
@@ -107,6 +110,7 @@ impl<'a> Judge<'a> {
             findings: Findings::default(),
             state: State::new(rulebook),
             tiler: Tiler::new(),
+            leaves: Vec::with_capacity(TILE_WIDTH.into()),
             sorter: Sorter::new(ambient.clone()),
             times: Times::new(ambient)?,
             position: 0,
@@ -154,16 +158,38 @@ impl<'a> Judge<'a> {
         self.take_leaf(leaf)
     }
 
-    /// Takes the leaf hash of the next entry into the tree.
+    /// Takes the leaf hash of the next entry. The tree takes leaves tile by tile, unless something is due before.
     pub(super) fn take_leaf(&mut self, leaf: Digest) -> Result<(), VerifyError> {
-        let seq = self.position;
-        for tile in self.tiler.push(leaf) {
-            if let Some(file) = &mut self.file {
-                file.tile(&tile, seq, &mut self.findings)?;
-            }
-        }
+        self.leaves.push(leaf);
         self.position += 1;
-        self.at_size()
+        if self.position.is_multiple_of(TILE_WIDTH.into()) || self.is_due() {
+            self.grow()?;
+            return self.at_size();
+        }
+        Ok(())
+    }
+
+    /// Whether anything looks at the tree of the entries walked so far.
+    fn is_due(&self) -> bool {
+        match &self.file {
+            Some(file) => file.is_due(self.position) || self.outside.contains_key(&self.position),
+            None => !self.options.tree_only || self.outside.contains_key(&self.position),
+        }
+    }
+
+    /// Takes the leaves at hand into the tree.
+    fn grow(&mut self) -> Result<(), VerifyError> {
+        let tiles = self.tiler.extend(&self.leaves);
+        self.leaves.clear();
+        for tile in tiles {
+            let Some(file) = &mut self.file else {
+                break;
+            };
+            let entries = u64::from(TILE_WIDTH).pow(u32::from(tile.level) + 1);
+            let last = (tile.index + 1) * entries - 1;
+            file.tile(&tile, last, &mut self.findings)?;
+        }
+        Ok(())
     }
 
     /// What is due when the tree has reached a size.
@@ -446,6 +472,7 @@ impl<'a> Judge<'a> {
 
     /// Judges what is due at the end and writes the report.
     pub(super) fn finish(mut self) -> Result<Report, VerifyError> {
+        self.grow()?;
         let events = self.position;
         for (size, outside) in std::mem::take(&mut self.outside) {
             for (name, outside) in outside {

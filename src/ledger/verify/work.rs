@@ -21,6 +21,7 @@ use crate::event::entry::LINE_LEN_MAX;
 use crate::event::header;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
+use crate::ground::merkle::LEAVES_AT_ONCE;
 use crate::ground::sign;
 use crate::ground::sign::BatchItem;
 use crate::ground::sign::KeyId;
@@ -258,16 +259,25 @@ fn digest_chunk(
 ) -> Vec<Digested> {
     let since = options.since_size();
     let mut pending = Pending::default();
-    let mut line = Vec::new();
     let mut chunk = Vec::with_capacity(raw.len());
-    for (position, raw) in (first..).zip(raw) {
-        let (mut digested, parts) = digest(
+    let leaves = leaves(&raw);
+    for (position, (raw, (leaf, fault))) in (first..).zip(raw.into_iter().zip(leaves)) {
+        let mut digested = Digested {
+            leaf,
+            envelope: Err(String::new()),
+            body: None,
+            signature: Signature::Skipped,
+            blobs: Vec::new(),
+            facts: Vec::new(),
+        };
+        let parts = digest(
             raw,
             position,
             options.tree_only,
             rulebook,
             directory,
-            &mut line,
+            fault,
+            &mut digested,
         );
         if let Some((body, signature)) = parts
             && let Some(Ok(said)) = &digested.body
@@ -356,25 +366,17 @@ impl Pending {
 /// Body and signature of an entry.
 type Parts = Option<(Vec<u8>, [u8; 64])>;
 
+/// Fills in what the bytes of an entry tell beside its leaf, and gives body and signature.
 fn digest(
     raw: Raw,
     position: u64,
     tree_only: bool,
     rulebook: &'static Rulebook,
     directory: &Directory,
-    line: &mut Vec<u8>,
-) -> (Digested, Parts) {
-    let mut digested = Digested {
-        leaf: Digest([0; 32]),
-        envelope: Err(String::new()),
-        body: None,
-        signature: Signature::Skipped,
-        blobs: Vec::new(),
-        facts: Vec::new(),
-    };
-    let Some((body, signature)) = take_apart(raw, tree_only, line, &mut digested) else {
-        return (digested, None);
-    };
+    fault: Option<String>,
+    digested: &mut Digested,
+) -> Parts {
+    let (body, signature) = take_apart(raw, tree_only, fault, digested)?;
     digested.body = match header::decode(&body) {
         Err(error) => Some(Err(error.to_string())),
         Ok(decoded) => Some(Ok(Box::new(Said::from(decoded)))),
@@ -394,58 +396,125 @@ fn digest(
         open::all_facts(rulebook, &candidate, natural_key, &mut digested.facts);
         digested.blobs = rules::blobs(&body);
     }
-    (digested, Some((body, signature)))
+    Some((body, signature))
 }
 
-/// The leaf hash of an entry, whose line is left in `line`.
-pub(super) fn leaf(line: &mut Vec<u8>, entry: &EntryRef<'_>) -> Digest {
-    line.clear();
-    entry::write_line(
-        line,
-        entry.seq,
-        entry.recorded_at,
-        entry.body,
-        &entry.author,
-        entry.signature,
-    );
-    merkle::leaf_hash(line)
+/// Lines whose leaf hashes are wanted, one after the other.
+#[derive(Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// Places of entries without a line, ascending.
+    unreadable: Vec<usize>,
+}
+
+impl Lines {
+    /// Entries at hand.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Adds the line of an entry; says what is wrong with it, if anything is.
+    pub(super) fn push(&mut self, entry: &EntryRef<'_>) -> Option<String> {
+        let start = self.bytes.len();
+        entry::write_line(
+            &mut self.bytes,
+            entry.seq,
+            entry.recorded_at,
+            entry.body,
+            &entry.author,
+            entry.signature,
+        );
+        self.ends.push(self.bytes.len());
+        line_fault(self.bytes.len() - start)
+    }
+
+    /// Adds a line as it stands.
+    fn push_line(&mut self, line: &[u8]) {
+        self.bytes.extend_from_slice(line);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds an entry that has no line; its leaf is zero.
+    pub(super) fn push_unreadable(&mut self) {
+        self.unreadable.push(self.ends.len());
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The leaf hashes of the entries at hand, which are then no more.
+    pub(super) fn leaves(&mut self) -> Vec<Digest> {
+        let mut start = 0;
+        let mut lines = Vec::with_capacity(self.ends.len());
+        for end in &self.ends {
+            lines.push(&self.bytes[start..*end]);
+            start = *end;
+        }
+        let mut leaves = merkle::leaf_hashes(&lines);
+        for at in self.unreadable.drain(..) {
+            leaves[at] = Digest([0; 32]);
+        }
+        self.bytes.clear();
+        self.ends.clear();
+        leaves
+    }
+}
+
+/// The leaf of each entry, and what is wrong with its line or reading, if anything is.
+fn leaves(raw: &[Raw]) -> Vec<(Digest, Option<String>)> {
+    let mut found = Vec::with_capacity(raw.len());
+    let mut lines = Lines::default();
+    for some in raw.chunks(LEAVES_AT_ONCE) {
+        let mut faults = Vec::with_capacity(some.len());
+        for raw in some {
+            faults.push(match raw {
+                Raw::Stored(stored) => lines.push(&stored.as_ref()),
+                // Reading it says what is wrong with it.
+                Raw::Line(line) => {
+                    lines.push_line(line);
+                    None
+                }
+                Raw::Unreadable(why) => {
+                    lines.push_unreadable();
+                    Some(why.clone())
+                }
+            });
+        }
+        found.extend(lines.leaves().into_iter().zip(faults));
+    }
+    found
 }
 
 /// Why a line of this length cannot stand in a log, if it cannot.
-pub(super) fn line_fault(len: usize) -> Option<String> {
+fn line_fault(len: usize) -> Option<String> {
     (len > LINE_LEN_MAX).then(|| format!("a line of {len} bytes, at most {LINE_LEN_MAX}"))
 }
 
-/// Fills in leaf and envelope; body and signature where they are to be looked at.
-fn take_apart(raw: Raw, tree_only: bool, line: &mut Vec<u8>, digested: &mut Digested) -> Parts {
+/// Fills in the envelope, or the fault that was found; body and signature where they are to be looked at.
+fn take_apart(raw: Raw, tree_only: bool, fault: Option<String>, digested: &mut Digested) -> Parts {
+    if let Some(why) = fault {
+        digested.envelope = Err(why);
+        return None;
+    }
     let parts = match raw {
-        Raw::Unreadable(why) => {
-            digested.envelope = Err(why);
-            return None;
-        }
-        Raw::Stored(stored) => {
-            digested.leaf = leaf(line, &stored.as_ref());
-            let StoredEntry {
+        // What cannot be read is at fault.
+        Raw::Unreadable(_) => return None,
+        Raw::Stored(StoredEntry {
+            seq,
+            author,
+            author_seq,
+            recorded_at,
+            body,
+            signature,
+        }) => {
+            digested.envelope = Ok(Envelope {
                 seq,
-                author,
-                author_seq,
                 recorded_at,
-                body,
-                signature,
-            } = stored;
-            digested.envelope = match line_fault(line.len()) {
-                Some(why) => Err(why),
-                None => Ok(Envelope {
-                    seq,
-                    recorded_at,
-                    keyid: author,
-                    column: Some(author_seq),
-                }),
-            };
+                keyid: author,
+                column: Some(author_seq),
+            });
             (body, signature)
         }
         Raw::Line(line) => {
-            digested.leaf = merkle::leaf_hash(&line);
             if tree_only {
                 return None;
             }
@@ -471,5 +540,5 @@ fn take_apart(raw: Raw, tree_only: bool, line: &mut Vec<u8>, digested: &mut Dige
             }
         }
     };
-    (!tree_only && digested.envelope.is_ok()).then_some(parts)
+    (!tree_only).then_some(parts)
 }

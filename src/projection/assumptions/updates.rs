@@ -13,6 +13,7 @@ use crate::event::payload::predicate::GateId;
 use crate::ground::time::Timestamp;
 use crate::projection::assumptions::OfExperiment;
 use crate::projection::assumptions::Status;
+use crate::projection::batteries;
 
 /// What an event says of one part of one assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,7 @@ pub(super) struct Update {
 pub const READS: &[Kind] = &[
     Kind::AssumptionCountersigned,
     Kind::AssumptionWaived,
+    Kind::BatteryEvaluated,
     Kind::BridgeAssessed,
     Kind::GateEvaluated,
     Kind::LabelDesignRegistered,
@@ -61,6 +63,11 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
     use Assumption::H1;
     use Assumption::L1;
     match payload {
+        // Of the rubric in force; what a candidate's battery says is said of the candidate, by P7.
+        Payload::BatteryEvaluated(found) if found.candidate.is_none() => {
+            let verdict = batteries::verdict(found);
+            say(says(Assumption::Adv, "battery", judged(verdict)));
+        }
         Payload::BridgeAssessed(found) => {
             let code = match found.kind {
                 BridgeKind::Attestation => Assumption::A1A3,

@@ -11,7 +11,11 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use rules::CLASSIFICATION_LABEL;
+pub(in crate::projection) use rules::Found;
 pub use rules::Predicate;
+pub(in crate::projection) use rules::is_candidate;
+pub(in crate::projection) use rules::live;
+pub(in crate::projection) use rules::no;
 pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;
 pub use sealing::composite_of;
@@ -24,6 +28,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::IterationId;
+use crate::event::id::PatchId;
 use crate::event::payload::Verdict;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
@@ -39,10 +44,14 @@ use crate::num::Finite;
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
     Kind::CandidatesSealed,
+    Kind::CardPublished,
     Kind::ConfirmUnsealed,
+    Kind::DevObjectiveQueried,
     Kind::GateEvaluated,
+    Kind::IterationOpened,
     Kind::IterationPausedForLabels,
     Kind::PatchAccepted,
+    Kind::PatchProposed,
     Kind::ResidualsAudited,
     Kind::SlicesClassified,
 ];
@@ -125,6 +134,30 @@ impl Sealed {
     }
 }
 
+/// A patch that was written from something that was never published to whoever writes patches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tainted {
+    /// What it was written from.
+    pub input: Digest,
+    /// The patch.
+    pub patch: PatchId,
+    /// Where it was proposed.
+    pub seq: u64,
+}
+
+impl Tainted {
+    /// In words.
+    pub fn line(&self) -> String {
+        let Self { input, patch, seq } = self;
+        let input = input.short();
+        format!("tainted at seq {seq}: {patch} was written from {input}, which was not published")
+    }
+}
+
+/// Texts that every optimizer may know, by name: the grammars of patches and rubrics, and the evidence record.
+pub const GRAMMARS: [&str; 3] = ["clover-patch/1", "clover-rubric/1", "evidence/1"];
+
 /// The decisions of one iteration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -135,6 +168,12 @@ pub struct Decisions {
     pub audited: Option<Once>,
     /// Candidates by hash.
     pub candidates: BTreeMap<String, Judged>,
+    /// What a patch may be written from beside receipts: digests of published cards, and the hash of the rubric.
+    pub published: Vec<Digest>,
+    /// Answers of the dev objective.
+    pub receipts: Vec<EventId>,
+    /// The first patch that was written from anything else.
+    pub tainted: Option<Tainted>,
     /// The classification and its digest.
     pub classified: Option<(Digest, Once)>,
     /// The pause for labels.
@@ -149,6 +188,14 @@ impl Decisions {
     /// What is known of a candidate.
     pub fn candidate(&self, hash: Digest) -> Option<&Judged> {
         self.candidates.get(&hash.to_hex())
+    }
+
+    /// Whether a patch may be written from something by then.
+    pub fn is_published(&self, input: Digest) -> bool {
+        let grammar = |name: &&str| Digest::sha256(name.as_bytes()) == input;
+        self.published.contains(&input)
+            || self.receipts.contains(&EventId(input))
+            || GRAMMARS.iter().any(grammar)
     }
 }
 
@@ -212,6 +259,29 @@ impl Fold for AllDecisions {
             Payload::IterationPausedForLabels(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.paused.get_or_insert(once);
+            }
+            Payload::IterationOpened(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.published.push(said.rubric_hash);
+            }
+            Payload::CardPublished(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.published.push(said.public_digest);
+            }
+            Payload::DevObjectiveQueried(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                of.receipts.push(once.id);
+            }
+            Payload::PatchProposed(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                let strange = said.inputs.iter().find(|input| !of.is_published(**input));
+                if let (Some(input), None) = (strange, &of.tainted) {
+                    of.tainted = Some(Tainted {
+                        input: *input,
+                        patch: said.patch.clone(),
+                        seq: once.seq,
+                    });
+                }
             }
             Payload::GateEvaluated(said) => self.gate(once, said),
             Payload::CandidatesSealed(said) => {

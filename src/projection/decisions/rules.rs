@@ -3,16 +3,20 @@
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
+use crate::event::payload::Role;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
+use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::slices::SlicesClassified;
+use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::projection::access::Access;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
@@ -34,18 +38,18 @@ const PAUSE_SHARE: f64 = 0.30;
 pub struct Predicate;
 
 /// `None`, or what was expected and what was found.
-pub(super) type Found = Option<(String, String)>;
+pub(in crate::projection) type Found = Option<(String, String)>;
 
 #[expect(
     clippy::unnecessary_wraps,
     reason = "the last word of functions that may find nothing"
 )]
-pub(super) fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
+pub(in crate::projection) fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
     Some((expected.into(), found.into()))
 }
 
 /// An open iteration with what was decided in it.
-pub(super) struct Live<'a> {
+pub(in crate::projection) struct Live<'a> {
     /// The iteration.
     pub it: &'a Iteration,
     /// Its decisions; `None` before the first.
@@ -53,7 +57,7 @@ pub(super) struct Live<'a> {
 }
 
 /// The iteration that an event names, open and of the event's experiment.
-pub(super) fn live<'a>(
+pub(in crate::projection) fn live<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     id: &IterationId,
@@ -76,7 +80,7 @@ impl Live<'_> {
     }
 
     /// `Err` once the iteration was paused.
-    pub(super) fn is_going_on(&self, what: &str) -> Found {
+    pub(in crate::projection) fn is_going_on(&self, what: &str) -> Found {
         let seq = self.seq(|of| Some(of.paused.as_ref()?.seq))?;
         no(
             format!("{what} in an iteration that goes on"),
@@ -85,7 +89,7 @@ impl Live<'_> {
     }
 
     /// `Err` once confirm was unsealed.
-    pub(super) fn is_sealed_yet(&self, what: &str) -> Found {
+    pub(in crate::projection) fn is_sealed_yet(&self, what: &str) -> Found {
         let unsealed = self.seq(|of| Some(of.unsealed.as_ref()?.seq));
         let seq = unsealed.or(self.it.unsealed_seq)?;
         no(
@@ -120,6 +124,9 @@ impl Rule for Predicate {
             Payload::IterationPausedForLabels(said) => {
                 step(&said.iteration, "a pause", &|live| paused(live, said))
             }
+            Payload::DevObjectiveQueried(said) => step(&said.iteration, "a dev call", &|live| {
+                dev_call(state, live, said)
+            }),
             Payload::GateEvaluated(said) => {
                 step(&said.iteration, "a gate", &|live| gate(state, live, said))
             }
@@ -166,6 +173,49 @@ fn paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Found {
     after_classification(live).or_else(|| {
         let seq = live.seq(|of| Some(of.sealed.as_ref()?.once.seq))?;
         no("a pause before sealing", format!("sealed at seq {seq}"))
+    })
+}
+
+/// The dev objective answers an optimizer, before anything is sealed, as often as registered.
+fn dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Found {
+    if let Some(found) = after_classification(live).or_else(|| live.is_sealed_yet("a dev call")) {
+        return Some(found);
+    }
+    if let Some(seq) = live.seq(|of| Some(of.sealed.as_ref()?.once.seq)) {
+        return no("a dev call before sealing", format!("sealed at seq {seq}"));
+    }
+    let key = state.keyring.keys.get(&said.requester);
+    let asks = key.is_some_and(|key| key.end.is_none() && key.roles.contains(Role::Optimizer));
+    if !asks {
+        let expected = "a requester with a live key in role optimizer";
+        return no(expected, said.requester.to_string());
+    }
+    if !said.answers.iter().map(|of| of.gate).eq(DEV_GATES) {
+        return no("answers of p0 to p7 in order", "others");
+    }
+    let design = plan_of(state, live.it).and_then(|plan| plan.design.as_ref())?;
+    let most = design.dev_calls_max.value();
+    let made = live.decided.map_or(0, |of| of.receipts.len() as u64);
+    (made >= most).then(|| {
+        (
+            format!("at most {most} dev calls, as registered"),
+            format!("{made} made before"),
+        )
+    })
+}
+
+/// What the manifest of an iteration says of iterations.
+fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
+    let (_, record) = state.fold::<Manifests>().of_digest(it.digest)?;
+    record.version(it.digest)?.manifest.iteration.as_ref()
+}
+
+/// What taints an iteration: a patch from unpublished inputs, or a read that an optimizer may not have.
+pub(super) fn taint(state: &State, experiment: &ExperimentId, live: &Live<'_>) -> Option<String> {
+    let own = live.decided.and_then(|of| of.tainted.as_ref());
+    own.map(super::Tainted::line).or_else(|| {
+        let taint = state.fold::<Access>().taints.get(experiment)?;
+        (taint.role == Role::Optimizer).then(|| taint.line(experiment))
     })
 }
 
@@ -242,7 +292,7 @@ pub(super) fn standing(it: &Iteration) -> Vec<Digest> {
     all.map(|candidate| candidate.patch_hash).collect()
 }
 
-fn is_candidate(it: &Iteration, hash: Digest) -> bool {
+pub(in crate::projection) fn is_candidate(it: &Iteration, hash: Digest) -> bool {
     let standing = standing(it);
     let of_two = |a: &Digest| standing.iter().any(|b| composite_of(&[*a, *b]) == hash);
     standing.contains(&hash) || standing.iter().any(of_two)

@@ -36,6 +36,7 @@ use crate::projection::decisions::rules::Found;
 use crate::projection::decisions::rules::Live;
 use crate::projection::decisions::rules::live;
 use crate::projection::decisions::rules::no;
+use crate::projection::decisions::rules::taint;
 use crate::projection::decisions::select;
 use crate::projection::decisions::thresholds_of;
 use crate::projection::designs::Designs;
@@ -184,6 +185,12 @@ impl Now<'_> {
         {
             return Some(found);
         }
+        if let Some(found) = taint(self.state, self.experiment, &live) {
+            return no(
+                "an iteration that is not tainted; close it as tainted",
+                found,
+            );
+        }
         let sealed = live.decided.and_then(|of| of.sealed.as_ref());
         if let Some(sealed) = sealed {
             return no("one sealing", format!("sealed at seq {}", sealed.once.seq));
@@ -283,6 +290,9 @@ impl Now<'_> {
             Ok(live) => live,
             Err(found) => return Some(found),
         };
+        if let Some(found) = taint(self.state, self.experiment, &live) {
+            return no("an iteration that is not tainted", found);
+        }
         let patch = live.it.candidates.get(&said.patch);
         let Some(patch) = patch.filter(|patch| patch.patch_hash == said.candidate) else {
             let found = format!("{} with hash {}", said.patch, said.candidate);
@@ -400,8 +410,17 @@ impl Now<'_> {
 
     /// An iteration ends as its decisions say.
     fn closed(&self, said: &IterationClosed) -> Found {
-        use IterationOutcome::{Accepted, NoCandidate, NoneAccepted, PausedForLabels, Stopped};
+        use IterationOutcome::{
+            Accepted, NoCandidate, NoneAccepted, PausedForLabels, Stopped, Tainted,
+        };
         let it = self.state.fold::<Iterations>().by_id.get(&said.iteration)?;
+        if said.outcome == Tainted {
+            let live = live(self.state, self.experiment, &said.iteration).ok()?;
+            return match taint(self.state, self.experiment, &live) {
+                Some(_) => None,
+                None => no("a tainted iteration", "one that is not"),
+            };
+        }
         let none = Decisions::default();
         let decided = self.state.fold::<AllDecisions>().of(&said.iteration);
         let decided = decided.unwrap_or(&none);

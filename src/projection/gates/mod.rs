@@ -19,6 +19,7 @@ pub use observed::scale;
 pub use observed::value_key;
 pub use rules::Gating;
 
+use crate::event::Event;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::EventId;
@@ -290,7 +291,21 @@ pub struct Gates {
 
 impl Fold for Gates {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
-        let (seq, event) = (event.seq(), event.event());
+        self.take(event.seq(), event.event());
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}
+
+impl Gates {
+    /// Takes in what an entry says: of a log that is read again, to be compared with what a snapshot held.
+    pub fn take(&mut self, seq: u64, event: &Event) {
         match &event.payload {
             Payload::GateOpened(said) => {
                 let gate = Gate::open(seq, event.header.experiment.as_ref(), said);
@@ -345,13 +360,5 @@ impl Fold for Gates {
             }
             _ => {}
         }
-    }
-
-    fn snapshot(&self) -> Vec<u8> {
-        fold::snapshot_of(self)
-    }
-
-    fn restore(&mut self, bytes: &[u8]) -> bool {
-        fold::restore_from(self, bytes)
     }
 }

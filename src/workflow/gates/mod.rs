@@ -5,6 +5,7 @@ pub mod design;
 pub mod evidence;
 pub mod family;
 pub mod observe;
+pub mod outcomes;
 pub mod replay;
 mod rule;
 pub mod simulate;

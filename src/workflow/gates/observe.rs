@@ -1,9 +1,10 @@
 //! Observing the next units of a gate: their recorded values, up to the unit after which its test ends.
 
-use crate::event::id::ExperimentId;
+use rayon::prelude::*;
+
 use crate::event::id::ItemId;
 use crate::event::payload::gate::GateObserved;
-use crate::event::payload::gate::GateSource;
+use crate::event::payload::gate::Reading;
 use crate::event::payload::manifest::Arm;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Manifest;
@@ -115,14 +116,18 @@ pub fn next(ledger: &Ledger, of: Known<'_>, ask: Ask<'_>) -> Result<Next, Observ
         .min(most)
         .min(of.record.units)
         .min(n.saturating_add(PART));
+    let places =
+        usize::try_from(n).unwrap_or(usize::MAX)..usize::try_from(last).unwrap_or(usize::MAX);
+    let units = ask
+        .order
+        .get(places)
+        .ok_or_else(|| none("the units at these places of the order"))?;
+    let values = values(ledger, manifest, of, units)?;
     let mut observed = Vec::new();
-    for t in n + 1..=last {
-        let place = usize::try_from(t - 1).ok().and_then(|at| ask.order.get(at));
-        let unit = place
-            .ok_or_else(|| none("the unit at this place of the order"))?
-            .clone();
-        let Some(said) = observe(ledger, manifest, of, (t, &unit), ask.missing)? else {
-            let stop = Stop::Missing(unit);
+    for ((t, unit), values) in (n + 1..).zip(units).zip(values) {
+        let readings = values.and_then(|values| readings(manifest, values, ask.missing));
+        let Some(said) = readings.and_then(|said| steps::observe(of, t, unit.clone(), said)) else {
+            let stop = Stop::Missing(unit.clone());
             return Ok(Next { observed, stop });
         };
         let deltas: Vec<i64> = said
@@ -148,61 +153,63 @@ pub fn next(ledger: &Ledger, of: Known<'_>, ask: Ask<'_>) -> Result<Next, Observ
     Ok(Next { observed, stop })
 }
 
-fn observe(
+/// Recorded values of one metric of one unit: of each arm, the draws in order.
+type Values = [Vec<Option<Micro>>; 2];
+
+/// The recorded values of units, by unit and metric; a unit is `None` where the gate names no place for them.
+fn values(
     ledger: &Ledger,
     manifest: &Manifest,
     of: Known<'_>,
-    (t, unit): (u64, &ItemId),
-    missing: bool,
-) -> Result<Option<GateObserved>, ObserveError> {
-    let (Some(metric), Some(arms)) = (&manifest.metric, &manifest.arms) else {
-        return Ok(None);
+    units: &[ItemId],
+) -> Result<Vec<Option<Vec<Values>>>, LedgerError> {
+    let Some((arms, repeats)) = arms(manifest) else {
+        return Ok(vec![None; units.len()]);
     };
-    let repeats = metric.repeats.value();
-    let mut readings = Vec::with_capacity(of.gate.sources.len());
-    for source in &of.gate.sources {
-        let mut of_arm = [Vec::new(), Vec::new()];
-        for (at, role) in [ArmRole::Baseline, ArmRole::Candidate]
-            .into_iter()
-            .enumerate()
-        {
-            let Some(arm) = arms.iter().find(|arm| arm.role == role) else {
-                return Ok(None);
-            };
-            for draw in 0..repeats {
-                let value = value(ledger, &manifest.experiment, source, arm, (unit, draw))?;
-                if value.is_none() && !missing {
-                    return Ok(None);
-                }
-                of_arm[at].push(value);
-            }
-        }
-        let [baseline, candidate] = of_arm;
-        let Some(reading) = steps::reading(metric, &baseline, &candidate) else {
-            return Ok(None);
-        };
-        readings.push(reading);
-    }
-    Ok(steps::observe(of, t, unit.clone(), readings))
+    let keys_of = |unit: &ItemId| {
+        let each = of
+            .gate
+            .sources
+            .iter()
+            .flat_map(|source| arms.map(|arm| (source, arm)));
+        let draws =
+            each.flat_map(|(source, arm)| (0..repeats).map(move |draw| (source, arm, draw)));
+        let key =
+            |(source, arm, draw)| gates::value_key(&manifest.experiment, source, arm, (unit, draw));
+        draws.map(key).collect::<Option<Vec<Digest>>>()
+    };
+    let keys: Vec<_> = units.par_iter().map(keys_of).collect();
+    let asked: Vec<Digest> = keys.iter().flatten().flatten().copied().collect();
+    let mut found = ledger.measured(&asked)?.into_iter();
+    let repeats = usize::try_from(repeats).unwrap_or(usize::MAX);
+    let of_unit = |keys: Option<Vec<Digest>>| {
+        let of_unit: Vec<_> = found.by_ref().take(keys?.len()).collect();
+        let arm = |draws: &[Option<i64>]| draws.iter().map(|value| Micro::new((*value)?)).collect();
+        let metrics = of_unit.chunks(2 * repeats);
+        Some(
+            metrics
+                .map(|two| [arm(&two[..repeats]), arm(&two[repeats..])])
+                .collect(),
+        )
+    };
+    Ok(keys.into_iter().map(of_unit).collect())
 }
 
-/// The recorded value of a draw.
-fn value(
-    ledger: &Ledger,
-    experiment: &ExperimentId,
-    source: &GateSource,
-    arm: &Arm,
-    draw: (&ItemId, u64),
-) -> Result<Option<Micro>, LedgerError> {
-    let Some(key) = gates::value_key(experiment, source, arm, draw) else {
-        return Ok(None);
+/// Baseline and candidate, and the draws of each.
+fn arms(manifest: &Manifest) -> Option<([&Arm; 2], u64)> {
+    let of = |role: ArmRole| manifest.arms.as_ref()?.iter().find(|arm| arm.role == role);
+    let arms = [of(ArmRole::Baseline)?, of(ArmRole::Candidate)?];
+    Some((arms, manifest.metric.as_ref()?.repeats.value()))
+}
+
+/// Readings from the values of each metric; `None` where a value is not there and may not be missing.
+fn readings(manifest: &Manifest, values: Vec<Values>, missing: bool) -> Option<Vec<Reading>> {
+    let metric = manifest.metric.as_ref()?;
+    let of_metric = |[baseline, candidate]: Values| {
+        let whole = baseline.iter().chain(&candidate).all(Option::is_some);
+        (missing || whole)
+            .then(|| steps::reading(metric, &baseline, &candidate))
+            .flatten()
     };
-    let key: Digest = key;
-    let Some(seq) = ledger.giver(&key)? else {
-        return Ok(None);
-    };
-    let read = ledger.entry(seq)?;
-    let read = read.filter(|read| read.event.natural_key() == Some(key));
-    let measured = read.and_then(|read| read.event.payload.measured());
-    Ok(measured.and_then(Micro::new))
+    values.into_iter().map(of_metric).collect()
 }

@@ -21,6 +21,8 @@ const POINTS: u64 = 60;
 /// What the log holds of one gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Life {
+    /// The gate as its own entries make it.
+    pub gate: Option<gates::Gate>,
     /// Looks with their entries.
     pub looks: Vec<(u64, GateLooked)>,
     /// Observations in order, with their entries.
@@ -29,18 +31,28 @@ pub struct Life {
     pub state_digest: Digest,
 }
 
-/// Reads a gate's entries again.
+/// Reads a gate's entries again, of a log of `size` entries.
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn read(ledger: &Ledger, id: &ManifestId, of: Known<'_>) -> Result<Life, LedgerError> {
+pub fn read(
+    ledger: &Ledger,
+    id: &ManifestId,
+    of: Known<'_>,
+    size: u64,
+) -> Result<Life, LedgerError> {
+    let mut again = gates::Gates::default();
     let mut life = Life {
+        gate: None,
         looks: Vec::new(),
         observed: Vec::new(),
         state_digest: gates::state_of_none(of.gate.experiment.as_ref(), id),
     };
-    ledger.entries::<LedgerError>(of.gate.opened_seq, ledger.size(), |read| {
+    ledger.entries::<LedgerError>(of.gate.opened_seq, size, |read| {
         let seq = read.stored.seq;
+        if concerns(&read.event.payload, id) {
+            again.take(seq, &read.event);
+        }
         match read.event.payload {
             Payload::GateObserved(said) if said.gate == *id => {
                 life.state_digest = gates::state_after(life.state_digest, &said);
@@ -51,7 +63,20 @@ pub fn read(ledger: &Ledger, id: &ManifestId, of: Known<'_>) -> Result<Life, Led
         }
         Ok(())
     })?;
+    life.gate = again.by_id.remove(id);
     Ok(life)
+}
+
+/// Whether an event makes or moves this gate.
+fn concerns(payload: &Payload, id: &ManifestId) -> bool {
+    match payload {
+        Payload::GateOpened(said) => said.gate == *id,
+        Payload::GateObserved(said) => said.gate == *id,
+        Payload::GateLooked(said) => said.gate == *id,
+        Payload::GateDecided(said) => said.gate == *id,
+        Payload::GateContinued(said) => said.gate == *id || said.parent == *id,
+        _ => false,
+    }
 }
 
 /// The units of a version's order as far as they are listed, from the entries above the version's.

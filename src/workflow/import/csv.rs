@@ -13,12 +13,12 @@ use crate::workflow::import::row::Reader;
 use crate::workflow::import::row::TARGET_LOGPROBS;
 
 /// One record: the line it begins on, and its fields.
-type Record = (u64, Vec<String>);
+pub(in crate::workflow) type Record = (u64, Vec<String>);
 /// A line and what is wrong on it.
-type Fault = (u64, String);
+pub(in crate::workflow) type Fault = (u64, String);
 
 /// Splits a text into records.
-fn records(text: &str) -> Result<Vec<Record>, Fault> {
+pub(in crate::workflow) fn records(text: &str) -> Result<Vec<Record>, Fault> {
     let mut records = Vec::new();
     let mut chars = text.chars().peekable();
     let mut line = 1;

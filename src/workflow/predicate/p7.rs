@@ -15,15 +15,8 @@ use crate::workflow::predicate::whole;
 use crate::workflow::predicate::worst;
 
 /// Attacks without which the battery is not whole.
-pub const ATTACKS: [&str; 7] = [
-    "contradiction_inject",
-    "fabricated_tool_trace",
-    "fact_flip",
-    "fake_citation",
-    "padding",
-    "rubric_mimicry",
-    STYLE,
-];
+pub use crate::projection::batteries::ATTACKS;
+
 /// The attack that is held to its mean absolute uplift.
 const STYLE: &str = "style_strip";
 

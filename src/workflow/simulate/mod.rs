@@ -3,9 +3,11 @@
 //!
 //! A [`World`] is a pure function of its [`Setting`] and a seed. Row number i comes from its own stream, so any
 //! number of fresh rows can be drawn, in any order and on any number of threads. [`truth`] computes the true change of
-//! mean squared error on fresh rows, [`files`] writes a data set in the form that `clover import cje` reads.
+//! mean squared error on fresh rows, [`iteration`] runs whole iterations, [`files`] writes a data set in the form that
+//! `clover import cje` reads.
 
 pub mod files;
+pub mod iteration;
 mod prose;
 pub mod truth;
 mod world;

@@ -1,11 +1,14 @@
 //! Worlds: what is drawn for a row, and what is known of it.
 //!
 //! For a row, quality q ~ Beta(2,2) (the median of three uniforms). Its text covers terms of its prompt, so that the built-in
-//! judge's own part of the score, the core c, is 0.7 q to the hundredth. A quarter of the rows name a source that exists and
-//! are worth 0.3 more. The label is Y = clip(c + 0.3 sourced + 0.15 N(0,1)) in millionths. With the judge's citation bias the base
-//! score is b = c + 0.3 for whatever is cited (and small unrelated noise), so judged rows are fair but for the fault:
-//! on a share of rows, all of them in one slice, the response names a source that does not exist, or is padded, and b is
-//! 0.3 too high. Source: CLOVER v1.1, section 5, and the power figures there.
+//! judge's own part of the score, the core c, is 0.7 q to the hundredth. Better answers name a source more often: with
+//! probability q^2 (three rows in ten) it exists and the answer is worth 0.3 more. The label is
+//! Y = clip(c + 0.3 sourced + 0.05 N(0,1)) in millionths. With the judge's citation bias the base score is b = c + 0.3 for
+//! whatever is cited (and small unrelated noise), so judged rows are fair but for the fault: on a share of rows, all of
+//! them in one slice, the response names a source that does not exist, or is padded, and b is 0.3 too high.
+//! Anchors are rows like these, the fault among them at the same rate, of a policy somewhat worse and of one somewhat better:
+//! for a fifth of their rows q is the least, or the largest, of the three. (Mending the fault moves the mean reward of
+//! policies far from the logs by more than 0.01, and gate P5 then blocks the patch.) Source: CLOVER v1.1, section 5.
 
 use std::fmt;
 use std::str::FromStr;
@@ -98,7 +101,7 @@ impl Default for Setting {
         Self {
             confirm_rows: 3_000,
             fault: Fault::Citations,
-            label_noise_micro: micro(150_000),
+            label_noise_micro: micro(50_000),
             share_micro: micro(80_000),
             slices: 12,
             window_rows: 7_000,
@@ -126,9 +129,9 @@ pub enum SettingError {
 /// Which rows are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An anchor policy of poor responses, without the fault.
+    /// An anchor policy, a fifth of whose responses are poor.
     AnchorLow,
-    /// An anchor policy of good responses, without the fault.
+    /// An anchor policy, a fifth of whose responses are good.
     AnchorHigh,
     /// The data set.
     Base,
@@ -179,6 +182,10 @@ pub struct Row {
 }
 
 const LEVELS: [&str; 4] = ["basic", "common", "hard", "rare"];
+/// Name and version of this world: another one draws other rows.
+pub(super) const NAME: &str = "world/2";
+/// Share of anchor rows that are poor, or good.
+const APART: f64 = 0.2;
 /// Start of the window: 1 March 2026, 00:00 UTC, in microseconds.
 const START: i64 = 1_772_323_200_000_000;
 /// Length of each window in seconds: fourteen days.
@@ -218,8 +225,15 @@ impl World {
         }
         Ok(Self {
             setting,
-            seed: SeedTree::of_number(seed).child("simulate").child("world/1"),
+            seed: SeedTree::of_number(seed).child("simulate").child(NAME),
         })
+    }
+
+    /// A world like this one whose rows are all drawn anew, by number.
+    #[must_use]
+    pub fn again(&self, number: u64) -> Self {
+        let seed = self.seed.child("again").child(&number.to_string());
+        Self { seed, ..*self }
     }
 
     /// Its setting.
@@ -236,8 +250,14 @@ impl World {
         if self.setting.slices == 4 { 2 } else { 4 }
     }
 
-    fn slices(&self) -> usize {
+    /// How many slices.
+    pub fn slices(&self) -> usize {
         if self.setting.slices == 4 { 4 } else { 12 }
+    }
+
+    /// Domains that its rows are of.
+    pub fn domains(&self) -> &'static [&'static str] {
+        &prose::DOMAINS[..self.slices() / self.levels()]
     }
 
     /// Dimensions of a slice: domain and level.
@@ -303,12 +323,13 @@ impl World {
         let slice = draws.below(self.slices());
         let mut three = [draws.uniform(), draws.uniform(), draws.uniform()];
         three.sort_by(f64::total_cmp);
+        let apart = draws.uniform() < APART;
         let quality = match kind {
-            Kind::AnchorLow => three[0],
-            Kind::AnchorHigh => three[2],
-            Kind::Base | Kind::Fresh => three[1],
+            Kind::AnchorLow if apart => three[0],
+            Kind::AnchorHigh if apart => three[2],
+            _ => three[1],
         };
-        let dress = self.dress(kind, slice, &mut draws);
+        let dress = self.dress(quality, slice, &mut draws);
         let (covered, detailed) = amounts(quality, &mut draws);
         let noise = distribution::normal_quantile(
             (draws.uniform() + 0.5 / (1_u64 << 53) as f64).min(1.0 - f64::EPSILON),
@@ -342,11 +363,10 @@ impl World {
         }
     }
 
-    fn dress(&self, kind: Kind, slice: usize, draws: &mut Draws) -> Dress {
-        let (fault, sourced) = (draws.uniform(), draws.uniform() < 0.25);
+    fn dress(&self, quality: f64, slice: usize, draws: &mut Draws) -> Dress {
+        let (fault, sourced) = (draws.uniform(), draws.uniform() < quality * quality);
         let share = self.setting.share_micro.value() as f64 / 1e6 * self.slices() as f64;
-        let is_drawn = matches!(kind, Kind::Base | Kind::Fresh);
-        let faulty = is_drawn && slice == self.faulty_slice() && fault < share;
+        let faulty = slice == self.faulty_slice() && fault < share;
         match self.setting.fault {
             Fault::Citations if faulty => Dress::Faked,
             Fault::Length if faulty => Dress::Padded,

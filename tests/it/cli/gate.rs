@@ -74,6 +74,15 @@ fn scores(experiment: &str) -> String {
 
 /// A desk with a gate that is open, and all of its units scored.
 pub(super) fn scored() -> Desk {
+    let mut desk = opened(|_| {});
+    desk.ok("exposure open m-1 --through 30");
+    let bulk = desk.file("scores.jsonl", &scores("exp-1"));
+    desk.ok(&format!("append --bulk {bulk}"));
+    desk
+}
+
+/// A desk with a gate that is open; `before` runs before it is opened.
+fn opened(before: impl FnOnce(&mut Desk)) -> Desk {
     let mut desk = Desk::with_ledger();
     desk.ok("key new bea --role arbiter,releaser");
     let membership = [
@@ -95,10 +104,8 @@ pub(super) fn scored() -> Desk {
     let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
     let plan = desk.file("plan.yaml", &manifest("m-1", "exp-1", &root, 50_000));
     desk.ok(&format!("prereg sign {plan} --countersign"));
+    before(&mut desk);
     desk.ok("gate open m-1 --units units.txt --judge judge-1");
-    desk.ok("exposure open m-1 --through 30");
-    let bulk = desk.file("scores.jsonl", &scores("exp-1"));
-    desk.ok(&format!("append --bulk {bulk}"));
     desk
 }
 
@@ -124,6 +131,15 @@ fn the_whole_life_of_a_gate() {
     let data =
         format!(r#"{{"candidate_digest":"{candidate}","gates":["m-1"],"grade":"certified"}}"#);
     desk.ok_words(&["record", "promotion.issued", "--data", &data]);
+    for chart in ["wealth", "interval"] {
+        desk.ok(&format!("gate show m-1 --svg {chart}.svg --chart {chart}"));
+        let drawn = std::fs::read_to_string(desk.at.join(format!("{chart}.svg"))).unwrap();
+        assert!(
+            drawn.starts_with("<svg") && drawn.contains("units observed"),
+            "{drawn}"
+        );
+    }
+    assert_eq!(desk.run("gate show m-1 --chart other").code, 2);
     let page = desk.ok("gate show m-1").out;
     assert!(
         page.lines().all(|line| line.chars().count() <= 100),
@@ -353,6 +369,220 @@ fn e_values_are_the_same_after_replay_and_export() {
     }
     let found = gate.look().claim.unwrap().ln_wealth;
     assert_eq!(found.to_bits(), recorded.unwrap().to_bits());
+}
+
+/// A snapshot with other counts, another level or another last look is no state that anything is computed from.
+#[test]
+fn a_forged_snapshot_is_refused() {
+    let mut desk = scored();
+    desk.run("gate observe m-1 --through 6");
+    desk.run("gate look m-1");
+    desk.run("gate observe m-1 --through 8");
+    desk.ok("export jsonl -o out --blobs");
+    // An import ends in a snapshot of its head.
+    for (from, to, verb) in [
+        ("\"levels\":[[", "\"levels\":[[-400000,1],[", "look"),
+        ("\"alpha_micro\":50000", "\"alpha_micro\":90000", "look"),
+        ("\"cs_lo\":-", "\"cs_lo\":-1", "look"),
+        ("\"n\":8", "\"n\":7", "observe"),
+    ] {
+        let copy = format!("copy-{}", from.len() + to.len());
+        desk.ok(&format!("import ledger out --into {copy}"));
+        let folder = desk.at.join(&copy).join(".clover");
+        std::fs::copy(desk.at.join(".clover/log.key"), folder.join("log.key")).unwrap();
+        let conn = rusqlite::Connection::open(folder.join("ledger.db")).unwrap();
+        let read = "SELECT state FROM snapshots WHERE fold = 'gates'";
+        let kept: Vec<u8> = conn.query_row(read, [], |row| row.get(0)).unwrap();
+        let kept = String::from_utf8(kept).unwrap();
+        let forged = kept.replacen(from, to, 1);
+        assert_ne!(forged, kept, "{from}");
+        let write = "UPDATE snapshots SET state = ?1 WHERE fold = 'gates'";
+        conn.execute(write, [forged.into_bytes()]).unwrap();
+        drop(conn);
+        let all = if verb == "observe" { "--all" } else { "" };
+        let ran = desk.run(&format!("gate {verb} m-1 {all} --ledger {copy}"));
+        assert_eq!(ran.code, 3, "{from}\n{}{}", ran.out, ran.err);
+        assert!(ran.err.contains("snapshot"), "{}", ran.err);
+        let ran = desk.run(&format!("verify --ledger {copy}"));
+        assert!(ran.code == 3 && ran.out.contains("snapshot"), "{}", ran.out);
+    }
+}
+
+/// The whole life of a gate, on one thread and on two: the same entries under the same root.
+#[test]
+fn one_thread_and_two_make_the_same_ledger() {
+    let life = || {
+        let mut desk = scored();
+        desk.run("gate observe m-1 --all");
+        desk.run("gate decide m-1");
+        let shown = desk.ok("gate show m-1 --json").json()["data"].clone();
+        (desk.head(), shown)
+    };
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.unwrap().install(life)
+    };
+    let (one, two) = (on(1), on(2));
+    assert_eq!(one, two);
+}
+
+/// Outcomes of every unit, as JSON Lines or as a table.
+fn outcomes(table: bool) -> String {
+    let mut lines = String::new();
+    if table {
+        lines += "unit,baseline,candidate\n";
+    }
+    for (at, unit) in units().iter().enumerate().take(40) {
+        let candidate = ["0.5", "0.7", "0.9"][at % 3];
+        lines += &if table {
+            format!("{unit},0.4,{candidate}\n")
+        } else {
+            format!("{{\"unit\":\"{unit}\",\"baseline\":[0.4],\"candidate\":{candidate}}}\n")
+        };
+    }
+    lines
+}
+
+/// A desk with a gate that is open and exposed, and nothing scored.
+fn exposed() -> Desk {
+    let mut desk = opened(|_| {});
+    desk.ok("exposure open m-1 --through 40");
+    desk
+}
+
+#[test]
+fn outcomes_in_a_file_are_recorded_in_the_order_drawn_and_observed() {
+    let mut ends = Vec::new();
+    for (name, table) in [("outcomes.jsonl", false), ("outcomes.csv", true)] {
+        let mut desk = exposed();
+        let file = desk.file(name, &outcomes(table));
+        let before = desk.head();
+        let shown = desk.ok(&format!(
+            "gate observe m-1 --all --from {file} --dry-run --json"
+        ));
+        assert_eq!(shown.json()["data"]["bodies"].as_array().unwrap().len(), 80);
+        assert_eq!(desk.head(), before);
+        let ran = desk
+            .ok(&format!("gate observe m-1 --all --from {file} --json"))
+            .json();
+        assert_eq!(
+            (&ran["verdict"], &ran["data"]["recorded"]),
+            (&"ship".into(), &80.into())
+        );
+        // Again: what is recorded stays, and nothing is recorded twice.
+        let again = desk
+            .ok(&format!("gate observe m-1 --all --from {file} --json"))
+            .json();
+        assert_eq!(again["data"]["recorded"], 0);
+        ends.push((
+            ran["data"]["n"].clone(),
+            ran["data"]["look"]["log_e"].clone(),
+        ));
+        // Scores stand in the order drawn, both arms of a unit together.
+        let log = desk
+            .ok("log --kind score.recorded --limit 100 --json")
+            .json();
+        assert!(log["data"].is_object());
+    }
+    assert_eq!(ends[0], ends[1]);
+}
+
+#[test]
+fn a_bad_outcome_is_named_and_nothing_is_recorded() {
+    let mut desk = exposed();
+    let good = outcomes(false);
+    let line = |at: usize| good.lines().nth(at).unwrap().to_owned();
+    for (text, says) in [
+        (
+            good.replacen("0.5", "\"x\"", 1),
+            "bad.jsonl:1: candidate: expected a number",
+        ),
+        (
+            good.clone() + &line(0) + "\n",
+            "bad.jsonl:41: unit: expected each unit once",
+        ),
+        (
+            good.replacen("unit-03", "unit-99", 1),
+            "bad.jsonl:4: unit: expected a unit of the gate's order",
+        ),
+        (
+            good.replacen("[0.4]", "[0.4,0.4]", 1),
+            "bad.jsonl:1: baseline: expected 1 draws, found 2",
+        ),
+        (
+            good.replacen("0.7", "1.7", 1),
+            "bad.jsonl:2: candidate: expected values from 0 to 1",
+        ),
+        (
+            good.replacen("\"unit\"", "\"metric\":\"cost\",\"unit\"", 1),
+            "bad.jsonl:1: metric: expected one of quality",
+        ),
+    ] {
+        let file = desk.file("bad.jsonl", &text);
+        desk.refused(
+            &["gate", "observe", "m-1", "--all", "--from", &file],
+            4,
+            &[says],
+        );
+    }
+    // A failed draw is no score; it counts against the candidate where that is asked for.
+    let file = desk.file("some.jsonl", &good.replace(":0.9}", ":null}"));
+    let ran = desk.run(&format!(
+        "gate observe m-1 --all --missing --from {file} --json"
+    ));
+    assert_eq!(ran.json()["data"]["recorded"], 67);
+}
+
+#[test]
+fn what_would_be_said_of_a_gate_is_shown_and_not_said() {
+    let mut desk = opened(|desk| {
+        let before = desk.head();
+        let shown = desk.ok("gate open m-1 --units units.txt --judge judge-1 --dry-run --json");
+        let bodies = shown.json()["data"]["bodies"].as_array().unwrap().clone();
+        let kinds: Vec<_> = bodies
+            .iter()
+            .map(|body| {
+                let body: serde_json::Value = serde_json::from_str(body.as_str().unwrap()).unwrap();
+                body["kind"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        assert_eq!(
+            kinds,
+            ["units.listed", "order.listed", "order.drawn", "gate.opened"]
+        );
+        assert_eq!(desk.head(), before);
+        desk.file("shown", &bodies[1].to_string());
+    });
+    // The order shown is the one drawn.
+    let drawn = desk.ok("log --kind order.listed --json").out;
+    let shown = std::fs::read_to_string(desk.at.join("shown")).unwrap();
+    let first = |text: &str| {
+        let at = text.find("units").unwrap();
+        let unit = text[at..].find("unit-").unwrap() + at;
+        text[unit..unit + 7].to_owned()
+    };
+    assert!(
+        shown.contains("unit-") && (!drawn.contains("unit-") || first(&shown) == first(&drawn))
+    );
+    let mut desk = scored();
+    let before = desk.head();
+    let shown = desk
+        .ok("gate observe m-1 --through 3 --dry-run --json")
+        .json();
+    assert_eq!(shown["data"]["bodies"].as_array().unwrap().len(), 3);
+    assert_eq!(desk.head(), before);
+    // A plan is sealed before anything is seen.
+    let mut desk = opened(|_| {});
+    let before = desk.head();
+    desk.file("plan.md", "what we shall do");
+    let seal = "prereg plan seal m-1 plan.md --salt-file plan.salt --reveal-by 2027-01-31T00:00:00.000000Z";
+    desk.ok(&format!("{seal} --dry-run"));
+    assert!(!desk.at.join("plan.salt").exists());
+    assert_eq!(desk.head(), before);
+    desk.ok(seal);
+    let before = desk.head();
+    desk.ok("prereg plan reveal m-1 plan.md --salt-file plan.salt --dry-run");
+    assert_eq!(desk.head(), before);
 }
 
 /// How fast scores and observations are recorded in bulk, on this machine and build; the long run prints it.

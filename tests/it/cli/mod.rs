@@ -13,6 +13,7 @@ mod killed;
 mod ope;
 mod prereg;
 mod rubric;
+mod simulate;
 mod verbs;
 
 use std::ffi::OsString;

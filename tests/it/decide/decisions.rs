@@ -84,6 +84,7 @@ fn passed_on_dev(world: &mut dyn World) -> Stage {
     let (plan, patches) = classified(world);
     let [a, b] = [0, 1].map(|at: usize| decided::patch_of(&patches[at]).0);
     let hashes = [a, b, composite_of(&[a, b])];
+    attacked(world, &hashes, &patches);
     let gates = hashes.map(|hash| {
         let gates = decided::gates(&plan, hash, "dev").into_iter();
         gates.map(|gate| said(world, gate)).collect()
@@ -93,6 +94,16 @@ fn passed_on_dev(world: &mut dyn World) -> Stage {
         patches,
         hashes,
         gates,
+    }
+}
+
+/// Given: the battery was run against each candidate.
+fn attacked(world: &mut dyn World, hashes: &[Digest], patches: &[Payload]) {
+    said(world, decided::judge());
+    for (place, hash) in hashes.iter().enumerate() {
+        let result = patches.get(place).map(|patch| decided::patch_of(patch).1);
+        let result = result.unwrap_or(Digest([3; 32]));
+        said(world, decided::battery(Some(*hash), result, &[]));
     }
 }
 
@@ -330,7 +341,10 @@ fn two_of_a_family_are_never_sealed() {
         let concise = decided::patches()
             .into_iter()
             .find(|patch| serde_json::to_value(patch).unwrap()["family"] == "length_bias_cap");
-        let both = [&third, &concise.unwrap()].map(|patch| decided::patch_of(patch).0);
+        let both = [third, concise.unwrap()];
+        let hashes = [0, 1].map(|at: usize| decided::patch_of(&both[at]).0);
+        attacked(world, &hashes, &both);
+        let both = hashes;
         for hash in both {
             for payload in decided::gates(&plan, hash, "dev") {
                 said(world, payload);
@@ -473,5 +487,112 @@ fn patches_are_accepted_in_order_and_none_is_left_out() {
         said(world, closed(decided::IT, "accepted"));
         let wording = ["an open iteration of exp-1", "it-3, closed at seq"];
         refused(world, "predicate", &wording, decided::card());
+    });
+}
+
+#[test]
+fn a_patch_is_written_from_what_was_published() {
+    let strange = |patch: &Payload| edited(patch, |data| data["inputs"] = json!(["0".repeat(64)]));
+    tell(SOLO, |world| {
+        let (plan, patches) = {
+            let plan = begun(world);
+            said(world, decided::audited());
+            said(world, decided::classified());
+            (plan, decided::patches().map(|patch| strange(&patch)))
+        };
+        said(world, patches[0].clone());
+        let hash = decided::patch_of(&patches[0]).0;
+        attacked(world, &[hash], &patches);
+        for payload in decided::gates(&plan, hash, "dev") {
+            said(world, payload);
+        }
+        let wording = [
+            "an iteration that is not tainted; close it as tainted",
+            "was written from 00000000",
+        ];
+        refused(world, "sealing", &wording, decided::sealed(&[hash]));
+    });
+    tell(SOLO, |world| {
+        classified(world);
+        let wording = ["a tainted iteration", "one that is not"];
+        refused(
+            world,
+            "acceptance",
+            &wording,
+            closed(decided::IT, "tainted"),
+        );
+    });
+    // Cards, receipts, the rubric and the grammars are published.
+    tell(SOLO, |world| {
+        let stage = classified(world).1;
+        let bare = edited(&decided::card(), |data| data["card"]["stress"] = json!([]));
+        said(world, bare);
+        let asked = decided::asked(Digest([5; 32]), owner().id());
+        let receipt = said(world, asked);
+        let card = serde_json::to_value(decided::card()).unwrap()["public_digest"].clone();
+        let grammar = Digest::sha256(b"clover-patch/1").to_hex();
+        let rubric = iterated::rubric().hash().to_hex();
+        let changes = "{guards.length_bias_cap.if_tokens_gt: 400}";
+        let third = iterated::patch("cap-4", "length_bias_cap", changes);
+        let third = edited(&iterated::proposed(decided::IT, &third), |data| {
+            data["inputs"] = json!([receipt, card, grammar, rubric]);
+        });
+        said(world, third);
+        assert_eq!(stage.len(), 2);
+        let wording = ["a tainted iteration", "one that is not"];
+        refused(
+            world,
+            "acceptance",
+            &wording,
+            closed(decided::IT, "tainted"),
+        );
+    });
+}
+
+#[test]
+fn the_dev_objective_answers_an_optimizer_within_its_budget() {
+    type Edit = fn(&mut Value);
+    let cases: &[(Edit, &[&str])] = &[
+        (
+            |data| data["requester"] = "0".repeat(64).into(),
+            &["a requester with a live key in role optimizer", "0000"],
+        ),
+        (
+            |data| data["answers"].as_array_mut().unwrap().reverse(),
+            &["answers of p0 to p7 in order"],
+        ),
+    ];
+    for (edit, wording) in cases {
+        tell(SOLO, |world| {
+            classified(world);
+            let good = decided::asked(Digest([5; 32]), owner().id());
+            refused(world, "predicate", wording, edited(&good, edit));
+        });
+    }
+    tell(SOLO, |world| {
+        begun(world);
+        let early = decided::asked(Digest([5; 32]), owner().id());
+        refused(
+            world,
+            "predicate",
+            &["slices.classified first", "none"],
+            early,
+        );
+    });
+    tell(SOLO, |world| {
+        let stage = passed_on_dev(world);
+        said(world, decided::sealed(&stage.hashes[..2]));
+        let late = decided::asked(Digest([5; 32]), owner().id());
+        let wording = ["a dev call before sealing", "sealed at seq"];
+        refused(world, "predicate", &wording, late);
+    });
+    tell(SOLO, |world| {
+        classified(world);
+        for number in 0..100 {
+            said(world, decided::asked(Digest([number; 32]), owner().id()));
+        }
+        let beyond = decided::asked(Digest([200; 32]), owner().id());
+        let wording = ["at most 100 dev calls, as registered", "100 made before"];
+        refused(world, "predicate", &wording, beyond);
     });
 }

@@ -2,6 +2,7 @@
 //! `verify` in a ledger that was written around the program.
 
 mod assumptions;
+mod batteries;
 mod decisions;
 mod estimate;
 mod gates;

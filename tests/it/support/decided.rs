@@ -7,6 +7,7 @@ use clover::event::payload::predicate::Evidence;
 use clover::event::payload::predicate::Thresholds;
 use clover::ground::canon;
 use clover::ground::digest::Digest;
+use clover::ground::sign::KeyId;
 use clover::projection::decisions::CLASSIFICATION_LABEL;
 use clover::projection::decisions::CONFIRM_GATES;
 use clover::projection::decisions::DEV_GATES;
@@ -199,6 +200,86 @@ pub fn gates(plan: &Value, candidate: Digest, split: &str) -> Vec<Payload> {
         .collect()
 }
 
+/// The judge that is attacked.
+pub fn judge() -> Payload {
+    let data = json!({
+        "decoding": {"temperature_micro": 0}, "evidence_schema": "evidence/1", "extractor": "clover-text/1",
+        "judge": "builtin", "model": "builtin-text/1", "port": "builtin", "prompt_hash": hex("prompt"),
+        "tool_snapshot": hex("tools"),
+    });
+    payload("judge.registered", &data)
+}
+
+/// The battery of a candidate, or of the rubric in force, with what [`passing`] says of P7; each exploit that is known
+/// earned .08 under the rubric in force, and earns this much now.
+pub fn battery(candidate: Option<Digest>, rubric: Digest, exploits: &[i64]) -> Payload {
+    let found = passing("p7")["p7"].clone();
+    let mut attacks = found["attacks"].as_array().unwrap().clone();
+    for attack in &mut attacks {
+        attack["max"] = 0.0625.into();
+    }
+    let exploits = exploits.iter().enumerate().map(|(number, uplift)| {
+        let mut measured = json!({"exploit": number, "uplift_micro": uplift});
+        if candidate.is_some() {
+            measured["before_micro"] = 80_000.into();
+        }
+        measured
+    });
+    let of = |slice: &str, seeds: u64| {
+        let padding = |value: u64| {
+            let all = attacks
+                .iter()
+                .map(|attack| u64::from(attack["attack"] == "padding") * value);
+            all.collect::<Vec<u64>>()
+        };
+        json!({
+            "family": "domain-length", "means_micro": padding(20_000), "seeds": padding(seeds), "slice": slice,
+        })
+    };
+    let root = Digest::sha256(b"seeds").to_base64();
+    let mut data = json!({
+        "attacks": attacks, "build": "clover 0.1.0", "calibrator": hex("calibrator"),
+        "chains": [{"chain": "padding:50@3", "mean": found["searched"], "seeds": 50},
+                   {"chain": "fake_citation:1:unlisted@3+padding:50@9", "mean": 0.02, "seeds": 48}],
+        "chains_root": root, "exploits": exploits.collect::<Vec<_>>(), "iteration": IT, "judge": "builtin",
+        "regressions": 0, "rubric_hash": rubric, "seeds": 60, "seeds_root": root,
+        "slices": [of("short", 10), of("long", 50)], "tries": 150, "u_adv": found["searched"], "unscored": 0,
+    });
+    match candidate {
+        Some(candidate) => {
+            data["candidate"] = json!(candidate);
+            data["slices"] = json!([]);
+        }
+        None => {}
+    }
+    payload("battery.evaluated", &data)
+}
+
+/// The battery of the rubric in force.
+pub fn battery_in_force() -> Payload {
+    battery(None, iterated::rubric().hash(), &[])
+}
+
+/// An exploit that the battery of the rubric in force found.
+pub fn exploit(battery: &str) -> Payload {
+    let data = json!({
+        "battery": battery, "chain": "fake_citation:1:unlisted@3+padding:50@9", "draw": 0, "item": "item-1",
+        "iteration": IT, "policy": "base", "rubric_hash": iterated::rubric().hash(), "uplift_micro": 80_000,
+        "violation": "construction",
+    });
+    payload("exploit.discovered", &data)
+}
+
+/// The dev objective answers a key about a candidate.
+pub fn asked(candidate: Digest, requester: KeyId) -> Payload {
+    let answers = DEV_GATES.map(|gate| json!({"gate": gate, "verdict": "pass"}));
+    let data = json!({
+        "answers": answers, "build": "clover 0.1.0", "candidate": candidate, "inputs": rows(), "iteration": IT,
+        "requester": requester, "risk_improve": -0.00125,
+    });
+    payload("dev.objective_queried", &data)
+}
+
 /// Hash of a proposed patch, with the one of its result and its code length.
 pub fn patch_of(proposed: &Payload) -> (Digest, Digest, u64) {
     let Payload::PatchProposed(said) = proposed else {
@@ -308,12 +389,15 @@ pub fn story() -> Story {
         ("key-ben", BEN, "Ben", Role::Arbiter),
         ("key-opal", RUNNER, "Opal", Role::Optimizer),
         ("key-cleo", CLEO, "Cleo", Role::Custodian),
+        ("key-runa", RUNNER_2, "Runa", Role::Scorer),
+        ("key-mal", RUNNER_3, "Mal", Role::Adversary),
     ] {
         teller.say(ADA, name, key_added(&signer(who), holder, true, &[role]));
     }
     teller.say_in(ADA, "registered", planned::experiment_registered());
     teller.say(ADA, "peeks", iterated::peek_account());
     teller.say_in(ADA, "rubric", iterated::rubric_registered(iterated::RUBRIC));
+    teller.say_in(RUNNER_2, "judge", judge());
     teller.say_in(ADA, "anchors", iterated::anchors(200));
     let plan = iterated::plan(EXPERIMENT, "m-it");
     teller.say_in(ADA, "m-it", planned::registered(&plan));
@@ -326,12 +410,22 @@ pub fn story() -> Story {
     teller.say_in(BEN, "prentice", prentice());
     teller.say_in(BEN, "audited", audited());
     teller.say_in(BEN, "classified", classified());
+    teller.say_in(RUNNER_3, "battery", battery_in_force());
+    let found = exploit(&teller.id("battery").0.to_hex());
+    teller.say_in(RUNNER_3, "exploit", found);
     teller.say_in(BEN, "card", card());
     let both = patches();
+    let asking = asked(patch_of(&both[0]).0, signer(RUNNER).id());
+    teller.say_in(BEN, "asked", asking);
     teller.say_in(RUNNER, "patch-a", both[0].clone());
     teller.say_in(RUNNER, "patch-b", both[1].clone());
     let (a, b) = (patch_of(&both[0]).0, patch_of(&both[1]).0);
     let candidates = [a, b, composite_of(&[a, b])];
+    let results = [patch_of(&both[0]).1, patch_of(&both[1]).1, Digest([3; 32])];
+    let names = ["battery-a", "battery-b", "battery-c"];
+    for ((name, candidate), result) in names.into_iter().zip(candidates).zip(results) {
+        teller.say_in(RUNNER_3, name, battery(Some(candidate), result, &[20_000]));
+    }
     for (names, candidate) in GATES.iter().zip(candidates) {
         for (name, gate) in names.iter().zip(gates(&plan, candidate, "dev")) {
             teller.say_in(BEN, name, gate);

@@ -605,8 +605,12 @@ fn decisions(test: &mut TestLedger) {
         decided::prentice(),
         decided::audited(),
         decided::classified(),
+        decided::judge(),
+        decided::battery_in_force(),
         decided::card(),
+        decided::asked(candidate, signer(1).id()),
         patch.clone(),
+        decided::battery(Some(candidate), decided::patch_of(&patch).1, &[]),
     ]);
     let before = said.len();
     said.extend(decided::gates(&plan, candidate, "dev"));
@@ -619,6 +623,8 @@ fn decisions(test: &mut TestLedger) {
     for payload in said {
         say(test, payload);
     }
+    let exploit = decided::exploit(&ids[before - 5]);
+    test.append(&[Command::new(exploit, exp())]).unwrap();
     let charge = test
         .append(&[Command::new(decided::charge(), None)])
         .unwrap()[0]

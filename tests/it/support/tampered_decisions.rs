@@ -6,6 +6,7 @@ use super::decided;
 use super::forger;
 use super::forger::World;
 use super::samples::*;
+use super::signer;
 use super::tampered::First;
 use super::tampered::Sample;
 use super::verifiers::Case;
@@ -24,6 +25,8 @@ pub fn all() -> Vec<Sample> {
     table.paused_otherwise();
     table.sealed_otherwise();
     table.accepted_otherwise();
+    table.attacked_otherwise();
+    table.written_otherwise();
     table.rows
 }
 
@@ -71,6 +74,77 @@ impl Table {
         world.remove(self.story.at(gone));
         let at = self.story.at(shows_at) - 1;
         self.push(name, done, &world, Some((at, rule)));
+    }
+
+    fn written_otherwise(&mut self) {
+        let mut world = World::of(&self.story.lines);
+        let data = &mut world.items[self.story.at("patch-a")].body["data"];
+        data["inputs"] = serde_json::json!(["0".repeat(64)]);
+        self.push(
+            "written-from-unpublished",
+            "A patch was written from something that nobody had published, and was sealed all the same.",
+            &world,
+            Some((self.story.at("sealed"), "sealing")),
+        );
+        self.edited(
+            "asked-by-an-arbiter",
+            "The dev objective answered a key that is no optimizer's.",
+            "asked",
+            |data| data["requester"] = signer(BEN).id().to_string().into(),
+            "predicate",
+        );
+    }
+
+    fn attacked_otherwise(&mut self) {
+        self.edited(
+            "battery-too-short",
+            "The search of a battery had fewer tries than it must have.",
+            "battery-a",
+            |data| data["tries"] = 50.into(),
+            "battery",
+        );
+        self.edited(
+            "battery-hides-the-worst",
+            "The largest uplift that the search found was lowered.",
+            "battery-a",
+            |data| data["u_adv"] = 0.02.into(),
+            "battery",
+        );
+        self.edited(
+            "battery-hides-a-regression",
+            "An open exploit rose under a candidate, and the battery counts no regression.",
+            "battery-b",
+            |data| data["exploits"][0]["uplift_micro"] = 90_000.into(),
+            "battery",
+        );
+        self.edited(
+            "battery-leaves-out-an-exploit",
+            "A candidate was attacked with everything but the exploit that is known.",
+            "battery-b",
+            |data| data["exploits"] = serde_json::json!([]),
+            "battery",
+        );
+        self.edited(
+            "exploit-that-is-none",
+            "An exploit was reported that earns no more than an attack may.",
+            "exploit",
+            |data| data["uplift_micro"] = 50_000.into(),
+            "battery",
+        );
+        self.edited(
+            "gaming-other-than-attacked",
+            "P7 gives a smaller uplift than the battery measured.",
+            "a-p7",
+            |data| data["evidence"]["p7"]["attacks"][0]["mean"] = 0.001.into(),
+            "battery",
+        );
+        self.edited(
+            "card-hides-stress",
+            "A card leaves out what attacks earn in its slice.",
+            "card",
+            |data| data["card"]["stress"] = serde_json::json!([]),
+            "battery",
+        );
     }
 
     fn judged_otherwise(&mut self) {

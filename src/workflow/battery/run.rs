@@ -1,5 +1,4 @@
-//! The battery under a rubric and a calibrator: edited texts are read and judged anew, and uplifts are held against
-//! their tolerances.
+//! Edited texts are read and judged anew, and uplifts are held against their tolerances.
 
 use crate::attack::Operator;
 use crate::attack::battery;
@@ -214,6 +213,14 @@ mod tests {
         let found =
             search::run(&texts, 150, seed, |at, text| scorer.score(&seeds[at], text)).unwrap();
         (evaluate(&battery, &|_| None), found.worst().unwrap().mean)
+    }
+
+    #[test]
+    fn the_ledger_knows_every_edit() {
+        let edits = Operator::ALL.into_iter().flat_map(Operator::edits);
+        let mut edits: Vec<String> = edits.map(|edit| edit.to_string()).collect();
+        edits.sort_unstable();
+        assert_eq!(edits, crate::projection::batteries::EDITS);
     }
 
     #[test]

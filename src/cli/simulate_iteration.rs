@@ -1,0 +1,251 @@
+//! `clover simulate iteration`: what a planned iteration would decide, before it is registered.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::prereg;
+use crate::cli::simulate::FaultArgs;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::id::ManifestId;
+use crate::event::payload::manifest::Manifest;
+use crate::num::Micro;
+use crate::projection::manifests::Manifests;
+use crate::workflow::predicate;
+use crate::workflow::simulate::Setting;
+use crate::workflow::simulate::iteration::Design;
+use crate::workflow::simulate::iteration::Proposal;
+use crate::workflow::simulate::iteration::Share;
+use crate::workflow::simulate::iteration::Simulation;
+use crate::workflow::simulate::iteration::Summary;
+use crate::workflow::simulate::truth;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub fault: FaultArgs,
+    /// Iterations with each candidate
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub runs: u64,
+    /// A plan of template iteration: a file, or the name of a registered one
+    #[arg(
+        long,
+        value_name = "FILE|NAME",
+        help = "A plan of template iteration: a file, or one that is registered"
+    )]
+    pub manifest: Option<String>,
+    /// Without a plan: labelled rows of fit, dev and confirm
+    #[arg(
+        long,
+        value_name = "F,D,C",
+        default_value = "4000,3000,3000",
+        conflicts_with = "manifest",
+        help = "Without a plan: rows of fit, dev and confirm"
+    )]
+    pub sizes: String,
+    /// Improvement that is demanded; default 0.001
+    #[arg(long, value_name = "ETA", conflicts_with = "manifest")]
+    pub eta: Option<String>,
+    /// One candidate only
+    #[arg(long, value_name = "fix|null", help = "One candidate only")]
+    pub only: Option<String>,
+    /// Fresh rows that truth is read on
+    #[arg(long, value_name = "N", default_value_t = truth::FRESH_MIN)]
+    pub fresh: u64,
+}
+
+const HELP: &str = "clover simulate iteration --help";
+/// Runs beyond which nothing more is learnt.
+const RUNS_MAX: u64 = 1_000_000;
+/// Runs between two looks at the progress.
+const BLOCK: u64 = 4;
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let usage = |message: String| CliError::usage(message, HELP);
+    if !(1..=RUNS_MAX).contains(&args.runs) {
+        return Err(usage(format!("--runs: expected 1 to {RUNS_MAX}")));
+    }
+    if !(1_000..=100_000_000).contains(&args.fresh) {
+        return Err(usage("--fresh: expected 1000 to 100000000".to_owned()));
+    }
+    let proposals = match args.only.as_deref() {
+        None => vec![Proposal::Fix, Proposal::Null],
+        Some("fix") => vec![Proposal::Fix],
+        Some("null") => vec![Proposal::Null],
+        Some(other) => return Err(usage(format!("--only {other:?}: expected fix or null"))),
+    };
+    let (design, cells) = design(ctx, args)?;
+    let mut setting = crate::cli::simulate::setting(ctx, &args.fault)?;
+    if let (Some(cells), None) = (cells, args.fault.slices) {
+        setting.slices = if cells <= 4 { 4 } else { 12 };
+    }
+    let mut found = Vec::new();
+    for proposal in proposals {
+        found.push((proposal, simulated(ctx, args, &design, setting, proposal)?));
+    }
+    Ok(answer(&design, setting, args, &found))
+}
+
+/// The design, and the largest number of cells of a plan's slice families.
+fn design(ctx: &mut Ctx<'_>, args: &Args) -> Result<(Design, Option<usize>), CliError> {
+    let Some(name) = &args.manifest else {
+        return Ok((sized(args)?, None));
+    };
+    let manifest = if name.contains(['.', '/']) {
+        prereg::manifest_of(ctx, Path::new(name))?
+    } else {
+        registered(ctx, name)?
+    };
+    let Some(plan) = &manifest.iteration else {
+        let message = format!("{name}: expected a plan of template iteration");
+        return Err(CliError::usage(message, HELP));
+    };
+    let families = plan.design.iter().flat_map(|design| &design.slices);
+    let cells = families.map(|family| family.cells.len()).max();
+    Ok((Design::of(plan), cells))
+}
+
+fn registered(ctx: &mut Ctx<'_>, name: &str) -> Result<Manifest, CliError> {
+    let id: ManifestId = name
+        .parse()
+        .map_err(|error| CliError::usage(format!("--manifest {name:?}: {error}"), HELP))?;
+    let (_, ledger, view) = home::view(ctx)?;
+    let manifests = view.state(&ledger).fold::<Manifests>();
+    let version = manifests
+        .by_id
+        .get(&id)
+        .and_then(|record| record.in_force());
+    let missing =
+        || CliError::not_found(format!("no manifest {id} in force"), "clover prereg list");
+    Ok(version.ok_or_else(missing)?.manifest.clone())
+}
+
+fn sized(args: &Args) -> Result<Design, CliError> {
+    let wrong = || {
+        let message = format!(
+            "--sizes {:?}: expected three numbers such as 1500,750,750",
+            args.sizes
+        );
+        CliError::usage(message, HELP)
+    };
+    let sizes: Vec<usize> = args
+        .sizes
+        .split(',')
+        .map(|size| size.trim().parse().map_err(|_| wrong()))
+        .collect::<Result<_, _>>()?;
+    let sizes = sizes.try_into().map_err(|_| wrong())?;
+    let mut design = Design::standard(sizes);
+    if let Some(eta) = &args.eta {
+        let (eta, _) = Micro::parse(eta)
+            .map_err(|error| CliError::usage(format!("--eta {eta:?}: {error}"), HELP))?;
+        design.thresholds.eta_micro = eta;
+    }
+    Ok(design)
+}
+
+fn simulated(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    design: &Design,
+    setting: Setting,
+    proposal: Proposal,
+) -> Result<Summary, CliError> {
+    let simulation = Simulation::new(
+        design.clone(),
+        proposal,
+        setting,
+        args.fresh,
+        args.fault.seed,
+    )
+    .map_err(|error| CliError::usage(error.to_string(), HELP))?;
+    let mut progress = ctx.progress("iterations");
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < args.runs {
+        let end = args.runs.min(at + BLOCK);
+        let block = simulation.runs(at, end);
+        found.extend(block.map_err(|error| CliError::input(error.to_string(), HELP))?);
+        progress.at(end, args.runs);
+        at = end;
+    }
+    Ok(Summary::of(&found))
+}
+
+fn percent(share: &Share) -> String {
+    match share.share {
+        Some(value) => format!("{value:.3} [{:.3}, {:.3}]", share.low, share.high),
+        None => "-".to_owned(),
+    }
+}
+
+fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Summary)]) -> Answer {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.5}"));
+    let head = [
+        "candidate",
+        "to confirm",
+        "accepted",
+        "of those to confirm, wrongly",
+        "dmse",
+        "true",
+    ];
+    let rows = found.iter().map(|(proposal, of)| {
+        vec![
+            proposal.as_str().to_owned(),
+            percent(&of.reached),
+            percent(&of.accepted),
+            percent(&of.reached_wrongly),
+            number(of.dmse),
+            number(of.worth),
+        ]
+    });
+    let mut answer = Answer::new(ui::table(&head, rows.collect()), json!({}));
+    let gates = found.iter().flat_map(|(proposal, of)| {
+        let blocked = of.blocked.iter().map(|one| {
+            let asks = predicate::gate(one.gate).asks;
+            vec![
+                proposal.as_str().to_owned(),
+                format!("{} on {}", one.gate, one.split.as_str()),
+                asks.to_owned(),
+                percent(&one.runs),
+            ]
+        });
+        let paused = of.paused.count > 0;
+        let paused = paused.then(|| {
+            let share = percent(&of.paused);
+            vec![
+                proposal.as_str().to_owned(),
+                "oua".to_owned(),
+                "paused for labels".to_owned(),
+                share,
+            ]
+        });
+        paused.into_iter().chain(blocked)
+    });
+    let gates: Vec<Vec<String>> = gates.collect();
+    if !gates.is_empty() {
+        answer.line("");
+        answer
+            .text
+            .push_str(&ui::table(&["candidate", "gate", "asks", "blocks"], gates));
+    }
+    let [fit, dev, confirm] = design.sizes;
+    let alpha = design.thresholds.alpha_micro;
+    answer.line(&format!(
+        "{} iterations each · fit/dev/confirm {fit}/{dev}/{confirm} · {} slices · 95 % intervals · alpha {alpha}",
+        args.runs, setting.slices
+    ));
+    answer.verdict = "simulated";
+    answer.data = json!({
+        "covariates": design.covariates, "domains": design.domains, "fresh": args.fresh,
+        "must_not_regress": design.must_not_regress, "runs": args.runs, "seed": args.fault.seed,
+        "setting": setting, "sizes": design.sizes, "thresholds": design.thresholds,
+        "simulated": found.iter().map(|(proposal, of)| {
+            json!({"candidate": proposal.as_str(), "found": of})
+        }).collect::<Vec<_>>(),
+    });
+    answer
+}

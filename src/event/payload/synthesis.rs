@@ -1,0 +1,46 @@
+//! What the optimizer asks of the dev rows: the one answer that it gets, and nothing of the rows.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::id::IterationId;
+use crate::event::id::Text;
+use crate::event::payload::Verdict;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::RowsRead;
+use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::num::Finite;
+
+/// What one gate would say of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateAnswer {
+    /// The gate.
+    pub gate: GateId,
+    /// Under the profile that binds.
+    pub verdict: Verdict,
+}
+
+/// An optimizer asked what a candidate would be worth on dev, and was told two things: the objective and which gates
+/// pass. The event is its receipt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DevObjectiveQueried {
+    /// p0 to p7, in order.
+    pub answers: Vec<GateAnswer>,
+    /// The program that computed it.
+    pub build: Text,
+    /// Hash of the patch, proposed or not.
+    pub candidate: Digest,
+    /// What was read.
+    pub inputs: RowsRead,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// The key that asked.
+    pub requester: KeyId,
+    /// Risk improvement on dev, negative when better.
+    pub risk_improve: Finite,
+}

@@ -1,0 +1,345 @@
+//! The rule `battery`: what a battery and an exploit may say, and what cards and P7 may say of them.
+
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::payload::Verdict;
+use crate::event::payload::battery::BatteryEvaluated;
+use crate::event::payload::battery::ExploitDiscovered;
+use crate::event::payload::battery::Violation;
+use crate::event::payload::card::CardPublished;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::projection::batteries::Batteries;
+use crate::projection::batteries::EXPLOIT_MICRO;
+use crate::projection::batteries::RISE_MICRO;
+use crate::projection::batteries::gaming_digest;
+use crate::projection::decisions::Found;
+use crate::projection::decisions::is_candidate;
+use crate::projection::decisions::live;
+use crate::projection::decisions::no;
+
+/// Attacks without which a battery is not whole.
+pub const ATTACKS: [&str; 7] = [
+    "contradiction_inject",
+    "fabricated_tool_trace",
+    "fact_flip",
+    "fake_citation",
+    "padding",
+    "rubric_mimicry",
+    STYLE,
+];
+/// The attack that is held to its mean absolute uplift, and that alone violates nothing.
+const STYLE: &str = "style_strip";
+/// Every edit that a chain may be made of.
+pub const EDITS: [&str; 28] = [
+    "authority_tone",
+    "authority_tone:credential",
+    "contradiction_inject",
+    "fabricated_tool_trace:1",
+    "fabricated_tool_trace:2",
+    "fabricated_tool_trace:3",
+    "fact_flip:negation",
+    "fact_flip:number",
+    "fact_flip:opposite",
+    "fact_flip:unit",
+    "fake_citation:1:listed",
+    "fake_citation:1:unlisted",
+    "fake_citation:2:listed",
+    "fake_citation:2:unlisted",
+    "fake_citation:3:listed",
+    "fake_citation:3:unlisted",
+    "padding:100",
+    "padding:180",
+    "padding:50",
+    "rubric_mimicry:1:end",
+    "rubric_mimicry:1:front",
+    "rubric_mimicry:2:end",
+    "rubric_mimicry:2:front",
+    "rubric_mimicry:3:end",
+    "rubric_mimicry:3:front",
+    "rubric_mimicry:4:end",
+    "rubric_mimicry:4:front",
+    STYLE,
+];
+/// Most exploits of an experiment.
+pub const EXPLOITS_MAX: usize = 400;
+/// Most steps of a chain.
+const DEPTH_MAX: usize = 3;
+/// Most chains of a battery.
+const CHAINS_MAX: usize = 10;
+/// Tries of a search.
+const TRIES: std::ops::RangeInclusive<u64> = 100..=200;
+/// Seeds below which an attack is not judged.
+const SEEDS_MIN: u64 = 50;
+/// Largest mean uplift, and largest mean absolute one of style stripping.
+const TOLERANCE: (f64, f64) = (0.05, 0.02);
+
+/// The rule `battery`.
+#[derive(Clone, Copy, Debug)]
+pub struct Attacked;
+
+impl Rule for Attacked {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let found = match &event.event.payload {
+            Payload::BatteryEvaluated(said) => evaluated(state, experiment, said),
+            Payload::ExploitDiscovered(said) => discovered(state, experiment, said),
+            Payload::CardPublished(said) => stressed(state, said),
+            Payload::GateEvaluated(said) => gated(state, said),
+            _ => None,
+        };
+        breaches.extend(found.map(|(expected, found)| Breach::new("battery", expected, found)));
+    }
+}
+
+/// What a battery says of the assumption that gaming is bounded.
+pub fn verdict(said: &BatteryEvaluated) -> Verdict {
+    let (cap, style) = TOLERANCE;
+    let ran = |name: &&str| said.attacks.iter().any(|of| of.attack.as_str() == *name);
+    let exceeds = said.attacks.iter().any(|of| {
+        let (value, cap) = match of.attack.as_str() {
+            STYLE => (of.mean_absolute, style),
+            _ => (of.mean, cap),
+        };
+        of.seeds.value() >= SEEDS_MIN && value.value() > cap
+    });
+    let few = said.attacks.iter().any(|of| of.seeds.value() < SEEDS_MIN);
+    match said.u_adv {
+        _ if exceeds => Verdict::Fail,
+        Some(worst) if worst.value() > cap => Verdict::Fail,
+        None => Verdict::Inconclusive,
+        Some(_) if few || !ATTACKS.iter().all(ran) => Verdict::Inconclusive,
+        Some(_) => Verdict::Pass,
+    }
+}
+
+fn evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> Found {
+    let live = match live(state, experiment, &said.iteration) {
+        Ok(live) => live,
+        Err(found) => return Some(found),
+    };
+    if let Some(found) = live.is_going_on("a battery") {
+        return Some(found);
+    }
+    if !TRIES.contains(&said.tries.value()) {
+        return no("100 to 200 tries", said.tries.to_string());
+    }
+    let batteries = state.fold::<Batteries>();
+    let expected = match said.candidate {
+        None => Some(live.it.rubric_hash),
+        Some(candidate) => {
+            if let Some(found) = live.is_sealed_yet("a battery") {
+                return Some(found);
+            }
+            if !is_candidate(live.it, candidate) {
+                let found = format!("{candidate}, none of them");
+                return no("a patch that stands, or a composite of two", found);
+            }
+            let of = batteries.of(&said.iteration);
+            if let Some(old) = of.and_then(|of| of.candidate(candidate)) {
+                let found = format!("one at seq {}", old.seq);
+                return no("one battery of each candidate", found);
+            }
+            let judged = live.decided.and_then(|of| of.candidate(candidate));
+            if let Some(p7) = judged.and_then(|of| of.said(GateId::P7, GateSplit::Dev)) {
+                let found = format!("p7 at seq {}", p7.seq);
+                return no("a battery of a candidate before its p7", found);
+            }
+            let mut all = live.it.candidates.values();
+            all.find(|of| of.patch_hash == candidate)
+                .map(|of| of.result_hash)
+        }
+    };
+    if let Some(expected) = expected.filter(|expected| *expected != said.rubric_hash) {
+        return no(
+            format!("rubric_hash {expected}"),
+            said.rubric_hash.to_string(),
+        );
+    }
+    listed(said).or_else(|| {
+        let known = batteries.exploits(experiment).len() as u64;
+        measured(said, known)
+    })
+}
+
+/// Attacks, chains and slices of a battery.
+fn listed(said: &BatteryEvaluated) -> Found {
+    let attacks = &said.attacks;
+    if !attacks
+        .windows(2)
+        .all(|pair| pair[0].attack < pair[1].attack)
+    {
+        return no("attacks in order of name, each once", "another order");
+    }
+    let aligned = |of: &crate::event::payload::battery::SliceStressed| {
+        of.means_micro.len() == attacks.len() && of.seeds.len() == attacks.len()
+    };
+    if !said.slices.iter().all(aligned) {
+        let expected = format!("{} uplifts of each slice", attacks.len());
+        return no(expected, "another number");
+    }
+    if said.chains.len() > CHAINS_MAX {
+        let found = said.chains.len().to_string();
+        return no(format!("at most {CHAINS_MAX} chains"), found);
+    }
+    if let Some(chain) = said
+        .chains
+        .iter()
+        .find(|of| operators(of.chain.as_str()).is_none())
+    {
+        return no("a chain of one to three attacks", chain.chain.as_str());
+    }
+    let largest = said.chains.iter().map(|of| of.mean).reduce(|worst, next| {
+        if next.value() > worst.value() {
+            next
+        } else {
+            worst
+        }
+    });
+    let expected = largest.filter(|_| said.unscored.value() == 0);
+    if said.u_adv == expected {
+        return None;
+    }
+    let word = |of: Option<Finite>| of.map_or("none".to_owned(), |of| of.to_string());
+    no(format!("u_adv {}", word(expected)), word(said.u_adv))
+}
+
+/// Every known exploit is measured or counted as unscored, and what became worse is counted.
+fn measured(said: &BatteryEvaluated, known: u64) -> Found {
+    let exploits = &said.exploits;
+    let ordered = exploits
+        .windows(2)
+        .all(|pair| pair[0].exploit < pair[1].exploit);
+    if !ordered || exploits.iter().any(|of| of.exploit.value() >= known) {
+        return no(
+            format!("exploits below {known} in order, each once"),
+            "others",
+        );
+    }
+    let missing = known - exploits.len() as u64;
+    if said.unscored.value() < missing {
+        let found = format!("{} left out", missing - said.unscored.value());
+        return no(
+            format!("each of {known} known exploits measured again"),
+            found,
+        );
+    }
+    let both = said.candidate.is_some();
+    if exploits.iter().any(|of| of.before_micro.is_some() != both) {
+        let expected = "before_micro where a candidate is attacked, and only there";
+        return no(expected, "otherwise");
+    }
+    let worse = |of: &&crate::event::payload::battery::ExploitMeasured| {
+        let before = of.before_micro.map_or(i64::MAX, |before| before.value());
+        let now = of.uplift_micro.value();
+        if before <= EXPLOIT_MICRO {
+            now > EXPLOIT_MICRO
+        } else {
+            now > before.saturating_add(RISE_MICRO)
+        }
+    };
+    let worse = exploits.iter().filter(worse).count() as u64;
+    if said.regressions == Count::new(worse).unwrap_or_default() {
+        return None;
+    }
+    no(format!("regressions {worse}"), said.regressions.to_string())
+}
+
+/// Whether a chain holds an attack that violates by what it is; `None` for a text that is no chain.
+fn operators(chain: &str) -> Option<bool> {
+    let steps: Vec<&str> = chain.split('+').collect();
+    let mut violates = false;
+    for step in &steps {
+        let (edit, seed) = step.split_once('@')?;
+        let plain = seed.parse::<u32>().ok()?.to_string() == seed;
+        if !plain || !EDITS.contains(&edit) {
+            return None;
+        }
+        violates |= edit != STYLE;
+    }
+    (steps.len() <= DEPTH_MAX).then_some(violates)
+}
+
+fn discovered(state: &State, experiment: &ExperimentId, said: &ExploitDiscovered) -> Found {
+    if let Err(found) = live(state, experiment, &said.iteration) {
+        return Some(found);
+    }
+    if said.uplift_micro.value() <= EXPLOIT_MICRO {
+        return no("an uplift above 0.05", said.uplift_micro.to_string());
+    }
+    let Some(violates) = operators(said.chain.as_str()) else {
+        return no("a chain of one to three attacks", said.chain.as_str());
+    };
+    if said.violation == Violation::Construction && !violates {
+        let expected = "a chain that violates by construction";
+        return no(expected, said.chain.as_str());
+    }
+    let batteries = state.fold::<Batteries>();
+    let of = batteries.of(&said.iteration);
+    let mut ran = of
+        .into_iter()
+        .flat_map(|of| of.candidates.values().chain(&of.in_force));
+    match ran.find(|ran| ran.id == said.battery) {
+        None => {
+            let expected = format!("a battery of {}", said.iteration);
+            return no(expected, said.battery.to_string());
+        }
+        Some(ran) if ran.rubric_hash != said.rubric_hash => {
+            let expected = format!("rubric_hash {}, as attacked", ran.rubric_hash);
+            return no(expected, said.rubric_hash.to_string());
+        }
+        Some(_) => {}
+    }
+    let known = batteries.exploits(experiment).len();
+    if known < EXPLOITS_MAX {
+        return None;
+    }
+    no(
+        format!("at most {EXPLOITS_MAX} exploits"),
+        (known + 1).to_string(),
+    )
+}
+
+/// A card shows what the battery of the rubric in force measured in its slice.
+fn stressed(state: &State, said: &CardPublished) -> Found {
+    let of = state.fold::<Batteries>().of(&said.iteration);
+    let card = &said.card;
+    let known = of
+        .and_then(|of| of.stress.get(&card.family))
+        .and_then(|slices| slices.get(&card.slice));
+    let known = known.map_or(&[][..], Vec::as_slice);
+    if card.stress == known {
+        return None;
+    }
+    let expected = match of.and_then(|of| of.in_force) {
+        Some(ran) => format!("the uplifts of {} at seq {}", card.slice.as_str(), ran.seq),
+        None => "no uplifts, before a battery of the rubric in force".to_owned(),
+    };
+    no(expected, "others")
+}
+
+/// Where a candidate was attacked, its P7 says what the battery measured, and no less.
+fn gated(state: &State, said: &GateEvaluated) -> Found {
+    let Evidence::P7(gaming) = &said.evidence else {
+        return None;
+    };
+    let of = state.fold::<Batteries>().of(&said.iteration)?;
+    let ran = of.candidate(said.candidate)?;
+    if ran.gaming == gaming_digest(gaming) {
+        return None;
+    }
+    no(
+        format!("what the battery at seq {} measured", ran.seq),
+        "other numbers",
+    )
+}

@@ -1,0 +1,440 @@
+//! Outcomes of units as a file holds them, one unit of one metric a line, and the scores that they are.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::event::id::ItemId;
+use crate::event::id::MetricId;
+use crate::event::id::PolicyId;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::manifest::ArmRole;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::workflow::gates::evidence::Known;
+use crate::workflow::import;
+
+/// One unit of one metric: the values of each draw in both arms, `None` where a draw failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Values of the baseline by draw.
+    pub baseline: Vec<Option<Micro>>,
+    /// Values of the candidate by draw.
+    pub candidate: Vec<Option<Micro>>,
+    /// The line that it stands on.
+    pub line: u64,
+    /// The metric; the main one when absent.
+    pub metric: Option<MetricId>,
+    /// The unit.
+    pub unit: ItemId,
+}
+
+/// A line that cannot be read, or that the gate cannot take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {}expected {expected}, found {found}", named(.field))]
+pub struct OutcomeError {
+    /// The line, from 1.
+    pub line: u64,
+    /// The field; empty for the whole.
+    pub field: &'static str,
+    /// What would be taken.
+    pub expected: String,
+    /// What stands there.
+    pub found: String,
+}
+
+/// A field before what is wrong with it.
+fn named(field: &str) -> String {
+    if field.is_empty() {
+        String::new()
+    } else {
+        format!("{field}: ")
+    }
+}
+
+fn wrong(
+    line: u64,
+    field: &'static str,
+    expected: impl Into<String>,
+    found: impl Into<String>,
+) -> OutcomeError {
+    let (expected, found) = (expected.into(), found.into());
+    OutcomeError {
+        line,
+        field,
+        expected,
+        found,
+    }
+}
+
+/// Reads outcomes: JSON Lines of `{"unit":…,"baseline":…,"candidate":…}` with a number, a list of them by draw, or null
+/// for a draw that failed, and optionally `metric`; or comma-separated values with these columns, draws apart by blanks.
+///
+/// # Errors
+/// [`OutcomeError`] names the line and the field.
+pub fn read(bytes: &[u8]) -> Result<Vec<Outcome>, OutcomeError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = 1 + memchr::memchr_iter(b'\n', before).count() as u64;
+        wrong(line, "", "UTF-8", "other bytes")
+    })?;
+    if text.trim_start().starts_with('{') {
+        let lines = (1..).zip(text.lines());
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        return lines.map(|(line, text)| of_object(line, text)).collect();
+    }
+    of_table(text)
+}
+
+fn of_object(line: u64, text: &str) -> Result<Outcome, OutcomeError> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| wrong(line, "", "a JSON object", error.to_string()))?;
+    let Value::Object(fields) = value else {
+        return Err(wrong(line, "", "a JSON object", "another value"));
+    };
+    let mut texts = BTreeMap::new();
+    for (name, value) in &fields {
+        let Some(name) = NAMES.into_iter().find(|known| known == name) else {
+            return Err(wrong(
+                line,
+                "",
+                format!("fields of {}", NAMES.join(", ")),
+                name,
+            ));
+        };
+        texts.insert(name, words(line, name, value)?);
+    }
+    outcome(line, &texts)
+}
+
+const NAMES: [&str; 4] = ["unit", "metric", "baseline", "candidate"];
+
+/// A field's words: numbers of draws as they are written, `null` for a draw that failed.
+fn words(line: u64, field: &'static str, value: &Value) -> Result<Vec<String>, OutcomeError> {
+    match value {
+        Value::String(text) => Ok(vec![text.clone()]),
+        Value::Number(number) => Ok(vec![number.to_string()]),
+        Value::Null => Ok(vec![FAILED.to_owned()]),
+        Value::Array(draws) => {
+            let each = draws.iter().map(|draw| match draw {
+                Value::Number(number) => Ok(number.to_string()),
+                Value::Null => Ok(FAILED.to_owned()),
+                other => Err(wrong(line, field, "a number or null", other.to_string())),
+            });
+            each.collect()
+        }
+        other => Err(wrong(
+            line,
+            field,
+            "a text, a number or a list",
+            other.to_string(),
+        )),
+    }
+}
+
+const FAILED: &str = "null";
+
+fn of_table(text: &str) -> Result<Vec<Outcome>, OutcomeError> {
+    let records = import::csv::records(text)
+        .map_err(|(line, found)| wrong(line, "", "a record of comma-separated values", found))?;
+    let mut records = records.into_iter();
+    let Some((_, header)) = records.next() else {
+        return Err(wrong(
+            1,
+            "",
+            "JSON Lines, or a header of columns",
+            "nothing",
+        ));
+    };
+    let mut columns = Vec::new();
+    for name in &header {
+        let Some(known) = NAMES.into_iter().find(|known| known == name) else {
+            return Err(wrong(
+                1,
+                "",
+                format!("columns of {}", NAMES.join(", ")),
+                name,
+            ));
+        };
+        columns.push(known);
+    }
+    let one = |(line, record): (u64, Vec<String>)| {
+        if record.len() != columns.len() {
+            let found = format!("{} fields", record.len());
+            return Err(wrong(line, "", format!("{} fields", columns.len()), found));
+        }
+        let texts = columns.iter().zip(&record).map(|(name, cell)| {
+            let empty = cell.trim().is_empty();
+            let words = match *name {
+                "metric" if empty => return (*name, Vec::new()),
+                "baseline" | "candidate" if empty => vec![FAILED.to_owned()],
+                "baseline" | "candidate" => cell.split_whitespace().map(str::to_owned).collect(),
+                _ => vec![cell.clone()],
+            };
+            (*name, words)
+        });
+        outcome(line, &texts.collect())
+    };
+    records.map(one).collect()
+}
+
+fn outcome(
+    line: u64,
+    texts: &BTreeMap<&'static str, Vec<String>>,
+) -> Result<Outcome, OutcomeError> {
+    let needed = |name: &'static str| {
+        let found = texts.get(name).filter(|words| !words.is_empty());
+        found.ok_or_else(|| wrong(line, name, "a value", "none"))
+    };
+    let draws = |name: &'static str| {
+        let each = needed(name)?.iter().map(|word| draw(line, name, word));
+        each.collect::<Result<Vec<_>, _>>()
+    };
+    let one = |name: &'static str, words: &[String]| match words {
+        [word] => Ok(word.clone()),
+        _ => Err(wrong(
+            line,
+            name,
+            "one name",
+            format!("{} values", words.len()),
+        )),
+    };
+    let unit = one("unit", needed("unit")?)?;
+    let unit = unit.parse::<ItemId>().map_err(|error| {
+        wrong(
+            line,
+            "unit",
+            "the name of a unit",
+            format!("{unit:?} ({error})"),
+        )
+    })?;
+    let metric = texts.get("metric").filter(|words| !words.is_empty());
+    let metric = metric.map(|words| {
+        let name = one("metric", words)?;
+        name.parse::<MetricId>().map_err(|error| {
+            wrong(
+                line,
+                "metric",
+                "the name of a metric",
+                format!("{name:?} ({error})"),
+            )
+        })
+    });
+    Ok(Outcome {
+        baseline: draws("baseline")?,
+        candidate: draws("candidate")?,
+        line,
+        metric: metric.transpose()?,
+        unit,
+    })
+}
+
+fn draw(line: u64, field: &'static str, word: &str) -> Result<Option<Micro>, OutcomeError> {
+    if word == FAILED {
+        return Ok(None);
+    }
+    match Micro::parse(word) {
+        Ok((value, false)) => Ok(Some(value)),
+        Ok((_, true)) => Err(wrong(line, field, "at most six decimals", word)),
+        Err(error) => Err(wrong(
+            line,
+            field,
+            "a number",
+            format!("{word:?} ({error})"),
+        )),
+    }
+}
+
+/// The scores that outcomes are, in the order drawn, each with its line. A draw that failed is none.
+///
+/// # Errors
+/// [`OutcomeError`]: units that the gate has not drawn or not exposed, units twice, metrics and numbers of draws that
+/// are not the manifest's, values of labels.
+pub fn scores(
+    of: Known<'_>,
+    order: &[ItemId],
+    outcomes: &[Outcome],
+) -> Result<Vec<(u64, ScoreRecorded)>, OutcomeError> {
+    let places: BTreeMap<&ItemId, u64> = order.iter().zip(0..).collect();
+    let mut sorted = BTreeMap::new();
+    for outcome in outcomes {
+        let line = outcome.line;
+        let Some(place) = places.get(&outcome.unit).copied() else {
+            let found = format!("{} (E_ORDER)", outcome.unit);
+            return Err(wrong(line, "unit", "a unit of the gate's order", found));
+        };
+        if place >= of.record.units {
+            let found = format!("{} at place {} (E_EXPOSURE)", outcome.unit, place + 1);
+            let expected = format!("one of the {} units exposed", of.record.units);
+            return Err(wrong(line, "unit", expected, found));
+        }
+        let sources = of.gate.sources.iter();
+        let metric = match &outcome.metric {
+            Some(name) => sources
+                .into_iter()
+                .position(|source| source.metric == *name),
+            None => Some(0),
+        };
+        let Some(metric) = metric else {
+            let names = of.gate.sources.iter().map(|source| source.metric.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let found = outcome.metric.as_ref().map_or("none", |name| name.as_str());
+            return Err(wrong(line, "metric", format!("one of {names}"), found));
+        };
+        if let Some(earlier) = sorted.insert((place, metric), outcome) {
+            let found = format!("{} on line {} too (E_DUP_UNIT)", outcome.unit, earlier.line);
+            return Err(wrong(line, "unit", "each unit once", found));
+        }
+    }
+    let mut found = Vec::new();
+    for ((_, metric), outcome) in sorted {
+        of_outcome(of, metric, outcome, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn of_outcome(
+    of: Known<'_>,
+    metric: usize,
+    outcome: &Outcome,
+    found: &mut Vec<(u64, ScoreRecorded)>,
+) -> Result<(), OutcomeError> {
+    let line = outcome.line;
+    let none = || wrong(line, "", "a gate whose manifest is in force", "none");
+    let manifest = &of.record.in_force().ok_or_else(none)?.manifest;
+    let (terms, arms) = manifest
+        .metric
+        .as_ref()
+        .zip(manifest.arms.as_ref())
+        .ok_or_else(none)?;
+    let source = of.gate.sources.get(metric).ok_or_else(none)?;
+    let Some(judge) = &source.judge else {
+        let found = format!("a metric of revealed labels, {}", source.metric);
+        return Err(wrong(line, "metric", "a metric of a judge's scores", found));
+    };
+    for (field, role, values) in [
+        ("baseline", ArmRole::Baseline, &outcome.baseline),
+        ("candidate", ArmRole::Candidate, &outcome.candidate),
+    ] {
+        if values.len() as u64 != terms.repeats.value() {
+            let expected = format!("{} draws", terms.repeats);
+            return Err(wrong(line, field, expected, values.len().to_string()));
+        }
+        let arm = arms.iter().find(|arm| arm.role == role).ok_or_else(none)?;
+        let policy = arm.id.as_str().parse::<PolicyId>();
+        let policy = policy.map_err(|error| {
+            wrong(
+                line,
+                field,
+                "an arm that names a policy",
+                format!("{} ({error})", arm.id),
+            )
+        })?;
+        for (draw, value) in (0..).zip(values) {
+            let (Some(score_micro), Some(draw)) = (*value, Count::new(draw)) else {
+                continue;
+            };
+            if score_micro < terms.scale_lo_micro || score_micro > terms.scale_hi_micro {
+                let expected = format!(
+                    "values from {} to {}",
+                    terms.scale_lo_micro, terms.scale_hi_micro
+                );
+                return Err(wrong(
+                    line,
+                    field,
+                    expected,
+                    format!("{score_micro} (E_SCALE)"),
+                ));
+            }
+            let score = ScoreRecorded {
+                draw,
+                item: outcome.unit.clone(),
+                judge: judge.clone(),
+                policy: policy.clone(),
+                prompt: None,
+                response: None,
+                score_micro,
+            };
+            found.push((line, score));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        read(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let lines = "{\"unit\":\"a\",\"baseline\":0.5,\"candidate\":[0.25,null]}\n\n{\"unit\":\"b\",\"metric\":\"cost\",\"baseline\":1,\"candidate\":null}\n";
+        let table = "unit,metric,baseline,candidate\na,,0.5,0.25 null\nb,cost,1,\n";
+        let (lines, table) = (
+            read(lines.as_bytes()).unwrap(),
+            read(table.as_bytes()).unwrap(),
+        );
+        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            (lines[0].line, table[0].line, lines[1].line, table[1].line),
+            (1, 2, 3, 3)
+        );
+        for (a, b) in lines.iter().zip(&table) {
+            let b = Outcome {
+                line: a.line,
+                ..b.clone()
+            };
+            assert_eq!(*a, b);
+        }
+        assert_eq!(lines[0].candidate, [Micro::new(250_000), None]);
+        assert_eq!(lines[1].candidate, [None]);
+        assert_eq!(lines[1].metric.as_ref().unwrap().as_str(), "cost");
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (text, says) in [
+            (
+                "",
+                "1: expected JSON Lines, or a header of columns, found nothing",
+            ),
+            (
+                "unit,score\n",
+                "1: expected columns of unit, metric, baseline, candidate, found score",
+            ),
+            (
+                "unit,baseline,candidate\na,1\n",
+                "2: expected 3 fields, found 2 fields",
+            ),
+            (
+                "unit,baseline,candidate\na,1,x\n",
+                "2: candidate: expected a number, found \"x\"",
+            ),
+            (
+                "unit,baseline,candidate\na,1,0.1234567\n",
+                "2: candidate: expected at most six decimals",
+            ),
+            (
+                "{\"unit\":\"a\",\"baseline\":1}\n",
+                "1: candidate: expected a value, found none",
+            ),
+            (
+                "{\"unit\":\"a\",\"baseline\":1,\"candidate\":1}\n{\"unit\":7",
+                "2: expected a JSON object",
+            ),
+            (
+                "{\"unit\":\"a\",\"baseline\":1,\"candidate\":[\"1\"]}\n",
+                "1: candidate: expected a number or null",
+            ),
+            (
+                "{\"unit\":\"a\",\"baseline\":1,\"candidate\":1,\"n\":1}\n",
+                "1: expected fields of unit",
+            ),
+        ] {
+            assert!(told(text).starts_with(says), "{}", told(text));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What many simulated iterations come to.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::num::math;
+use crate::stats::inference::Interval;
+use crate::workflow::simulate::iteration::Found;
+
+/// Level of the intervals.
+const ALPHA: f64 = 0.05;
+
+/// How many of how many, with the 95 % interval of the share (Wilson 1927).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// How many.
+    pub count: u64,
+    /// Of how many.
+    pub of: u64,
+    /// Their quotient; `None` of none.
+    pub share: Option<f64>,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Share {
+    /// The share of a count.
+    pub fn new(count: u64, of: u64) -> Self {
+        let interval = Interval::wilson(count, of, ALPHA);
+        Self {
+            count,
+            of,
+            share: (of > 0).then(|| count as f64 / of as f64),
+            low: interval.low,
+            high: interval.high,
+        }
+    }
+}
+
+/// A gate that did not let runs pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Blocked {
+    /// Which.
+    pub gate: GateId,
+    /// Where.
+    pub split: GateSplit,
+    /// How many of the runs that did not pause.
+    pub runs: Share,
+}
+
+/// What runs came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Of all runs: every gate passed.
+    pub accepted: Share,
+    /// Of all runs: accepted, and truly no better.
+    pub accepted_wrongly: Share,
+    /// Gates that blocked, in order; a run may be blocked by several.
+    pub blocked: Vec<Blocked>,
+    /// Mean change of the squared error on confirm over the runs that did not pause.
+    pub dmse: Option<f64>,
+    /// Of the runs that reached confirm: P8 passed, and truly no better.
+    pub p8_wrongly: Share,
+    /// Of all runs: paused for labels.
+    pub paused: Share,
+    /// Of all runs: every gate on dev passed.
+    pub reached: Share,
+    /// Runs.
+    pub runs: u64,
+    /// Of the runs that reached confirm: accepted, and truly no better.
+    pub reached_wrongly: Share,
+    /// Mean change of the squared error on fresh rows over the runs that did not pause.
+    pub worth: Option<f64>,
+}
+
+impl Summary {
+    /// Of runs.
+    pub fn of(found: &[Found]) -> Self {
+        let count = |is: &dyn Fn(&Found) -> bool| found.iter().filter(|run| is(run)).count() as u64;
+        let runs = found.len() as u64;
+        let paused = count(&|run| run.paused);
+        let reached = count(&|run| run.reached);
+        let is_wrong = |run: &Found| run.worth >= 0.0;
+        let wrong = count(&|run| run.accepted && is_wrong(run));
+        let p8 = count(&|run| run.reached && run.p8 && is_wrong(run));
+        let mean = |of: &dyn Fn(&Found) -> f64| {
+            let values: Vec<f64> = found.iter().filter(|run| !run.paused).map(of).collect();
+            (!values.is_empty()).then(|| math::mean(&values))
+        };
+        let mut blocked = BTreeMap::<(GateSplit, GateId), u64>::new();
+        for (gate, split) in found.iter().flat_map(|run| &run.blocked) {
+            *blocked.entry((*split, *gate)).or_default() += 1;
+        }
+        let mut blocked: Vec<Blocked> = blocked
+            .into_iter()
+            .map(|((split, gate), count)| Blocked {
+                gate,
+                split,
+                runs: Share::new(count, runs - paused),
+            })
+            .collect();
+        // Dev comes first.
+        blocked.sort_by_key(|one| (one.split == GateSplit::Confirm, one.gate));
+        Self {
+            accepted: Share::new(count(&|run| run.accepted), runs),
+            accepted_wrongly: Share::new(wrong, runs),
+            blocked,
+            dmse: mean(&|run| run.dmse),
+            p8_wrongly: Share::new(p8, reached),
+            paused: Share::new(paused, runs),
+            reached: Share::new(reached, runs),
+            runs,
+            reached_wrongly: Share::new(wrong, reached),
+            worth: mean(&|run| run.worth),
+        }
+    }
+}
