@@ -38,9 +38,7 @@ pub(super) enum Verb {
     )]
     Cje(intake::CjeArgs),
     /// Record logged responses with teacher-forced log-probabilities
-    #[command(
-        after_help = "Example:\n  clover import logged logs.jsonl --policy base --labels\n\nx_id prompt continuation judge_S logp_pi0 logp_pi_prime{POLICY} tokens tf judge_cfg run_cfg cohort"
-    )]
+    #[command(after_help = "Example:\n  clover import logged logs.jsonl --policy base --labels")]
     Logged(intake_logged::LoggedArgs),
     /// Record scores and labels from comma-separated values, one event each
     #[command(

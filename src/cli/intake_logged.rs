@@ -16,7 +16,7 @@ use crate::workflow::import::logged::Pins;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct LoggedArgs {
-    /// JSON Lines, one logged response each
+    /// JSON Lines: `x_id continuation judge_S logp_pi0 logp_pi_prime` …
     pub file: PathBuf,
     #[command(flatten)]
     pub common: Common,

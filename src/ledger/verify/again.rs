@@ -39,4 +39,13 @@ impl Judge<'_> {
         }
         Ok(())
     }
+
+    /// What was not computed again, where anything was not.
+    pub(super) fn not_computed(&self) -> Option<String> {
+        if !self.options.recompute {
+            return Some("recompute".to_owned());
+        }
+        let of = self.out_of_hand;
+        (of > 0).then(|| format!("recompute of {of} events whose inputs are not at hand"))
+    }
 }

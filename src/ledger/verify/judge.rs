@@ -544,14 +544,7 @@ impl<'a> Judge<'a> {
         if !self.identity {
             self.not_checked.push("identity".to_owned());
         }
-        if !self.options.recompute {
-            self.not_checked.push("recompute".to_owned());
-        } else if self.out_of_hand > 0 {
-            let of = self.out_of_hand;
-            self.not_checked.push(format!(
-                "recompute of {of} events whose inputs are not at hand"
-            ));
-        }
+        self.not_checked.extend(self.not_computed());
     }
 
     fn into_report(self, events: u64) -> Report {

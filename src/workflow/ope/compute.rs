@@ -53,6 +53,7 @@ use crate::workflow::ope::said;
 /// Bins of the affinity of judge scores.
 const BINS: usize = 20;
 /// Caps at which sensitivity is shown, in multiples of the mean weight.
+// source: ours; a few steps from no weight above the mean to hardly any cut (CJE paper, table 9, row Cap).
 const CAPS: [f64; 6] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
 
 /// Why there is no off-policy estimate.
