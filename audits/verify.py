@@ -685,7 +685,7 @@ MARGIN = record(margin_micro=MICRO, metric=ident)
 DESIGN = record(
     anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
     dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean)),
-    frozen_paths=Optional(listing(text)), must_not_regress=one_of("guard", "literal"), peek_account=ident,
+    frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"), peek_account=ident,
     rubric_hash=hex64, seed=hex64, topics=listing(text),
     slices=listing(record(family=ident, cells=listing(record(
         conditions=listing(record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO),

@@ -262,7 +262,7 @@ fn now(ledger: &Ledger) -> Timestamp {
 
 fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let opened = open(ctx, &mut ledger, args)?;
+    let opened = open(ctx, &mut ledger, args, &mut |_, _, _| Ok(()))?;
     let already = opened.already;
     let Some((charge, values, text)) = opened.revealed else {
         let text = format!("every label of {} is revealed already\n", args.seal.design);
@@ -288,11 +288,16 @@ pub(super) struct Opened {
     pub revealed: Option<(EventId, Vec<Value>, String)>,
 }
 
+/// What is said between the charge and the first label: by the custodian, of the charge.
+pub(super) type Between<'b> =
+    &'b mut dyn FnMut(&mut Ledger, EventId, &Signer) -> Result<(), CliError>;
+
 /// Charges a peek and reveals what waits in a design.
 pub(super) fn open(
     ctx: &mut Ctx<'_>,
     ledger: &mut Ledger,
     args: &UnsealArgs,
+    between: Between<'_>,
 ) -> Result<Opened, CliError> {
     let place = place(ledger, &args.seal)?;
     let rows = rows(ledger, &place.experiment, &place.design)?;
@@ -327,6 +332,7 @@ pub(super) fn open(
         None => charge(ctx, ledger, &place, args, waiting.len())?,
     };
     // From here on the peek is on record, under a signed checkpoint.
+    between(ledger, charge, &signer)?;
     let (values, text) = reveal(ctx, ledger, &place, &waiting, &known, (charge, &signer))?;
     let revealed = Some((charge, values, text));
     Ok(Opened { already, revealed })

@@ -21,7 +21,7 @@ use crate::ledger::State;
 use crate::store::OpenOptions;
 use crate::store::Store;
 use crate::store::Vault;
-use crate::workflow::RULEBOOK;
+use crate::workflow::GOVERNED;
 
 /// Name of the folder that verbs look for.
 pub(super) const FOLDER: &str = ".clover";
@@ -190,7 +190,7 @@ pub(super) fn read_log_key(path: &Path) -> Result<Signer, CliError> {
 pub(super) fn open_to_read(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliError> {
     let home = find(ctx)?;
     let options = options(ctx, None, true);
-    let ledger = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, options)?;
+    let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, options)?;
     Ok((home, ledger))
 }
 
@@ -202,13 +202,13 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
     ambient::check_writable(home.database())?;
     let log_key = read_log_key(&home.log_key())?;
     let first = options(ctx, Some(log_key), false);
-    let opened = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, first);
+    let opened = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, first);
     let next = home.next_log_key();
     match opened {
         Ok(ledger) => Ok((home, ledger)),
         Err(LedgerError::LogKey(_)) if ambient::exists(&next)? => {
             let second = options(ctx, Some(read_log_key(&next)?), false);
-            let ledger = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, second)?;
+            let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, second)?;
             ambient::rename(&next, &home.log_key())?;
             ctx.note("the rotation of the log key is finished: log.key.next became log.key");
             Ok((home, ledger))

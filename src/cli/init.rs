@@ -25,7 +25,7 @@ use crate::ground::sign::Signer;
 use crate::ledger::CreateLedger;
 use crate::ledger::Ledger;
 use crate::store::CreateOptions;
-use crate::workflow::RULEBOOK;
+use crate::workflow::GOVERNED;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -186,7 +186,7 @@ fn create_in(
         .map_err(|error| CliError::input(error.to_string(), "clover doctor"))?;
     ambient::write_new(&home.log_key(), text.as_bytes(), 0o600)?;
     let options = home::options(ctx, Some(log_key), false);
-    let created = Ledger::create(home.database(), create, ctx.ambient(), &RULEBOOK, options);
+    let created = Ledger::create(home.database(), create, ctx.ambient(), &GOVERNED, options);
     created.map_err(|error| {
         for end in ["", "-wal", "-shm"] {
             let mut name = home.database().as_os_str().to_owned();

@@ -23,6 +23,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
+use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
 use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::DesignPurpose;
@@ -92,7 +93,7 @@ pub(super) struct Common {
     #[arg(long, value_name = "ID", default_value = "judge")]
     pub judge: String,
     /// Who labelled
-    #[arg(long, value_name = "ID", default_value = "oracle")]
+    #[arg(long, value_name = "ID", default_value = "oracle", hide = true)]
     pub rater: String,
     /// Record labels in the open, for the one registered design of the purpose
     #[arg(long, value_name = "DESIGN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -117,6 +118,13 @@ pub(super) struct Common {
         allow_hyphen_values = true
     )]
     pub scale: String,
+    /// Keep a field of each row beside its score, public, for slices
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "Keep a field beside each score for slices: public, as domain"
+    )]
+    pub field: Vec<String>,
     /// Show counts, ranges, mapping and warnings; append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -262,9 +270,15 @@ fn read(
         None => home.vault(ctx)?.pepper()?,
     };
     let name_prompt = |prompt: &str| intake_files::prompt_name(&pepper, prompt);
+    let fields = common.field.iter();
+    let fields: Result<Vec<_>, _> = fields
+        .map(|text| name("field", text, FieldId::new))
+        .collect();
+    let fields = fields?;
     let how = How {
         policy: policy.as_ref(),
         logprobs: false,
+        fields: &fields,
         scored: true,
         scale: scale(&common.scale)?,
         name_prompt: &name_prompt,

@@ -53,6 +53,7 @@ pub(super) fn unscored(
         let how = How {
             policy: named.as_ref(),
             logprobs: false,
+            fields: &[],
             scored: false,
             scale: scale("0:1")?,
             name_prompt: &name_prompt,

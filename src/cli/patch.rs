@@ -243,7 +243,7 @@ fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
     })
 }
 
-fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, CliError> {
+pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, CliError> {
     let (id, bench, experiment) = {
         let (_, ledger) = home::open_to_read(ctx)?;
         let (id, bench) = bench(ledger.state(), &args.iteration)?;

@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home::Home;
 use crate::event::id::FieldId;
+use crate::event::payload::PrivateRef;
 use crate::event::payload::judge::ScoreRecorded;
 use crate::ground::digest::Digest;
 use crate::ground::seal;
@@ -45,6 +46,25 @@ impl<'l> Texts<'l> {
     }
 }
 
+impl Texts<'_> {
+    /// A private text.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub(super) fn text(&mut self, private: &PrivateRef) -> Result<String, String> {
+        let stored = self.ledger.store().reader().blob(&private.blob.blake3);
+        let stored = stored
+            .map_err(|error| error.to_string())?
+            .ok_or("its blob is missing")?;
+        let Some(key) = self.key(&private.subject)? else {
+            return Err("the key of its text is gone or not at hand".to_owned());
+        };
+        let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
+        let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;
+        Ok(text.to_owned())
+    }
+}
+
 impl Covariates for Texts<'_> {
     fn value(&mut self, field: &FieldId, score: &ScoreRecorded) -> Result<f64, String> {
         if field.as_str() != read::RESPONSE_LENGTH {
@@ -56,15 +76,6 @@ impl Covariates for Texts<'_> {
         let Some(response) = &score.response else {
             return Err("its response was not taken in".to_owned());
         };
-        let stored = self.ledger.store().reader().blob(&response.blob.blake3);
-        let stored = stored
-            .map_err(|error| error.to_string())?
-            .ok_or("its blob is missing")?;
-        let Some(key) = self.key(&response.subject)? else {
-            return Err("the key of its text is gone or not at hand".to_owned());
-        };
-        let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
-        let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;
-        Ok(read::words(text) as f64)
+        Ok(read::words(&self.text(response)?) as f64)
     }
 }

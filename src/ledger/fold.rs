@@ -285,6 +285,23 @@ impl Computing {
     }
 }
 
+/// What a batch of recounts shares, so that rows are read once.
+pub type Memo = Option<Box<dyn Any>>;
+
+/// Computes again what an event says from the rows that it read, as it is appended. What rules need no rows for is theirs.
+pub trait Recount: Sync {
+    /// What differs; `None` where nothing does, or there is nothing to compute.
+    ///
+    /// # Errors
+    /// [`LedgerError`](super::LedgerError).
+    fn judge(
+        &self,
+        past: &super::past::Past<'_>,
+        event: &Candidate<'_>,
+        memo: &mut Memo,
+    ) -> Result<Option<Breach>, super::LedgerError>;
+}
+
 /// Everything that judges and folds beyond the ledger's own custody.
 pub struct Rulebook {
     /// Raised whenever a fold's state or a rule changes; snapshots of other versions are ignored.
@@ -299,6 +316,8 @@ pub struct Rulebook {
     pub recompute: &'static [&'static dyn Rule],
     /// What computes events again from the entries before them, asked last.
     pub again: &'static [Again],
+    /// What is computed again from rows as it is appended, asked last.
+    pub recounts: &'static [&'static dyn Recount],
     /// What `verify` says beside its verdict of the state at the end: no finding, and worth knowing.
     pub notes: fn(&super::State, &mut Vec<String>),
 }

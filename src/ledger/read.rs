@@ -19,6 +19,7 @@ use crate::ledger::append::SPREAD_MIN;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open;
 use crate::ledger::open::Ledger;
+use crate::ledger::past::Past;
 use crate::ledger::state::State;
 use crate::store::Reader;
 use crate::store::StoreError;
@@ -76,18 +77,6 @@ pub struct Read {
     pub stored: StoredEntry,
     /// What it says.
     pub event: Event,
-}
-
-/// Why a stream of entries ended early.
-enum Stop<E> {
-    Caller(E),
-    Ledger(LedgerError),
-}
-
-impl<E> From<StoreError> for Stop<E> {
-    fn from(error: StoreError) -> Self {
-        Self::Ledger(error.into())
-    }
 }
 
 pub(super) fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
@@ -196,17 +185,10 @@ impl Ledger {
         &self,
         from: u64,
         to: u64,
-        mut take: impl FnMut(Read) -> Result<(), E>,
+        take: impl FnMut(Read) -> Result<(), E>,
     ) -> Result<(), E> {
         let read = self.store.read().map_err(LedgerError::from)?;
-        let result = read.reader().entries(from, to, |stored| {
-            let entry = decode(stored).map_err(Stop::Ledger)?;
-            take(entry).map_err(Stop::Caller)
-        });
-        result.map_err(|stop| match stop {
-            Stop::Ledger(error) => error.into(),
-            Stop::Caller(error) => error,
-        })
+        Past::new(read.reader()).entries(from, to, take)
     }
 
     /// State after the first `size` entries, from the recorded facts alone.

@@ -58,6 +58,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
     ],
     recompute: &[],
     again: &[],
+    recounts: &[],
     notes: access::notes,
 };
 

@@ -20,9 +20,15 @@ pub mod split;
 use crate::ledger::Rulebook;
 use crate::projection;
 
+/// As [`RULEBOOK`], and what is computed again from rows as it is appended: the rulebook of the command line.
+pub static GOVERNED: Rulebook = Rulebook {
+    recounts: &[&recompute::Iterations],
+    ..RULES
+};
+
 /// Everything that judges and folds: what needs recorded facts only, and the rules that compute again what an
 /// arbiter said. Ledgers are opened and verified with it.
-pub static RULEBOOK: Rulebook = Rulebook {
+const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
         &gates::Recomputed,
@@ -35,3 +41,6 @@ pub static RULEBOOK: Rulebook = Rulebook {
     ],
     ..projection::RULEBOOK
 };
+
+/// The rules and folds of every ledger.
+pub static RULEBOOK: Rulebook = RULES;

@@ -164,17 +164,8 @@ impl Bench {
         let it = iterations.by_id.get(iteration)?;
         let rubrics = state.fold::<Rubrics>();
         let rubric = rubric_of(rubrics.of_hash(experiment, it.rubric_hash)?)?;
-        let plan = plan_of(state, it)?;
-        let design = plan.design.as_ref()?;
-        let words = |texts: &[Text]| texts.iter().map(|text| text.as_str().to_owned()).collect();
-        let families = plan.patch_families.iter();
+        let bench = Self::under(plan_of(state, it)?, rubric)?;
         Some(Self {
-            rubric,
-            families: families
-                .filter_map(|of| Family::named(of.as_str()))
-                .collect(),
-            frozen: words(design.frozen_paths.as_deref().unwrap_or_default()),
-            vocabulary: words(&design.topics),
             ids: iterations
                 .by_id
                 .values()
@@ -182,6 +173,22 @@ impl Bench {
                 .map(PatchId::to_string)
                 .collect(),
             hashes: it.candidates.values().map(|of| of.patch_hash).collect(),
+            ..bench
+        })
+    }
+
+    /// The bench of a plan and a rubric, nothing seen; `None` for a plan without design.
+    pub fn under(plan: &IterationPlan, rubric: Rubric) -> Option<Self> {
+        let design = plan.design.as_ref()?;
+        let words = |texts: &[Text]| texts.iter().map(|text| text.as_str().to_owned()).collect();
+        let families = plan.patch_families.iter();
+        Some(Self {
+            families: families
+                .filter_map(|of| Family::named(of.as_str()))
+                .collect(),
+            frozen: words(design.frozen_paths.as_deref().unwrap_or_default()),
+            vocabulary: words(&design.topics),
+            ..Self::loose(rubric)
         })
     }
 

@@ -3,6 +3,7 @@
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
 use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::iteration::IterationClosed;
@@ -114,6 +115,56 @@ impl Rule for Sealing {
             }
             _ => {}
         }
+    }
+}
+
+/// The gates of a split, in order.
+fn gates_of(split: GateSplit) -> &'static [GateId] {
+    match split {
+        GateSplit::Confirm => &CONFIRM_GATES,
+        GateSplit::Dev => &DEV_GATES,
+    }
+}
+
+/// The first gate that stops a candidate on a split by `at`, and in words why; `None` if each lets it pass.
+pub fn stopped(
+    state: &State,
+    experiment: &ExperimentId,
+    at: Timestamp,
+    (iteration, candidate): (&IterationId, Digest),
+    split: GateSplit,
+) -> Option<(GateId, String)> {
+    let now = Now {
+        state,
+        experiment,
+        at,
+    };
+    let decided = state.fold::<AllDecisions>().of(iteration);
+    let judged = decided.and_then(|of| of.candidate(candidate));
+    let gates = gates_of(split);
+    gates.iter().find_map(|gate| {
+        let words = now.stopped_by(judged, std::slice::from_ref(gate), split)?;
+        Some((*gate, words))
+    })
+}
+
+/// Patches to accept by `at`, by hash, in order.
+pub fn acceptable(
+    state: &State,
+    experiment: &ExperimentId,
+    at: Timestamp,
+    iteration: &IterationId,
+) -> Vec<Digest> {
+    let now = Now {
+        state,
+        experiment,
+        at,
+    };
+    let it = state.fold::<Iterations>().by_id.get(iteration);
+    let decided = state.fold::<AllDecisions>().of(iteration);
+    match it.zip(decided) {
+        Some((it, decided)) => now.order(it, decided),
+        None => Vec::new(),
     }
 }
 

@@ -62,6 +62,17 @@ impl Fields for Members<'_> {
         Ok(Some(text))
     }
 
+    fn word(&self, name: &str) -> Result<Option<String>, FieldError> {
+        let Some(raw) = self.get(name) else {
+            return Ok(None);
+        };
+        match raw.get().as_bytes().first() {
+            Some(b'"') => self.text(name),
+            Some(b'{' | b'[') | None => Err(wrong(name, "a text, a number or a flag", raw)),
+            Some(_) => Ok(Some(raw.get().to_owned())),
+        }
+    }
+
     fn targets(&self) -> Result<Option<Vec<(String, String)>>, FieldError> {
         let Some(raw) = self.get(TARGET_LOGPROBS) else {
             return Ok(None);

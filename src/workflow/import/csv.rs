@@ -84,6 +84,7 @@ fn quoted(chars: &mut Chars<'_>, line: &mut u64) -> Result<String, Fault> {
 struct Columns<'a> {
     of: &'a BTreeMap<String, usize>,
     targets: &'a [(String, usize)],
+    header: &'a [String],
     record: &'a [String],
 }
 
@@ -94,6 +95,12 @@ impl Fields for Columns<'_> {
 
     fn text(&self, name: &str) -> Result<Option<String>, FieldError> {
         let cell = self.of.get(name).and_then(|at| self.record.get(*at));
+        Ok(cell.filter(|cell| !cell.is_empty()).cloned())
+    }
+
+    fn word(&self, name: &str) -> Result<Option<String>, FieldError> {
+        let at = self.header.iter().position(|column| column == name);
+        let cell = at.and_then(|at| self.record.get(at));
         Ok(cell.filter(|cell| !cell.is_empty()).cloned())
     }
 
@@ -156,6 +163,7 @@ pub fn rows(
         let fields = Columns {
             of: &of,
             targets: &targets,
+            header: &header,
             record: &record,
         };
         reader.take(line, &fields)?;

@@ -16,6 +16,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::event::id::FieldId;
 use crate::event::id::ItemId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
@@ -66,6 +67,8 @@ pub struct How<'a> {
     pub scored: bool,
     /// Least and greatest score and label.
     pub scale: (Micro, Micro),
+    /// Fields of a row that are kept beside it, such as its domain: they are public.
+    pub fields: &'a [FieldId],
     /// Names a prompt that has no id; keyed, so that the name tells nothing of the text.
     pub name_prompt: &'a dyn Fn(&str) -> String,
 }
@@ -108,6 +111,8 @@ pub struct Row {
     pub sampled_at: Option<Timestamp>,
     /// Log-probabilities, where they are read.
     pub logprobs: Option<Logprobs>,
+    /// Fields that were asked for, where the record has them.
+    pub fields: BTreeMap<FieldId, String>,
 }
 
 /// The rows of one file.
@@ -133,6 +138,8 @@ pub struct Rows {
 #[derive(Serialize)]
 struct Leaf<'a> {
     draw: Count,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<&'a BTreeMap<FieldId, String>>,
     item: &'a ItemId,
     judge: &'a JudgeId,
     labelled: bool,
@@ -152,6 +159,7 @@ impl Rows {
         for row in &self.rows {
             let leaf = Leaf {
                 draw: row.draw,
+                fields: (!row.fields.is_empty()).then_some(&row.fields),
                 item: &row.item,
                 judge,
                 labelled: row.label.is_some(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::event::id::FieldId;
 use crate::event::id::IdError;
 use crate::event::id::ItemId;
 use crate::event::id::PolicyId;
@@ -49,6 +50,9 @@ pub const FIELDS: [&str; 9] = [
     TARGET_POLICY,
 ];
 
+/// Most bytes of a field that is kept beside a row: it is public, and no place for texts.
+const WORD_MAX: usize = 200;
+
 /// A field and what is wrong with it.
 pub type FieldError = (String, String);
 
@@ -64,6 +68,11 @@ pub trait Fields {
     /// # Errors
     /// [`FieldError`] when something else is there.
     fn text(&self, name: &str) -> Result<Option<String>, FieldError>;
+    /// A value as text, whatever stands there.
+    ///
+    /// # Errors
+    /// [`FieldError`] for what is neither text, number nor flag.
+    fn word(&self, name: &str) -> Result<Option<String>, FieldError>;
     /// Numbers of [`TARGET_LOGPROBS`] by policy.
     ///
     /// # Errors
@@ -159,7 +168,24 @@ impl<'a> Reader<'a> {
             response: fields.text(RESPONSE)?,
             sampled_at: sampled_at.transpose()?,
             logprobs,
+            fields: self.fields(fields)?,
         })
+    }
+
+    /// Fields that are kept beside the row.
+    fn fields(&self, fields: &dyn Fields) -> Result<BTreeMap<FieldId, String>, FieldError> {
+        let mut kept = BTreeMap::new();
+        for field in self.how.fields {
+            let Some(word) = fields.word(field.as_str())? else {
+                continue;
+            };
+            if word.len() > WORD_MAX {
+                let what = format!("expected at most {WORD_MAX} bytes, found {}", short(&word));
+                return Err((field.to_string(), what));
+            }
+            kept.insert(field.clone(), word);
+        }
+        Ok(kept)
     }
 
     /// A score or label: exact millionths on the scale, counted where digits were lost.

@@ -4,6 +4,9 @@
 //! [`predicate`](crate::workflow::predicate).
 
 pub mod compute;
+pub mod course;
+pub mod record;
+pub mod rows;
 mod said;
 pub mod steps;
 mod verdict;

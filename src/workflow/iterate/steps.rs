@@ -3,6 +3,8 @@
 //! The caller brings rows and candidates; every number, order and choice is made here, from the registered plan alone,
 //! so that the same rows give the same events. `schema/GATES.md` says what the events must hold to.
 
+use serde::Serialize;
+
 use crate::event::Payload;
 use crate::event::id::IterationId;
 use crate::event::id::Text;
@@ -37,6 +39,7 @@ use crate::stats::residuals::Terms;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Unfit;
 use crate::workflow::iterate::compute::Candidate;
+use crate::workflow::iterate::compute::IterationRows;
 use crate::workflow::iterate::compute::Table;
 use crate::workflow::iterate::compute::audit;
 use crate::workflow::iterate::compute::audit::Classified;
@@ -119,7 +122,12 @@ impl Opened {
 
     /// A seed of folds: 53 bits, which a double holds too.
     fn fold_seed(&self, number: usize) -> u64 {
-        let bytes = self.seed(&format!("folds/{number}"));
+        self.number(&format!("folds/{number}"))
+    }
+
+    /// A number of 53 bits for one purpose, from the registered seed.
+    pub fn number(&self, purpose: &str) -> u64 {
+        let bytes = self.seed(purpose);
         let high = bytes.as_bytes().first_chunk::<8>();
         u64::from_be_bytes(*high.expect("BUG: a digest has 32 bytes")) >> 11
     }
@@ -143,7 +151,8 @@ impl Opened {
     }
 }
 
-/// Digest of rows as they are read: names, clusters, parts, scores and the labels that are known.
+/// Digest of rows as they are read: names, clusters, parts, scores and the labels that are known; then inclusion,
+/// covariates, features, slices and environments by row, and anchors.
 pub fn inputs(table: &Table, through_seq: Count) -> RowsRead {
     let data = table.data();
     let finite = |values: &[f64]| -> Vec<Option<Finite>> {
@@ -158,14 +167,57 @@ pub fn inputs(table: &Table, through_seq: Count) -> RowsRead {
     RowsRead {
         digest: canon::digest(
             ROWS_LABEL,
-            &(&data.rows, &data.clusters, &data.parts, scores, labels),
+            &(
+                (&data.rows, &data.clusters, &data.parts, scores, labels),
+                beside(data),
+            ),
         ),
         rows: count(table.len()),
         through_seq,
     }
 }
 
-/// Everything up to the cards, and the pause if there is one: the events in order, and what gates stand on.
+/// What stands beside scores and labels.
+fn beside(data: &IterationRows) -> impl Serialize {
+    let finite = |values: &[f64]| -> Vec<Option<Finite>> {
+        values.iter().map(|value| Finite::new(*value)).collect()
+    };
+    let columns =
+        |columns: &[Vec<f64>]| -> Vec<_> { columns.iter().map(|column| finite(column)).collect() };
+    let chances = data.inclusion.iter();
+    let chances: Vec<_> = chances.map(|chance| chance.and_then(Finite::new)).collect();
+    let features: Vec<_> = data
+        .features
+        .iter()
+        .map(|feature| (feature.name.clone(), finite(&feature.values)))
+        .collect();
+    let slices: Vec<_> = data.slices.iter().map(|of| of.of_row.clone()).collect();
+    let places: Vec<_> = data
+        .environments
+        .iter()
+        .map(|of| of.of_row.clone())
+        .collect();
+    let anchors: Vec<_> = data
+        .anchors
+        .iter()
+        .map(|anchor| {
+            let scored = (
+                finite(&anchor.scored.scores),
+                anchor.scored.abstains.clone(),
+            );
+            (anchor.policy.clone(), scored, columns(&anchor.covariates))
+        })
+        .collect();
+    (
+        chances,
+        columns(&data.covariates),
+        features,
+        (slices, places),
+        anchors,
+    )
+}
+
+/// Everything up to the cards, or the pause if there is one: the events in order, and what gates stand on.
 ///
 /// # Errors
 /// [`Unfit`] for data that are too thin.
@@ -201,9 +253,6 @@ pub fn ground(
     let frozen = said::classified(iteration, table, &classified)?;
     let classification_hash = frozen.classification_hash;
     events.push(frozen.into());
-    for card in cards::cards(table, &baseline, &audited)? {
-        events.push(card.published(iteration.clone()).into());
-    }
     let thresholds = thresholds_of(&opened.plan);
     let eta = thresholds.eta_micro.value() as f64 / 1e6;
     let share = uncertainty.share.share();
@@ -216,6 +265,11 @@ pub fn ground(
             labels_requested: count(uncertainty.labels_missing(baseline.rows.len())),
             share: Probability::new(share.unwrap_or(0.0)).unwrap_or_default(),
         }));
+    } else {
+        // Nobody writes patches for an iteration that pauses.
+        for card in cards::cards(table, &baseline, &audited)? {
+            events.push(card.published(iteration.clone()).into());
+        }
     }
     let ground = Ground {
         thresholds,
@@ -278,22 +332,42 @@ fn prentice(
 }
 
 impl Ground {
-    fn fit(&self, table: &Table, candidate: &Candidate) -> Result<Fitted, Unfit> {
+    /// The calibrator of a candidate: the same rows, folds and mode as the baseline's.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn fitted(&self, table: &Table, candidate: &Candidate) -> Result<Fitted, Unfit> {
         table.check(candidate)?;
         fit::fit(table, &candidate.scored, self.settings)
     }
 
-    fn gate(
+    /// Risk improvement of a candidate on dev, negative when better.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn risk_improve(&self, table: &Table, candidate: &Candidate) -> Result<Finite, Unfit> {
+        let patched = self.fitted(table, candidate)?;
+        let models = Models {
+            baseline: &self.baseline,
+            patched: &patched,
+            candidate,
+        };
+        let compared = models.compared(table, &self.classified, &self.thresholds);
+        compared.risk_improve(crate::event::payload::intake::SplitPart::Dev)
+    }
+
+    /// The event of a gate, with what both profiles say of its evidence.
+    pub fn evaluated(
         &self,
         opened: &Opened,
-        candidate: &Candidate,
+        candidate: Digest,
         split: GateSplit,
         inputs: RowsRead,
         evidence: Evidence,
     ) -> GateEvaluated {
         GateEvaluated {
             build: text(BUILD),
-            candidate: candidate.patch,
+            candidate,
             classification_hash: self.classification_hash,
             gate: evidence.gate(),
             inputs,
@@ -319,7 +393,7 @@ impl Ground {
         patch: Admissible,
         battery: Gaming,
     ) -> Result<(Vec<GateEvaluated>, Finite), Unfit> {
-        let patched = self.fit(table, candidate)?;
+        let patched = self.fitted(table, candidate)?;
         let models = Models {
             baseline: &self.baseline,
             patched: &patched,
@@ -331,11 +405,20 @@ impl Ground {
         evidence.push(Evidence::P7(battery));
         let part = crate::event::payload::intake::SplitPart::Dev;
         let improve = compared.risk_improve(part)?;
-        let gate = |evidence| self.gate(opened, candidate, GateSplit::Dev, self.inputs, evidence);
+        let gate = |evidence| {
+            self.evaluated(
+                opened,
+                candidate.patch,
+                GateSplit::Dev,
+                self.inputs,
+                evidence,
+            )
+        };
         Ok((evidence.into_iter().map(gate).collect(), improve))
     }
 
-    /// Gates P4, P6, P8 to P10 of a candidate on the unsealed block, in order.
+    /// Gates P4, P6, P8 to P10 of a candidate on the unsealed block, in order. The baseline is fitted again on the same
+    /// labels, since the block may hold rows that were not there before.
     ///
     /// # Errors
     /// [`Unfit`].
@@ -346,9 +429,10 @@ impl Ground {
         candidate: &Candidate,
         through_seq: Count,
     ) -> Result<Vec<GateEvaluated>, Unfit> {
-        let patched = self.fit(table, candidate)?;
+        let patched = self.fitted(table, candidate)?;
+        let baseline = fit::fit(table, &table.data().scored, self.settings)?;
         let models = Models {
-            baseline: &self.baseline,
+            baseline: &baseline,
             patched: &patched,
             candidate,
         };
@@ -357,7 +441,8 @@ impl Ground {
         let share = self.uncertainty.share.share();
         let found = models.confirm(&compared, share, BOOTSTRAP_REPLICATES, *seed.as_bytes())?;
         let read = inputs(table, through_seq);
-        let gate = |evidence| self.gate(opened, candidate, GateSplit::Confirm, read, evidence);
+        let gate =
+            |evidence| self.evaluated(opened, candidate.patch, GateSplit::Confirm, read, evidence);
         Ok(found.into_iter().map(gate).collect())
     }
 }

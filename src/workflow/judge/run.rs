@@ -292,6 +292,7 @@ mod tests {
             response: Some(response.to_owned()),
             sampled_at: None,
             logprobs: None,
+            fields: BTreeMap::new(),
         }
     }
 

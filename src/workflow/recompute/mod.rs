@@ -6,6 +6,7 @@
 
 mod compare;
 mod estimates;
+mod iterations;
 mod offpolicy;
 mod rule;
 
@@ -17,6 +18,7 @@ use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
+use crate::ledger::past::Past;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::planning::PlanError;
@@ -30,6 +32,7 @@ pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
+pub use iterations::Iterations;
 pub use rule::AGAIN;
 
 /// Why an event cannot be computed again.
@@ -126,6 +129,34 @@ pub const RECIPES: &[Recipe] = &[
         kind: Kind::OpeEstimated,
         run: offpolicy::estimated,
     },
+    Recipe {
+        kind: Kind::LabelProcessAudited,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::PrenticeChecked,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::ResidualsAudited,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::SlicesClassified,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::CardPublished,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::IterationPausedForLabels,
+        run: iterations::before,
+    },
+    Recipe {
+        kind: Kind::GateEvaluated,
+        run: iterations::gate,
+    },
     // The next kind goes here.
 ];
 
@@ -144,6 +175,8 @@ pub struct Shared {
     last: Vec<Computed>,
     /// The last off-policy computation.
     off_policy: Option<OffPolicy>,
+    /// The last iteration, likewise.
+    iteration: Option<iterations::Kept>,
 }
 
 /// Computations that are kept for the events after.
@@ -154,6 +187,8 @@ pub struct Context<'a> {
     history: &'a dyn History,
     covariates: &'a mut dyn Covariates,
     shared: &'a mut Shared,
+    /// The log itself, which iterations are read from.
+    past: Option<Past<'a>>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -173,7 +208,15 @@ impl<'a> Context<'a> {
             history,
             covariates,
             shared,
+            past: None,
         }
+    }
+
+    /// With the log itself.
+    #[must_use]
+    pub fn over(mut self, past: Past<'a>) -> Self {
+        self.past = Some(past);
+        self
     }
 
     /// Reads fits and audits up to an entry.

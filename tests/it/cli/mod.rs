@@ -8,6 +8,7 @@ mod estimate;
 mod gate;
 mod import_ledger;
 mod intake;
+mod iterate;
 mod judge;
 mod killed;
 mod ope;

@@ -8,6 +8,7 @@ use crate::event::id::AnchorSetId;
 use crate::event::id::EnvironmentId;
 use crate::event::id::FamilyId;
 use crate::event::id::FieldId;
+use crate::event::id::JudgeId;
 use crate::event::id::SliceId;
 use crate::event::id::Text;
 use crate::ground::digest::Digest;
@@ -114,6 +115,9 @@ pub struct IterationDesign {
     /// Paths of the rubric that no patch of the iteration may touch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frozen_paths: Option<Vec<Text>>,
+    /// Whose scores it is about; absent, the only judge of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeId>,
     /// What a slice that must not regress has to show.
     pub must_not_regress: RegressionGuard,
     /// The account of confirm peeks.

@@ -1,41 +1,30 @@
-//! `clover iterate`: iterations of a rubric, from the manifest that binds them to their end.
+//! Opening iterations from their manifests, and listing them.
 
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::key;
-use crate::cli::patch;
+use crate::cli::intake;
+use crate::cli::iterate::bench;
 use crate::cli::record;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
-use crate::event::payload::iteration::IterationClosed;
+use crate::event::id::PolicyId;
+use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ledger::Command;
 use crate::projection::iterations::Iterations;
 use crate::projection::manifests::Manifests;
-
-#[derive(Debug, clap::Subcommand)]
-pub(super) enum Verb {
-    /// Open an iteration; every number comes from its manifest
-    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1")]
-    Open(OpenArgs),
-    /// Iterations, how far they are, and what was proposed
-    #[command(after_help = "Example:\n  clover iterate list")]
-    List,
-    /// End an iteration
-    #[command(
-        after_help = "Example:\n  clover iterate close it-1 --outcome no-candidate --reason 'no patch passed on dev'"
-    )]
-    Close(CloseArgs),
-}
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::rows;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OpenArgs {
+pub(in crate::cli) struct OpenArgs {
     /// Its name, one in the whole ledger
     pub id: String,
     /// The manifest, of template iteration
@@ -46,43 +35,7 @@ pub(super) struct OpenArgs {
     pub dry_run: bool,
 }
 
-/// How an iteration ended.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum Outcome {
-    Accepted,
-    NoCandidate,
-    NoneAccepted,
-    PausedForLabels,
-    SdpChanged,
-    Stopped,
-    Tainted,
-    TransportFailed,
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct CloseArgs {
-    /// The iteration
-    pub id: String,
-    /// How it ended
-    #[arg(long, value_enum, hide_possible_values = true)]
-    pub outcome: Outcome,
-    /// Why
-    #[arg(long)]
-    pub reason: String,
-    /// Print the canonical unsigned body and append nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
-    match verb {
-        Verb::Open(args) => open(ctx, args),
-        Verb::List => list(ctx),
-        Verb::Close(args) => close(ctx, args),
-    }
-}
-
-fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     let usage = "clover iterate open --help";
     let wrong =
         |what: &str, text: &str, error| CliError::usage(format!("{what} {text:?}: {error}"), usage);
@@ -133,10 +86,10 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
         answer.line(&format!("iteration {}  parameters {hash}", args.id));
         answer.data["params_hash"] = hash.to_hex().into();
     }
-    Ok(answer.with_next(format!("clover patch propose FILE --iteration {}", args.id)))
+    Ok(answer.with_next(format!("clover iterate run {}", args.id)))
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+pub(super) fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let (mut rows, mut data) = (Vec::new(), Vec::new());
@@ -175,7 +128,7 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     ))
 }
 
-fn word(outcome: IterationOutcome) -> &'static str {
+pub(super) fn word(outcome: IterationOutcome) -> &'static str {
     match outcome {
         IterationOutcome::Accepted => "accepted",
         IterationOutcome::NoCandidate => "no_candidate",
@@ -188,26 +141,70 @@ fn word(outcome: IterationOutcome) -> &'static str {
     }
 }
 
-fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
-    let (id, experiment) = {
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct AnchorArgs {
+    /// The name of the set
+    pub id: String,
+    /// The policy of poor responses
+    #[arg(long, value_name = "POLICY")]
+    pub low: String,
+    /// The policy of good responses
+    #[arg(long, value_name = "POLICY")]
+    pub high: String,
+    /// Whose scores; default the only judge
+    #[arg(long, value_name = "ID")]
+    pub judge: Option<String>,
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Registers two policies, whose recorded rows are anchors from here on.
+pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<Answer, CliError> {
+    let usage = "clover iterate anchors --help";
+    let wrong = |what: &str, text: &str, error: &dyn std::fmt::Display| {
+        CliError::usage(format!("{what} {text:?}: {error}"), usage)
+    };
+    let policy = |text: &str| -> Result<PolicyId, CliError> {
+        text.parse().map_err(|error| wrong("policy", text, &error))
+    };
+    let (low, high) = (policy(&args.low)?, policy(&args.high)?);
+    let anchors = args
+        .id
+        .parse()
+        .map_err(|error| wrong("anchors", &args.id, &error))?;
+    let judge = args.judge.as_deref().map(|text| {
+        text.parse::<JudgeId>()
+            .map_err(|error| wrong("judge", text, &error))
+    });
+    let judge = judge.transpose()?;
+    let (experiment, payload) = {
         let (_, ledger) = home::open_to_read(ctx)?;
-        let (id, it) = patch::iteration(ledger.state(), &args.id)?;
-        (id, it.experiment.clone())
+        let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+        let rows = |policy: &PolicyId| {
+            let found = rows::anchor_rows(
+                &ledger.past(),
+                &experiment,
+                ledger.size(),
+                judge.as_ref(),
+                policy,
+            );
+            found.map_err(|error| bench::failed(CourseError::Rows(error)))
+        };
+        let payload = AnchorSetRegistered {
+            anchors,
+            high: rows(&high)?,
+            low: rows(&low)?,
+        };
+        (experiment, payload)
     };
-    let outcome = match args.outcome {
-        Outcome::Accepted => IterationOutcome::Accepted,
-        Outcome::NoCandidate => IterationOutcome::NoCandidate,
-        Outcome::NoneAccepted => IterationOutcome::NoneAccepted,
-        Outcome::PausedForLabels => IterationOutcome::PausedForLabels,
-        Outcome::SdpChanged => IterationOutcome::SdpChanged,
-        Outcome::Stopped => IterationOutcome::Stopped,
-        Outcome::Tainted => IterationOutcome::Tainted,
-        Outcome::TransportFailed => IterationOutcome::TransportFailed,
-    };
-    let payload = IterationClosed {
-        iteration: id,
-        outcome,
-        reason: key::text("reason", &args.reason)?,
-    };
-    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+    let words = [&payload.low, &payload.high].map(|of| format!("{} {} rows", of.policy, of.count));
+    let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    if !args.dry_run {
+        answer.line(&format!("low {} · high {}", words[0], words[1]));
+    }
+    Ok(answer)
 }

@@ -1,0 +1,212 @@
+//! What every step works on: the ledger, what it says of the iteration, and what is due.
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::submit;
+use crate::cli::ui::Answer;
+use crate::cli::wallet;
+use crate::event::Payload;
+use crate::event::id::IterationId;
+use crate::event::payload::predicate::GateSplit;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
+use crate::ledger::Appended;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::projection::decisions;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::record;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::record::Step;
+use crate::workflow::iterate::rows::RowsError;
+
+/// One iteration on the table.
+pub(super) struct Bench {
+    pub home: Home,
+    pub ledger: Ledger,
+    pub id: IterationId,
+    pub record: Record,
+    course: Option<Course>,
+}
+
+/// An iteration's name.
+pub(super) fn named(name: &str) -> Result<IterationId, CliError> {
+    name.parse().map_err(|error| {
+        CliError::usage(
+            format!("iteration {name:?}: {error}"),
+            "clover iterate list",
+        )
+    })
+}
+
+/// What the log says of an iteration.
+pub(super) fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<Record, CliError> {
+    let found = record::record(&ledger.past(), id, below)?;
+    found.ok_or_else(|| CliError::not_found(format!("no iteration {id}"), "clover iterate list"))
+}
+
+/// How a computation failed, with what to do.
+pub(super) fn failed(error: CourseError) -> CliError {
+    let next = "clover iterate list";
+    match error {
+        CourseError::Rows(RowsError::Ledger(error)) => error.into(),
+        CourseError::Rows(RowsError::Missing { what, next }) => CliError::refused(what, next),
+        CourseError::Rows(RowsError::Damaged { seq, what }) => {
+            let message = format!("the rows of seq {seq}: {what}");
+            CliError::integrity("damaged", message, "clover verify")
+        }
+        CourseError::Rows(error @ RowsError::Evidence { .. }) => CliError::refused(
+            error.to_string(),
+            "clover judge run --judge ID --rows PATH --known FILE",
+        ),
+        CourseError::Rows(RowsError::Unfit(error)) => CliError::refused(error.to_string(), next),
+        CourseError::Unfit(error) => {
+            let message = format!("too little to go on: {error}");
+            CliError::refused(message, "clover iterate show ID")
+        }
+        CourseError::Candidate(what) => CliError::refused(what, "clover patch list"),
+    }
+}
+
+impl Bench {
+    pub(super) fn open(ctx: &mut Ctx<'_>, name: &str) -> Result<Self, CliError> {
+        let id = named(name)?;
+        let (home, ledger) = home::open_to_write(ctx)?;
+        let record = recorded(&ledger, &id, ledger.size())?;
+        Ok(Self {
+            home,
+            ledger,
+            id,
+            record,
+            course: None,
+        })
+    }
+
+    /// The ledger's time.
+    pub(super) fn now(&self) -> Timestamp {
+        let now = self.ledger.ambient().now();
+        now.max(self.ledger.state().keyring.recorded_at.unwrap_or(now))
+    }
+
+    /// The first gate that stops a candidate on a split, and why.
+    pub(super) fn stopped(&self, candidate: Digest, split: GateSplit) -> Option<(String, String)> {
+        let (state, experiment) = (self.ledger.state(), &self.record.experiment);
+        let of = (&self.id, candidate);
+        let found = decisions::stopped(state, experiment, self.now(), of, split);
+        found.map(|(gate, words)| (gate.to_string(), words))
+    }
+
+    /// Patches to accept, in order.
+    pub(super) fn acceptable(&self) -> Vec<Digest> {
+        let state = self.ledger.state();
+        decisions::acceptable(state, &self.record.experiment, self.now(), &self.id)
+    }
+
+    /// The step that is due.
+    pub(super) fn due(&self) -> Option<Step> {
+        self.record
+            .due(&|hash, split| self.stopped(hash, split).is_none(), &|| {
+                self.acceptable().len()
+            })
+    }
+
+    /// Refuses a step that is not due, naming the one that is. A step that is done is no error: it says nothing new.
+    pub(super) fn only(&self, step: Step) -> Result<(), CliError> {
+        let id = &self.id;
+        match self.due() {
+            Some(due) if due == step => Ok(()),
+            Some(due) => {
+                let (due, step) = (due.as_str(), step.as_str());
+                let message = format!("iteration {id}: {due} is due, not {step}");
+                Err(CliError::refused(message, next(id, self.due())))
+            }
+            None => {
+                let seq = self.record.closed.as_ref().map_or(0, |closed| closed.seq);
+                let message = format!("iteration {id} ended at seq {seq}");
+                Err(CliError::refused(
+                    message,
+                    format!("clover iterate show {id}"),
+                ))
+            }
+        }
+    }
+
+    /// Rows and everything before candidates, computed once.
+    pub(super) fn course(&mut self) -> Result<&Course, CliError> {
+        if self.course.is_none() {
+            let size = self.ledger.size();
+            let course = Course::bound(&self.ledger.past(), &self.record, size);
+            self.course = Some(course.map_err(failed)?);
+        }
+        Ok(self.course.as_ref().expect("BUG: it was computed"))
+    }
+
+    /// Takes the course out, so that the ledger can be written beside it; give it back with [`Bench::keep`].
+    pub(super) fn take_course(&mut self) -> Result<Course, CliError> {
+        self.course()?;
+        Ok(self.course.take().expect("BUG: it was computed"))
+    }
+
+    /// Gives the course back.
+    pub(super) fn keep(&mut self, course: Course) {
+        self.course = Some(course);
+    }
+
+    /// Appends events of one kind of signer as one batch, and reads the iteration again.
+    pub(super) fn say(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        payloads: Vec<Payload>,
+    ) -> Result<Vec<Appended>, CliError> {
+        let Some(first) = payloads.first() else {
+            return Ok(Vec::new());
+        };
+        let signer = wallet::signer(ctx, self.ledger.state(), first.kind())?;
+        let experiment = &self.record.experiment;
+        let commands: Vec<Command> = payloads
+            .into_iter()
+            .map(|payload| Command::new(payload, Some(experiment.clone())))
+            .collect();
+        let appended = self.ledger.append(&commands, &signer)?;
+        self.ledger.settle()?;
+        submit::warn_of_pin(ctx, &self.ledger);
+        self.again()?;
+        Ok(appended)
+    }
+
+    /// Reads the iteration again.
+    pub(super) fn again(&mut self) -> Result<(), CliError> {
+        self.record = recorded(&self.ledger, &self.id, self.ledger.size())?;
+        Ok(())
+    }
+
+    /// The answer of a step: what is due next, and where the log stands.
+    pub(super) fn answer(
+        &self,
+        text: String,
+        data: serde_json::Value,
+        appended: &[Appended],
+    ) -> Answer {
+        let mut answer = Answer::new(text, data).with_events(appended);
+        answer.verdict = if appended.iter().all(|one| one.already) {
+            "already_recorded"
+        } else {
+            "appended"
+        };
+        answer.checkpoint = Some((self.ledger.size(), self.ledger.root().to_base64()));
+        answer.data["due"] = self.due().map(Step::as_str).into();
+        answer.with_next(next(&self.id, self.due()))
+    }
+}
+
+/// The command of a step.
+pub(super) fn next(id: &IterationId, due: Option<Step>) -> String {
+    match due {
+        None => format!("clover iterate show {id}"),
+        Some(Step::Propose) => format!("clover iterate propose {id} PATCH.yaml"),
+        Some(step) => format!("clover iterate {} {id}", step.as_str()),
+    }
+}

@@ -1,0 +1,282 @@
+//! Gates on dev, and what is sealed for confirm.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::iterate::attacked;
+use crate::cli::iterate::bench::Bench;
+use crate::cli::iterate::bench::failed;
+use crate::cli::iterate::ground::Done;
+use crate::cli::iterate::ground::number;
+use crate::cli::iterate::ground::word;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::Payload;
+use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::RejectStage;
+use crate::ground::digest::Digest;
+use crate::workflow::iterate::course;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::record::Step;
+use crate::workflow::predicate;
+use crate::workflow::predicate::Held;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The iteration
+    pub id: String,
+    /// The judge's command, where it is one; the battery asks it about edited texts
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        help = "The judge's program, where it is one: the battery asks it"
+    )]
+    pub command: Vec<String>,
+}
+
+pub(super) fn gate(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let mut bench = Bench::open(ctx, &args.id)?;
+    bench.only(Step::Gate)?;
+    let (text, data, appended) = gate_on(ctx, &mut bench, &args.command)?;
+    Ok(bench.answer(text, data, &appended))
+}
+
+/// Evaluates every patch that stands and was not judged, and rejects what a gate stops.
+pub(super) fn gate_on(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    command: &[String],
+) -> Result<Done, CliError> {
+    let course = bench.take_course()?;
+    let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
+    let (mut text, mut data, mut all) = (String::new(), Vec::new(), Vec::new());
+    for patch in &standing {
+        let of = course.hypothesis(&bench.record, &[patch]).map_err(failed)?;
+        let lack = if bench.record.is_judged(of.hash, GateSplit::Dev) {
+            None
+        } else {
+            let (appended, lack) = evaluate(ctx, bench, &course, &of, command)?;
+            all.extend(appended);
+            lack
+        };
+        let name = patch.patch.to_string();
+        text.push_str(&format!("{name}\n"));
+        text.push_str(&judged(&bench.record, of.hash, GateSplit::Dev).0);
+        data.push(
+            json!({"patch": name, "gates": judged(&bench.record, of.hash, GateSplit::Dev).1}),
+        );
+        if let Some((code, words)) = bench.stopped(of.hash, GateSplit::Dev) {
+            let code = if lack.is_some() {
+                "evidence_missing".to_owned()
+            } else {
+                code
+            };
+            let words = lack.unwrap_or(words);
+            all.extend(reject(ctx, bench, patch, RejectStage::Dev, &code)?);
+            text.push_str(&ui::wrapped(&ui::escape(&format!(
+                "{name} rejected on dev: {words}\n"
+            ))));
+        }
+    }
+    bench.keep(course);
+    Ok((text, json!({"patches": data}), all))
+}
+
+/// Says that a patch is rejected.
+pub(super) fn reject(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    patch: &PatchProposed,
+    stage: RejectStage,
+    code: &str,
+) -> Result<Vec<crate::ledger::Appended>, CliError> {
+    let gates = bench.record.gates.iter().filter(|gate| {
+        let passed = gate.said.verdicts.under(gate.said.thresholds.profile);
+        gate.said.candidate == patch.patch_hash && passed != crate::event::payload::Verdict::Pass
+    });
+    let gates: Vec<_> = match stage {
+        RejectStage::Selection => Vec::new(),
+        _ => gates.collect(),
+    };
+    let said = course::rejection(&bench.record, patch, stage, code, &gates);
+    bench.say(ctx, vec![said.into()])
+}
+
+type Evaluated = (Vec<crate::ledger::Appended>, Option<String>);
+
+/// Computes and records the gates of a hypothesis on dev, and why its rows cannot be scored if so.
+fn evaluate(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    course: &Course,
+    of: &Hypothesis,
+    command: &[String],
+) -> Result<Evaluated, CliError> {
+    let gaming = attacked::gaming(ctx, bench, course, of, command)?;
+    let found = course.on_dev(&bench.record, of, gaming);
+    let (gates, lack) = found.map_err(failed)?;
+    let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
+    let appended = bench.say(ctx, gates)?;
+    Ok((appended, lack.map(|lack| lack.to_string())))
+}
+
+/// The numbers of a gate beside what they are held to.
+fn lines(gate: &GateEvaluated) -> Vec<(String, String, String)> {
+    let held = Held::under(&gate.thresholds, gate.thresholds.profile);
+    let shown = (predicate::gate(gate.gate).show)(&gate.evidence, &held);
+    shown
+        .into_iter()
+        .map(|one| {
+            let value = one.value.map_or("-".to_owned(), number);
+            (one.name, value, one.held)
+        })
+        .collect()
+}
+
+/// The gate table of a candidate on one split.
+pub(super) fn judged(record: &Record, candidate: Digest, split: GateSplit) -> (String, Value) {
+    let (mut rows, mut data) = (Vec::new(), Vec::new());
+    for gate in GateId::ALL {
+        let Some(said) = record.gate(candidate, gate, split) else {
+            continue;
+        };
+        let of = &said.said;
+        let (literal, recommended) = (word(of.verdicts.literal), word(of.verdicts.recommended));
+        let lines = lines(of);
+        let mut first = true;
+        let blank = vec![(String::new(), String::new(), String::new())];
+        for (name, value, held) in if lines.is_empty() { &blank } else { &lines } {
+            let or = |text: &str| {
+                if first {
+                    text.to_owned()
+                } else {
+                    String::new()
+                }
+            };
+            let id = predicate::gate(gate);
+            let asks = or(id.asks);
+            rows.push(vec![
+                or(gate.as_str()),
+                asks,
+                name.clone(),
+                value.clone(),
+                held.clone(),
+                or(recommended),
+                or(literal),
+            ]);
+            first = false;
+        }
+        let numbers: Vec<_> = (predicate::gate(gate).show)(
+            &of.evidence,
+            &Held::under(&of.thresholds, of.thresholds.profile),
+        )
+        .into_iter()
+        .map(|one| json!({"name": one.name, "value": one.value, "held": one.held}))
+        .collect();
+        data.push(json!({
+            "gate": gate.as_str(), "split": split.as_str(), "asks": predicate::gate(gate).asks, "seq": said.seq,
+            "literal": literal, "recommended": recommended, "numbers": numbers, "evidence": of.evidence,
+        }));
+    }
+    let head = [
+        "gate",
+        "asks",
+        "number",
+        "value",
+        "held to",
+        "recommended",
+        "literal",
+    ];
+    (ui::table(&head, rows), Value::Array(data))
+}
+
+pub(super) fn seal(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let mut bench = Bench::open(ctx, &args.id)?;
+    bench.only(Step::Seal)?;
+    let (text, data, appended) = seal_on(ctx, &mut bench, &args.command)?;
+    Ok(bench.answer(text, data, &appended))
+}
+
+/// Chooses one patch a family, judges the composite of the two best, and seals what passed.
+pub(super) fn seal_on(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    command: &[String],
+) -> Result<Done, CliError> {
+    let course = bench.take_course()?;
+    let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
+    let passed: Vec<&PatchProposed> = standing.iter().collect();
+    let chosen = course.of_families(&bench.record, &passed).map_err(failed)?;
+    let mut all = Vec::new();
+    let mut text = String::new();
+    for patch in &standing {
+        if !chosen
+            .iter()
+            .any(|(of, _)| of.patch_hash == patch.patch_hash)
+        {
+            all.extend(reject(ctx, bench, patch, RejectStage::Selection, "family")?);
+            text.push_str(&format!(
+                "{}  not chosen: another of its family is better\n",
+                patch.patch
+            ));
+        }
+    }
+    let mut hypotheses = Vec::new();
+    for (patch, _) in &chosen {
+        hypotheses.push(
+            course
+                .hypothesis(&bench.record, &[*patch])
+                .map_err(failed)?,
+        );
+    }
+    if let [(first, _), (second, _), ..] = chosen[..] {
+        let of = course
+            .hypothesis(&bench.record, &[first, second])
+            .map_err(failed)?;
+        if !bench.record.is_judged(of.hash, GateSplit::Dev) {
+            all.extend(evaluate(ctx, bench, &course, &of, command)?.0);
+        }
+        text.push_str("composite of the two best\n");
+        text.push_str(&judged(&bench.record, of.hash, GateSplit::Dev).0);
+        if bench.stopped(of.hash, GateSplit::Dev).is_none() {
+            hypotheses.push(of);
+        }
+    }
+    let sealing = course.sealing(&hypotheses.iter().collect::<Vec<_>>());
+    let alpha = course.ground.thresholds.alpha_micro.value() as f64 / 1e6;
+    let divisor = sealing.divisor.value();
+    let rows = sealing.hypotheses.iter().map(|one| {
+        let names = one.patches.iter().map(|hash| name_of(&bench.record, *hash));
+        vec![
+            one.candidate.short().to_string(),
+            names.collect::<Vec<_>>().join(" + "),
+        ]
+    });
+    text.push_str(&ui::table(&["hypothesis", "patches"], rows.collect()));
+    text.push_str(&format!(
+        "alpha {} each, {} divided by {divisor}\n",
+        number(alpha / divisor.max(1) as f64),
+        number(alpha)
+    ));
+    let data = json!({"sealed": sealing.hypotheses, "divisor": divisor});
+    all.extend(bench.say(ctx, vec![sealing.into()])?);
+    bench.keep(course);
+    Ok((text, data, all))
+}
+
+/// The name of a patch by its hash.
+pub(super) fn name_of(record: &Record, hash: Digest) -> String {
+    let mut all = record.proposed.iter();
+    let found = all.find(|patch| patch.said.patch_hash == hash);
+    found.map_or_else(
+        || hash.short().to_string(),
+        |patch| patch.said.patch.to_string(),
+    )
+}

@@ -1,0 +1,90 @@
+//! `clover iterate`: iterations of a rubric, from the manifest that binds them to their end, step by step or as far as
+//! they go without a person.
+
+mod attacked;
+mod bench;
+mod confirmed;
+mod end;
+mod gates;
+mod ground;
+mod open;
+mod run;
+mod score;
+mod show;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::ui::Answer;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Two policies whose recorded rows hold the scale
+    #[command(
+        after_help = "Example:\n  clover iterate anchors a-1 --low anchor_low --high anchor_high"
+    )]
+    Anchors(open::AnchorArgs),
+    /// Open an iteration; every number comes from its manifest
+    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1")]
+    Open(open::OpenArgs),
+    /// Iterations, how far they are, and what was proposed
+    #[command(after_help = "Example:\n  clover iterate list")]
+    List,
+    /// Do all that is due and needs no person
+    #[command(after_help = "Example:\n  clover iterate run it-1 --to cards")]
+    Run(run::Args),
+    /// Score a sample of its rows again: is the judge deterministic?
+    #[command(after_help = "Example:\n  clover iterate score it-1 -- python3 judge.py")]
+    Score(score::Args),
+    /// Fit the calibrator, and audit how rows came to be labelled
+    #[command(after_help = "Example:\n  clover iterate fit it-1")]
+    Fit(ground::Args),
+    /// Audit residuals by slice and freeze the classification
+    #[command(after_help = "Example:\n  clover iterate audit it-1")]
+    Audit(ground::Args),
+    /// Publish a card for every slice that is misjudged
+    #[command(after_help = "Example:\n  clover iterate cards it-1")]
+    Cards(ground::Args),
+    /// Propose patches
+    #[command(after_help = "Example:\n  clover iterate propose it-1 patch.yaml")]
+    Propose(ground::ProposeArgs),
+    /// Judge every patch by gates P0 to P7 on dev
+    #[command(after_help = "Example:\n  clover iterate gate it-1")]
+    Gate(gates::Args),
+    /// Seal what goes to confirm: one patch a family, and the composite of the two best
+    #[command(after_help = "Example:\n  clover iterate seal it-1")]
+    Seal(gates::Args),
+    /// Open the confirm labels in one charged peek, then gates P4, P6, P8 to P10
+    #[command(after_help = "Example:\n  clover iterate confirm it-1 --yes")]
+    Confirm(confirmed::ConfirmArgs),
+    /// Accept what passed every gate: at most two patches
+    #[command(after_help = "Example:\n  clover iterate accept it-1")]
+    Accept(end::Args),
+    /// End an iteration
+    #[command(
+        after_help = "Example:\n  clover iterate close it-1 --outcome stopped --reason 'the judge is replaced'"
+    )]
+    Close(end::CloseArgs),
+    /// One iteration: inputs, numbers, gates, verdict
+    #[command(after_help = "Example:\n  clover iterate show it-1")]
+    Show(show::Args),
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Anchors(args) => open::anchors(ctx, args),
+        Verb::Open(args) => open::open(ctx, args),
+        Verb::List => open::list(ctx),
+        Verb::Run(args) => run::run(ctx, args),
+        Verb::Score(args) => score::score(ctx, args),
+        Verb::Fit(args) => ground::fit(ctx, &args.id),
+        Verb::Audit(args) => ground::audit(ctx, &args.id),
+        Verb::Cards(args) => ground::cards(ctx, &args.id),
+        Verb::Propose(args) => ground::propose(ctx, args),
+        Verb::Gate(args) => gates::gate(ctx, args),
+        Verb::Seal(args) => gates::seal(ctx, args),
+        Verb::Confirm(args) => confirmed::confirm(ctx, args),
+        Verb::Accept(args) => end::accept(ctx, &args.id),
+        Verb::Close(args) => end::close(ctx, args),
+        Verb::Show(args) => show::show(ctx, args),
+    }
+}

@@ -1,0 +1,85 @@
+//! Everything that is due and needs no person.
+
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::iterate::bench::Bench;
+use crate::cli::iterate::bench::next;
+use crate::cli::iterate::confirmed;
+use crate::cli::iterate::end;
+use crate::cli::iterate::gates;
+use crate::cli::iterate::ground;
+use crate::cli::iterate::score;
+use crate::cli::ui::Answer;
+use crate::workflow::iterate::record::Step;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    pub confirm: confirmed::ConfirmArgs,
+    /// The last step that is done
+    #[arg(
+        long,
+        value_name = "STEP",
+        help = "The last step: score, fit, audit, cards, gate, seal, confirm, accept, close"
+    )]
+    pub to: Option<String>,
+    /// The judge's command, where it is one
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        help = "The judge's program, where it is one"
+    )]
+    pub command: Vec<String>,
+}
+
+fn last(args: &Args) -> Result<Step, CliError> {
+    let Some(name) = &args.to else {
+        return Ok(Step::Close);
+    };
+    let named = Step::ALL.into_iter().find(|step| step.as_str() == name);
+    named.ok_or_else(|| {
+        let words: Vec<&str> = Step::ALL.iter().map(|step| step.as_str()).collect();
+        let message = format!("--to {name:?}: expected one of {}", words.join(", "));
+        CliError::usage(message, "clover iterate run --help")
+    })
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let last = last(args)?;
+    let mut bench = Bench::open(ctx, &args.confirm.id)?;
+    let (mut text, mut data, mut all) = (String::new(), Vec::new(), Vec::new());
+    let mut before = None;
+    let mut waits = None;
+    while let Some(step) = bench.due().filter(|step| *step <= last) {
+        if step == Step::Propose {
+            waits = Some("patches, which people or programs write from the cards");
+            break;
+        }
+        if before == Some(step) && step != Step::Accept {
+            let message = format!("{} is due still after it was done", step.as_str());
+            return Err(CliError::refused(message, next(&bench.id, Some(step))));
+        }
+        before = Some(step);
+        let (words, json, appended) = match step {
+            Step::Score => score::score_on(ctx, &mut bench, &args.command)?,
+            Step::Fit => ground::fit_on(ctx, &mut bench)?,
+            Step::Audit => ground::audit_on(ctx, &mut bench)?,
+            Step::Cards => ground::cards_on(ctx, &mut bench)?,
+            Step::Gate => gates::gate_on(ctx, &mut bench, &args.command)?,
+            Step::Seal => gates::seal_on(ctx, &mut bench, &args.command)?,
+            Step::Confirm => confirmed::confirm_on(ctx, &mut bench, &args.confirm)?,
+            Step::Accept => end::accept_on(ctx, &mut bench)?,
+            Step::Close => end::close_on(ctx, &mut bench)?,
+            Step::Propose => break,
+        };
+        text.push_str(&format!("{}\n{words}\n", step.as_str().to_uppercase()));
+        data.push(json!({"step": step.as_str(), "data": json}));
+        all.extend(appended);
+    }
+    if let Some(what) = waits {
+        text.push_str(&format!("waits for {what}\n"));
+    }
+    Ok(bench.answer(text, json!({"steps": data, "waits_for": waits}), &all))
+}

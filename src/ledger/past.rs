@@ -1,0 +1,76 @@
+//! What stands in the log, for computations that read rows: entries and blobs, nothing else.
+
+use std::fmt;
+
+use crate::ground::digest::Digest;
+use crate::ledger::error::LedgerError;
+use crate::ledger::open::Ledger;
+use crate::ledger::read;
+use crate::ledger::read::Read;
+use crate::store::Reader;
+use crate::store::StoreError;
+
+/// Entries and blobs as they stand. Cheap to copy.
+#[derive(Clone, Copy)]
+pub struct Past<'r> {
+    reader: Reader<'r>,
+}
+
+impl fmt::Debug for Past<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Past")
+    }
+}
+
+/// Why a stream of entries ended early.
+enum Stop<E> {
+    Caller(E),
+    Ledger(LedgerError),
+}
+
+impl<E> From<StoreError> for Stop<E> {
+    fn from(error: StoreError) -> Self {
+        Self::Ledger(error.into())
+    }
+}
+
+impl<'r> Past<'r> {
+    pub(super) fn new(reader: Reader<'r>) -> Self {
+        Self { reader }
+    }
+
+    /// Streams entries `from..to` in order.
+    ///
+    /// # Errors
+    /// [`LedgerError`], or what `take` returns.
+    pub fn entries<E: From<LedgerError>>(
+        &self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(Read) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let result = self.reader.entries(from, to, |stored| {
+            let entry = read::decode(stored).map_err(Stop::Ledger)?;
+            take(entry).map_err(Stop::Caller)
+        });
+        result.map_err(|stop| match stop {
+            Stop::Ledger(error) => error.into(),
+            Stop::Caller(error) => error,
+        })
+    }
+
+    /// A blob by its BLAKE3 digest.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, LedgerError> {
+        Ok(self.reader.blob(digest)?)
+    }
+}
+
+impl Ledger {
+    /// What stands in the log.
+    pub fn past(&self) -> Past<'_> {
+        Past::new(self.store.reader())
+    }
+}

@@ -1,0 +1,418 @@
+//! An iteration under way: rows from the log, numbers from rows, and the events that each step appends.
+//!
+//! Everything before confirm reads the log through the position that the first computed event fixed, everything on
+//! confirm through the one that the first gate there fixed. So a step that was cut goes on with the same numbers, and
+//! labels that come in between change nothing.
+
+use std::collections::BTreeMap;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::Text;
+use crate::event::payload::Verdict;
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::predicate::Admissible;
+use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::Gaming;
+use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::SealedHypothesis;
+use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::PatchRejected;
+use crate::event::payload::rubric::RejectStage;
+use crate::ground::digest::Digest;
+use crate::ledger::LedgerError;
+use crate::ledger::past::Past;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::projection::decisions::composite_of;
+use crate::projection::decisions::thresholds_of;
+use crate::rubric::Rubric;
+use crate::stats::sample::Unfit;
+use crate::workflow::iterate::compute::Candidate;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::record::Said;
+use crate::workflow::iterate::rows;
+use crate::workflow::iterate::rows::EvidenceMissing;
+use crate::workflow::iterate::rows::Loaded;
+use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::iterate::rows::Which;
+use crate::workflow::iterate::steps;
+use crate::workflow::iterate::steps::Ground;
+use crate::workflow::iterate::steps::Opened;
+use crate::workflow::patches::Bench;
+
+/// Largest code length of a patch; of a composite, for each of its patches.
+pub const KAPPA_MAX: u64 = 150;
+/// Share of the best risk improvement within which an obligation goes before a penalty.
+const OBLIGATION_SHARE: f64 = 0.05;
+
+/// Why a step cannot be computed.
+#[derive(Debug, thiserror::Error)]
+pub enum CourseError {
+    /// There are no rows.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+    /// The data are too thin, or no data.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// A candidate that is not one.
+    #[error("{0}")]
+    Candidate(String),
+}
+
+impl From<LedgerError> for CourseError {
+    fn from(error: LedgerError) -> Self {
+        Self::Rows(error.into())
+    }
+}
+
+/// A hypothesis: one patch, or two together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hypothesis {
+    /// Hash of the patch, or of the composite.
+    pub hash: Digest,
+    /// The patches by hash, ascending.
+    pub patches: Vec<Digest>,
+    /// Code length: the sum of theirs.
+    pub kappa: u64,
+    /// The rubric that results.
+    pub rubric: Rubric,
+    /// Whether grammar, family and re-score class hold.
+    pub valid: bool,
+    /// Whether it was written from published inputs alone.
+    pub declared: bool,
+}
+
+/// The rows of an iteration and what was computed of them before any candidate.
+#[derive(Debug)]
+pub struct Course {
+    /// The iteration, as computations need it.
+    pub opened: Opened,
+    /// Its rows.
+    pub loaded: Loaded,
+    /// What gates stand on.
+    pub ground: Ground,
+    events: Vec<Payload>,
+}
+
+fn text(value: &str) -> Text {
+    Text::new(value).unwrap_or_else(|| Text::new("?").expect("BUG: a short word"))
+}
+
+impl Course {
+    /// Reads rows through a position and computes everything before candidates.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn through(past: &Past<'_>, record: &Record, through: u64) -> Result<Self, CourseError> {
+        let which = Which {
+            experiment: &record.experiment,
+            iteration: &record.iteration,
+            through,
+            confirm: None,
+        };
+        let loaded = rows::load(past, &which)?;
+        let opened = Opened {
+            iteration: record.iteration.clone(),
+            plan: loaded.plan.clone(),
+        };
+        let (ground, events) = steps::ground(&opened, &loaded.table, loaded.through)?;
+        Ok(Self {
+            opened,
+            loaded,
+            ground,
+            events,
+        })
+    }
+
+    /// The same through the position that binds: that of the first computed event, else the end of the log.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn bound(past: &Past<'_>, record: &Record, size: u64) -> Result<Self, CourseError> {
+        let through = record.through().unwrap_or(size.saturating_sub(1));
+        Self::through(past, record, through)
+    }
+
+    /// Events before candidates, of some kinds, in order.
+    pub fn before(&self, kinds: &[Kind]) -> Vec<Payload> {
+        let of = |event: &&Payload| kinds.contains(&event.kind());
+        self.events.iter().filter(of).cloned().collect()
+    }
+
+    /// A hypothesis of some proposed patches.
+    ///
+    /// # Errors
+    /// [`CourseError::Candidate`] for patches that are none of this rubric.
+    pub fn hypothesis(
+        &self,
+        record: &Record,
+        patches: &[&PatchProposed],
+    ) -> Result<Hypothesis, CourseError> {
+        let hashes: Vec<Digest> = patches.iter().map(|patch| patch.patch_hash).collect();
+        let mut sorted = hashes.clone();
+        sorted.sort_unstable();
+        let mut found = Hypothesis {
+            hash: composite_of(&hashes),
+            patches: sorted,
+            kappa: 0,
+            rubric: self.loaded.rubric.clone(),
+            valid: true,
+            declared: true,
+        };
+        for patch in patches {
+            let bench = Bench::under(&self.loaded.plan, found.rubric.clone());
+            let bench =
+                bench.ok_or_else(|| CourseError::Candidate("a plan without design".to_owned()))?;
+            let checked = bench.check(patch.yaml.as_str().as_bytes(), None);
+            let (_, checked) = checked.map_err(|fault| {
+                CourseError::Candidate(format!("patch {}: {fault}", patch.patch))
+            })?;
+            found.valid &= checked.needs_rescore != Some(true) && checked.hash == patch.patch_hash;
+            found.kappa += patch.length.kappa.value();
+            found.rubric = checked.rubric;
+            found.declared &= self.is_declared(record, patch);
+        }
+        Ok(found)
+    }
+
+    /// Whether a patch names no input but the rubric and cards of the iteration that were published before it.
+    fn is_declared(&self, record: &Record, patch: &PatchProposed) -> bool {
+        let rubric = self.loaded.rubric.hash();
+        patch.inputs.iter().all(|input| {
+            let mut cards = record.cards.iter();
+            *input == rubric || cards.any(|card| card.said.public_digest == *input)
+        })
+    }
+
+    /// The candidate of a hypothesis: every row scored anew.
+    ///
+    /// # Errors
+    /// [`EvidenceMissing`].
+    pub fn candidate(&self, of: &Hypothesis) -> Result<Candidate, EvidenceMissing> {
+        self.loaded.candidate(of.hash, of.kappa, &of.rubric.rules())
+    }
+
+    /// Whether scoring again gives the same: not checked for scores that were imported, since nobody can be asked.
+    pub fn replay(&self, record: &Record) -> Verdict {
+        let judge = &self.loaded.judge;
+        if record.conflicts.contains(judge) {
+            return Verdict::Fail;
+        }
+        if !self.loaded.is_callable() {
+            return Verdict::NotChecked;
+        }
+        let mine = || record.replayed.iter().filter(|of| of.said.judge == *judge);
+        match mine().next() {
+            None => Verdict::Inconclusive,
+            Some(_) if mine().all(|of| of.said.mismatches.value() == 0) => Verdict::Pass,
+            Some(_) => Verdict::Fail,
+        }
+    }
+
+    /// Gate P0 of a hypothesis.
+    pub fn admissible(&self, record: &Record, of: &Hypothesis, can_score: bool) -> Admissible {
+        let count = |value: u64| Count::new(value).unwrap_or_default();
+        Admissible {
+            inputs_declared: of.declared,
+            kappa: count(of.kappa),
+            kappa_max: count(KAPPA_MAX * of.patches.len() as u64),
+            open: record.closed.is_none() && record.paused.is_none(),
+            replay: self.replay(record),
+            valid: of.valid && can_score,
+        }
+    }
+
+    /// Gates P0 to P7 of a hypothesis on dev. One whose rows cannot be scored gets P0 alone, which says so.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn on_dev(
+        &self,
+        record: &Record,
+        of: &Hypothesis,
+        gaming: Gaming,
+    ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
+        match self.candidate(of) {
+            Ok(candidate) => {
+                let admissible = self.admissible(record, of, true);
+                let table = &self.loaded.table;
+                let found = self
+                    .ground
+                    .on_dev(&self.opened, table, &candidate, admissible, gaming);
+                Ok((found?.0, None))
+            }
+            Err(missing) => {
+                let evidence = Evidence::P0(self.admissible(record, of, false));
+                let gate = self.ground.evaluated(
+                    &self.opened,
+                    of.hash,
+                    GateSplit::Dev,
+                    self.ground.inputs,
+                    evidence,
+                );
+                Ok((vec![gate], Some(missing)))
+            }
+        }
+    }
+
+    /// Risk improvement of a hypothesis on dev, negative when better.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn risk_improve(&self, of: &Hypothesis) -> Result<Finite, CourseError> {
+        let candidate = self
+            .candidate(of)
+            .map_err(|missing| CourseError::Candidate(missing.to_string()))?;
+        Ok(self.ground.risk_improve(&self.loaded.table, &candidate)?)
+    }
+
+    /// Gates on confirm of a hypothesis, over rows that were read after the unsealing.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn on_confirm(
+        &self,
+        unsealed: &Loaded,
+        of: &Hypothesis,
+    ) -> Result<Vec<GateEvaluated>, CourseError> {
+        let candidate = unsealed
+            .candidate(of.hash, of.kappa, &of.rubric.rules())
+            .map_err(|missing| CourseError::Candidate(missing.to_string()))?;
+        let found =
+            self.ground
+                .on_confirm(&self.opened, &unsealed.table, &candidate, unsealed.through);
+        Ok(found?)
+    }
+
+    /// Rows whose responses the battery attacks: none that the calibrator was fitted on, none of confirm; spread over the
+    /// cells of the first slice family, and within a cell by a hash of the row under the registered seed.
+    pub fn attacked(&self, most: usize) -> Vec<usize> {
+        let data = self.loaded.table.data();
+        let seed = self.opened.number("battery");
+        let free = |row: &usize| match data.parts[*row] {
+            Some(SplitPart::Confirm) => false,
+            Some(SplitPart::Fit) => data.labels[*row].is_none(),
+            Some(SplitPart::Dev) | None => true,
+        };
+        let mut cells: BTreeMap<Option<usize>, Vec<(Digest, usize)>> = BTreeMap::new();
+        for row in (0..data.rows.len()).filter(free) {
+            let cell = data.slices.first().and_then(|family| family.of_row[row]);
+            let place = Digest::sha256(format!("{seed}\n{}", data.rows[row]).as_bytes());
+            cells.entry(cell).or_default().push((place, row));
+        }
+        for rows in cells.values_mut() {
+            rows.sort_unstable();
+        }
+        let deepest = cells.values().map(Vec::len).max().unwrap_or(0);
+        let by_turns =
+            (0..deepest).flat_map(|turn| cells.values().filter_map(move |of| of.get(turn)));
+        by_turns.take(most).map(|(_, row)| *row).collect()
+    }
+
+    /// The rows again, with the labels that the unsealing opened: through the position that binds.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn unsealed(
+        &self,
+        past: &Past<'_>,
+        record: &Record,
+        size: u64,
+    ) -> Result<Loaded, CourseError> {
+        let last = record.confirm_through().unwrap_or(size.saturating_sub(1));
+        self.unsealed_through(past, record, last)
+    }
+
+    /// The same through a position.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn unsealed_through(
+        &self,
+        past: &Past<'_>,
+        record: &Record,
+        last: u64,
+    ) -> Result<Loaded, CourseError> {
+        let which = Which {
+            experiment: &record.experiment,
+            iteration: &record.iteration,
+            through: self.loaded.through.value(),
+            confirm: Some(last),
+        };
+        Ok(rows::load(past, &which)?)
+    }
+
+    /// Of hypotheses that passed on dev, one for each family: the best, or one that touches an obligation and is
+    /// within five percent of the best. Source: CLOVER v1.1, section 4.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn of_families<'p>(
+        &self,
+        record: &Record,
+        passed: &[&'p PatchProposed],
+    ) -> Result<Vec<(&'p PatchProposed, Finite)>, CourseError> {
+        let mut scored = Vec::with_capacity(passed.len());
+        for patch in passed {
+            let improve = self.risk_improve(&self.hypothesis(record, &[*patch])?)?;
+            scored.push((*patch, improve));
+        }
+        scored.sort_by(|a, b| {
+            let order = a.1.value().total_cmp(&b.1.value());
+            order.then(a.0.patch_hash.cmp(&b.0.patch_hash))
+        });
+        let mut chosen: Vec<(&PatchProposed, Finite)> = Vec::new();
+        for (patch, best) in &scored {
+            if chosen.iter().any(|(of, _)| of.family == patch.family) {
+                continue;
+            }
+            let near =
+                |improve: f64| improve <= best.value() + OBLIGATION_SHARE * best.value().abs();
+            let mut rivals = scored.iter().filter(|(of, _)| of.family == patch.family);
+            let obliging = rivals.find(|(of, improve)| {
+                let mut paths = of.diff.iter();
+                near(improve.value()) && paths.any(|leaf| leaf.path.starts_with("obligations."))
+            });
+            chosen.push(*obliging.unwrap_or(&(*patch, *best)));
+        }
+        Ok(chosen)
+    }
+
+    /// What is sealed: one hypothesis for each patch, and the composite if there is one, in order of hash.
+    pub fn sealing(&self, hypotheses: &[&Hypothesis]) -> CandidatesSealed {
+        let mut sealed: Vec<SealedHypothesis> = hypotheses
+            .iter()
+            .map(|of| SealedHypothesis {
+                candidate: of.hash,
+                patches: of.patches.clone(),
+            })
+            .collect();
+        sealed.sort_by_key(|one| one.candidate);
+        CandidatesSealed {
+            divisor: thresholds_of(&self.opened.plan).hypotheses,
+            hypotheses: sealed,
+            iteration: self.opened.iteration.clone(),
+        }
+    }
+}
+
+/// The rejection of a patch by a gate, or by the choice among those that passed.
+pub fn rejection(
+    record: &Record,
+    patch: &PatchProposed,
+    stage: RejectStage,
+    code: &str,
+    gates: &[&Said<GateEvaluated>],
+) -> PatchRejected {
+    PatchRejected {
+        code: text(code),
+        gate_refs: gates.iter().map(|gate| gate.id).collect(),
+        iteration: record.iteration.clone(),
+        patch: Some(patch.patch.clone()),
+        stage,
+        yaml_sha256: Digest::sha256(patch.yaml.as_str().as_bytes()),
+    }
+}

@@ -1,0 +1,425 @@
+//! What the log says of one iteration, and which step is due.
+
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::event::payload::card::CardPublished;
+use crate::event::payload::card::SliceClass;
+use crate::event::payload::diagnosis::IterationPausedForLabels;
+use crate::event::payload::diagnosis::LabelProcessAudited;
+use crate::event::payload::diagnosis::PrenticeChecked;
+use crate::event::payload::iteration::IterationClosed;
+use crate::event::payload::iteration::IterationOpened;
+use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmUnsealed;
+use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::PatchAccepted;
+use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::PatchRejected;
+use crate::event::payload::scoring::JudgePort;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::event::payload::scoring::ScoreReplayed;
+use crate::event::payload::slices::ResidualsAudited;
+use crate::event::payload::slices::SlicesClassified;
+use crate::ground::digest::Digest;
+use crate::ledger::LedgerError;
+use crate::ledger::past::Past;
+use crate::ledger::read::Read;
+use crate::projection::decisions::CONFIRM_GATES;
+use crate::projection::decisions::DEV_GATES;
+
+/// An event of the iteration and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said<T> {
+    /// Its position.
+    pub seq: u64,
+    /// Its id.
+    pub id: EventId,
+    /// What it says.
+    pub said: T,
+}
+
+/// Everything that was said of one iteration, in the order of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its name.
+    pub iteration: IterationId,
+    /// Its experiment.
+    pub experiment: ExperimentId,
+    /// Its opening.
+    pub opened: Said<IterationOpened>,
+    /// Judges of the experiment that are registered.
+    pub judges: Vec<JudgeRegistered>,
+    /// Re-scores since then, of any judge.
+    pub replayed: Vec<Said<ScoreReplayed>>,
+    /// Scores that differed from recorded ones, by judge, ever.
+    pub conflicts: Vec<JudgeId>,
+    /// How rows came to be labelled.
+    pub label_process: Option<Said<LabelProcessAudited>>,
+    /// Whether anything but the reward predicts residuals.
+    pub prentice: Option<Said<PrenticeChecked>>,
+    /// The residual audit.
+    pub audited: Option<Said<ResidualsAudited>>,
+    /// The frozen classification.
+    pub classified: Option<Said<SlicesClassified>>,
+    /// The pause for labels.
+    pub paused: Option<Said<IterationPausedForLabels>>,
+    /// Residual cards.
+    pub cards: Vec<Said<CardPublished>>,
+    /// Patches.
+    pub proposed: Vec<Said<PatchProposed>>,
+    /// Patches taken back.
+    pub withdrawn: Vec<crate::event::id::PatchId>,
+    /// Patches and documents that were rejected.
+    pub rejected: Vec<Said<PatchRejected>>,
+    /// Gates.
+    pub gates: Vec<Said<GateEvaluated>>,
+    /// What was sealed.
+    pub sealed: Option<Said<CandidatesSealed>>,
+    /// The one look at confirm.
+    pub unsealed: Option<Said<ConfirmUnsealed>>,
+    /// Patches that were accepted.
+    pub accepted: Vec<Said<PatchAccepted>>,
+    /// Its end.
+    pub closed: Option<Said<IterationClosed>>,
+}
+
+/// A step of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Scores that are missing, and a re-score of those that are there.
+    Score,
+    /// The baseline's calibrator, and the checks of labels.
+    Fit,
+    /// Residuals, their classification, and the pause if one is due.
+    Audit,
+    /// Residual cards.
+    Cards,
+    /// Patches, by whoever writes them.
+    Propose,
+    /// Gates on dev.
+    Gate,
+    /// What goes to confirm.
+    Seal,
+    /// The one look at confirm, and the gates on it.
+    Confirm,
+    /// Who is accepted.
+    Accept,
+    /// The end.
+    Close,
+}
+
+impl Step {
+    /// Every step in order.
+    pub const ALL: [Self; 10] = [
+        Self::Score,
+        Self::Fit,
+        Self::Audit,
+        Self::Cards,
+        Self::Propose,
+        Self::Gate,
+        Self::Seal,
+        Self::Confirm,
+        Self::Accept,
+        Self::Close,
+    ];
+
+    /// The verb on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Score => "score",
+            Self::Fit => "fit",
+            Self::Audit => "audit",
+            Self::Cards => "cards",
+            Self::Propose => "propose",
+            Self::Gate => "gate",
+            Self::Seal => "seal",
+            Self::Confirm => "confirm",
+            Self::Accept => "accept",
+            Self::Close => "close",
+        }
+    }
+}
+
+/// Reads what the log says of an iteration below a position; `None` if it was not opened by then.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn record(
+    past: &Past<'_>,
+    iteration: &IterationId,
+    below: u64,
+) -> Result<Option<Record>, LedgerError> {
+    let mut found: Option<Record> = None;
+    let (mut conflicts, mut judges) = (Vec::new(), Vec::new());
+    past.entries::<LedgerError>(0, below, |read| {
+        match (&read.event.payload, &mut found) {
+            (Payload::IterationOpened(said), None) if said.iteration == *iteration => {
+                found = Record::begun(read);
+            }
+            (Payload::ScoreConflict(said), _) => {
+                conflicts.push((read.event.header.experiment.clone(), said.judge.clone()))
+            }
+            (Payload::JudgeRegistered(said), _) => {
+                judges.push((read.event.header.experiment.clone(), said.clone()));
+            }
+            (_, Some(record)) => record.take(read),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if let Some(record) = &mut found {
+        let of = Some(&record.experiment);
+        let mine = conflicts
+            .into_iter()
+            .filter(|(experiment, _)| experiment.as_ref() == of);
+        record.conflicts = mine.map(|(_, judge)| judge).collect();
+        let mine = judges
+            .into_iter()
+            .filter(|(experiment, _)| experiment.as_ref() == of);
+        record.judges = mine.map(|(_, judge)| judge).collect();
+    }
+    Ok(found)
+}
+
+impl Record {
+    fn begun(read: Read) -> Option<Self> {
+        let (seq, id) = (read.stored.seq, read.event.id);
+        let experiment = read.event.header.experiment?;
+        let Payload::IterationOpened(said) = read.event.payload else {
+            return None;
+        };
+        Some(Self {
+            iteration: said.iteration.clone(),
+            experiment,
+            opened: Said { seq, id, said },
+            judges: Vec::new(),
+            replayed: Vec::new(),
+            conflicts: Vec::new(),
+            label_process: None,
+            prentice: None,
+            audited: None,
+            classified: None,
+            paused: None,
+            cards: Vec::new(),
+            proposed: Vec::new(),
+            withdrawn: Vec::new(),
+            rejected: Vec::new(),
+            gates: Vec::new(),
+            sealed: None,
+            unsealed: None,
+            accepted: Vec::new(),
+            closed: None,
+        })
+    }
+
+    /// Takes an event in, if it is of this iteration.
+    pub fn take(&mut self, read: Read) {
+        if read.event.header.experiment.as_ref() != Some(&self.experiment) {
+            return;
+        }
+        let (seq, id) = (read.stored.seq, read.event.id);
+        macro_rules! one {
+            ($place:ident, $said:ident) => {
+                if $said.iteration == self.iteration {
+                    self.$place.get_or_insert(Said {
+                        seq,
+                        id,
+                        said: $said,
+                    });
+                }
+            };
+        }
+        macro_rules! many {
+            ($place:ident, $said:ident) => {
+                if $said.iteration == self.iteration {
+                    self.$place.push(Said {
+                        seq,
+                        id,
+                        said: $said,
+                    });
+                }
+            };
+        }
+        match read.event.payload {
+            Payload::ScoreReplayed(said) => self.replayed.push(Said { seq, id, said }),
+            Payload::LabelProcessAudited(said) => one!(label_process, said),
+            Payload::PrenticeChecked(said) => one!(prentice, said),
+            Payload::ResidualsAudited(said) => one!(audited, said),
+            Payload::SlicesClassified(said) => one!(classified, said),
+            Payload::IterationPausedForLabels(said) => one!(paused, said),
+            Payload::CardPublished(said) => many!(cards, said),
+            Payload::PatchProposed(said) => many!(proposed, said),
+            Payload::PatchRejected(said) => many!(rejected, said),
+            Payload::PatchWithdrawn(said) if said.iteration == self.iteration => {
+                self.withdrawn.push(said.patch);
+            }
+            Payload::GateEvaluated(said) => many!(gates, said),
+            Payload::CandidatesSealed(said) => one!(sealed, said),
+            Payload::ConfirmUnsealed(said) => one!(unsealed, said),
+            Payload::PatchAccepted(said) => many!(accepted, said),
+            Payload::IterationClosed(said) => one!(closed, said),
+            _ => {}
+        }
+    }
+
+    /// The last entry that everything before confirm reads: the first computed event fixes it.
+    pub fn through(&self) -> Option<u64> {
+        let first = self.label_process.as_ref()?;
+        Some(first.said.inputs.through_seq.value())
+    }
+
+    /// The last entry that gates on confirm read: the first of them fixes it.
+    pub fn confirm_through(&self) -> Option<u64> {
+        let mut gates = self.gates.iter();
+        let first = gates.find(|gate| gate.said.split == GateSplit::Confirm)?;
+        Some(first.said.inputs.through_seq.value())
+    }
+
+    /// Patches that were neither rejected nor taken back.
+    pub fn standing(&self) -> Vec<&PatchProposed> {
+        let all = self.proposed.iter().map(|of| &of.said);
+        let gone = |patch: &&PatchProposed| {
+            let rejected = |of: &Said<PatchRejected>| of.said.patch.as_ref() == Some(&patch.patch);
+            self.withdrawn.contains(&patch.patch) || self.rejected.iter().any(rejected)
+        };
+        all.filter(|patch| !gone(patch)).collect()
+    }
+
+    /// A gate of a candidate.
+    pub fn gate(
+        &self,
+        candidate: Digest,
+        gate: GateId,
+        split: GateSplit,
+    ) -> Option<&Said<GateEvaluated>> {
+        self.gates.iter().find(|of| {
+            of.said.candidate == candidate && of.said.gate == gate && of.said.split == split
+        })
+    }
+
+    /// Whether every gate of a split was evaluated for a candidate.
+    pub fn is_judged(&self, candidate: Digest, split: GateSplit) -> bool {
+        let gates: &[GateId] = match split {
+            GateSplit::Confirm => &CONFIRM_GATES,
+            GateSplit::Dev => &DEV_GATES,
+        };
+        gates
+            .iter()
+            .all(|&gate| self.gate(candidate, gate, split).is_some())
+    }
+
+    /// How many cards the audit calls for: one for each slice that is rejected or Risk.
+    pub fn cards_due(&self) -> usize {
+        let (Some(audited), Some(classified)) = (&self.audited, &self.classified) else {
+            return 0;
+        };
+        let classes = &classified.said.slices;
+        let families = audited.said.families.iter();
+        let slices = families.flat_map(|family| {
+            let slices = family.slices.iter();
+            slices.map(move |slice| (&family.family, slice))
+        });
+        slices
+            .filter(|(family, slice)| {
+                let is_risk = classes.iter().any(|of| {
+                    of.family == **family && of.slice == slice.slice && of.class == SliceClass::Risk
+                });
+                let rejected = slice.raw.as_ref().is_some_and(|raw| raw.rejected);
+                (is_risk || rejected) && slice.rows.value() > 0
+            })
+            .count()
+    }
+
+    /// The judge of the iteration, if it is registered: the one that the plan names, else the only one.
+    pub fn judge(&self) -> Option<&JudgeRegistered> {
+        let design = self.opened.said.params.design.as_ref()?;
+        match (&design.judge, &self.judges[..]) {
+            (Some(named), all) => all.iter().find(|judge| judge.judge == *named),
+            (None, [only]) => Some(only),
+            (None, _) => None,
+        }
+    }
+
+    /// Whether its judge can be asked anew; scores that were imported cannot.
+    pub fn is_callable(&self) -> bool {
+        let port = self.judge().map(|judge| judge.port);
+        matches!(port, Some(JudgePort::Builtin | JudgePort::Command))
+    }
+
+    /// The step that is due, by what the log says; `None` after the end. `passes` says of a candidate whether every
+    /// gate of a split let it pass, `acceptable` which patches are to be accepted.
+    pub fn due(
+        &self,
+        passes: &dyn Fn(Digest, GateSplit) -> bool,
+        acceptable: &dyn Fn() -> usize,
+    ) -> Option<Step> {
+        if self.closed.is_some() {
+            return None;
+        }
+        let asked = self
+            .judge()
+            .is_none_or(|judge| self.is_replayed(&judge.judge));
+        if self.sealed.is_none() && self.is_callable() && !asked {
+            return Some(Step::Score);
+        }
+        if self.label_process.is_none() {
+            return Some(Step::Fit);
+        }
+        if self.classified.is_none() {
+            return Some(Step::Audit);
+        }
+        if self.paused.is_some() {
+            return Some(Step::Close);
+        }
+        let Some(sealed) = &self.sealed else {
+            return Some(self.before_sealing(passes));
+        };
+        let judged = |hash: Digest| self.is_judged(hash, GateSplit::Confirm);
+        let all = sealed
+            .said
+            .hypotheses
+            .iter()
+            .all(|one| judged(one.candidate));
+        Some(if self.unsealed.is_none() || !all {
+            Step::Confirm
+        } else if self.accepted.len() < acceptable() {
+            Step::Accept
+        } else {
+            Step::Close
+        })
+    }
+
+    fn before_sealing(&self, passes: &dyn Fn(Digest, GateSplit) -> bool) -> Step {
+        let standing = self.standing();
+        if standing.is_empty() {
+            return if self.cards.len() < self.cards_due() {
+                Step::Cards
+            } else if self.proposed.is_empty() {
+                Step::Propose
+            } else {
+                Step::Close
+            };
+        }
+        let judged = |patch: &&&PatchProposed| self.is_judged(patch.patch_hash, GateSplit::Dev);
+        if standing.iter().filter(judged).count() < standing.len() {
+            return Step::Gate;
+        }
+        let pass = |patch: &&PatchProposed| passes(patch.patch_hash, GateSplit::Dev);
+        if standing.iter().all(pass) {
+            Step::Seal
+        } else {
+            // What a gate stopped is rejected by the same step.
+            Step::Gate
+        }
+    }
+
+    /// Whether a re-score of a judge was recorded since the opening.
+    pub fn is_replayed(&self, judge: &JudgeId) -> bool {
+        self.replayed.iter().any(|of| of.said.judge == *judge)
+    }
+}

@@ -1,0 +1,414 @@
+//! The rows of an iteration from the ledger, as of a position: scores under the rubric, labels by part, slices,
+//! environments, anchors.
+//!
+//! A row is a score of the iteration's judge. Its base score and evidence record give S under any rubric by the engine;
+//! a score that was imported without a record stands as it is, and no patch can be computed on it. Labels for
+//! calibration are those of fit and dev; labels of confirm clusters count once the iteration unsealed them. Rows of
+//! anchor policies are anchors and nothing else. The same log gives the same rows in the same order.
+
+mod fields;
+mod join;
+mod scored;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::event::id::ExperimentId;
+use crate::event::id::FieldId;
+use crate::event::id::ItemId;
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::id::Root;
+use crate::event::id::SplitId;
+use crate::event::payload::iteration::AnchorRows;
+use crate::event::payload::label::row_of_draw;
+use crate::event::payload::manifest::IterationDesign;
+use crate::event::payload::manifest::IterationPlan;
+use crate::event::payload::scoring::JudgePort;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::ground::digest::Digest;
+use crate::ground::merkle::Frontier;
+use crate::ledger::LedgerError;
+use crate::ledger::past::Past;
+use crate::num::Count;
+use crate::projection::rubrics::Registered;
+use crate::projection::splits::member_leaf;
+use crate::rubric::Rubric;
+use crate::rubric::engine::Rules;
+use crate::rubric::evidence::Evidence;
+use crate::stats::sample::SampleError;
+use crate::workflow::iterate::compute::Candidate;
+use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::rows::join::Sources;
+use crate::workflow::iterate::rows::scored::Lack;
+use crate::workflow::iterate::rows::scored::Raw;
+use crate::workflow::iterate::rows::scored::scored;
+use crate::workflow::iterate::rows::scored::scored_strictly;
+use crate::workflow::iterate::rows::walk::Key;
+use crate::workflow::iterate::rows::walk::Walk;
+use crate::workflow::judge::run::Record;
+use crate::workflow::patches;
+
+pub use fields::LOG_TOKENS;
+
+/// The imported field that names a row's stratum, for designs that have strata.
+pub const STRATUM: &str = "stratum";
+
+/// Why there are no rows.
+#[derive(Debug, thiserror::Error)]
+pub enum RowsError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Something that has to be there first.
+    #[error("{what}")]
+    Missing {
+        /// What is not there.
+        what: String,
+        /// What to do about it.
+        next: String,
+    },
+    /// The rubric in force cannot score some rows.
+    #[error("evidence_missing: {rows} rows cannot be scored under the rubric, first {first}")]
+    Evidence {
+        /// How many.
+        rows: usize,
+        /// The first, and what it lacks.
+        first: String,
+    },
+    /// A blob is not what its event says.
+    #[error("the rows of seq {seq}: {what}")]
+    Damaged {
+        /// The event.
+        seq: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The rows do not fit the plan.
+    #[error(transparent)]
+    Unfit(#[from] SampleError),
+}
+
+fn missing(what: impl Into<String>, next: impl Into<String>) -> RowsError {
+    RowsError::Missing {
+        what: what.into(),
+        next: next.into(),
+    }
+}
+
+/// Which rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Which<'a> {
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// The iteration.
+    pub iteration: &'a IterationId,
+    /// The last entry that is read.
+    pub through: u64,
+    /// The last entry that is read of the confirm block, once it was unsealed: its rows and its labels. Of all else,
+    /// `through` is the last.
+    pub confirm: Option<u64>,
+}
+
+/// The name of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Who answered.
+    pub policy: PolicyId,
+    /// What was answered.
+    pub item: ItemId,
+    /// Which draw, from 0.
+    pub draw: Count,
+}
+
+/// The rows of an iteration, with what candidates are computed from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Whose scores.
+    pub judge: JudgeId,
+    /// The judge, if it was registered: scores that were imported need no registration.
+    pub registered: Option<JudgeRegistered>,
+    /// The parameters as opened.
+    pub plan: IterationPlan,
+    /// The rubric that it starts from.
+    pub rubric: Rubric,
+    /// Root of the confirm block of its split.
+    pub confirm_root: Root,
+    /// Its split.
+    pub split: SplitId,
+    /// The last entry that was read.
+    pub through: Count,
+    /// The checked rows.
+    pub table: Table,
+    /// Name of each row.
+    pub names: Vec<Named>,
+    /// What a reader should know: anchors that are not those registered, rows without evidence.
+    pub notes: Vec<String>,
+    raw: Vec<Raw>,
+    anchors: Vec<Vec<Raw>>,
+}
+
+/// Rows that a rubric cannot score.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("evidence_missing: {rows} rows cannot be scored under it, first {first}")]
+pub struct EvidenceMissing {
+    /// How many.
+    pub rows: usize,
+    /// The first, and what it lacks.
+    pub first: String,
+}
+
+impl Loaded {
+    /// Whether the judge can be asked anew.
+    pub fn is_callable(&self) -> bool {
+        let port = self.registered.as_ref().map(|judge| judge.port);
+        matches!(port, Some(JudgePort::Builtin | JudgePort::Command))
+    }
+
+    /// Rows with an evidence record.
+    pub fn with_evidence(&self) -> usize {
+        self.raw.iter().filter(|raw| raw.evidence.is_some()).count()
+    }
+
+    /// The evidence of a row.
+    pub fn evidence(&self, row: usize) -> Option<&Evidence> {
+        self.raw[row].evidence.as_ref()
+    }
+
+    /// Covariates of an edited text: those of its own record; an imported one has its mean over the rows.
+    pub fn covariates_of(&self, evidence: &Evidence) -> Vec<f64> {
+        let design = self.plan.design.as_ref();
+        let fields = design
+            .map(|design| &design.covariates[..])
+            .unwrap_or_default();
+        let allowed = fields::allowed(&self.rubric);
+        let columns = self.table.data().covariates.iter();
+        let each = fields.iter().zip(columns);
+        each.map(|(field, column)| {
+            let own = fields::of_evidence(field.as_str(), evidence, allowed);
+            own.unwrap_or_else(|| crate::num::math::mean(column))
+        })
+        .collect()
+    }
+
+    /// A candidate: every row and anchor scored anew from its record.
+    ///
+    /// # Errors
+    /// [`EvidenceMissing`] where a row has no record, or one without what the rules ask.
+    pub fn candidate(
+        &self,
+        patch: Digest,
+        kappa: u64,
+        rules: &Rules,
+    ) -> Result<Candidate, EvidenceMissing> {
+        let mut lack = Lack::default();
+        let scored = scored(&self.raw, rules, &mut lack, |at| {
+            self.table.data().rows[at].clone()
+        });
+        let mut anchors = Vec::with_capacity(self.anchors.len());
+        for (raw, anchor) in self.anchors.iter().zip(&self.table.data().anchors) {
+            let name = |at: usize| format!("{} row {at}", anchor.policy);
+            anchors.push(scored_strictly(raw, rules, &mut lack, name));
+        }
+        let without = self.raw.iter().filter(|raw| raw.evidence.is_none()).count();
+        if without > 0 && lack.first.is_none() {
+            let at = self.raw.iter().position(|raw| raw.evidence.is_none());
+            let name = at.map_or(String::new(), |at| self.table.data().rows[at].clone());
+            lack.first = Some(format!("{name}: no evidence record"));
+        }
+        lack.rows += without;
+        match lack.first {
+            Some(first) => Err(EvidenceMissing {
+                rows: lack.rows,
+                first,
+            }),
+            None => Ok(Candidate {
+                patch,
+                kappa,
+                scored,
+                anchors,
+            }),
+        }
+    }
+}
+
+/// The root over the rows of an anchor policy: their ids `policy/item/draw` in ascending order, each once.
+pub fn anchor_root(ids: &BTreeSet<String>) -> Root {
+    let mut tree = Frontier::new();
+    for id in ids {
+        tree.push(member_leaf(id));
+    }
+    Root(tree.root())
+}
+
+/// What an anchor set says of the recorded rows of one policy: how many there are, and their root.
+///
+/// # Errors
+/// [`RowsError`].
+pub fn anchor_rows(
+    past: &Past<'_>,
+    experiment: &ExperimentId,
+    size: u64,
+    judge: Option<&JudgeId>,
+    policy: &PolicyId,
+) -> Result<AnchorRows, RowsError> {
+    let walk = Walk::over(past, experiment, None, size.saturating_sub(1))?;
+    let judge = judge_of(&walk, judge)?;
+    let of = walk.scores[&judge].iter();
+    let ids: BTreeSet<String> = of
+        .filter(|score| score.key.0 == *policy)
+        .map(|score| id_of(&score.key))
+        .collect();
+    Ok(AnchorRows {
+        count: Count::new(ids.len() as u64).unwrap_or_default(),
+        policy: policy.clone(),
+        rows_root: anchor_root(&ids),
+    })
+}
+
+fn id_of((policy, item, draw): &Key) -> String {
+    row_of_draw(policy, item, Count::new(*draw).unwrap_or_default())
+}
+
+/// The judge that a plan names, else the only one with scores.
+fn judge_of(walk: &Walk, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> {
+    if let Some(judge) = named {
+        return match walk.scores.contains_key(judge) {
+            true => Ok(judge.clone()),
+            false => Err(missing(
+                format!("no score of judge {judge}, which the manifest names"),
+                format!("clover judge run --judge {judge} --rows PATH"),
+            )),
+        };
+    }
+    let mut judges = walk.scores.keys();
+    match (judges.next(), judges.next()) {
+        (Some(judge), None) => Ok(judge.clone()),
+        (None, _) => Err(missing(
+            "no score of any judge",
+            "clover judge run --judge ID --rows PATH",
+        )),
+        (Some(a), Some(b)) => Err(missing(
+            format!(
+                "scores of several judges, {a} and {b} among them: iteration.design.judge of the manifest says which"
+            ),
+            "clover prereg amend MANIFEST",
+        )),
+    }
+}
+
+/// Records of a judge's rows by raw key: what a re-score draws from.
+///
+/// # Errors
+/// [`RowsError`].
+pub fn records(
+    past: &Past<'_>,
+    experiment: &ExperimentId,
+    judge: &JudgeId,
+    size: u64,
+) -> Result<BTreeMap<Digest, Record>, RowsError> {
+    let walk = Walk::over(past, experiment, None, size.saturating_sub(1))?;
+    let records = walk.records_of(past, judge)?;
+    let by_key = records.into_iter().map(|record| (record.raw_key, record));
+    // Of a key, the first stands.
+    Ok(by_key.rev().collect())
+}
+
+/// A number of 53 bits for one purpose, from the registered seed.
+pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u64 {
+    let opened = crate::workflow::iterate::steps::Opened {
+        iteration: iteration.clone(),
+        plan: plan.clone(),
+    };
+    opened.number(purpose)
+}
+
+/// The rows of an iteration.
+///
+/// # Errors
+/// [`RowsError`].
+pub fn load(past: &Past<'_>, which: &Which<'_>) -> Result<Loaded, RowsError> {
+    let last = which.confirm.unwrap_or(which.through).max(which.through);
+    let walk = Walk::over(past, which.experiment, Some(which.iteration), last)?;
+    let Some(opening) = walk.opening.clone() else {
+        let what = format!("no iteration {} by then", which.iteration);
+        return Err(missing(what, "clover iterate list"));
+    };
+    let design = opening.plan.design.clone();
+    let Some(design) = design else {
+        return Err(missing(
+            "a plan without iteration.design",
+            "clover iterate list",
+        ));
+    };
+    let leaves = walk.rubrics.get(&opening.rubric_hash).cloned();
+    let rubric = leaves.and_then(|leaves| {
+        patches::rubric_of(&Registered {
+            hash: opening.rubric_hash,
+            leaves,
+            seq: 0,
+            version: String::new(),
+        })
+    });
+    let Some(rubric) = rubric else {
+        return Err(missing("the rubric of the iteration", "clover verify"));
+    };
+    let Some(formed) = walk.split(which.iteration, opening.seq).cloned() else {
+        let experiment = which.experiment;
+        return Err(missing(
+            format!("no split of {experiment} that is formed and not spent"),
+            format!("clover experiment split {experiment} --seed N --hashed"),
+        ));
+    };
+    let judge = judge_of(&walk, design.judge.as_ref())?;
+    let evidence = walk.evidence(past, &judge)?;
+    let wanted = wanted(&design, &walk);
+    let imported = walk.fields(past, &wanted.iter().collect::<Vec<_>>())?;
+    let sources = Sources {
+        walk: &walk,
+        design: &design,
+        rubric: &rubric,
+        evidence: &evidence,
+        imported: &imported,
+        judge: &judge,
+        formed: &formed,
+        through: which.through,
+        unsealed: walk
+            .unsealed
+            .iter()
+            .find(|(_, by, _)| by == which.iteration)
+            .map(|(.., seq)| *seq),
+    };
+    let (table, names, raw, anchors, notes) = sources.table()?;
+    Ok(Loaded {
+        registered: walk.judges.get(&judge).cloned(),
+        judge,
+        plan: opening.plan,
+        confirm_root: formed.confirm_root,
+        split: formed.split,
+        through: Count::new(last).unwrap_or_default(),
+        table,
+        names,
+        notes,
+        raw,
+        anchors,
+        rubric,
+    })
+}
+
+/// Fields that an import has to have kept.
+fn wanted(design: &IterationDesign, walk: &Walk) -> Vec<FieldId> {
+    let cells = design.slices.iter().flat_map(|family| &family.cells);
+    let conditions = cells.flat_map(|cell| &cell.conditions);
+    let mut wanted: BTreeSet<FieldId> = conditions.map(|of| of.field.clone()).collect();
+    wanted.extend(design.covariates.iter().cloned());
+    let families = design.environments.iter();
+    wanted.extend(families.filter_map(|of| FieldId::new(of.family.as_str()).ok()));
+    if walk.designs.values().any(|of| of.strata.is_some()) {
+        wanted.extend(FieldId::new(STRATUM));
+    }
+    wanted.retain(|field| !fields::is_own(field.as_str()));
+    wanted.into_iter().collect()
+}
