@@ -45,8 +45,8 @@ RULES = (
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp", "waiver",
     "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation", "look",
-    "decision", "promotion", "predicate", "sealing", "acceptance", "verdict", "battery", "target", "genesis", "root",
-    "checkpoint", "size", "blob", "judge", "recompute",
+    "decision", "promotion", "predicate", "sealing", "acceptance", "verdict", "battery", "report", "target", "genesis",
+    "root", "checkpoint", "size", "blob", "judge", "recompute",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -710,6 +710,8 @@ def share(value, path):
 
 ROWS_READ = record(digest=hex64, rows=COUNT, through_seq=COUNT)
 CLASS = one_of("green", "neutral", "risk")
+REPORT_PARTS = tuple("""assumptions budgets calibration complexity decision diffs gaming gates labels residuals segments
+    slices target transport uncertainty values versions""".split())
 LOSS = record(clusters=COUNT, mean=number, rows=COUNT, standard_error=Optional(number))
 GREENS = record(tau_micro=MICRO, slices=listing(record(
     abstention_rise=number, family=ident, loss=Optional(LOSS), must_not_regress=boolean, p=Optional(share),
@@ -1094,6 +1096,10 @@ KINDS = {
     ("patch.accepted", 1): Kind("arbiter", "@ candidate iteration", candidate=hex64, gates=listing(hex64),
                                 iteration=ident, kappa=COUNT, patch=ident, rank=COUNT, result_hash=hex64,
                                 risk_improve=number),
+    ("report.published", 1): Kind(
+        "arbiter", "@ bundle_hash iteration", assumptions_digest=hex64, build=text, bundle=BLOB, bundle_hash=hex64,
+        gaps=listing(record(part=one_of(*REPORT_PARTS), what=text, why=text)), iteration=ident,
+        present=listing(one_of(*REPORT_PARTS)), through_seq=COUNT),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
@@ -1101,7 +1107,7 @@ EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "logprob
                 "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
                 "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.", "gate.",
                 "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.", "battery.",
-                "exploit.", "dev.")
+                "exploit.", "dev.", "report.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -3410,6 +3416,37 @@ def rule_verdict(_state, e):
             return "%s %s (%s), from its statistics" % (gate, expected, profile), said
 
 
+# Reports (`schema/REPORT.md`).
+
+def rule_report(state, e):
+    if e.kind != "report.published" or e.experiment is None:
+        return None
+    name, through = e.data["iteration"], e.data["through_seq"]
+    it, decided = state.iterations.get(name), state.decisions.get(name, Decisions())
+    if it is None or it.experiment != e.experiment:
+        return "an iteration of %s" % e.experiment, "%s, never opened" % name
+    end = it.closed
+    if end is None and decided.paused:
+        end = decided.paused[0]
+    if end is None and decided.accepted and decided.unsealed:
+        end = decided.unsealed[0]
+    if end is None:
+        return "an iteration that is closed or decided", "%s, opened at seq %d and going on" % (name, it.opened)
+    if not end <= through < e.position:
+        expected = "through_seq from %d, where %s was decided, to %d" % (end, name, e.position - 1)
+        return expected, str(through)
+    present, gaps = e.data["present"], e.data["gaps"]
+    if any(a >= b for a, b in zip(present, present[1:])):
+        return "parts in the order of their words, each once", "another order"
+    for gap in gaps:
+        if not gap["what"] or not gap["why"]:
+            return "what %s lacks, and why" % gap["part"], "an empty word"
+    named = set(present) | {gap["part"] for gap in gaps}
+    for part in REPORT_PARTS:
+        if part not in named:
+            return "part %s, or why it is missing" % part, "neither"
+
+
 FEATURES = ("concise", "confident", "contradiction", "counter_position", "critical_info_missing", "factual_error",
             "needs_evidence", "risk_terms", "stakeholders")
 ATTACKS = ("authority_tone", "contradiction_inject", "fabricated_tool_trace", "fact_flip", "fake_citation",
@@ -4708,6 +4745,7 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("decision", rule_decision), ("promotion", rule_promotion), ("predicate", rule_predicate),
               ("sealing", rule_sealing), ("acceptance", rule_acceptance), ("verdict", rule_verdict),
               ("battery", rule_battery),
+              ("report", rule_report),
               ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 

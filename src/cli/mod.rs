@@ -16,6 +16,7 @@ mod battery;
 mod blob;
 mod budget;
 mod bulk;
+mod campaign;
 mod checkpoint;
 mod completions;
 mod confirm;
@@ -58,6 +59,7 @@ mod qualify;
 mod record;
 mod replay;
 mod replicating;
+mod report;
 mod rubric;
 mod sandbox;
 mod schema;
@@ -101,7 +103,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery
-  read     log · show · at · schema · score list|show
+  read     log · show · at · schema · score list|show · report · campaign
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
@@ -281,6 +283,12 @@ enum Verb {
     /// Attacks on answers, and the exploits that are kept for good
     #[command(subcommand)]
     Battery(battery::Verb),
+    /// Iterations of one experiment together
+    #[command(subcommand)]
+    Campaign(campaign::Verb),
+    /// Reports of what was decided
+    #[command(subcommand)]
+    Report(report::Verb),
     /// Families of tests that share one error rate
     #[command(subcommand)]
     Family(family::Verb),
@@ -418,6 +426,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Patch(verb) => patch::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
+        Verb::Campaign(verb) => campaign::run(ctx, &verb),
+        Verb::Report(verb) => report::run(ctx, &verb),
         Verb::Family(verb) => family::run(ctx, verb),
         Verb::Exposure(verb) => exposure::run(ctx, verb),
         Verb::Gate(verb) => gate::run(ctx, verb),

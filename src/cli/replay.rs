@@ -84,7 +84,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     };
     let mut texts = Texts::new(ctx, &home, &ledger)?;
     let mut shared = Shared::default();
-    let mut context = Context::new(&ledger, &mut texts, &mut shared).over(ledger.past());
+    let mut context = Context::new(&ledger, &mut texts, &mut shared).over(&ledger);
     let (mut replayed, mut unlisted) = (Vec::new(), 0_usize);
     let reads: Vec<Read> = match one {
         Some(read) => vec![read],

@@ -101,6 +101,7 @@ use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
+use crate::event::payload::report::ReportPublished;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::rubric::PatchWithdrawn;
@@ -400,6 +401,7 @@ registry! {
         LogprobsChecked      "logprobs.checked"     1  by Signers::Role(Scorer),    Experiment,    unique [policy, rows_root];
         OpeDiagnosed         "ope.diagnosed"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         OpeEstimated         "ope.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, estimator, policy, terms, through_seq];
+        ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
         // The next kind goes here.
     }
     retired {

@@ -293,13 +293,13 @@ pub trait Recount: Sync {
     /// What differs; `None` where nothing does, or there is nothing to compute.
     ///
     /// # Errors
-    /// [`LedgerError`](super::LedgerError).
+    /// [`LedgerError`].
     fn judge(
         &self,
         past: &super::past::Past<'_>,
         event: &Candidate<'_>,
         memo: &mut Memo,
-    ) -> Result<Option<Breach>, super::LedgerError>;
+    ) -> Result<Option<Breach>, LedgerError>;
 }
 
 /// Everything that judges and folds beyond the ledger's own custody.

@@ -92,6 +92,7 @@ pub const RULES: &[&str] = &[
     "acceptance",
     "verdict",
     "battery",
+    "report",
     "target",
     "genesis",
     "root",

@@ -9,6 +9,7 @@ pub mod audits;
 pub mod batteries;
 pub mod beacons;
 pub mod budgets;
+pub mod bundle;
 pub mod decisions;
 pub mod designs;
 pub mod experiments;
@@ -17,6 +18,7 @@ pub mod iterations;
 pub mod judges;
 pub mod manifests;
 pub mod orders;
+pub mod reports;
 pub mod rows;
 pub mod rubrics;
 pub mod seals;
@@ -55,6 +57,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::Predicate,
         &decisions::Sealing,
         &batteries::Attacked,
+        &reports::Reporting,
     ],
     recompute: &[],
     again: &[],
@@ -160,6 +163,7 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::OuaEstimated,
     Kind::PlanRecorded,
     Kind::QualificationRecorded,
+    Kind::ReportPublished,
     Kind::RetentionSet,
     Kind::ReviewRecorded,
     Kind::SubjectErased,

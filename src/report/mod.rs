@@ -2,4 +2,8 @@
 
 pub mod chart;
 pub mod forest;
+pub mod markdown;
+pub mod page;
+mod plot;
+pub mod shown;
 pub mod spark;

@@ -2,6 +2,8 @@
 
 pub mod analyze;
 pub mod battery;
+pub mod bundle;
+pub mod campaign;
 pub mod estimate;
 pub mod gates;
 pub mod import;

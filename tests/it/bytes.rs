@@ -889,6 +889,7 @@ fn decided_fields(kind: Kind) -> Fields {
         Kind::CandidatesSealed => decided::sealed(&[candidate, Digest([8; 32])]),
         Kind::ConfirmUnsealed => decided::unsealed(&"0".repeat(64), &"1".repeat(64)),
         Kind::PatchAccepted => decided::accepted(&decided::patches()[0], 1, &["2".repeat(64)]),
+        Kind::ReportPublished => decided::reported(decided::BUNDLE, 9),
         other => panic!("{other} has no fields here: give it a line"),
     };
     members(&payload)

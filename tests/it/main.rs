@@ -26,6 +26,7 @@ mod power;
 mod properties;
 mod reference;
 mod replay;
+mod report;
 mod smoke;
 mod support;
 mod tamper;

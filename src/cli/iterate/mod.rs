@@ -12,6 +12,8 @@ mod run;
 mod score;
 mod show;
 
+pub(super) use open::word;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::ui::Answer;

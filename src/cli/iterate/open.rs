@@ -128,7 +128,8 @@ pub(super) fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     ))
 }
 
-pub(super) fn word(outcome: IterationOutcome) -> &'static str {
+/// The word for an outcome.
+pub(in crate::cli) fn word(outcome: IterationOutcome) -> &'static str {
     match outcome {
         IterationOutcome::Accepted => "accepted",
         IterationOutcome::NoCandidate => "no_candidate",

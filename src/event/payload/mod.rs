@@ -26,6 +26,7 @@ pub mod planning;
 pub mod predicate;
 pub mod prereg;
 pub mod record;
+pub mod report;
 pub mod rubric;
 pub mod scoring;
 pub mod slices;

@@ -136,6 +136,21 @@ impl Fields for Members<'_> {
         Ok(Some(text))
     }
 
+    fn word(&self, name: &str) -> Result<Option<String>, FieldError> {
+        let inner = || self.metadata.as_ref()?.get(name);
+        let Some(raw) = self.record.get(name).or_else(inner) else {
+            return Ok(None);
+        };
+        match raw.get().as_bytes().first() {
+            Some(b'"') => {
+                let text = serde_json::from_str(raw.get());
+                text.map(Some).map_err(|_| wrong(name, "a text", raw))
+            }
+            Some(b'{' | b'[') | None => Err(wrong(name, "a text, a number or a flag", raw)),
+            Some(_) => Ok(Some(raw.get().to_owned())),
+        }
+    }
+
     fn targets(&self) -> Result<Option<Vec<(String, String)>>, FieldError> {
         Ok(None)
     }

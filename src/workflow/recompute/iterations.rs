@@ -116,7 +116,7 @@ fn kept<'k>(
 
 /// An event before candidates.
 pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let past = context.past.ok_or_else(|| gone("the log is not at hand"))?;
+    let past = context.ledger()?.past();
     let payload = &event.payload;
     let record = recorded(&past, payload, seq)?;
     early(&past, &mut context.shared.iteration, &record, payload)
@@ -124,7 +124,7 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
 
 /// A gate of a candidate.
 pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let past = context.past.ok_or_else(|| gone("the log is not at hand"))?;
+    let past = context.ledger()?.past();
     let payload = &event.payload;
     let record = recorded(&past, payload, seq)?;
     judged(&past, &mut context.shared.iteration, &record, payload)

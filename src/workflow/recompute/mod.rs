@@ -8,6 +8,7 @@ mod compare;
 mod estimates;
 mod iterations;
 mod offpolicy;
+mod reports;
 mod rule;
 
 use std::ops::ControlFlow;
@@ -17,8 +18,8 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::ledger::History;
+use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
-use crate::ledger::past::Past;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::planning::PlanError;
@@ -157,6 +158,10 @@ pub const RECIPES: &[Recipe] = &[
         kind: Kind::GateEvaluated,
         run: iterations::gate,
     },
+    Recipe {
+        kind: Kind::ReportPublished,
+        run: reports::published,
+    },
     // The next kind goes here.
 ];
 
@@ -187,8 +192,8 @@ pub struct Context<'a> {
     history: &'a dyn History,
     covariates: &'a mut dyn Covariates,
     shared: &'a mut Shared,
-    /// The log itself, which iterations are read from.
-    past: Option<Past<'a>>,
+    /// The ledger itself, which iterations and reports are read from.
+    ledger: Option<&'a Ledger>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -208,15 +213,20 @@ impl<'a> Context<'a> {
             history,
             covariates,
             shared,
-            past: None,
+            ledger: None,
         }
     }
 
-    /// With the log itself.
+    /// With the ledger itself.
     #[must_use]
-    pub fn over(mut self, past: Past<'a>) -> Self {
-        self.past = Some(past);
+    pub fn over(mut self, ledger: &'a Ledger) -> Self {
+        self.ledger = Some(ledger);
         self
+    }
+
+    fn ledger(&self) -> Result<&'a Ledger, Gone> {
+        let none = || Gone::Missing("the ledger is not at hand".to_owned());
+        self.ledger.ok_or_else(none)
     }
 
     /// Reads fits and audits up to an entry.

@@ -224,3 +224,90 @@ fn rubrics_are_shown_compared_and_counted() {
         &["raw.jsonl:2:", "evidence"],
     );
 }
+
+#[test]
+fn an_iteration_is_reported_published_and_counted() {
+    let mut desk = begun();
+    let summary = desk.ok("report iteration").out;
+    assert!(
+        summary.contains("iteration it-1  experiment exp-1"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("not shown: Decision: the outcome (the iteration is still open)"),
+        "{summary}"
+    );
+    assert!(
+        summary.lines().all(|line| line.chars().count() <= 100),
+        "{summary}"
+    );
+    for name in ["r.html", "r.md", "r.json"] {
+        desk.ok(&format!("report iteration it-1 -o {name}"));
+    }
+    let json =
+        std::fs::read(desk.path("home/r.json")).or_else(|_| std::fs::read(desk.path("r.json")));
+    assert!(json.is_ok_and(|bytes| bytes.starts_with(b"{\"events\":[{")));
+    let text = desk.ok("report iteration it-1 --format md").out;
+    assert!(text.starts_with("# Iteration it-1\n"), "{text}");
+    desk.refused(&["report", "iteration", "it-9"], 5, &["no iteration it-9"]);
+    desk.refused(
+        &["report", "iteration", "-o", "r.pdf"],
+        2,
+        &["expected a name in .html, .md or .json"],
+    );
+    // What is still open is not published.
+    desk.refused(
+        &["report", "iteration", "it-1", "--publish"],
+        11,
+        &["an iteration that is closed or decided"],
+    );
+    desk.ok("iterate close it-1 --outcome stopped --reason enough");
+    let status = desk.ok("campaign status").out;
+    assert!(
+        status.contains("go on: iteration 2 is next (0 of 2 quiet ones in a row)"),
+        "{status}"
+    );
+    assert!(
+        status.contains("peeks  3 of 3 left in confirm-peeks"),
+        "{status}"
+    );
+    let status = desk.ok("campaign status exp-1 --json").json();
+    assert_eq!(status["data"]["stop"], false);
+    assert_eq!(status["data"]["iterations"][0]["outcome"], "stopped");
+    let dry = desk.ok("report iteration it-1 --publish --dry-run");
+    assert!(dry.out.contains("report.published"), "{}", dry.out);
+    let published = desk.ok("report iteration it-1 --publish --json").json();
+    let hash = published["data"]["bundle_hash"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let listed = desk.ok("report list --json").json();
+    let listed = &listed["data"]["reports"][0];
+    assert_eq!(listed["bundle_hash"], hash.as_str());
+    let seq = listed["seq"].as_u64().unwrap();
+    let shown = desk.ok(&format!("report show {seq} -o kept.json")).out;
+    assert!(shown.contains(&format!("{hash}, as signed")), "{shown}");
+    desk.refused(&["report", "show", "0"], 2, &["not report.published"]);
+    // Whoever reads the same entries writes the same bytes.
+    let through = listed["through_seq"].as_u64().unwrap();
+    desk.ok_words(&[
+        "at",
+        &through.to_string(),
+        "--",
+        "report",
+        "iteration",
+        "it-1",
+        "-o",
+        "again.json",
+    ]);
+    let read = |name: &str| {
+        let found = ["home", "desk", "work", "."]
+            .iter()
+            .find_map(|at| std::fs::read(desk.path(at).join(name)).ok());
+        found.unwrap_or_default()
+    };
+    assert!(!read("kept.json").is_empty());
+    assert_eq!(read("kept.json"), read("again.json"));
+    let replayed = desk.ok(&format!("replay {seq}")).out;
+    assert!(replayed.contains("identical"), "{replayed}");
+}

@@ -596,3 +596,66 @@ fn the_dev_objective_answers_an_optimizer_within_its_budget() {
         refused(world, "predicate", &wording, beyond);
     });
 }
+
+#[test]
+fn a_report_is_of_a_decided_iteration_and_names_what_it_lacks() {
+    use decided::BUNDLE;
+    use decided::reported;
+    tell(SOLO, |world| {
+        world.put_blobs(&[BUNDLE]);
+        begun(world);
+        let wording = [
+            "an iteration that is closed or decided",
+            "it-3, opened at seq",
+        ];
+        refused(world, "report", &wording, reported(BUNDLE, 3));
+    });
+    tell(SOLO, |world| {
+        world.put_blobs(&[BUNDLE]);
+        classified(world);
+        said(world, decided::paused(0.5));
+        let through = world.size() - 1;
+        let wording = ["through_seq from", "where it-3 was decided"];
+        refused(world, "report", &wording, reported(BUNDLE, through - 1));
+    });
+    type Edit = fn(&mut Value);
+    let cases: &[(Edit, &[&str])] = &[
+        (
+            |data| data["gaps"] = json!([]),
+            &["part values, or why it is missing", "neither"],
+        ),
+        (
+            |data| data["gaps"][0]["why"] = "".into(),
+            &["what values lacks, and why", "an empty word"],
+        ),
+        (
+            |data| data["present"].as_array_mut().unwrap().reverse(),
+            &["parts in the order of their words", "another order"],
+        ),
+        (
+            |data| data["iteration"] = "it-9".into(),
+            &["an iteration of exp-1", "it-9, never opened"],
+        ),
+        (
+            |data| data["through_seq"] = 9_000.into(),
+            &["through_seq from", "9000"],
+        ),
+    ];
+    for (edit, wording) in cases {
+        tell(SOLO, |world| {
+            world.put_blobs(&[BUNDLE]);
+            classified(world);
+            said(world, decided::paused(0.5));
+            let through = world.size() - 1;
+            let report = edited(&reported(BUNDLE, through), edit);
+            refused(world, "report", wording, report);
+        });
+    }
+    tell(SOLO, |world| {
+        world.put_blobs(&[BUNDLE]);
+        classified(world);
+        said(world, decided::paused(0.5));
+        let through = world.size() - 1;
+        said(world, reported(BUNDLE, through));
+    });
+}

@@ -5,9 +5,11 @@ use clover::event::payload::Role;
 use clover::event::payload::manifest::IterationPlan;
 use clover::event::payload::predicate::Evidence;
 use clover::event::payload::predicate::Thresholds;
+use clover::event::payload::report::ReportPart;
 use clover::ground::canon;
 use clover::ground::digest::Digest;
 use clover::ground::sign::KeyId;
+use clover::projection::bundle::BUNDLE_LABEL;
 use clover::projection::decisions::CLASSIFICATION_LABEL;
 use clover::projection::decisions::CONFIRM_GATES;
 use clover::projection::decisions::DEV_GATES;
@@ -346,6 +348,23 @@ pub fn accepted(proposed: &Payload, rank: u64, gates: &[String]) -> Payload {
     payload("patch.accepted", &data)
 }
 
+/// The bytes of a report.
+pub const BUNDLE: &[u8] = b"{\"report\":\"clover/iteration-report/v1\"}";
+
+/// Gives out a report that lacks one part and says so.
+pub fn reported(bundle: &[u8], through: u64) -> Payload {
+    let parts = ReportPart::ALL.iter();
+    let present = parts.filter(|part| **part != ReportPart::Values);
+    let data = json!({
+        "assumptions_digest": hex("assumptions"), "build": "clover 0.1.0",
+        "bundle": {"blake3": Digest::blake3(bundle), "bytes": bundle.len(), "media": "application/json"},
+        "bundle_hash": Digest::labelled(BUNDLE_LABEL, bundle),
+        "gaps": [{"part": "values", "what": "policy values", "why": "no estimate is on record"}],
+        "iteration": IT, "present": present.collect::<Vec<_>>(), "through_seq": through,
+    });
+    payload("report.published", &data)
+}
+
 /// The same of another iteration.
 pub fn of(payload: &Payload, iteration: &str) -> Payload {
     let mut data = serde_json::to_value(payload).unwrap();
@@ -450,6 +469,9 @@ pub fn story() -> Story {
         teller.say_in(BEN, name, accepted(patch, place as u64 + 1, &ids));
     }
     teller.say_in(BEN, "closed", iterated::closed(IT, "accepted"));
+    teller.blob(BUNDLE.to_vec(), "application/json");
+    let through = teller.ledger().size() - 1;
+    teller.say_in(BEN, "reported", reported(BUNDLE, through));
     teller.say_in(BEN, "opened-4", iterated::opened(&plan, "it-4", "2026Q4"));
     let names = ["audited-4", "classified-4", "paused-4"];
     for (name, payload) in names

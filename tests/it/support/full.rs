@@ -127,6 +127,7 @@ pub fn blobs() -> Vec<Vec<u8>> {
         planned::PLAN.to_vec(),
         valued::MODEL.to_vec(),
         valued::ROWS.to_vec(),
+        decided::BUNDLE.to_vec(),
     ]
 }
 
@@ -643,6 +644,9 @@ fn decisions(test: &mut TestLedger) {
     ] {
         test.append(&[Command::new(payload, exp())]).unwrap();
     }
+    let through = test.ledger.size() - 1;
+    let report = decided::reported(decided::BUNDLE, through);
+    test.append(&[Command::new(report, exp())]).unwrap();
     paused(test);
 }
 

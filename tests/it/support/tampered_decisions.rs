@@ -27,6 +27,7 @@ pub fn all() -> Vec<Sample> {
     table.accepted_otherwise();
     table.attacked_otherwise();
     table.written_otherwise();
+    table.reported_otherwise();
     table.rows
 }
 
@@ -189,6 +190,23 @@ impl Table {
             "classified",
             |data| data["slices"][1]["class"] = "green".into(),
             "predicate",
+        );
+    }
+
+    fn reported_otherwise(&mut self) {
+        self.edited(
+            "report-hides-a-part",
+            "A report was given out without its policy values, and the gap that said so was taken away.",
+            "reported",
+            |data| data["gaps"] = serde_json::json!([]),
+            "report",
+        );
+        self.edited(
+            "report-read-too-early",
+            "A report was given out as read before the iteration was decided.",
+            "reported",
+            |data| data["through_seq"] = 9.into(),
+            "report",
         );
     }
 

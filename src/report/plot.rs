@@ -1,0 +1,129 @@
+//! Tables as drawings; the table stays beside each.
+
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Plot;
+use crate::projection::bundle::Row;
+use crate::projection::bundle::Table;
+use crate::report::chart::Chart;
+use crate::report::chart::Mark;
+use crate::report::chart::Series;
+use crate::report::forest::Forest;
+use crate::report::forest::ForestRow;
+use crate::report::shown;
+
+/// A drawing of a table, if there is anything to draw.
+pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
+    match plot {
+        Plot::Forest {
+            label,
+            estimate,
+            interval,
+            reference,
+            axis,
+        } => {
+            let digits = shown::digits(&table.rows, estimate);
+            let rows: Vec<ForestRow> = table
+                .rows
+                .iter()
+                .filter_map(|row| forest_row(row, label, (estimate, digits), interval))
+                .collect();
+            if rows.is_empty() {
+                return None;
+            }
+            let (low, high) = Forest::spanning(&rows);
+            let range = match reference {
+                Some(at) => (low.min(at), high.max(at)),
+                None => (low, high),
+            };
+            let forest = Forest {
+                title: table.title.clone(),
+                axis: axis.to_owned(),
+                range,
+                reference,
+                rows,
+            };
+            Some(forest.svg())
+        }
+        Plot::Reliability {
+            series,
+            x,
+            y,
+            weight,
+        } => reliability(table, series, (x, y), weight),
+        Plot::Matrix { .. } => None,
+    }
+}
+
+fn forest_row(
+    row: &Row,
+    label: (usize, usize),
+    (estimate, digits): (usize, usize),
+    interval: Option<usize>,
+) -> Option<ForestRow> {
+    let value = row.cells.get(estimate)?.as_number()?;
+    let word = |at: usize| row.cells.get(at).map_or(String::new(), shown::alone);
+    let name = if label.0 == label.1 {
+        word(label.0)
+    } else {
+        format!("{} / {}", word(label.0), word(label.1))
+    };
+    let ends = interval.and_then(|at| match row.cells.get(at) {
+        Some(Cell::Interval(low, high)) => Some((low.value(), high.value())),
+        _ => None,
+    });
+    Some(ForestRow {
+        label: name,
+        estimate: value,
+        interval: ends,
+        hollow: false,
+        note: shown::number(value, digits),
+    })
+}
+
+fn reliability(
+    table: &Table,
+    series: usize,
+    (x, y): (usize, usize),
+    weight: usize,
+) -> Option<String> {
+    let mut all: Vec<Series> = Vec::new();
+    let number = |row: &Row, at: usize| row.cells.get(at).and_then(Cell::as_number);
+    for row in &table.rows {
+        let (Some(across), Some(up)) = (number(row, x), number(row, y)) else {
+            continue;
+        };
+        let name = row.cells.get(series).map_or(String::new(), shown::alone);
+        let place = match all.iter().position(|of| of.label == name) {
+            Some(place) => place,
+            None => {
+                all.push(Series {
+                    label: name,
+                    mark: Mark::Dot,
+                    points: Vec::new(),
+                    weights: Vec::new(),
+                });
+                all.len() - 1
+            }
+        };
+        all[place].points.push((across, up));
+        all[place].weights.push(number(row, weight).unwrap_or(1.0));
+    }
+    if all.is_empty() {
+        return None;
+    }
+    let diagonal = Series {
+        label: "equal".to_owned(),
+        mark: Mark::Line,
+        points: vec![(0.0, 0.0), (1.0, 1.0)],
+        weights: Vec::new(),
+    };
+    all.insert(0, diagonal);
+    let chart = Chart {
+        title: table.title.clone(),
+        x: table.columns.get(x)?.head.to_owned(),
+        y: table.columns.get(y)?.head.to_owned(),
+        series: all,
+        log_y: false,
+    };
+    Some(chart.svg())
+}

@@ -1,0 +1,110 @@
+//! Cells as people read them: numbers of one column with the same digits, digests short, verdicts as words.
+
+use crate::event::payload::Verdict;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Row;
+
+/// Most digits after the point.
+const DIGITS: usize = 4;
+/// Below this magnitude a number is shown by its power of ten.
+const SMALL: f64 = 5e-5;
+
+/// The word for a verdict.
+pub fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fail => "fail",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NotChecked => "not checked",
+        Verdict::Pass => "pass",
+    }
+}
+
+/// Digits after the point that show a number, at most four.
+fn digits_of(value: f64) -> usize {
+    let shows = |digits: &usize| {
+        let text = format!("{value:.digits$}");
+        text.parse::<f64>()
+            .is_ok_and(|read| (read - value).abs() < SMALL)
+    };
+    (0..DIGITS).find(shows).unwrap_or(DIGITS)
+}
+
+/// A number with at most `digits` after the point.
+pub fn number(value: f64, digits: usize) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if value.abs() < SMALL {
+        return format!("{value:.1e}");
+    }
+    format!("{value:.digits$}")
+}
+
+/// An integer with its thousands apart.
+pub fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Digits that a column needs.
+pub fn digits(rows: &[Row], column: usize) -> usize {
+    let of = |row: &Row| match row.cells.get(column) {
+        Some(Cell::Number(number)) => digits_of(number.value()),
+        Some(Cell::Interval(low, high)) => digits_of(low.value()).max(digits_of(high.value())),
+        _ => 0,
+    };
+    rows.iter().map(of).max().unwrap_or(0)
+}
+
+/// A cell as text.
+pub fn cell(cell: &Cell, digits: usize) -> String {
+    match cell {
+        Cell::Absent => "–".to_owned(),
+        Cell::Count(count) => thousands(count.value()),
+        Cell::Digest(digest) => digest.short().to_string(),
+        Cell::Flag(true) => "yes".to_owned(),
+        Cell::Flag(false) => "no".to_owned(),
+        Cell::Interval(low, high) => format!(
+            "[{}, {}]",
+            number(low.value(), digits),
+            number(high.value(), digits)
+        ),
+        Cell::Number(value) => number(value.value(), digits),
+        Cell::Text(text) => text.clone(),
+        Cell::Verdict(verdict) => word(*verdict).to_owned(),
+    }
+}
+
+/// A cell that stands by itself.
+pub fn alone(value: &Cell) -> String {
+    match value {
+        Cell::Number(number) => cell(value, digits_of(number.value())),
+        Cell::Digest(digest) => digest.to_hex(),
+        _ => cell(value, DIGITS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_the_digits_that_say_something() {
+        let alone = |value: f64| alone(&Cell::number(value));
+        assert_eq!(alone(0.5), "0.5");
+        assert_eq!(alone(-0.0031), "-0.0031");
+        assert_eq!(alone(0.123_456), "0.1235");
+        assert_eq!(alone(0.000_012), "1.2e-5");
+        assert_eq!(alone(0.0), "0");
+        assert_eq!(alone(1200.0), "1200");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(super::alone(&Cell::Absent), "–");
+    }
+}

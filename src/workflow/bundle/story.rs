@@ -1,0 +1,215 @@
+//! What the log says of one iteration, taken out of it in one pass.
+
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::payload::iteration::IterationOpened;
+use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::slices::ResidualsAudited;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::projection::bundle::Names;
+
+/// An entry with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// What was said.
+    pub event: Event,
+    /// When the ledger took it.
+    pub recorded_at: Timestamp,
+    /// Its position.
+    pub seq: u64,
+}
+
+/// The entries that belong to one iteration, and those of its experiment that it rests on, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Story {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// The entries.
+    pub said: Vec<Said>,
+    /// The last entry that was read.
+    pub through_seq: u64,
+}
+
+/// What an entry has to do with an iteration.
+fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
+    match payload {
+        Payload::BatteryEvaluated(said) => said.iteration == *iteration,
+        Payload::CandidatesSealed(said) => said.iteration == *iteration,
+        Payload::CardPublished(said) => said.iteration == *iteration,
+        Payload::ConfirmUnsealed(said) => said.iteration == *iteration,
+        Payload::DevObjectiveQueried(said) => said.iteration == *iteration,
+        Payload::ExploitDiscovered(said) => said.iteration == *iteration,
+        Payload::GateEvaluated(said) => said.iteration == *iteration,
+        Payload::IterationClosed(said) => said.iteration == *iteration,
+        Payload::IterationOpened(said) => said.iteration == *iteration,
+        Payload::IterationPausedForLabels(said) => said.iteration == *iteration,
+        Payload::LabelProcessAudited(said) => said.iteration == *iteration,
+        Payload::PatchAccepted(said) => said.iteration == *iteration,
+        Payload::PatchProposed(said) => said.iteration == *iteration,
+        Payload::PatchRejected(said) => said.iteration == *iteration,
+        Payload::PatchWithdrawn(said) => said.iteration == *iteration,
+        Payload::PrenticeChecked(said) => said.iteration == *iteration,
+        Payload::ResidualsAudited(said) => said.iteration == *iteration,
+        Payload::SlicesClassified(said) => said.iteration == *iteration,
+        // Of the experiment or the ledger as a whole.
+        Payload::AnchorSetRegistered(_)
+        | Payload::AssumptionCountersigned(_)
+        | Payload::AssumptionWaived(_)
+        | Payload::BridgeAssessed(_)
+        | Payload::BudgetCharged(_)
+        | Payload::BudgetOpened(_)
+        | Payload::CalibratorFitted(_)
+        | Payload::CoverageChecked(_)
+        | Payload::EstimateRecorded(_)
+        | Payload::JudgeRegistered(_)
+        | Payload::LabelDesignRegistered(_)
+        | Payload::ManifestAmended(_)
+        | Payload::ManifestDeviated(_)
+        | Payload::ManifestRegistered(_)
+        | Payload::OuaEstimated(_)
+        | Payload::RubricRegistered(_)
+        | Payload::ScoreConflict(_)
+        | Payload::ScoreReplayed(_)
+        | Payload::SdpVersionRegistered(_)
+        | Payload::SplitsFormed(_)
+        | Payload::TransportTested(_) => true,
+        _ => false,
+    }
+}
+
+/// Reads the log up to `through_seq` once.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn read(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    iteration: &IterationId,
+    through_seq: u64,
+) -> Result<Story, LedgerError> {
+    let mut said = Vec::new();
+    ledger.entries::<LedgerError>(0, through_seq + 1, |read| {
+        let of = read.event.header.experiment.as_ref();
+        if of.is_none_or(|of| of == experiment) && belongs(&read.event.payload, iteration) {
+            said.push(Said {
+                seq: read.stored.seq,
+                recorded_at: read.stored.recorded_at,
+                event: read.event,
+            });
+        }
+        Ok(())
+    })?;
+    Ok(Story {
+        experiment: experiment.clone(),
+        iteration: iteration.clone(),
+        said,
+        through_seq,
+    })
+}
+
+impl Story {
+    /// What `pick` finds in entries, with their positions.
+    pub fn all<'a, T>(
+        &'a self,
+        pick: impl Fn(&'a Payload) -> Option<T>,
+    ) -> impl Iterator<Item = (u64, T)> {
+        self.said
+            .iter()
+            .filter_map(move |said| Some((said.seq, pick(&said.event.payload)?)))
+    }
+
+    /// The first that `pick` finds.
+    pub fn first<'a, T>(&'a self, pick: impl Fn(&'a Payload) -> Option<T>) -> Option<(u64, T)> {
+        self.all(pick).next()
+    }
+
+    /// The opening.
+    pub fn opened(&self) -> Option<(u64, &IterationOpened)> {
+        self.first(|payload| match payload {
+            Payload::IterationOpened(said) => Some(said),
+            _ => None,
+        })
+    }
+
+    /// The residual audit.
+    pub fn audited(&self) -> Option<(u64, &ResidualsAudited)> {
+        self.first(|payload| match payload {
+            Payload::ResidualsAudited(said) => Some(said),
+            _ => None,
+        })
+    }
+
+    /// Gates in the order in which they were evaluated.
+    pub fn gates(&self) -> impl Iterator<Item = (u64, &GateEvaluated)> {
+        self.all(|payload| match payload {
+            Payload::GateEvaluated(said) => Some(said),
+            _ => None,
+        })
+    }
+
+    /// Why an iteration has no gates.
+    pub fn why_no_gates(&self) -> &'static str {
+        if self.opened().is_none() {
+            "the iteration never opened"
+        } else if self.audited().is_none() {
+            "residuals were not audited"
+        } else {
+            "no candidate was put to a gate"
+        }
+    }
+
+    /// When it was opened until when it was closed, by position; the end is the last entry read while it is open.
+    pub fn span(&self) -> (u64, u64) {
+        let from = self.opened().map_or(self.through_seq, |(seq, _)| seq);
+        let closed = self.first(|payload| match payload {
+            Payload::IterationClosed(_) => Some(()),
+            _ => None,
+        });
+        (from, closed.map_or(self.through_seq, |(seq, ())| seq))
+    }
+
+    /// The position of an entry of the story.
+    pub fn seq_of(&self, id: EventId) -> Option<u64> {
+        let found = self.said.iter().find(|said| said.event.id == id);
+        found.map(|said| said.seq)
+    }
+
+    /// What candidates are called.
+    pub fn names(&self) -> Names {
+        let mut names = Names::default();
+        for said in &self.said {
+            match &said.event.payload {
+                Payload::PatchProposed(patch) => {
+                    names.patches.push((patch.patch_hash, patch.patch.clone()));
+                }
+                Payload::CandidatesSealed(sealed) => {
+                    let composites = sealed.hypotheses.iter().filter(|one| one.patches.len() > 1);
+                    names
+                        .composites
+                        .extend(composites.map(|one| (one.candidate, one.patches.clone())));
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// Candidates in the order in which gates first speak of them.
+    pub fn candidates(&self) -> Vec<Digest> {
+        let mut found = Vec::new();
+        for (_, gate) in self.gates() {
+            if !found.contains(&gate.candidate) {
+                found.push(gate.candidate);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,227 @@
+//! Reports of iterations: the same bytes for the same log, every number with its entry, and hostile text that stays text.
+
+use std::path::Path;
+
+use clover::event::Payload;
+use clover::event::payload::report::ReportPart;
+use clover::ground::canon;
+use clover::ledger::Command;
+use clover::ledger::Ledger;
+use clover::projection::bundle::Bundle;
+use clover::report::markdown;
+use clover::report::page;
+use clover::workflow::bundle;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::support::EXPERIMENT;
+use crate::support::TestLedger;
+use crate::support::decided;
+use crate::support::iterated;
+use crate::support::planned;
+use crate::support::valued;
+
+fn say(test: &mut TestLedger, payload: Payload) -> String {
+    let command = Command::new(payload, Some(EXPERIMENT.parse().unwrap()));
+    test.append(&[command]).unwrap()[0].id.0.to_hex()
+}
+
+/// A ledger whose experiment has values on record and one iteration that accepted a patch.
+fn decided_ledger() -> TestLedger {
+    let mut test = TestLedger::new();
+    test.ledger
+        .put_blobs(&[valued::MODEL.to_vec(), valued::ROWS.to_vec()])
+        .unwrap();
+    test.register(EXPERIMENT);
+    test.append(&[Command::new(iterated::peek_account(), None)])
+        .unwrap();
+    let plan = iterated::plan(EXPERIMENT, "m-it");
+    say(&mut test, iterated::rubric_registered(iterated::RUBRIC));
+    say(&mut test, iterated::anchors(200));
+    say(&mut test, planned::registered(&plan));
+    for event in decided::split_events() {
+        say(&mut test, event);
+    }
+    let quarter = test.ledger.ambient().now().quarter().to_string();
+    say(&mut test, iterated::opened(&plan, decided::IT, &quarter));
+    for payload in [
+        decided::label_process(),
+        decided::prentice(),
+        decided::audited(),
+        decided::classified(),
+        decided::card(),
+    ] {
+        say(&mut test, payload);
+    }
+    let patch = decided::patches()[0].clone();
+    let candidate = decided::patch_of(&patch).0;
+    say(&mut test, patch.clone());
+    let mut gates = Vec::new();
+    for gate in decided::gates(&plan, candidate, "dev") {
+        gates.push(say(&mut test, gate));
+    }
+    let sealing = say(&mut test, decided::sealed(&[candidate]));
+    let charge = Command::new(decided::charge(), None);
+    let charge = test.append(&[charge]).unwrap()[0].id.0.to_hex();
+    say(&mut test, decided::unsealed(&charge, &sealing));
+    for gate in decided::gates(&plan, candidate, "confirm") {
+        gates.push(say(&mut test, gate));
+    }
+    say(&mut test, decided::accepted(&patch, 1, &gates));
+    say(&mut test, iterated::closed(decided::IT, "accepted"));
+    test
+}
+
+fn bundle_at(ledger: &Ledger, through: u64) -> Bundle {
+    let (experiment, iteration) = (EXPERIMENT.parse().unwrap(), decided::IT.parse().unwrap());
+    let story = bundle::read(ledger, &experiment, &iteration, through).unwrap();
+    let state = ledger.state_at(through + 1).unwrap();
+    bundle::bundle(ledger, &story, &state, Vec::new()).unwrap()
+}
+
+fn bundle_of(ledger: &Ledger) -> Bundle {
+    bundle_at(ledger, ledger.size() - 1)
+}
+
+/// Compares with a file under `fixtures/report`, or writes it.
+fn golden(name: &str, bytes: &[u8]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/report")
+        .join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let found = std::fs::read(&path).unwrap_or_default();
+    assert!(
+        found == bytes,
+        "fixtures/report/{name}: run UPDATE=1 cargo test --test it report"
+    );
+}
+
+#[test]
+fn a_decided_iteration_has_one_report_in_three_renderings() {
+    let test = decided_ledger();
+    let bundle = bundle_of(&test.ledger);
+    assert_eq!(bundle.parts.len(), ReportPart::ALL.len());
+    let bytes = bundle.to_bytes();
+    canon::check(&bytes).unwrap();
+    golden("decided.json", &bytes);
+    golden("decided.md", markdown::markdown(&bundle).as_bytes());
+    golden("decided.html", page::html(&bundle).as_bytes());
+    // What comes later changes nothing that was read before.
+    let through = bundle.through_seq;
+    let mut test = test;
+    let report = bundle::published(&bundle);
+    test.ledger.put_blobs(&[bytes.clone()]).unwrap();
+    say(&mut test, report.into());
+    assert_eq!(bundle_at(&test.ledger, through).to_bytes(), bytes);
+    test.check_all();
+}
+
+/// Numbers that stand outside of everything that names its entries.
+fn unsourced(value: &Value, path: &str, sourced: bool, found: &mut Vec<String>) {
+    match value {
+        Value::Number(_) if !sourced => found.push(path.to_owned()),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                unsourced(item, &format!("{path}[{at}]"), sourced, found);
+            }
+        }
+        Value::Object(fields) => {
+            let named = fields
+                .get("events")
+                .and_then(Value::as_array)
+                .is_some_and(|events| !events.is_empty());
+            for (name, item) in fields {
+                let is_place = ["events", "seq", "through_seq"].contains(&name.as_str());
+                unsourced(
+                    item,
+                    &format!("{path}.{name}"),
+                    sourced || named || is_place,
+                    found,
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_number_names_its_entries_and_every_entry_is_listed() {
+    let test = decided_ledger();
+    let bundle = bundle_of(&test.ledger);
+    let value = serde_json::to_value(&bundle).unwrap();
+    let mut found = Vec::new();
+    // The list of entries at the top does not vouch for the parts.
+    for part in value["parts"].as_array().unwrap() {
+        unsourced(part, part["part"].as_str().unwrap(), false, &mut found);
+    }
+    assert!(found.is_empty(), "{found:#?}");
+    let listed: Vec<u64> = bundle.events.iter().map(|entry| entry.seq).collect();
+    let cited: Vec<u64> = bundle.cited().into_iter().collect();
+    assert_eq!(listed, cited);
+    let html = page::html(&bundle);
+    for seq in cited {
+        assert!(html.contains(&format!("id=\"e{seq}\"")), "{seq}");
+        assert!(html.contains(&format!("href=\"#e{seq}\"")), "{seq}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let test = decided_ledger();
+    let bundle = bundle_of(&test.ledger);
+    let values = bundle.part(ReportPart::Values).unwrap();
+    assert!(!values.is_present());
+    assert_eq!(values.missing[0].what, "policy values");
+    assert!(values.missing[0].why.contains("clover estimate"));
+    assert!(!bundle.present().contains(&ReportPart::Values));
+    let gaps = bundle.gaps();
+    assert!(gaps.iter().any(|gap| gap.part == ReportPart::Values));
+    // An iteration that only opened lacks nearly everything, and says so part by part.
+    let opened = bundle_at(&test.ledger, 12);
+    for part in &opened.parts {
+        assert!(
+            part.is_present() || !part.missing.is_empty(),
+            "{}",
+            part.part
+        );
+    }
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    const HOSTILE: &str = "</style></pre><script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\" onload=\"x | `a` [l](javascript:x)";
+    let mut test = decided_ledger();
+    let plan = iterated::plan(EXPERIMENT, "m-it");
+    let digest = planned::manifest(&plan).digest().to_hex();
+    let deviated = json!({
+        "digest": digest, "impact": HOSTILE, "known_at_seq": 3, "outcome_seen": true, "rule_path": "iteration.eta_micro",
+        "what": HOSTILE, "why": HOSTILE,
+    });
+    let payload = valued::payload(clover::event::Kind::ManifestDeviated, &deviated);
+    say(&mut test, payload);
+    let bundle = bundle_of(&test.ledger);
+    let html = page::html(&bundle);
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    for marked in [
+        "<script",
+        "<img",
+        "\u{202e}",
+        "\" onload=\"",
+        "javascript:x)</a>",
+    ] {
+        assert!(!html.contains(marked), "{marked}");
+    }
+    assert_eq!(html.matches("</style>").count(), 1);
+    // Nothing comes from outside.
+    for outside in ["http://", "https://", "url(", "@import", "src="] {
+        let rest = html.replace("http://www.w3.org/2000/svg", "");
+        let rest = rest.replace("&lt;img src=x", "");
+        assert!(!rest.contains(outside), "{outside}");
+    }
+    let text = markdown::markdown(&bundle);
+    assert!(text.contains("\\<script\\>") && text.contains("\\[l\\](javascript:x)"));
+    assert!(!text.replace("\\<", "").contains("<script"));
+}
