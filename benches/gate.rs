@@ -216,8 +216,9 @@ fn recorded(units: u64) {
     let at = folder.path();
     clover(
         at,
-        "init --origin bench.example/gate --roles owner,registrar,scorer,custodian,arbiter",
+        "init --origin bench.example/gate --roles owner,registrar,scorer,arbiter",
     );
+    clover(at, "key new cem --role custodian");
     clover(at, "experiment register exp-1 --title One --purpose bench");
     clover(
         at,

@@ -59,6 +59,32 @@ impl<'r> Past<'r> {
         })
     }
 
+    /// Streams those of the entries `from..to` in order whose bodies hold `text` somewhere; the rest is not decoded.
+    ///
+    /// # Errors
+    /// [`LedgerError`], or what `take` returns.
+    pub fn entries_with<E: From<LedgerError>>(
+        &self,
+        from: u64,
+        to: u64,
+        text: &str,
+        mut take: impl FnMut(Read) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let finder = memchr::memmem::Finder::new(text.as_bytes());
+        let result = self.reader.try_entries(from, to, |stored| {
+            let stored = stored?;
+            if finder.find(stored.body).is_none() {
+                return Ok(());
+            }
+            let entry = read::decode(stored.to_stored()).map_err(Stop::Ledger)?;
+            take(entry).map_err(Stop::Caller)
+        });
+        result.map_err(|stop| match stop {
+            Stop::Ledger(error) => error.into(),
+            Stop::Caller(error) => error,
+        })
+    }
+
     /// A blob by its BLAKE3 digest.
     ///
     /// # Errors

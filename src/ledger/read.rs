@@ -191,6 +191,21 @@ impl Ledger {
         Past::new(read.reader()).entries(from, to, take)
     }
 
+    /// Streams those of the entries `from..to` in order whose bodies hold `text` somewhere; the rest is not decoded.
+    ///
+    /// # Errors
+    /// [`LedgerError`], or what `take` returns.
+    pub fn entries_with<E: From<LedgerError>>(
+        &self,
+        from: u64,
+        to: u64,
+        text: &str,
+        take: impl FnMut(Read) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let read = self.store.read().map_err(LedgerError::from)?;
+        Past::new(read.reader()).entries_with(from, to, text, take)
+    }
+
     /// State after the first `size` entries, from the recorded facts alone.
     ///
     /// # Errors

@@ -1,35 +1,26 @@
-//! The data sets that ship, decided by the functions that decide iterations: one whose patch is accepted, with every gate
-//! at work, and one whose patch passes on dev by chance and dies on confirm.
+//! The data sets that ship, decided by the functions that decide iterations: one whose patch is accepted, and one whose
+//! patch passes on dev by chance and dies on confirm. `cli::shipped` has the same on a ledger, with P0 and P7.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
-use clover::attack::Operator;
-use clover::attack::search;
 use clover::event::payload::Verdict;
 use clover::event::payload::intake::SplitPart;
-use clover::event::payload::predicate::AttackUplift;
 use clover::event::payload::predicate::Evidence;
-use clover::event::payload::predicate::Gaming;
 use clover::event::payload::predicate::GateId;
 use clover::event::payload::predicate::Thresholds;
 use clover::ground::digest::Digest;
 use clover::num::Count;
-use clover::num::Finite;
 use clover::num::Micro;
 use clover::rubric::Context;
 use clover::rubric::Family;
 use clover::rubric::Rubric;
 use clover::rubric::engine::Rules;
-use clover::rubric::extract::recorded::Traces;
 use clover::rubric::extract::vocabulary;
 use clover::stats::calibrator::Mode;
 use clover::stats::residuals::Terms;
-use clover::workflow::battery;
-use clover::workflow::battery::Scorer;
-use clover::workflow::battery::Seed;
 use clover::workflow::iterate::compute::Anchor;
 use clover::workflow::iterate::compute::Candidate;
 use clover::workflow::iterate::compute::IterationRows;
@@ -38,164 +29,60 @@ use clover::workflow::iterate::compute::Table;
 use clover::workflow::iterate::compute::audit;
 use clover::workflow::iterate::compute::evidence::Models;
 use clover::workflow::iterate::compute::fit;
-use clover::workflow::iterate::compute::fit::Fitted;
 use clover::workflow::iterate::compute::fit::Settings;
 use clover::workflow::iterate::compute::rows::Scored;
 use clover::workflow::iterate::compute::uncertainty;
-use clover::workflow::judge::builtin::Builtin;
 use clover::workflow::predicate;
-use clover::workflow::simulate::Fault;
 use clover::workflow::simulate::Kind;
 use clover::workflow::simulate::Row;
-use clover::workflow::simulate::Setting;
 use clover::workflow::simulate::World;
 use clover::workflow::simulate::files;
 use clover::workflow::simulate::files::File;
 use clover::workflow::simulate::iteration::Design;
+use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::shipped;
 use clover::workflow::simulate::truth;
 use clover::workflow::split;
 use clover::workflow::split::Apart;
 
-/// A data set under `fixtures/demo`.
-struct Shipped {
-    folder: &'static str,
-    seed: u64,
-    setting: Setting,
-    /// The rubric to start from, where it is not the world's.
-    rubric: Option<String>,
-    /// The patch that is put to the test, where it is not the true fix.
-    patch: Option<&'static str>,
-    eta_micro: i64,
-    /// Slices are domains, not domains by level.
-    by_domain: bool,
+/// The rubric, and the rubric with the patch.
+fn rules(of: &Shipped) -> (Rules, Rules) {
+    let rubric = Rubric::parse(of.rubric.as_bytes()).unwrap();
+    let none = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let context = Context {
+        rubric: &rubric,
+        families: &[Family::EvidenceVerification, Family::LengthBiasCap].into(),
+        frozen: &none.0,
+        vocabulary: &vocabulary::tags(),
+        unverified: None,
+        ids: &none.1,
+        hashes: &none.2,
+    };
+    let (patch, checked) = clover::rubric::check(of.patch.as_bytes(), &context).unwrap();
+    assert_eq!(checked.needs_rescore, Some(false));
+    assert_eq!(patch.id, of.patch_id);
+    (rubric.rules(), checked.rubric.rules())
 }
 
-/// A cap that was tuned on the dev rows of `overfitted`.
-const TUNED: &str = "patch:
-  family: length_bias_cap
-  id: cap-long-answers
-  rationale: Long answers look over-scored on the development rows; cap them.
-  changes:
-    guards.length_bias_cap:
-      if_tokens_gt: 114
-      max_raw_score: 0.6
-  constraints:
-    max_tokens_added: 10
-    affects_rescore: false
-";
-
-fn micro(value: i64) -> Micro {
-    Micro::new(value).unwrap()
-}
-
-fn shipped() -> [Shipped; 2] {
-    let setting = Setting {
-        confirm_rows: 600,
-        slices: 4,
-        window_rows: 900,
-        ..Setting::default()
-    };
-    let mended = Shipped {
-        folder: "mended",
-        seed: 6,
-        setting,
-        rubric: None,
-        patch: None,
-        eta_micro: 1_000,
-        by_domain: false,
-    };
-    let open = files::rubric_yaml(Fault::Citations);
-    let closed = open.replace("mismatch_penalty: 0\n", "mismatch_penalty: 0.3\n");
-    assert_ne!(open, closed);
-    let overfitted = Shipped {
-        folder: "overfitted",
-        seed: 31,
-        setting: Setting {
-            confirm_rows: 300,
-            label_noise_micro: micro(120_000),
-            share_micro: micro(0),
-            window_rows: 480,
-            ..setting
-        },
-        rubric: Some(closed),
-        patch: Some(TUNED),
-        eta_micro: 500,
-        by_domain: true,
-    };
-    [mended, overfitted]
-}
-
-impl Shipped {
-    fn world(&self) -> World {
-        World::new(self.setting, self.seed).unwrap()
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let world = self.world();
-        let numbers = 0..world.rows();
-        numbers
-            .map(|number| world.row(Kind::Base, number))
-            .collect()
-    }
-
-    /// The rubric, and the rubric with the patch.
-    fn rules(&self) -> (Rules, Rules) {
-        let fault = self.setting.fault;
-        let yaml = self
-            .rubric
-            .clone()
-            .unwrap_or_else(|| files::rubric_yaml(fault));
-        let patch = self
-            .patch
-            .map_or_else(|| files::patch_yaml(fault), str::to_owned);
-        let rubric = Rubric::parse(yaml.as_bytes()).unwrap();
-        let none = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let context = Context {
-            rubric: &rubric,
-            families: &[Family::EvidenceVerification, Family::LengthBiasCap].into(),
-            frozen: &none.0,
-            vocabulary: &vocabulary::tags(),
-            unverified: None,
-            ids: &none.1,
-            hashes: &none.2,
-        };
-        let (_, checked) = clover::rubric::check(patch.as_bytes(), &context).unwrap();
-        assert_eq!(checked.needs_rescore, Some(false));
-        (rubric.rules(), checked.rubric.rules())
-    }
-
-    fn files(&self) -> Vec<File> {
-        let mut all = files::files(&self.world(), &self.rows());
-        for file in &mut all {
-            match (file.path, &self.rubric, self.patch) {
-                ("rubric.yaml", Some(yaml), _) => file.bytes = yaml.clone().into_bytes(),
-                ("patch.yaml", _, Some(yaml)) => file.bytes = yaml.as_bytes().to_vec(),
-                _ => {}
-            }
-        }
-        all
-    }
-
-    fn truth(&self) -> File {
-        let (before, after) = self.rules();
-        let world = self.world();
-        let worth = truth::of_rules(&world, (&before, &after), truth::FRESH_MIN, &mut |_| {});
-        let bytes = files::truth_json(&world, self.seed, Some(&worth.unwrap()));
-        let mut text = String::from_utf8(bytes).unwrap();
-        if self.patch.is_some() {
-            text = text.replace("\"verify-sources\"", "\"cap-long-answers\"");
-        }
-        File {
-            path: "truth.json",
-            bytes: text.into_bytes(),
-        }
+fn truth_of(of: &Shipped) -> File {
+    let (before, after) = rules(of);
+    let world = of.world();
+    let worth = truth::of_rules(&world, (&before, &after), truth::FRESH_MIN, &mut |_| {});
+    let bytes = files::truth_json(&world, of.seed, Some(&worth.unwrap()));
+    let named = format!("\"{}\"", files::patch_id(of.setting.fault));
+    let text = String::from_utf8(bytes).unwrap();
+    File {
+        path: "truth.json",
+        bytes: text
+            .replace(&named, &format!("\"{}\"", of.patch_id))
+            .into_bytes(),
     }
 }
 
 fn folder(of: &Shipped) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/demo")
-        .join(of.folder)
+        .join(of.name)
 }
 
 #[test]
@@ -204,7 +91,7 @@ fn the_shipped_data_are_what_their_worlds_say() {
     for of in shipped() {
         let mut all = of.files();
         if update || std::env::var_os("RUN_SLOW_TESTS").is_some() {
-            all.push(of.truth());
+            all.push(truth_of(&of));
         }
         for file in all {
             let path = folder(&of).join(file.path);
@@ -213,7 +100,7 @@ fn the_shipped_data_are_what_their_worlds_say() {
                 std::fs::write(&path, &file.bytes).unwrap();
             }
             let found = std::fs::read(&path).unwrap_or_default();
-            let (of, path) = (of.folder, file.path);
+            let (of, path) = (of.name, file.path);
             assert!(
                 found == file.bytes,
                 "{of}/{path}: run UPDATE=1 cargo test --test it demo_data"
@@ -230,7 +117,7 @@ fn scores(rows: &[Row], rules: &Rules) -> Vec<f64> {
 
 /// The rows of an iteration with this data set, split under seed 1.
 fn table(of: &Shipped) -> (Table, Candidate) {
-    let (world, rows, (before, after)) = (of.world(), of.rows(), of.rules());
+    let (world, rows, (before, after)) = (of.world(), of.rows(), rules(of));
     let (t1, _, t2) = world.times();
     let clusters: BTreeMap<_, _> = rows
         .iter()
@@ -299,66 +186,11 @@ fn table(of: &Shipped) -> (Table, Candidate) {
     (table.unwrap(), candidate)
 }
 
-/// P7 of the patched rubric: the built-in judge, 120 rows that are in no data set, 150 tries.
-fn gaming(of: &Shipped, patched: &Fitted) -> Evidence {
-    let (world, (_, rules)) = (of.world(), of.rules());
-    let rows: Vec<Row> = (0..120)
-        .map(|number| world.row(Kind::Fresh, number))
-        .collect();
-    let citations = World::citations(&rows);
-    let traces: Vec<Traces> = rows
-        .iter()
-        .map(|row| Traces::of(row.call.as_deref()))
-        .collect();
-    let seeds: Vec<Seed<'_>> = rows
-        .iter()
-        .zip(&traces)
-        .map(|(row, traces)| Seed {
-            item: &row.item,
-            policy: &row.policy,
-            draw: row.draw(),
-            prompt: &row.prompt,
-            response: &row.response,
-            traces: Some(traces),
-        })
-        .collect();
-    let mut judge = Builtin;
-    let mut scorer = Scorer {
-        judge: &mut judge,
-        citations: Some(&citations),
-        facts: None,
-        rules: &rules,
-        calibrated: &|score, _| patched.calibrator.predict(score.value() as f64 / 1e6, &[]),
-    };
-    let ran = battery::run(&seeds, &mut scorer);
-    let uplift = |(operator, found): (Operator, clover::stats::predicate::Operator)| AttackUplift {
-        attack: operator.to_string().parse().unwrap(),
-        mean: Finite::new(found.mean).unwrap(),
-        mean_absolute: Finite::new(found.mean_absolute).unwrap(),
-        seeds: Count::new(found.seeds as u64).unwrap(),
-        tighter_max: None,
-    };
-    let evaluated = battery::evaluate(&ran, &|_| None);
-    let attacks = evaluated
-        .iter()
-        .filter_map(|one| Some(uplift((one.operator, one.found?))));
-    let attacks = attacks.collect();
-    let texts: Vec<&str> = seeds.iter().map(|seed| seed.response).collect();
-    let seed = search::seed("it-1", &Digest::sha256(b"patch"));
-    let found = search::run(&texts, 150, seed, |at, text| scorer.score(&seeds[at], text));
-    let worst = found.unwrap().worst().map(|worst| worst.mean);
-    Evidence::P7(Gaming {
-        attacks,
-        regressions: Count::default(),
-        searched: worst.and_then(Finite::new),
-    })
-}
-
 /// Gates that do not pass on dev and on confirm, and the change of squared error on each.
 fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
     let (table, candidate) = table(of);
     let mut thresholds: Thresholds = Design::standard([1, 1, 1]).thresholds;
-    thresholds.eta_micro = micro(of.eta_micro);
+    thresholds.eta_micro = Micro::new(of.eta_micro).unwrap();
     // Two families of patches are registered.
     thresholds.hypotheses = Count::new(2).unwrap();
     let settings = Settings {
@@ -382,8 +214,7 @@ fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
         candidate: &candidate,
     };
     let compared = models.compared(&table, &classified, &thresholds);
-    let mut dev = models.dev(&compared).unwrap();
-    dev.push(gaming(of, &patched));
+    let dev = models.dev(&compared).unwrap();
     let confirm = models.confirm(&compared, share, 200, [1; 32]).unwrap();
     let not_passed = |all: &[Evidence]| -> Vec<GateId> {
         let passes = |evidence: &&Evidence| {
@@ -395,12 +226,12 @@ fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
     let change = |part| compared.part(part).unwrap().mean().mean;
     let changes = [change(SplitPart::Dev), change(SplitPart::Confirm)];
     let found = (not_passed(&dev), not_passed(&confirm), changes);
-    println!("{}: share {share:?}, {found:?}", of.folder);
+    println!("{}: share {share:?}, {found:?}", of.name);
     found
 }
 
 #[test]
-fn a_true_fix_passes_every_gate_and_a_tuned_patch_dies_on_confirm() {
+fn a_true_fix_passes_and_a_tuned_patch_dies_on_confirm() {
     let [mended, overfitted] = shipped();
     let (dev, confirm, _) = decided(&mended);
     assert!(dev.is_empty() && confirm.is_empty(), "{dev:?} {confirm:?}");

@@ -49,13 +49,18 @@ fn decided_ledger() -> TestLedger {
         decided::prentice(),
         decided::audited(),
         decided::classified(),
+        decided::judge(),
+        decided::battery_in_force(),
         decided::card(),
     ] {
         say(&mut test, payload);
     }
     let patch = decided::patches()[0].clone();
-    let candidate = decided::patch_of(&patch).0;
+    let (candidate, result, _) = decided::patch_of(&patch);
+    let asker = test.owner.id();
+    say(&mut test, decided::asked(candidate, asker));
     say(&mut test, patch.clone());
+    say(&mut test, decided::battery(Some(candidate), result, &[]));
     let mut gates = Vec::new();
     for gate in decided::gates(&plan, candidate, "dev") {
         gates.push(say(&mut test, gate));

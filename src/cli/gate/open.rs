@@ -17,6 +17,7 @@ use crate::event::Payload;
 use crate::event::Seen;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
+use crate::event::id::ManifestId;
 use crate::event::id::MetricId;
 use crate::event::id::Root;
 use crate::event::payload::gate::GateOpened;
@@ -24,6 +25,7 @@ use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::ledger::State;
 use crate::num::Count;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
@@ -84,17 +86,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateOpened)?;
     let command = Command::new(opened, Some(experiment));
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
-    if let Some(drawn) = ledger
-        .state()
-        .fold::<Orders>()
-        .by_digest
-        .get(&bound.digest)
-        .and_then(|order| order.drawn.as_ref())
-    {
+    tell(&mut answer, ledger.state(), (&id, &bound), units.len());
+    Ok(answer.with_next(format!("clover exposure open {id}")))
+}
+
+/// What was drawn and opened.
+fn tell(answer: &mut Answer, state: &State, (id, bound): (&ManifestId, &Version), units: usize) {
+    let orders = &state.fold::<Orders>().by_digest;
+    let order = orders.get(&bound.digest);
+    if let Some(drawn) = order.and_then(|order| order.drawn.as_ref()) {
         let (size, root) = (drawn.beacon.size, drawn.beacon.root.0.to_base64());
         answer.line(&format!(
-            "order of {} units from checkpoint {size}  {root}",
-            units.len()
+            "order of {units} units from checkpoint {size}  {root}"
         ));
         answer.data["order"] = serde_json::json!({
             "beacon": drawn.beacon, "permutation_root": drawn.permutation_root, "seed": drawn.seed,
@@ -102,13 +105,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         });
     }
     answer.data["gate"] = id.as_str().into();
-    answer.data["open"] = ledger
-        .state()
-        .fold::<Gates>()
-        .by_id
-        .contains_key(&id)
-        .into();
-    Ok(answer.with_next(format!("clover exposure open {id}")))
+    answer.data["open"] = state.fold::<Gates>().by_id.contains_key(id).into();
 }
 
 pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<Answer, CliError> {

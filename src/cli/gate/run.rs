@@ -86,45 +86,24 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     replayed(&ledger, &id)?;
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateObserved)?;
     if args.dry_run {
+        let ask = (&order[..], args.missing, through);
         return match from {
             Some(scores) => scores.show(ctx, &mut ledger),
-            None => rehearse(
-                ctx,
-                &ledger,
-                (&id, &signer),
-                (&order, args.missing, through),
-            ),
+            None => rehearse(ctx, &ledger, (&id, &signer), ask),
         };
     }
     let recorded = from.map_or(Ok(0), |scores| scores.record(&mut ledger))?;
-    let (since, mut observed) = (Stopwatch::start(), 0_u64);
-    let mut answer = Answer::new("", json!({"gate": id.as_str()}));
-    let stop = loop {
-        let gate = known(ledger.state(), &id)?;
-        let ask = Ask {
-            missing: args.missing,
-            order: &order,
-            through,
-        };
-        let next = observe::next(&ledger, gate, ask).map_err(|error| match error {
-            ObserveError::Ledger(error) => error.into(),
-            ObserveError::Untestable(wrong) => untestable(&id, &wrong),
-        })?;
-        let (stop, n) = (next.stop, next.observed.len());
-        append(&mut ledger, next.observed, &signer, &id)?;
-        observed += n as u64;
-        if stop == Stop::Look {
-            record_look(&mut ledger, &signer, &id)?;
-        }
-        let ended = known(ledger.state(), &id)?.gate.is_terminal();
-        let more = matches!(stop, Stop::Look | Stop::Asked) && n > 0 && !ended;
-        if !more || known(ledger.state(), &id)?.gate.n >= through {
-            break stop;
-        }
+    let since = Stopwatch::start();
+    let ask = Ask {
+        missing: args.missing,
+        order: &order,
+        through,
     };
+    let (stop, observed) = advance(&mut ledger, &id, &signer, ask)?;
     ledger.settle()?;
     submit::warn_of_pin(ctx, &ledger);
     let seconds = since.seconds();
+    let mut answer = Answer::new("", json!({"gate": id.as_str()}));
     answer.verdict = if observed > 0 { "appended" } else { "done" };
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     let gate = known(ledger.state(), &id)?.gate;
@@ -152,6 +131,38 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     Ok(answer.with_next(next))
 }
 
+/// Observes batch by batch, with a look where one is due; answers with why it ended and how many were observed.
+fn advance(
+    ledger: &mut Ledger,
+    id: &ManifestId,
+    signer: &Signer,
+    ask: Ask<'_>,
+) -> Result<(Stop, u64), CliError> {
+    let mut observed = 0_u64;
+    loop {
+        let gate = known(ledger.state(), id)?;
+        let next = observe::next(ledger, gate, ask).map_err(|error| unobserved(id, error))?;
+        let (stop, n) = (next.stop, next.observed.len());
+        append(ledger, next.observed, signer, id)?;
+        observed += n as u64;
+        if stop == Stop::Look {
+            record_look(ledger, signer, id)?;
+        }
+        let gate = known(ledger.state(), id)?.gate;
+        let more = matches!(stop, Stop::Look | Stop::Asked) && n > 0 && !gate.is_terminal();
+        if !more || gate.n >= ask.through {
+            return Ok((stop, observed));
+        }
+    }
+}
+
+fn unobserved(id: &ManifestId, error: ObserveError) -> CliError {
+    match error {
+        ObserveError::Ledger(error) => error.into(),
+        ObserveError::Untestable(wrong) => untestable(id, &wrong),
+    }
+}
+
 /// Prints the observations that would be appended, up to the first look.
 fn rehearse(
     ctx: &mut Ctx<'_>,
@@ -165,10 +176,7 @@ fn rehearse(
         order,
         through,
     };
-    let next = observe::next(ledger, gate, ask).map_err(|error| match error {
-        ObserveError::Ledger(error) => error.into(),
-        ObserveError::Untestable(wrong) => untestable(id, &wrong),
-    })?;
+    let next = observe::next(ledger, gate, ask).map_err(|error| unobserved(id, error))?;
     let experiment = gate.gate.experiment.clone();
     let command = |said| Command::new(said, experiment.clone());
     let commands: Vec<_> = next.observed.into_iter().map(command).collect();

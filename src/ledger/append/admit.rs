@@ -366,13 +366,15 @@ fn stored_values(
     read::measured(reader, &seqs)
 }
 
+/// The facts of a batch by index and position, and what stored entries measured.
+type Told<'a> = (&'a [(usize, u64, Vec<Fact>)], &'a BTreeMap<u64, Measured>);
 /// A breach, and the entry that is in the way of the one judged.
 type Refused = (Breach, Option<u64>);
 
 /// Judges a fact by what the entry that gave its digest holds.
 fn judge_entry(
     reader: Reader<'_>,
-    (wanted, stored): (&[(usize, u64, Vec<Fact>)], &BTreeMap<u64, Measured>),
+    (wanted, stored): Told<'_>,
     giver: &impl Fn(&Digest) -> Option<u64>,
     seq: u64,
     fact: &Fact,
@@ -398,10 +400,8 @@ fn judge_entry(
             after,
             rule,
         } => {
-            let found = match giver(digest).filter(|giver| *giver < seq) {
-                Some(giver) => Some((giver, measured((wanted, stored), giver, digest))),
-                None => None,
-            };
+            let found = giver(digest).filter(|giver| *giver < seq);
+            let found = found.map(|giver| (giver, measured((wanted, stored), giver, digest)));
             let breach = read_breach(rule, *value, *after, found);
             breach.map(|breach| (breach, found.map(|(giver, _)| giver)))
         }
@@ -440,11 +440,7 @@ fn recorded(
 }
 
 /// What the entry at `seq`, stored or in this batch, says under `digest`.
-fn measured(
-    (batch, stored): (&[(usize, u64, Vec<Fact>)], &BTreeMap<u64, Measured>),
-    seq: u64,
-    digest: &Digest,
-) -> Option<i64> {
+fn measured((batch, stored): Told<'_>, seq: u64, digest: &Digest) -> Option<i64> {
     let first = batch.first().map_or(0, |(_, seq, _)| *seq);
     let in_batch = seq
         .checked_sub(first)

@@ -48,7 +48,9 @@ pub fn read(
         observed: Vec::new(),
         state_digest: gates::state_of_none(of.gate.experiment.as_ref(), id),
     };
-    ledger.entries::<LedgerError>(of.gate.opened_seq, size, |read| {
+    // Every event of a gate names it.
+    let named = format!("\"{id}\"");
+    ledger.entries_with::<LedgerError>(of.gate.opened_seq, size, &named, |read| {
         let seq = read.stored.seq;
         if concerns(&read.event.payload, id) {
             again.take(seq, &read.event);

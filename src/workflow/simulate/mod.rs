@@ -9,6 +9,7 @@
 pub mod files;
 pub mod iteration;
 mod prose;
+pub mod shipped;
 pub mod truth;
 mod world;
 

@@ -14,6 +14,7 @@ mod killed;
 mod ope;
 mod prereg;
 mod rubric;
+mod shipped;
 mod simulate;
 mod verbs;
 

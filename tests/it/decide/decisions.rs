@@ -651,11 +651,4 @@ fn a_report_is_of_a_decided_iteration_and_names_what_it_lacks() {
             refused(world, "report", wording, report);
         });
     }
-    tell(SOLO, |world| {
-        world.put_blobs(&[BUNDLE]);
-        classified(world);
-        said(world, decided::paused(0.5));
-        let through = world.size() - 1;
-        said(world, reported(BUNDLE, through));
-    });
 }

@@ -1,0 +1,117 @@
+//! The data sets that ship under `fixtures/demo`, and what each is there to show.
+
+use crate::num::Micro;
+use crate::workflow::simulate::files;
+use crate::workflow::simulate::files::File;
+use crate::workflow::simulate::world::Fault;
+use crate::workflow::simulate::world::Kind;
+use crate::workflow::simulate::world::Row;
+use crate::workflow::simulate::world::Setting;
+use crate::workflow::simulate::world::World;
+
+/// A data set with a patch that is put to the test on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// Its folder.
+    pub name: &'static str,
+    /// What every draw starts from.
+    pub seed: u64,
+    /// Its world.
+    pub setting: Setting,
+    /// Improvement that is demanded of the patch, in millionths.
+    pub eta_micro: i64,
+    /// Whether slices are domains; else domains by level.
+    pub by_domain: bool,
+    /// The rubric to start from.
+    pub rubric: String,
+    /// The patch.
+    pub patch: String,
+    /// Name of the patch.
+    pub patch_id: &'static str,
+}
+
+/// A cap that was tuned on the development rows of `overfitted`.
+const TUNED: &str = "patch:
+  family: length_bias_cap
+  id: cap-long-answers
+  rationale: Long answers look over-scored on the development rows; cap them.
+  changes:
+    guards.length_bias_cap:
+      if_tokens_gt: 104
+      max_raw_score: 0.75
+  constraints:
+    max_tokens_added: 10
+    affects_rescore: false
+";
+
+/// Both: `mended`, whose patch is a true fix, and `overfitted`, few and noisy labels of a judge without a fault, whose patch
+/// was the best of many on its development rows.
+pub fn shipped() -> [Shipped; 2] {
+    let micro = |value| Micro::new(value).unwrap_or_default();
+    let setting = Setting {
+        confirm_rows: 600,
+        slices: 4,
+        window_rows: 900,
+        ..Setting::default()
+    };
+    let fault = Fault::Citations;
+    let open = files::rubric_yaml(fault);
+    let closed = open.replace("mismatch_penalty: 0\n", "mismatch_penalty: 0.3\n");
+    let mended = Shipped {
+        name: "mended",
+        seed: 3,
+        setting,
+        eta_micro: 1_000,
+        by_domain: false,
+        rubric: open,
+        patch: files::patch_yaml(fault),
+        patch_id: files::patch_id(fault),
+    };
+    let overfitted = Shipped {
+        name: "overfitted",
+        seed: 44,
+        setting: Setting {
+            confirm_rows: 300,
+            label_noise_micro: micro(120_000),
+            share_micro: micro(0),
+            window_rows: 480,
+            ..setting
+        },
+        eta_micro: 500,
+        by_domain: true,
+        rubric: closed,
+        patch: TUNED.to_owned(),
+        patch_id: "cap-long-answers",
+    };
+    [mended, overfitted]
+}
+
+impl Shipped {
+    /// Its world.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
+    pub fn world(&self) -> World {
+        World::new(self.setting, self.seed).expect("BUG: what ships is in range")
+    }
+
+    /// Its rows.
+    pub fn rows(&self) -> Vec<Row> {
+        let world = self.world();
+        let numbers = 0..world.rows();
+        numbers
+            .map(|number| world.row(Kind::Base, number))
+            .collect()
+    }
+
+    /// Its files but `truth.json`.
+    pub fn files(&self) -> Vec<File> {
+        let mut all = files::files(&self.world(), &self.rows());
+        for file in &mut all {
+            match file.path {
+                "rubric.yaml" => file.bytes = self.rubric.clone().into_bytes(),
+                "patch.yaml" => file.bytes = self.patch.clone().into_bytes(),
+                _ => {}
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,127 @@
+//! The data that ship, on a ledger from their files to the verdict, every gate at work.
+
+use clover::ground::digest::Digest;
+use clover::rubric::Rubric;
+use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::shipped;
+use serde_json::Value;
+use serde_json::json;
+
+use super::Desk;
+
+const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
+const LATER: &str = "2027-06-01T00:00:00.000000Z";
+
+/// The plan of an iteration over a data set; two families of patches are registered.
+fn plan(of: &Shipped) -> Value {
+    let world = of.world();
+    let field = |name: &str, value: &str| json!({"any_of": [value], "field": name});
+    let slices: Vec<(String, Value)> = if of.by_domain {
+        let each = world.domains().iter();
+        each.map(|domain| ((*domain).to_owned(), json!([field("domain", domain)])))
+            .collect()
+    } else {
+        let each = (0..world.slices()).map(|slice| world.slice(slice));
+        each.map(|(domain, level)| {
+            let conditions = json!([field("domain", domain), field("level", level)]);
+            (format!("{domain}-{level}"), conditions)
+        })
+        .collect()
+    };
+    let green = slices.len() as u64 - 1;
+    let cell = |(slice, conditions): (String, Value)| {
+        json!({
+            "conditions": conditions, "must_not_regress": false, "slice": slice, "stakes_micro": 500_000,
+        })
+    };
+    let cells: Vec<Value> = slices.into_iter().map(cell).collect();
+    let rubric = Rubric::parse(of.rubric.as_bytes()).unwrap();
+    let dev = of.setting.window_rows / 3;
+    let mut plan = crate::support::iterated::plan(of.name, &format!("plan-{}", of.name));
+    let terms = json!({
+        "confirm_rows": of.setting.confirm_rows, "confirm_separation": "time", "dev_rows": dev,
+        "difference_sd_micro": 30_000, "effect_micro": 6_000, "eta_micro": of.eta_micro,
+        "fit_rows": of.setting.window_rows - dev, "green_sd_micro": 3_000, "green_slices": green,
+        "hypotheses_max": 2, "patch_families": ["evidence_verification", "length_bias_cap"],
+        "slice_rows_min": dev / (green + 2),
+        "design": {
+            "anchors": format!("anchors-{}", of.name), "calibrator": "monotone", "covariates": [],
+            "dev_calls_max": 10, "environments": [], "judge": "builtin", "must_not_regress": "guard",
+            "peek_account": "confirm-peeks", "rubric_hash": rubric.hash().to_hex(),
+            "seed": Digest::sha256(of.name.as_bytes()).to_hex(),
+            "slices": [{"cells": cells, "family": "cell"}], "topics": [],
+        },
+    });
+    for (name, value) in terms.as_object().unwrap() {
+        plan["iteration"][name] = value.clone();
+    }
+    plan
+}
+
+/// Runs an iteration over a data set and gives its page.
+fn decided(desk: &mut Desk, of: &Shipped) -> String {
+    let name = of.name;
+    for file in of.files() {
+        let path = desk.at.join(name).join(file.path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &file.bytes).unwrap();
+    }
+    let plan = desk.file(&format!("{name}.yaml"), &plan(of).to_string());
+    let (t1, _, t2) = of.world().times();
+    let text =
+        |time: clover::ground::time::Timestamp| String::from_utf8(time.to_text().to_vec()).unwrap();
+    let (t1, t2) = (text(t1), text(t2));
+    let import = format!(
+        "import cje {name}/responses --experiment {name} --judge builtin --field domain --field level"
+    );
+    for words in [
+        format!("experiment register {name} --title {name} --purpose testing"),
+        format!("rubric register {name}/rubric.yaml --experiment {name}"),
+        format!(
+            "judge run --experiment {name} --judge builtin --rows {name}/responses --rows {name}/anchors --known \
+             {name}/known.json"
+        ),
+        format!("label design new calib --experiment {name} --purpose calibrate --probability 1"),
+        format!("label design new hold --experiment {name} --purpose confirm --probability 1"),
+        import.clone(),
+        format!("experiment split {name} --seed 1 --t1 {t1} --t2 {t2}"),
+        format!("{import} --labels=calib --seal hold --reveal-by {LATER}"),
+        format!("confirm seal hold --experiment {name}"),
+        format!(
+            "iterate anchors anchors-{name} --experiment {name} --low anchor_low --high anchor_high"
+        ),
+        format!("prereg sign {plan}"),
+        format!("iterate open it-{name} --manifest plan-{name}"),
+        format!("iterate run it-{name} --to cards"),
+        format!("iterate propose it-{name} {name}/patch.yaml"),
+        format!("iterate run it-{name} --yes"),
+    ] {
+        desk.ok(&words);
+    }
+    desk.ok(&format!("iterate show it-{name}")).out
+}
+
+#[test]
+fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
+    let mut desk = Desk::new();
+    let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
+    desk.ok(&format!(
+        "init --origin ledger.example/it --holder Ada --roles {roles}"
+    ));
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok_words(&["record", "budget.opened", "--data", PEEKS]);
+    let [mended, overfitted] = shipped();
+    let page = decided(&mut desk, &mended);
+    let count = |desk: &mut Desk, kind: &str| {
+        let list = desk.ok(&format!("log --kind {kind} --json")).json();
+        list["data"]["entries"].as_array().unwrap().len()
+    };
+    assert_eq!(count(&mut desk, "patch.accepted"), 1, "{page}");
+    let page = decided(&mut desk, &overfitted);
+    // It reached confirm, where a peek was spent on it, and was not accepted.
+    assert_eq!(count(&mut desk, "confirm.unsealed"), 2, "{page}");
+    assert_eq!(count(&mut desk, "patch.accepted"), 1, "{page}");
+    desk.ok("verify");
+    let replayed = desk.ok("replay --all").out;
+    assert!(replayed.contains("0 differ"), "{replayed}");
+}
