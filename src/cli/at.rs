@@ -8,16 +8,18 @@ use crate::cli::access;
 use crate::cli::assume;
 use crate::cli::budget;
 use crate::cli::ctx::Ctx;
+use crate::cli::deploy;
 use crate::cli::error::CliError;
 use crate::cli::experiment;
 use crate::cli::key;
+use crate::cli::prompt;
 use crate::cli::ui::Answer;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The entry after which things are to be seen
     pub seq: u64,
-    /// status, assume, budget, key list|show, access list, experiment list, log, show, estimate, compare
+    /// status, assume, budget, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare
     #[arg(last = true, required = true, value_name = "VERB")]
     pub verb: Vec<OsString>,
 }
@@ -39,11 +41,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
             | Verb::Assume(assume::Verb::List(_) | assume::Verb::Show(_))
             | Verb::Budget(budget::Verb::List | budget::Verb::Show(_))
             | Verb::Experiment(experiment::Verb::List)
+            | Verb::Prompt(prompt::Verb::Log(_) | prompt::Verb::Show(_) | prompt::Verb::Diff(_))
+            | Verb::Deploy(deploy::Verb::Status(_))
             | Verb::Estimate(_)
             | Verb::Compare(_)
     );
     if !reads {
-        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, log, show, estimate and compare can be asked of the past";
+        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate and compare can be asked of the past";
         return Err(CliError::usage(message, NEXT));
     }
     ctx.as_of = Some(args.seq);

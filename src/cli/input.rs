@@ -95,6 +95,17 @@ pub(super) fn command(text: &[u8]) -> Result<Command, Fault> {
     })
 }
 
+/// Reads one closed JSON document.
+pub(super) fn document<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, Fault> {
+    let text = std::str::from_utf8(text).map_err(|error| Fault {
+        line: 1,
+        column: error.valid_up_to() + 1,
+        field: String::new(),
+        message: "expected UTF-8".to_owned(),
+    })?;
+    serde_json::from_str(text).map_err(|error| fault(text, 0, &error.to_string()))
+}
+
 /// Reads the data of one event of a known kind.
 pub(super) fn payload(kind: Kind, text: &[u8]) -> Result<Payload, Fault> {
     let text = std::str::from_utf8(text).map_err(|error| Fault {

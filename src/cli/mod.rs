@@ -9,6 +9,7 @@ mod access;
 mod analysis;
 mod analysis_json;
 mod analyze;
+mod approve;
 mod assume;
 mod at;
 mod backup;
@@ -22,6 +23,7 @@ mod completions;
 mod confirm;
 mod ctx;
 mod demo;
+mod deploy;
 mod doctor;
 mod erase;
 mod error;
@@ -54,6 +56,7 @@ mod ope;
 mod patch;
 mod plan;
 mod prereg;
+mod prompt;
 mod prove;
 mod qualify;
 mod record;
@@ -103,7 +106,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery
-  read     log · show · at · schema · score list|show · report · campaign
+  read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
@@ -277,6 +280,17 @@ enum Verb {
     /// Small edits to a rubric, checked and proposed
     #[command(subcommand)]
     Patch(patch::Verb),
+    /// Approve or refuse an accepted patch, by name
+    #[command(
+        after_help = "Example:\n  clover approve concise-1 --comment 'reviewed on 40 rows' --name 'Petra Weiss'"
+    )]
+    Approve(approve::Args),
+    /// What judges are told, version by version
+    #[command(subcommand)]
+    Prompt(prompt::Verb),
+    /// Which committed prompt runs, its guardrails, and the way back
+    #[command(subcommand)]
+    Deploy(deploy::Verb),
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
@@ -424,6 +438,9 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
+        Verb::Approve(args) => approve::run(ctx, &args),
+        Verb::Prompt(verb) => prompt::run(ctx, &verb),
+        Verb::Deploy(verb) => deploy::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),

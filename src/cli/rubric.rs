@@ -97,7 +97,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     match verb {
         Verb::Register(args) => register(ctx, args),
         Verb::Show(args) => show(ctx, args),
-        Verb::Diff(args) => diff(ctx, args),
+        Verb::Diff(args) => compared(ctx, &args.old, &args.new),
         Verb::List => list(ctx),
         Verb::Dead(args) => dead(ctx, args),
     }
@@ -156,17 +156,34 @@ pub(super) fn find(ctx: &mut Ctx<'_>, name: &str) -> Result<Rubric, CliError> {
         return Rubric::parse(&bytes).map_err(wrong);
     }
     let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
+    let found = named(view.state(&ledger), name);
+    let found = found.map_err(|error| CliError {
+        message: format!("no file, and {}", error.message),
+        ..error
+    })?;
+    patches::rubric_of(found.1).ok_or_else(|| {
+        let message = format!("the rubric of {name} cannot be read");
+        CliError::not_found(message, "clover verify")
+    })
+}
+
+/// A rubric of the ledger by its name, as in `arena` or `arena@1.0`.
+pub(super) fn named<'a>(
+    state: &'a State,
+    name: &str,
+) -> Result<(ExperimentId, &'a Registered), CliError> {
     let (experiment, version) = match name.split_once('@') {
         Some((experiment, version)) => (experiment, Some(version)),
         None => (name, None),
     };
     let experiment = record::experiment_id(experiment)?;
-    let found = registered(state, &experiment, version);
-    found.and_then(patches::rubric_of).ok_or_else(|| {
-        let message = format!("no file and no registered rubric {name}");
-        CliError::not_found(message, "clover rubric list")
-    })
+    match registered(state, &experiment, version) {
+        Some(found) => Ok((experiment, found)),
+        None => {
+            let message = format!("no registered rubric {name}");
+            Err(CliError::not_found(message, "clover rubric list"))
+        }
+    }
 }
 
 fn registered<'a>(
@@ -201,8 +218,9 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
     Ok(answer)
 }
 
-fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<Answer, CliError> {
-    let (old, new) = (find(ctx, &args.old)?, find(ctx, &args.new)?);
+/// What one rubric has and another has not, with the code length of the difference.
+pub(super) fn compared(ctx: &mut Ctx<'_>, old: &str, new: &str) -> Result<Answer, CliError> {
+    let (old, new) = (find(ctx, old)?, find(ctx, new)?);
     let (changes, gone) = between(&old, &new);
     let mut text = String::new();
     let mut data = Vec::new();

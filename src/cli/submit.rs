@@ -13,6 +13,7 @@ use crate::event::Seen;
 use crate::event::id::EventId;
 use crate::event::id::Root;
 use crate::ground::digest::Digest;
+use crate::ground::sign::Signed;
 use crate::ground::sign::Signer;
 use crate::ledger::Appended;
 use crate::ledger::Candidate;
@@ -35,6 +36,28 @@ pub(super) fn append(
     let appended = ledger.append(commands, signer)?;
     warn_of_pin(ctx, ledger);
     Ok(answer(ledger, commands, &appended))
+}
+
+/// Appends a command and one that names its event, as one batch: both stand, or neither.
+pub(super) fn append_two(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    first: Command,
+    second: impl FnOnce(EventId) -> Command,
+    signer: &Signer,
+) -> Result<Answer, CliError> {
+    let number = next_author_seq(ledger, signer);
+    let sign = |ledger: &Ledger, command: &Command, number| {
+        let signed = draft(ledger, command, signer, number).sign(signer);
+        signed.map_err(|error| CliError::input(error.to_string(), "clover blob put FILE"))
+    };
+    let one = sign(ledger, &first, number)?;
+    let second = second(EventId(Digest::sha256(one.body())));
+    let two = sign(ledger, &second, number + 1)?;
+    let events = [one, two].map(|of| Signed::new(of.body().to_vec(), of.signer(), *of.signature()));
+    let appended = ledger.submit(events.into())?;
+    warn_of_pin(ctx, ledger);
+    Ok(answer(ledger, &[first, second], &appended))
 }
 
 /// Says when the pin did not follow an append, which stands all the same.

@@ -53,6 +53,10 @@ use crate::event::payload::decision::GateDecided;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::decision::PromotionIssued;
 use crate::event::payload::decision::PromotionRevoked;
+use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::deployment::DeploymentRolledBack;
+use crate::event::payload::deployment::GuardrailChecked;
+use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
@@ -101,6 +105,9 @@ use crate::event::payload::record::DataRead;
 use crate::event::payload::record::NoteRecorded;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::ReviewRecorded;
+use crate::event::payload::release::ApprovalGranted;
+use crate::event::payload::release::ApprovalRefused;
+use crate::event::payload::release::PromptCommitted;
 use crate::event::payload::report::ReportPublished;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
@@ -401,6 +408,13 @@ registry! {
         LogprobsChecked      "logprobs.checked"     1  by Signers::Role(Scorer),    Experiment,    unique [policy, rows_root];
         OpeDiagnosed         "ope.diagnosed"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         OpeEstimated         "ope.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, estimator, policy, terms, through_seq];
+        ApprovalGranted      "approval.granted"     1  by Signers::Role(Approver),  Experiment,    repeatable;
+        ApprovalRefused      "approval.refused"     1  by Signers::Role(Approver),  Experiment,    repeatable;
+        PromptCommitted      "prompt.committed"     1  by Signers::Role(Releaser),  Experiment,    unique [acceptance];
+        DeploymentActivated  "deployment.activated" 1  by Signers::Role(Releaser),  Experiment,    repeatable;
+        RecalibrationCompleted "recalibration.completed" 1 by Signers::Role(Arbiter), Experiment,  repeatable;
+        GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
+        DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
         ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
         // The next kind goes here.
     }
@@ -460,6 +474,7 @@ mod tests {
                     && (verb.ends_with("ed")
                         || [
                             "conflict",
+                            "rolled_back",
                             "drawn",
                             "paused_for_labels",
                             "read",

@@ -11,6 +11,7 @@ pub mod beacons;
 pub mod budgets;
 pub mod bundle;
 pub mod decisions;
+pub mod deployments;
 pub mod designs;
 pub mod experiments;
 pub mod gates;
@@ -18,6 +19,7 @@ pub mod iterations;
 pub mod judges;
 pub mod manifests;
 pub mod orders;
+pub mod releases;
 pub mod reports;
 pub mod rows;
 pub mod rubrics;
@@ -56,6 +58,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &gates::Gating,
         &decisions::Predicate,
         &decisions::Sealing,
+        &releases::Approving,
         &batteries::Attacked,
         &reports::Reporting,
     ],
@@ -103,6 +106,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<decisions::AllDecisions>::default(),
     },
     FoldEntry {
+        name: "deployments",
+        reads: deployments::READS,
+        make: || Box::<deployments::Deployments>::default(),
+    },
+    FoldEntry {
         name: "designs",
         reads: designs::READS,
         make: || Box::<designs::Designs>::default(),
@@ -133,6 +141,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<orders::Orders>::default(),
     },
     FoldEntry {
+        name: "releases",
+        reads: releases::READS,
+        make: || Box::<releases::Releases>::default(),
+    },
+    FoldEntry {
         name: "rubrics",
         reads: rubrics::READS,
         make: || Box::<rubrics::Rubrics>::default(),
@@ -154,7 +167,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::DataIngested,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
-    Kind::JudgeRegistered,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::LogprobsChecked,

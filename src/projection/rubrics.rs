@@ -1,4 +1,4 @@
-//! Rubrics: which one each experiment starts from.
+//! Rubrics: which one each experiment starts from, and those that were committed since.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::rubric::RubricLeaf;
 use crate::ground::digest::Digest;
@@ -15,7 +16,11 @@ use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
 
 /// Kinds that move it.
-pub const READS: &[Kind] = &[Kind::RubricRegistered];
+pub const READS: &[Kind] = &[
+    Kind::DeploymentRolledBack,
+    Kind::PromptCommitted,
+    Kind::RubricRegistered,
+];
 
 /// One rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +28,8 @@ pub const READS: &[Kind] = &[Kind::RubricRegistered];
 pub struct Registered {
     /// Hash of its leaves.
     pub hash: Digest,
+    /// The event that brought it.
+    pub id: EventId,
     /// Its leaves by path.
     pub leaves: Vec<RubricLeaf>,
     /// Its entry.
@@ -31,18 +38,29 @@ pub struct Registered {
     pub version: String,
 }
 
-/// Rubrics by experiment, oldest first; the last one is in force.
+/// Rubrics by experiment; the last one is in force, until a rollback restores another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct Rubrics {
-    /// By experiment.
+    /// By experiment, oldest first.
     pub by_experiment: BTreeMap<ExperimentId, Vec<Registered>>,
+    /// Hashes of those that a rollback restored.
+    pub restored: BTreeMap<ExperimentId, Digest>,
 }
 
 impl Rubrics {
     /// The rubric in force.
     pub fn in_force(&self, experiment: &ExperimentId) -> Option<&Registered> {
-        self.by_experiment.get(experiment)?.last()
+        match self.restored.get(experiment) {
+            Some(hash) => self.of_hash(experiment, *hash),
+            None => self.by_experiment.get(experiment)?.last(),
+        }
+    }
+
+    /// A rubric of an experiment by the event that brought it.
+    pub fn of_id(&self, experiment: &ExperimentId, id: EventId) -> Option<&Registered> {
+        let mut all = self.by_experiment.get(experiment)?.iter();
+        all.find(|rubric| rubric.id == id)
     }
 
     /// A rubric of an experiment by its hash.
@@ -55,16 +73,31 @@ impl Rubrics {
 impl Fold for Rubrics {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let (seq, event) = (event.seq(), event.event());
-        if let Payload::RubricRegistered(said) = &event.payload
-            && let Some(experiment) = &event.header.experiment
-            && self.of_hash(experiment, said.rubric_hash).is_none()
-        {
+        let Some(experiment) = &event.header.experiment else {
+            return;
+        };
+        let (hash, leaves, version) = match &event.payload {
+            Payload::DeploymentRolledBack(said) => {
+                if let Some(hash) = said.rubric_hash
+                    && self.of_hash(experiment, hash).is_some()
+                {
+                    self.restored.insert(experiment.clone(), hash);
+                }
+                return;
+            }
+            Payload::PromptCommitted(said) => (said.rubric_hash, &said.leaves, &said.version),
+            Payload::RubricRegistered(said) => (said.rubric_hash, &said.leaves, &said.version),
+            _ => return,
+        };
+        if self.of_hash(experiment, hash).is_none() {
+            self.restored.remove(experiment);
             let of = self.by_experiment.entry(experiment.clone()).or_default();
             of.push(Registered {
-                hash: said.rubric_hash,
-                leaves: said.leaves.clone(),
+                hash,
+                id: event.id,
+                leaves: leaves.clone(),
                 seq,
-                version: said.version.clone(),
+                version: version.clone(),
             });
         }
     }

@@ -4,8 +4,10 @@ pub mod analyze;
 pub mod battery;
 pub mod bundle;
 pub mod campaign;
+pub mod deploy;
 pub mod estimate;
 pub mod gates;
+pub mod guardrails;
 pub mod import;
 pub mod iterate;
 pub mod judge;
@@ -14,6 +16,7 @@ pub mod patches;
 pub mod peer_manifest;
 pub mod predicate;
 pub mod prereg;
+pub mod prompts;
 pub mod qualify;
 pub mod recompute;
 pub mod simulate;
@@ -28,11 +31,12 @@ pub static GOVERNED: Rulebook = Rulebook {
     ..RULES
 };
 
-/// Everything that judges and folds: what needs recorded facts only, and the rules that compute again what an
-/// arbiter said. Ledgers are opened and verified with it.
+/// What needs recorded facts only, and the rules that compute again what an arbiter said from its own statistics.
 const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
+        &prompts::Commits,
+        &deploy::Deploying,
         &gates::Recomputed,
         &iterate::Recomputed,
         // The next rule that recomputes goes here.
@@ -44,5 +48,5 @@ const RULES: Rulebook = Rulebook {
     ..projection::RULEBOOK
 };
 
-/// The rules and folds of every ledger.
+/// Everything that judges and folds. Ledgers are verified with it.
 pub static RULEBOOK: Rulebook = RULES;

@@ -63,7 +63,7 @@ fn said(value: &Value) -> LeafValue {
     }
 }
 
-fn meant(value: &LeafValue) -> Value {
+pub(super) fn meant(value: &LeafValue) -> Value {
     match value {
         LeafValue::Count(count) => Value::Count(count.value()),
         LeafValue::Flag(flag) => Value::Flag(*flag),
@@ -84,8 +84,13 @@ pub fn leaves_of(rubric: &Rubric) -> Vec<RubricLeaf> {
 
 /// The rubric that events hold; `None` where they hold none.
 pub fn rubric_of(registered: &Registered) -> Option<Rubric> {
+    rubric_with(&registered.leaves)
+}
+
+/// The rubric with these leaves, as events hold them; `None` where they are none.
+pub fn rubric_with(leaves: &[RubricLeaf]) -> Option<Rubric> {
     let leaf = |leaf: &RubricLeaf| (leaf.path.clone(), meant(&leaf.value));
-    Rubric::new(registered.leaves.iter().map(leaf).collect()).ok()
+    Rubric::new(leaves.iter().map(leaf).collect()).ok()
 }
 
 /// A diff as events hold it.

@@ -8,10 +8,12 @@ use std::path::Path;
 use clover::event::Kind;
 
 use crate::support::decided;
+use crate::support::deployed;
 use crate::support::forger::World;
 use crate::support::gated;
 use crate::support::iterated;
 use crate::support::planned;
+use crate::support::released;
 use crate::support::samples;
 use crate::support::tampered;
 use crate::support::tampered::Sample;
@@ -106,6 +108,9 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&iterated::story().lines).items);
     items.extend(World::of(&gated::story().lines).items);
     items.extend(World::of(&decided::story().lines).items);
+    items.extend(World::of(&released::story().lines).items);
+    items.extend(World::of(&deployed::story().lines).items);
+    items.extend(World::of(&deployed::recalibration().lines).items);
     let said: BTreeSet<_> = items
         .iter()
         .map(|item| item.body["kind"].as_str().unwrap().to_owned())

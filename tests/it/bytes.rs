@@ -34,9 +34,11 @@ use serde_json::json;
 
 use crate::support::TestLedger;
 use crate::support::decided;
+use crate::support::deployed;
 use crate::support::full;
 use crate::support::iterated;
 use crate::support::planned;
+use crate::support::released;
 use crate::support::valued;
 
 fn config(cases: u32) -> Config {
@@ -888,6 +890,26 @@ fn decided_fields(kind: Kind) -> Fields {
         }
         Kind::CandidatesSealed => decided::sealed(&[candidate, Digest([8; 32])]),
         Kind::ConfirmUnsealed => decided::unsealed(&"0".repeat(64), &"1".repeat(64)),
+        Kind::DeploymentActivated => deployed::activated(
+            (&"2".repeat(64), "1.1"),
+            &"3".repeat(64),
+            Some(&"4".repeat(64)),
+        ),
+        Kind::RecalibrationCompleted => deployed::recalibrated(&"2".repeat(64), &"3".repeat(64)),
+        Kind::GuardrailChecked => {
+            deployed::checked(&plan, &"2".repeat(64), &deployed::good(), (3, 9))
+        }
+        Kind::DeploymentRolledBack => {
+            let (id, hash) = ("2".repeat(64), "3".repeat(64));
+            deployed::back(&id, Some(&id), Some((&id, &hash)))
+        }
+        Kind::ApprovalGranted => released::granted("Petra Weiss", &"2".repeat(64)),
+        Kind::ApprovalRefused => released::refused("Petra Weiss", &"2".repeat(64)),
+        Kind::PromptCommitted => {
+            let ids = ["2".repeat(64)];
+            let (acceptance, parent) = ((ids[0].as_str(), 7), (ids[0].as_str(), "1.1"));
+            released::committed(&released::patch(), acceptance, parent, &ids, &ids)
+        }
         Kind::PatchAccepted => decided::accepted(&decided::patches()[0], 1, &["2".repeat(64)]),
         Kind::ReportPublished => decided::reported(decided::BUNDLE, 9),
         other => panic!("{other} has no fields here: give it a line"),

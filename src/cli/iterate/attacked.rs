@@ -6,7 +6,6 @@ use crate::attack::Operator;
 use crate::attack::search;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::iterate::bench::Bench;
 use crate::cli::iterate::score;
 use crate::cli::texts::Texts;
@@ -20,6 +19,7 @@ use crate::rubric::evidence::Evidence;
 use crate::rubric::extract::recorded::Facts;
 use crate::rubric::extract::recorded::Traces;
 use crate::workflow::battery;
+use crate::workflow::battery::Evaluated;
 use crate::workflow::battery::Scorer;
 use crate::workflow::battery::Seed;
 use crate::workflow::iterate::course::Course;
@@ -55,6 +55,27 @@ fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {
         .reduce(f64::min)
 }
 
+/// Rows that are attacked, with their texts.
+fn responses(
+    ctx: &Ctx<'_>,
+    bench: &Bench,
+    course: &Course,
+) -> Result<Vec<(usize, String, String)>, CliError> {
+    let mut texts = Texts::new(ctx, &bench.home, &bench.ledger)?;
+    let (experiment, judge) = (&bench.record.experiment, &course.loaded.judge);
+    let mut attacked = Vec::new();
+    for row in course.attacked(SEEDS) {
+        let name = &course.loaded.names[row];
+        let found = score::texts_of(&bench.ledger, &mut texts, experiment, judge, name)?;
+        attacked.extend(found.map(|(prompt, response)| (row, prompt, response)));
+    }
+    if attacked.is_empty() {
+        let message = "the battery has no text to attack: prompts and responses were not taken in, or their keys are not here";
+        return Err(CliError::not_found(message, "clover doctor"));
+    }
+    Ok(attacked)
+}
+
 /// What the battery and the search find of a hypothesis; nothing where the judge cannot be asked anew.
 pub(super) fn gaming(
     ctx: &mut Ctx<'_>,
@@ -75,30 +96,7 @@ pub(super) fn gaming(
     let known = score::known(&bench.ledger, registered)?;
     let facts = known.facts.as_ref();
     let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-    let mut texts = Texts::new(ctx, &bench.home, &bench.ledger)?;
-    let mut attacked = Vec::new();
-    for row in course.attacked(SEEDS) {
-        let name = &course.loaded.names[row];
-        let found = score::texts_of(
-            &bench.ledger,
-            &mut texts,
-            &bench.record.experiment,
-            &course.loaded.judge,
-            name,
-        );
-        if let Some((prompt, response)) = found? {
-            attacked.push((row, prompt, response));
-        }
-    }
-    if attacked.is_empty() {
-        let message = "the battery has no text to attack: prompts and responses were not taken in, or their keys are not here";
-        return Err(CliError::new(
-            Exit::NotFound,
-            "not found",
-            message,
-            "clover doctor",
-        ));
-    }
+    let attacked = responses(ctx, bench, course)?;
     let no_traces = Traces::default();
     let none = BTreeMap::new();
     let by_item = known.traces.as_ref();
@@ -146,23 +144,27 @@ pub(super) fn gaming(
     let complete = run.unscored == 0;
     let searched = searched.filter(|found| found.unscored == 0 && complete);
     let worst = searched.map(|found| found.worst().map_or(0.0, |worst| worst.mean));
+    let searched = worst.and_then(Finite::new);
     Ok(Gaming {
-        attacks: found
-            .iter()
-            .filter_map(|one| {
-                let numbers = one.found.as_ref()?;
-                Some(AttackUplift {
-                    attack: one.operator.as_str().parse().ok()?,
-                    mean: Finite::new(numbers.mean)?,
-                    mean_absolute: Finite::new(numbers.mean_absolute)?,
-                    seeds: count(numbers.seeds),
-                    tighter_max: bound(&patches, one.operator).and_then(Finite::new),
-                })
-            })
-            .collect(),
+        attacks: uplifts(&found, &patches),
         regressions: Count::default(),
-        searched: worst.and_then(Finite::new),
+        searched,
     })
+}
+
+/// Attacks with their uplifts, as an event says them.
+fn uplifts(found: &[Evaluated], patches: &[Patch]) -> Vec<AttackUplift> {
+    let said = |one: &Evaluated| {
+        let numbers = one.found.as_ref()?;
+        Some(AttackUplift {
+            attack: one.operator.as_str().parse().ok()?,
+            mean: Finite::new(numbers.mean)?,
+            mean_absolute: Finite::new(numbers.mean_absolute)?,
+            seeds: count(numbers.seeds),
+            tighter_max: bound(patches, one.operator).and_then(Finite::new),
+        })
+    };
+    found.iter().filter_map(said).collect()
 }
 
 /// The documents of a hypothesis.

@@ -81,7 +81,7 @@ pub(super) fn gate_on(
             let words = lack.unwrap_or(words);
             all.extend(reject(ctx, bench, patch, RejectStage::Dev, &code)?);
             text.push_str(&ui::wrapped(&ui::escape(&format!(
-                "{name} rejected on dev: {words}\n"
+                "{name} rejected on dev: {words}"
             ))));
         }
     }

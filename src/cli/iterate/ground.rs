@@ -98,14 +98,6 @@ fn fitted(course: &Course, record: &Record) -> (String, Value) {
         .residuals(&loaded.table, &ground.baseline.rows);
     let squares: Vec<f64> = squares.iter().map(|residual| residual * residual).collect();
     let rmse = crate::num::math::mean(&squares).sqrt();
-    let labels_held = record.label_process.as_ref().map(|of| {
-        let columns = of.said.balance.iter();
-        let worst = columns
-            .map(|column| column.smd.value().abs())
-            .fold(0.0, f64::max);
-        let orphans = of.said.orphans;
-        (of.said.verdict, worst, orphans)
-    });
     let mut pairs = vec![
         ("judge", loaded.judge.to_string()),
         ("split", loaded.split.to_string()),
@@ -145,6 +137,28 @@ fn fitted(course: &Course, record: &Record) -> (String, Value) {
         ),
         ("read through", format!("seq {}", loaded.through)),
     ];
+    pairs.extend(checked(record));
+    let json = json!({
+        "judge": loaded.judge.as_str(), "split": loaded.split.as_str(), "through_seq": loaded.through,
+        "rows": {"fit": rows(SplitPart::Fit), "dev": rows(SplitPart::Dev), "confirm": rows(SplitPart::Confirm), "all": loaded.table.len()},
+        "labels": {"fit": labels(SplitPart::Fit), "dev": labels(SplitPart::Dev)},
+        "with_evidence": loaded.with_evidence(), "calibrator": mode, "folds": ground.baseline.folds,
+        "oof_rmse": rmse, "oua_share": share, "promising_gain": ground.gain, "notes": loaded.notes,
+    });
+    (ui::pairs(&pairs), json)
+}
+
+/// What the checks of labels found.
+fn checked(record: &Record) -> Vec<(&'static str, String)> {
+    let mut pairs = Vec::new();
+    let labels_held = record.label_process.as_ref().map(|of| {
+        let columns = of.said.balance.iter();
+        let worst = columns
+            .map(|column| column.smd.value().abs())
+            .fold(0.0, f64::max);
+        let orphans = of.said.orphans;
+        (of.said.verdict, worst, orphans)
+    });
     if let Some((verdict, worst, orphans)) = labels_held {
         pairs.push((
             "labels (L1)",
@@ -167,14 +181,7 @@ fn fitted(course: &Course, record: &Record) -> (String, Value) {
             ),
         ));
     }
-    let json = json!({
-        "judge": loaded.judge.as_str(), "split": loaded.split.as_str(), "through_seq": loaded.through,
-        "rows": {"fit": rows(SplitPart::Fit), "dev": rows(SplitPart::Dev), "confirm": rows(SplitPart::Confirm), "all": loaded.table.len()},
-        "labels": {"fit": labels(SplitPart::Fit), "dev": labels(SplitPart::Dev)},
-        "with_evidence": loaded.with_evidence(), "calibrator": mode, "folds": ground.baseline.folds,
-        "oof_rmse": rmse, "oua_share": share, "promising_gain": ground.gain, "notes": loaded.notes,
-    });
-    (ui::pairs(&pairs), json)
+    pairs
 }
 
 /// A verdict's word.

@@ -1,5 +1,7 @@
 //! Scoring again: a sample of recorded rows is judged anew from the texts that the ledger keeps.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -159,8 +161,53 @@ fn row_of(record: &Record, (prompt, response): (String, String)) -> Row {
         response: Some(response),
         sampled_at: None,
         logprobs: None,
-        fields: std::collections::BTreeMap::new(),
+        fields: BTreeMap::new(),
     }
+}
+
+type Drawn = (BTreeMap<Digest, Record>, Vec<Digest>, u64);
+
+/// Records of a judge, a sample of their keys, and its seed.
+fn drawn(bench: &Bench, judge: &JudgeRegistered) -> Result<Drawn, CliError> {
+    let experiment = &bench.record.experiment;
+    let past = bench.ledger.past();
+    let records = rows::records(&past, experiment, &judge.judge, bench.ledger.size());
+    let records = records.map_err(|error| failed(CourseError::Rows(error)))?;
+    let keys: Vec<Digest> = records.keys().copied().collect();
+    let seed = rows::number(&bench.record.opened.said.params, &bench.id, "rescore");
+    let sample = run::sample(&keys, seed).ok_or_else(|| {
+        let message = format!(
+            "expected at least 30 rows with a record, found {}",
+            keys.len()
+        );
+        CliError::refused(message, "clover judge run --judge ID --rows PATH")
+    })?;
+    Ok((records, sample, seed))
+}
+
+/// What a re-score found; that something differs is on record, and refused.
+fn told(
+    judge: &JudgeRegistered,
+    sampled: usize,
+    mismatches: u64,
+) -> Result<(String, Value), CliError> {
+    let text = ui::pairs(&[
+        ("judge", judge.judge.to_string()),
+        ("scored again", ui::thousands(sampled as u64)),
+        ("mismatches", mismatches.to_string()),
+    ]);
+    let data = json!({"judge": judge.judge.as_str(), "keys": sampled, "mismatches": mismatches});
+    if mismatches > 0 {
+        let message = format!(
+            "{mismatches} of {} rows were scored differently this time; it is on record, and gate p0 fails",
+            sampled
+        );
+        return Err(CliError::refused(
+            message,
+            "clover log --kind score.replayed",
+        ));
+    }
+    Ok((text, data))
 }
 
 /// Draws a sample of records, scores it again, and records what differs.
@@ -173,18 +220,7 @@ pub(super) fn score_on(
     let judge =
         judge.ok_or_else(|| CliError::refused("no judge is registered", "clover judge list"))?;
     let experiment = bench.record.experiment.clone();
-    let past = bench.ledger.past();
-    let records = rows::records(&past, &experiment, &judge.judge, bench.ledger.size());
-    let records = records.map_err(|error| failed(CourseError::Rows(error)))?;
-    let keys: Vec<Digest> = records.keys().copied().collect();
-    let seed = rows::number(&bench.record.opened.said.params, &bench.id, "rescore");
-    let sample = run::sample(&keys, seed).ok_or_else(|| {
-        let message = format!(
-            "expected at least 30 rows with a record, found {}",
-            keys.len()
-        );
-        CliError::refused(message, "clover judge run --judge ID --rows PATH")
-    })?;
+    let (records, sample, seed) = drawn(bench, &judge)?;
     let pepper = Zeroizing::new(bench.home.vault(ctx)?.pepper()?);
     let frame = Frame::new(judge.clone(), known(&bench.ledger, &judge)?, *pepper);
     let mut texts = Texts::new(ctx, &bench.home, &bench.ledger)?;
@@ -238,23 +274,7 @@ pub(super) fn score_on(
     let mut payloads: Vec<Payload> = conflicts.into_iter().map(Payload::from).collect();
     payloads.push(said.into());
     let appended = bench.say(ctx, payloads)?;
-    let text = ui::pairs(&[
-        ("judge", judge.judge.to_string()),
-        ("scored again", ui::thousands(sample.len() as u64)),
-        ("mismatches", mismatches.to_string()),
-    ]);
-    let data =
-        json!({"judge": judge.judge.as_str(), "keys": sample.len(), "mismatches": mismatches});
-    if mismatches > 0 {
-        let message = format!(
-            "{mismatches} of {} rows were scored differently this time; it is on record, and gate p0 fails",
-            sample.len()
-        );
-        return Err(CliError::refused(
-            message,
-            "clover log --kind score.replayed",
-        ));
-    }
+    let (text, data) = told(&judge, sample.len(), mismatches)?;
     Ok((text, data, appended))
 }
 

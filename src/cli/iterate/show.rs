@@ -48,8 +48,9 @@ pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         }));
     }
     if let Some(closed) = &record.closed {
+        text.push('\n');
         text.push_str(&ui::wrapped(&ui::escape(&format!(
-            "\n{}  seq {}: {}",
+            "{}  seq {}: {}",
             open::word(closed.said.outcome),
             closed.seq,
             closed.said.reason.as_str()
@@ -94,6 +95,13 @@ fn head(record: &Record) -> String {
             .to_lowercase(),
         ),
     ];
+    pairs.extend(found(record));
+    ui::pairs(&pairs)
+}
+
+/// What was found before candidates, and what was sealed and seen.
+fn found(record: &Record) -> Vec<(&'static str, String)> {
+    let mut pairs = Vec::new();
     if let Some(of) = &record.label_process {
         pairs.push((
             "rows",
@@ -149,7 +157,7 @@ fn head(record: &Record) -> String {
             format!("seq {}, under charge {}", of.seq, of.said.charge.0.short()),
         ));
     }
-    ui::pairs(&pairs)
+    pairs
 }
 
 /// Every candidate with a gate, and every patch.

@@ -107,7 +107,7 @@ catalogue! {
         else "guards, a wider battery", parts &[required("battery")];
     Blast: "a patch is local: it changes little else",
         used by "versions", shown by "distance of distributions, drift of anchors",
-        else "reject the patch", parts &[required("shift")];
+        else "reject the patch", parts &[required("anchors"), required("shift")];
     CjeD1R3: "the logger is fixed, the judge stable, moments exist",
         used by "IPS and DR theory", shown by "rank drift of anchors, tail index of weights",
         else "restrict the cohort", parts &[required("drift"), required("tails")];

@@ -4,11 +4,14 @@
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::AssumptionCountersigned;
 use crate::event::payload::assumption::AssumptionWaived;
 use crate::event::payload::assumption::BridgeAssessed;
 use crate::event::payload::custody::Separation;
+use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::rubric::LeafValue;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
@@ -18,6 +21,8 @@ use crate::projection::assumptions::Assumptions;
 use crate::projection::assumptions::Row;
 use crate::projection::assumptions::Waiver;
 use crate::projection::designs::Designs;
+use crate::projection::iterations::Iterations;
+use crate::projection::rubrics::Rubrics;
 
 /// Steps that need a judge who does not contradict itself: none is taken in an experiment with a
 /// `score.conflict`. What is only recorded (scores, labels, deviations, the end) goes on.
@@ -34,6 +39,70 @@ pub const GOVERNED: &[Kind] = &[
     Kind::SplitsListed,
     // The next governed step goes here.
 ];
+
+/// Why an open iteration cannot go on: the label protocol that its rubric names is not in force any more, or the bridge
+/// failed.
+fn changed(state: &State, event: &Candidate<'_>, iteration: &IterationId) -> Option<String> {
+    let it = state.fold::<Iterations>().by_id.get(iteration)?;
+    // What a closed one does is another rule's.
+    if it.closed.is_some() {
+        return None;
+    }
+    let assumptions = state.fold::<Assumptions>();
+    if let Some(seq) = assumptions.failed(Assumption::A0, None) {
+        return Some(format!("A0 fails since seq {seq}"));
+    }
+    let force = assumptions.sdp_in_force(event.recorded_at)?;
+    let rubric = state
+        .fold::<Rubrics>()
+        .of_hash(&it.experiment, it.rubric_hash)?;
+    let mut leaves = rubric.leaves.iter();
+    let named = leaves.find(|leaf| leaf.path == "sdp_version")?;
+    let same = named.value == LeafValue::Text(force.version.to_string());
+    (!same && force.seq > it.opened_seq)
+        .then(|| format!("{} in force since seq {}", force.version, force.seq))
+}
+
+/// A step of an iteration, which none takes once its protocol was replaced.
+fn step(payload: &Payload) -> Option<&IterationId> {
+    Some(match payload {
+        Payload::CandidatesSealed(said) => &said.iteration,
+        Payload::CardPublished(said) => &said.iteration,
+        Payload::ConfirmUnsealed(said) => &said.iteration,
+        Payload::GateEvaluated(said) => &said.iteration,
+        Payload::IterationPausedForLabels(said) => &said.iteration,
+        Payload::LabelProcessAudited(said) => &said.iteration,
+        Payload::PatchAccepted(said) => &said.iteration,
+        Payload::PatchProposed(said) => &said.iteration,
+        Payload::PrenticeChecked(said) => &said.iteration,
+        Payload::ResidualsAudited(said) => &said.iteration,
+        Payload::SlicesClassified(said) => &said.iteration,
+        _ => return None,
+    })
+}
+
+/// An open iteration whose protocol was replaced only closes, and as `sdp_changed`; no other does so.
+fn protocol_stands(state: &State, event: &Candidate<'_>) -> Judged {
+    if let Payload::IterationOpened(_) = &event.event.payload {
+        let seq = state.fold::<Assumptions>().failed(Assumption::A0, None)?;
+        return no("A0 that does not fail", format!("fail since seq {seq}"));
+    }
+    if let Payload::IterationClosed(said) = &event.event.payload {
+        let changed = changed(state, event, &said.iteration);
+        let is_so = said.outcome == IterationOutcome::SdpChanged;
+        return match changed {
+            Some(why) if !is_so => no("an end as sdp_changed", format!("another, and {why}")),
+            None if is_so => no("a protocol that was replaced, or A0 that fails", "neither"),
+            _ => None,
+        };
+    }
+    let id = step(&event.event.payload)?;
+    let why = changed(state, event, id)?;
+    no(
+        format!("no step of {id} under another protocol: close it as sdp_changed"),
+        why,
+    )
+}
 
 /// The rules `sdp`, `waiver` and `blocked`.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +124,7 @@ impl Rule for Bridge {
             Payload::LabelSealed(new) => ("sdp", labelled(state, event, &new.design)),
             Payload::AssumptionWaived(new) => ("waiver", waived(state, event, new)),
             Payload::AssumptionCountersigned(new) => ("waiver", agreed(state, event, new)),
-            _ => ("blocked", None),
+            _ => ("sdp", protocol_stands(state, event)),
         };
         breaches.extend(judged.map(|(expected, found)| Breach::new(rule, expected, found)));
         if let Some((expected, found)) = blocked(state, event.event.kind(), experiment) {

@@ -132,12 +132,15 @@ fn judged(verdict: Verdict) -> Status {
     }
 }
 
-/// A patch that moves too much, or does not repeat on confirm, says so of the assumption.
+/// A patch that moves too much, does not repeat on confirm, or whose gain the calibrator's uncertainty drowns, says so
+/// of the assumption.
 fn gate(found: &GateEvaluated, say: &mut dyn FnMut(Update)) {
     let status = judged(found.verdicts.under(found.thresholds.profile));
     match found.gate {
+        GateId::P5 => say(says(Assumption::Blast, "anchors", status)),
         GateId::P4 => say(says(Assumption::Blast, "shift", status)),
         GateId::P8 => say(says(Assumption::H1, "replication", status)),
+        GateId::P10 => say(says(Assumption::Oua, "share", status)),
         _ => {}
     }
 }

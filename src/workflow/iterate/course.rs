@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::EventId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
 use crate::event::payload::intake::SplitPart;
@@ -178,12 +179,13 @@ impl Course {
         Ok(found)
     }
 
-    /// Whether a patch names no input but the rubric and cards of the iteration that were published before it.
+    /// Whether a patch names no input but the rubric, cards and receipts of the iteration.
     fn is_declared(&self, record: &Record, patch: &PatchProposed) -> bool {
         let rubric = self.loaded.rubric.hash();
         patch.inputs.iter().all(|input| {
             let mut cards = record.cards.iter();
-            *input == rubric || cards.any(|card| card.said.public_digest == *input)
+            let receipt = record.receipts.contains(&EventId(*input));
+            receipt || *input == rubric || cards.any(|card| card.said.public_digest == *input)
         })
     }
 

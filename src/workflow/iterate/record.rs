@@ -70,6 +70,8 @@ pub struct Record {
     pub paused: Option<Said<IterationPausedForLabels>>,
     /// Residual cards.
     pub cards: Vec<Said<CardPublished>>,
+    /// Answers of the dev objective.
+    pub receipts: Vec<EventId>,
     /// Patches.
     pub proposed: Vec<Said<PatchProposed>>,
     /// Patches taken back.
@@ -206,6 +208,7 @@ impl Record {
             classified: None,
             paused: None,
             cards: Vec::new(),
+            receipts: Vec::new(),
             proposed: Vec::new(),
             withdrawn: Vec::new(),
             rejected: Vec::new(),
@@ -253,6 +256,9 @@ impl Record {
             Payload::SlicesClassified(said) => one!(classified, said),
             Payload::IterationPausedForLabels(said) => one!(paused, said),
             Payload::CardPublished(said) => many!(cards, said),
+            Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {
+                self.receipts.push(id);
+            }
             Payload::PatchProposed(said) => many!(proposed, said),
             Payload::PatchRejected(said) => many!(rejected, said),
             Payload::PatchWithdrawn(said) if said.iteration == self.iteration => {

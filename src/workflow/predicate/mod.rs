@@ -204,7 +204,7 @@ pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
         .unwrap_or(Verdict::Pass)
 }
 
-fn pass_if(holds: bool) -> Verdict {
+pub(crate) fn pass_if(holds: bool) -> Verdict {
     if holds { Verdict::Pass } else { Verdict::Fail }
 }
 
@@ -219,7 +219,7 @@ fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<Shown> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::event::payload::predicate::CalibrationShare;
     use crate::num::Finite;
@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// The defaults of the template, betting, four hypotheses.
-    pub(super) fn thresholds() -> Thresholds {
+    pub(crate) fn thresholds() -> Thresholds {
         Thresholds {
             alpha_micro: micro(50_000),
             confirm_test: ConfirmTest::Betting,

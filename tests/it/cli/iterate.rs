@@ -94,6 +94,28 @@ fn opened(desk: &mut Desk) {
     desk.ok("iterate open it-1 --manifest m-it");
 }
 
+/// What an arbiter says of rows is computed again as it is appended.
+fn made_up(desk: &mut Desk) {
+    let mut data = json!({
+        "balance": [{"column": "score", "smd": 0.04}], "build": "clover 0.1.0", "iteration": "it-1", "labelled": 2500,
+        "inputs": {"digest": Digest::sha256(b"rows").to_hex(), "rows": 2500, "through_seq": 9},
+        "orphans": 0, "verdict": "pass",
+    });
+    let mut say = |data: &Value, parts: &[&str]| {
+        let text = data.to_string();
+        let kind = "label_process.audited";
+        let words = ["record", kind, "--experiment", "sim", "--data", &text];
+        desk.refused(&words, 11, parts);
+        desk.head()["size"].as_u64().unwrap()
+    };
+    let size = say(
+        &data,
+        &["verdict: expected rows through seq", "found through seq 9"],
+    );
+    data["inputs"]["through_seq"] = (size - 1).into();
+    say(&data, &["computed again from its rows"]);
+}
+
 #[test]
 fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     let mut desk = desk("--window 1000 --confirm 400");
@@ -105,6 +127,7 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
         &refused,
         &["score is due, not seal", "clover iterate score it-1"],
     );
+    made_up(&mut desk);
     let ran = desk.ok("iterate run it-1");
     println!("{}", ran.out);
     assert!(ran.out.contains("waits for patches"), "{}", ran.out);
@@ -129,5 +152,119 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     for line in shown.out.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
+    let replayed = desk.run("replay --all");
+    println!("{}{}", replayed.out, replayed.err);
+    desk.ok("verify");
+}
+
+/// A rubric whose one guard holds nowhere, and a patch that caps long answers.
+const LENGTH: [&str; 2] = [
+    "rubric:\n  version: \"1.0\"\n  target: Y\n  sdp_version: sdp-1\n  guards:\n    length_bias_cap:\n      \
+     if_tokens_gt: 100000\n      max_raw_score: 0.9\n",
+    "patch:\n  family: length_bias_cap\n  id: cap-long-answers\n  rationale: Long answers are over-scored.\n  \
+     changes:\n    guards.length_bias_cap:\n      if_tokens_gt: 400\n      max_raw_score: 0.8\n  constraints:\n    \
+     max_tokens_added: 10\n    affects_rescore: false\n",
+];
+
+/// Anchors, rubric and plan of the real sample; the iteration is open.
+fn arena_plan(desk: &mut Desk) {
+    desk.ok("iterate anchors a-1 --low unhelpful --high clone");
+    let rubric = desk.file("rubric.yaml", LENGTH[0]);
+    desk.ok(&format!("rubric register {rubric} --experiment sim"));
+    let hash = clover::rubric::Rubric::parse(LENGTH[0].as_bytes())
+        .unwrap()
+        .hash()
+        .to_hex();
+    let cell = |name: &str, from: u64, to: u64| {
+        json!({
+            "conditions": [{"at_least_micro": from * 1_000_000, "below_micro": to * 1_000_000, "field": "tokens"}],
+            "must_not_regress": false, "slice": name, "stakes_micro": 500_000,
+        })
+    };
+    let cells = [
+        cell("short", 0, 200),
+        cell("middle", 200, 400),
+        cell("long", 400, 100_000),
+    ];
+    let mut plan = crate::support::iterated::plan("sim", "m-it");
+    plan["iteration"]["design"] = json!({
+        "anchors": "a-1", "calibrator": "monotone", "covariates": [], "dev_calls_max": 10,
+        "environments": [{"environment": "base", "family": "policy", "required": true}],
+        "must_not_regress": "guard", "peek_account": "confirm-peeks", "rubric_hash": hash,
+        "seed": Digest::sha256(b"seed").to_hex(), "slices": [{"cells": cells, "family": "length"}], "topics": [],
+    });
+    // Few labels make the calibrator most of the variance: below this eta the iteration goes on for the gain in sight.
+    plan["iteration"]["eta_micro"] = 500.into();
+    let file = desk.file("it.yaml", &plan.to_string());
+    desk.ok(&format!("prereg sign {file}"));
+    desk.ok("iterate open it-1 --manifest m-it");
+}
+
+/// Imported scores: J2 and the battery are waived by two keys before the split, and what nobody could check stays so.
+#[test]
+fn the_real_sample_runs_to_its_honest_verdict() {
+    let Some(sample) = std::env::var_os("CLOVER_ARENA_SAMPLE") else {
+        println!("skipped: CLOVER_ARENA_SAMPLE names no folder with the sample");
+        return;
+    };
+    let sample = std::path::PathBuf::from(sample).join("fresh_draws");
+    let mut desk = Desk::new();
+    let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
+    desk.ok(&format!(
+        "init --origin ledger.example/it --holder Ada --roles {roles}"
+    ));
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok("key new petra --role approver");
+    desk.ok("key new paul --role approver");
+    desk.ok("experiment register sim --title Arena --purpose testing");
+    desk.ok_words(&["record", "budget.opened", "--data", PEEKS]);
+    std::fs::create_dir(desk.at.join("arena")).unwrap();
+    for policy in ["base", "clone", "unhelpful"] {
+        let name = format!("{policy}_responses.jsonl");
+        std::fs::copy(sample.join(&name), desk.at.join("arena").join(&name)).unwrap();
+    }
+    for code in ["CLOVER.J2", "ADV"] {
+        let reason = "imported scores";
+        let waive = [
+            "assume",
+            "waive",
+            code,
+            "--experiment",
+            "sim",
+            "--reason",
+            reason,
+            "--until",
+            LATER,
+            "--key",
+            "petra",
+        ];
+        desk.ok_words(&waive);
+        desk.ok(&format!(
+            "assume waive {code} --experiment sim --countersign --key paul"
+        ));
+    }
+    desk.ok("label design new calib --purpose calibrate --probability 0.48");
+    desk.ok("label design new hold --purpose confirm --probability 0.48");
+    desk.ok("import cje arena");
+    desk.ok("judge run --judge judge --recorded --rows arena");
+    desk.ok("experiment split sim --seed 1 --hashed");
+    desk.ok(&format!(
+        "import cje arena --labels=calib --seal hold --reveal-by {LATER}"
+    ));
+    desk.ok("confirm seal hold --experiment sim");
+    arena_plan(&mut desk);
+    let ran = desk.ok("iterate run it-1");
+    println!("{}", ran.out);
+    desk.file("patch.yaml", LENGTH[1]);
+    if ran.out.contains("waits for patches") {
+        desk.ok("iterate propose it-1 patch.yaml");
+        let ran = desk.ok("iterate run it-1 --yes");
+        println!("{}", ran.out);
+    }
+    println!("{}", desk.ok("iterate show it-1").out);
+    let shown = desk.ok("iterate show it-1 --json").json();
+    assert!(shown["data"]["outcome"].is_string(), "{shown:#}");
+    let replayed = desk.ok("replay --all");
+    println!("{}", replayed.out);
     desk.ok("verify");
 }

@@ -13,6 +13,7 @@ mod judge;
 mod killed;
 mod ope;
 mod prereg;
+mod release;
 mod rubric;
 mod shipped;
 mod simulate;

@@ -4,6 +4,7 @@
 mod assumptions;
 mod batteries;
 mod decisions;
+mod deployments;
 mod estimate;
 mod gates;
 mod idempotency;
@@ -11,5 +12,6 @@ mod intake;
 mod iterations;
 mod prereg;
 mod recompute;
+mod releases;
 mod rules;
 mod world;

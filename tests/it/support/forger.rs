@@ -225,14 +225,31 @@ fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
             }
         }
     }
-    if let Some(gates) = body["data"].get_mut("gates").and_then(Value::as_array_mut) {
-        for value in gates {
+    for list in ["approvals", "gates"] {
+        let ids = body["data"].get_mut(list).and_then(Value::as_array_mut);
+        for value in ids.into_iter().flatten() {
             if let Some(id) = new(value) {
                 *value = id.into();
             }
         }
     }
-    for field in ["charge", "promotion", "recorded", "sealed", "waiver"] {
+    const NAMING: [&str; 14] = [
+        "acceptance",
+        "breach",
+        "charge",
+        "commit",
+        "deployment",
+        "parent",
+        "previous",
+        "promotion",
+        "recorded",
+        "restored",
+        "sealed",
+        "subject",
+        "transport",
+        "waiver",
+    ];
+    for field in NAMING {
         if let Some(id) = body.get("data").and_then(|data| new(data.get(field)?)) {
             body["data"][field] = id.into();
         }

@@ -74,11 +74,13 @@ use super::EXPERIMENT;
 use super::ORIGIN;
 use super::TestLedger;
 use super::decided;
+use super::deployed;
 use super::experiment;
 use super::gated;
 use super::iterated;
 use super::key_added;
 use super::planned;
+use super::released;
 use super::score;
 use super::signer;
 use super::text;
@@ -638,16 +640,78 @@ fn decisions(test: &mut TestLedger) {
         let id = test.append(&[Command::new(payload, exp())]).unwrap()[0].id;
         gates.push(id.0.to_hex());
     }
-    for payload in [
-        decided::accepted(&patch, 1, &gates),
-        iterated::closed(decided::IT, "accepted"),
-    ] {
-        test.append(&[Command::new(payload, exp())]).unwrap();
-    }
+    let index = test.ledger.size();
+    let accepted = decided::accepted(&patch, 1, &gates);
+    let accepted = test.append(&[Command::new(accepted, exp())]).unwrap()[0].id;
+    let closed = iterated::closed(decided::IT, "accepted");
+    test.append(&[Command::new(closed, exp())]).unwrap();
     let through = test.ledger.size() - 1;
     let report = decided::reported(decided::BUNDLE, through);
     test.append(&[Command::new(report, exp())]).unwrap();
+    released(
+        test,
+        (&patch, &gates),
+        (&accepted.0.to_hex(), index),
+        &ids[0],
+    );
     paused(test);
+}
+
+/// Approved by two keys beside the author's, and committed.
+fn released(
+    test: &mut TestLedger,
+    (patch, gates): (&Payload, &[String]),
+    acceptance: (&str, u64),
+    parent: &str,
+) {
+    let exp = || Some("exp-decided".parse().unwrap());
+    let people = [(31, "Petra"), (32, "Paul")].map(|(seed, name)| (signer(seed), name));
+    let mut approvals = Vec::new();
+    for (key, name) in &people {
+        test.add_key(key, name, &[Role::Approver]).unwrap();
+        let no = Command::new(released::refused(name, acceptance.0), exp());
+        let yes = Command::new(released::granted(name, acceptance.0), exp());
+        let said = test.ledger.append(&[no, yes], key).unwrap();
+        approvals.push(said[1].id.0.to_hex());
+    }
+    let (text, parent) = (released::told(), (parent, "1.1"));
+    let commit = released::committed(patch, acceptance, parent, gates, &approvals);
+    test.ledger.put_blobs(&[text]).unwrap();
+    let commit = test.append(&[Command::new(commit, exp())]).unwrap()[0].id;
+    deployed(test, &commit.0.to_hex());
+}
+
+/// The committed prompt runs, breaks a guardrail and is rolled back: nothing ran before it.
+fn deployed(test: &mut TestLedger, commit: &str) {
+    let exp = || Some("exp-decided".parse().unwrap());
+    let blobs = deployed::blobs().map(<[u8]>::to_vec);
+    test.ledger.put_blobs(&blobs).unwrap();
+    let say = |test: &mut TestLedger, payload: Payload| {
+        test.append(&[Command::new(payload, exp())]).unwrap()[0]
+            .id
+            .0
+            .to_hex()
+    };
+    say(test, deployed::fitted());
+    let rubrics = test
+        .ledger
+        .state()
+        .fold::<clover::projection::rubrics::Rubrics>();
+    let head = rubrics.in_force(&"exp-decided".parse().unwrap());
+    let hash = head.unwrap().hash.to_hex();
+    let since = test.ledger.size();
+    let runs = say(test, deployed::activated((commit, "1.1"), &hash, None));
+    say(test, deployed::probes());
+    for number in 0..100 {
+        say(test, deployed::label(number));
+    }
+    let tested = say(test, deployed::tested());
+    say(test, deployed::recalibrated(commit, &tested));
+    let plan = iterated::plan("exp-decided", "m-decided");
+    let window = (since + 1, since + 1);
+    let check = deployed::checked(&plan, &runs, &deployed::moved(), window);
+    let breach = say(test, check);
+    say(test, deployed::back(&runs, Some(&breach), None));
 }
 
 fn paused(test: &mut TestLedger) {
@@ -715,10 +779,10 @@ pub fn every_kind(test: &mut TestLedger) {
     estimates(test);
     records(test);
     plans(test);
-    trust(test);
     iterations(test);
     gates(test);
     decisions(test);
+    trust(test);
     ends(test);
     for kind in Kind::ALL {
         let mut seen = false;

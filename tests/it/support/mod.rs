@@ -3,6 +3,7 @@
 
 pub mod child;
 pub mod decided;
+pub mod deployed;
 pub mod forge;
 pub mod forger;
 pub mod full;
@@ -10,11 +11,14 @@ pub mod gated;
 pub mod iterated;
 pub mod mutator;
 pub mod planned;
+pub mod released;
 pub mod samples;
 pub mod tampered;
 pub mod tampered_decisions;
+pub mod tampered_deployments;
 pub mod tampered_gates;
 pub mod tampered_iterations;
+pub mod tampered_releases;
 pub mod valued;
 pub mod verifiers;
 

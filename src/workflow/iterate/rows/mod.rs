@@ -33,7 +33,6 @@ use crate::ground::merkle::Frontier;
 use crate::ledger::LedgerError;
 use crate::ledger::past::Past;
 use crate::num::Count;
-use crate::projection::rubrics::Registered;
 use crate::projection::splits::member_leaf;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
@@ -344,14 +343,7 @@ pub fn load(past: &Past<'_>, which: &Which<'_>) -> Result<Loaded, RowsError> {
         ));
     };
     let leaves = walk.rubrics.get(&opening.rubric_hash).cloned();
-    let rubric = leaves.and_then(|leaves| {
-        patches::rubric_of(&Registered {
-            hash: opening.rubric_hash,
-            leaves,
-            seq: 0,
-            version: String::new(),
-        })
-    });
+    let rubric = leaves.and_then(|leaves| patches::rubric_with(&leaves));
     let Some(rubric) = rubric else {
         return Err(missing("the rubric of the iteration", "clover verify"));
     };

@@ -121,6 +121,9 @@ impl Walk {
             Payload::RubricRegistered(said) => {
                 self.rubrics.entry(said.rubric_hash).or_insert(said.leaves);
             }
+            Payload::PromptCommitted(said) => {
+                self.rubrics.entry(said.rubric_hash).or_insert(said.leaves);
+            }
             Payload::AnchorSetRegistered(said) => self.anchors.push(said),
             Payload::SplitsListed(said) => {
                 let of = self.parts.entry(said.split).or_default();

@@ -249,6 +249,11 @@ impl Teller {
         self.ids[name]
     }
 
+    /// The position of an event that was said.
+    pub fn at(&self, name: &str) -> u64 {
+        self.names[name] as u64
+    }
+
     fn entropy<T>(&self, f: impl FnOnce(&mut dyn clover::ground::ambient::Entropy) -> T) -> T {
         self.ledger.ambient().with_entropy(f)
     }

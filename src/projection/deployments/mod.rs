@@ -1,0 +1,249 @@
+//! Deployments: what runs, what ran before, and what it may be rolled back to; with the calibrators and audits that a
+//! deployment may stand on.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::deployment::DeploymentRolledBack;
+use crate::event::payload::deployment::RecalibrationCompleted;
+use crate::event::payload::deployment::Versions;
+use crate::event::payload::estimated::TransportState;
+use crate::ground::digest::Digest;
+use crate::ledger::Fold;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[
+    Kind::CalibratorFitted,
+    Kind::DeploymentActivated,
+    Kind::DeploymentRolledBack,
+    Kind::GuardrailChecked,
+    Kind::JudgeRegistered,
+    Kind::RecalibrationCompleted,
+    Kind::TransportTested,
+];
+
+/// A calibrator that was fitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fitted {
+    /// Whose scores.
+    pub judge: JudgeId,
+    /// The newest entry that fitted it.
+    pub seq: u64,
+}
+
+/// An audit of transport.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tested {
+    /// The calibrator.
+    pub calibrator: Digest,
+    /// Its entry.
+    pub seq: u64,
+    /// What it found.
+    pub state: TransportState,
+}
+
+/// A recalibration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recalibrated {
+    /// The calibrator.
+    pub calibrator: Digest,
+    /// What is to be deployed with it.
+    pub commit: EventId,
+    /// The judge.
+    pub judge: JudgeId,
+    /// Its entry.
+    pub seq: u64,
+}
+
+/// A deployment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deployment {
+    /// What was committed.
+    pub commit: EventId,
+    /// Its event.
+    pub id: EventId,
+    /// The one before.
+    pub previous: Option<EventId>,
+    /// Where it was rolled back.
+    pub rolled_back: Option<u64>,
+    /// Hash of its rubric.
+    pub rubric_hash: Digest,
+    /// Position of its event.
+    pub seq: u64,
+    /// What runs together.
+    pub versions: Versions,
+}
+
+/// A check of guardrails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checked {
+    /// Its event.
+    pub id: EventId,
+    /// Whether a guardrail failed.
+    pub is_breach: bool,
+    /// Position of its event.
+    pub seq: u64,
+}
+
+/// Deployments of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfExperiment {
+    /// What runs.
+    pub active: Option<EventId>,
+    /// Calibrators that were fitted.
+    pub calibrators: BTreeMap<Digest, Fitted>,
+    /// The newest check of what runs.
+    pub checked: Option<Checked>,
+    /// Deployments, oldest first.
+    pub deployments: Vec<Deployment>,
+    /// Models of judges that are registered.
+    pub models: BTreeMap<JudgeId, String>,
+    /// Recalibrations by their event.
+    pub recalibrations: BTreeMap<EventId, Recalibrated>,
+    /// Audits of transport by their event.
+    pub transports: BTreeMap<EventId, Tested>,
+}
+
+impl OfExperiment {
+    /// A deployment by its event.
+    pub fn deployment(&self, id: EventId) -> Option<&Deployment> {
+        self.deployments.iter().find(|of| of.id == id)
+    }
+
+    /// What runs.
+    pub fn running(&self) -> Option<&Deployment> {
+        self.deployment(self.active?)
+    }
+
+    /// What a rollback restores: never supplied, always this.
+    pub fn before(&self) -> Option<&Deployment> {
+        self.deployment(self.running()?.previous?)
+    }
+
+    /// A breach that waits for its rollback: nothing else of the experiment is recorded before.
+    pub fn breach(&self) -> Option<Checked> {
+        self.checked.filter(|of| of.is_breach)
+    }
+
+    /// Where a commit was rolled back.
+    pub fn rolled_back(&self, commit: EventId) -> Option<u64> {
+        let of = self.deployments.iter().filter(|of| of.commit == commit);
+        of.filter_map(|of| of.rolled_back).max()
+    }
+
+    fn activated(&mut self, (id, seq): (EventId, u64), said: &DeploymentActivated) {
+        self.deployments.push(Deployment {
+            commit: said.commit,
+            id,
+            previous: self.active,
+            rolled_back: None,
+            rubric_hash: said.rubric_hash,
+            seq,
+            versions: said.versions.clone(),
+        });
+        self.active = Some(id);
+        self.checked = None;
+    }
+
+    fn back(&mut self, seq: u64, said: &DeploymentRolledBack) {
+        let before = self.before().map(|of| of.id);
+        let ends = self.deployments.iter_mut();
+        for deployment in ends.filter(|of| of.id == said.deployment) {
+            deployment.rolled_back.get_or_insert(seq);
+        }
+        if self.active == Some(said.deployment) {
+            self.active = before;
+        }
+        self.checked = None;
+    }
+}
+
+/// Every deployment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Deployments {
+    /// By experiment.
+    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+}
+
+impl Deployments {
+    /// Those of an experiment.
+    pub fn of(&self, experiment: &ExperimentId) -> Option<&OfExperiment> {
+        self.by_experiment.get(experiment)
+    }
+}
+
+fn recalibrated(seq: u64, said: &RecalibrationCompleted) -> Recalibrated {
+    Recalibrated {
+        calibrator: said.calibrator,
+        commit: said.commit,
+        judge: said.judge.clone(),
+        seq,
+    }
+}
+
+impl Fold for Deployments {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let (seq, event) = (event.seq(), event.event());
+        let Some(experiment) = &event.header.experiment else {
+            return;
+        };
+        let of = self.by_experiment.entry(experiment.clone()).or_default();
+        match &event.payload {
+            Payload::CalibratorFitted(said) => {
+                let judge = said.terms.judge.clone();
+                of.calibrators
+                    .insert(said.calibrator, Fitted { judge, seq });
+            }
+            Payload::DeploymentActivated(said) => of.activated((event.id, seq), said),
+            Payload::DeploymentRolledBack(said) => of.back(seq, said),
+            Payload::GuardrailChecked(said) => {
+                of.checked = Some(Checked {
+                    id: event.id,
+                    is_breach: said.verdicts.is_breach(),
+                    seq,
+                });
+            }
+            Payload::JudgeRegistered(said) => {
+                let model = said.model.as_str().to_owned();
+                of.models.entry(said.judge.clone()).or_insert(model);
+            }
+            Payload::RecalibrationCompleted(said) => {
+                of.recalibrations.insert(event.id, recalibrated(seq, said));
+            }
+            Payload::TransportTested(said) => {
+                let tested = Tested {
+                    calibrator: said.calibrator,
+                    seq,
+                    state: said.state,
+                };
+                of.transports.insert(event.id, tested);
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}

@@ -1,0 +1,180 @@
+//! Guardrails of a running deployment, as pure functions of what live rows show: the caps of acceptance, applied again.
+//! Source: CLOVER v1.1, section 9.
+
+use crate::event::payload::Verdict;
+use crate::event::payload::deployment::AbstentionShares;
+use crate::event::payload::deployment::GreenBound;
+use crate::event::payload::deployment::GuardrailVerdicts;
+use crate::event::payload::deployment::LiveEvidence;
+use crate::event::payload::deployment::OutOfRange;
+use crate::event::payload::manifest::IterationPlan;
+use crate::event::payload::manifest::Profile;
+use crate::event::payload::manifest::ShiftMetric;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::Thresholds;
+use crate::projection::decisions::thresholds_of;
+use crate::workflow::predicate;
+use crate::workflow::predicate::pass_if;
+use crate::workflow::predicate::worst;
+
+/// Fresh labels below which guardrails on labels are not checked.
+pub const LABELS_MIN: u64 = 40;
+/// How far the share of abstentions may rise.
+const ABSTENTION_RISE_MAX: f64 = 0.05;
+/// One row in this many may lie outside of the labelled scores; as many as that is a breach.
+const OUTSIDE_ONE_IN: u64 = 20;
+
+/// What guardrails are held to: the numbers of the plan under which the running rubric was accepted, where a shift needs
+/// both distances to be too large.
+pub fn thresholds(plan: &IterationPlan) -> Thresholds {
+    Thresholds {
+        profile: Profile::Recommended,
+        shift_metric: ShiftMetric::Either,
+        ..thresholds_of(plan)
+    }
+}
+
+/// Seven verdicts; what was not looked at, or on too few labels, is not checked.
+pub fn verdicts(found: &LiveEvidence, held: &Thresholds) -> GuardrailVerdicts {
+    let gate = |evidence: Option<Evidence>| {
+        let said = evidence.map(|of| predicate::verdicts(&of, held).recommended);
+        said.unwrap_or(Verdict::NotChecked)
+    };
+    let enough = found.labels.value() >= LABELS_MIN;
+    let environments = found.environments.clone().filter(|_| enough);
+    let greens = found.greens.as_ref().filter(|_| enough);
+    GuardrailVerdicts {
+        abstention: found.abstention.map_or(Verdict::NotChecked, abstention),
+        anchors: gate(found.anchors.clone().map(Evidence::P5)),
+        environments: gate(environments.map(Evidence::P6)),
+        greens: greens.map_or(Verdict::NotChecked, |all| slices(all, held)),
+        out_of_range: found.out_of_range.map_or(Verdict::NotChecked, outside),
+        reopened: found
+            .reopened
+            .map_or(Verdict::NotChecked, |count| pass_if(count.value() == 0)),
+        shift: gate(found.shift.map(Evidence::P4)),
+    }
+}
+
+fn abstention(shares: AbstentionShares) -> Verdict {
+    let rise = shares.live.value() - shares.accepted.value();
+    pass_if(rise <= ABSTENTION_RISE_MAX)
+}
+
+/// A slice is in breach when even the least that it may have lost is more than its tolerance.
+fn slices(all: &[GreenBound], held: &Thresholds) -> Verdict {
+    let tolerance = |green: &GreenBound| match green.must_not_regress {
+        true => 0.0,
+        false => held.tau_micro.value() as f64 / 1e6,
+    };
+    worst(
+        all.iter()
+            .map(|green| pass_if(green.lower.value() <= tolerance(green))),
+    )
+}
+
+fn outside(found: OutOfRange) -> Verdict {
+    if found.rows.value() == 0 {
+        return Verdict::Inconclusive;
+    }
+    let scaled = found.outside.value().saturating_mul(OUTSIDE_ONE_IN);
+    pass_if(scaled < found.rows.value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::predicate::Blast;
+    use crate::num::Count;
+    use crate::num::Finite;
+    use crate::num::Micro;
+    use crate::num::Probability;
+
+    fn held() -> Thresholds {
+        Thresholds {
+            shift_metric: ShiftMetric::Either,
+            ks_max_micro: Micro::new(50_000).unwrap(),
+            w1_max_micro: Micro::new(20_000).unwrap(),
+            tau_micro: Micro::new(1_500).unwrap(),
+            ..predicate::tests::thresholds()
+        }
+    }
+
+    fn count(value: u64) -> Count {
+        Count::new(value).unwrap()
+    }
+
+    fn said(edit: impl FnOnce(&mut LiveEvidence)) -> GuardrailVerdicts {
+        let mut found = LiveEvidence::default();
+        edit(&mut found);
+        verdicts(&found, &held())
+    }
+
+    #[test]
+    fn what_nobody_looked_at_is_not_checked_and_no_breach() {
+        let said = said(|_| {});
+        let each = said.each();
+        assert!(each.iter().all(|(_, said)| *said == Verdict::NotChecked));
+        assert!(!said.is_breach());
+    }
+
+    #[test]
+    fn a_shift_needs_both_distances() {
+        let shift = |ks_count, w1| {
+            let found = Blast {
+                ks_count: count(ks_count),
+                rows: count(1000),
+                w1: Finite::new(w1).unwrap(),
+            };
+            said(|of| of.shift = Some(found)).shift
+        };
+        assert_eq!(shift(51, 0.02), Verdict::Pass);
+        assert_eq!(shift(50, 0.03), Verdict::Pass);
+        assert_eq!(shift(51, 0.021), Verdict::Fail);
+    }
+
+    #[test]
+    fn five_percent_outside_is_a_breach() {
+        let outside = |outside| {
+            let (outside, rows) = (count(outside), count(100));
+            said(|of| of.out_of_range = Some(OutOfRange { outside, rows })).out_of_range
+        };
+        assert_eq!(outside(4), Verdict::Pass);
+        assert_eq!(outside(5), Verdict::Fail);
+    }
+
+    #[test]
+    fn abstention_may_rise_by_a_twentieth() {
+        let rise = |live| {
+            let share = |value| Probability::new(value).unwrap();
+            let shares = AbstentionShares {
+                accepted: share(0.0),
+                live: share(live),
+            };
+            said(|of| of.abstention = Some(shares)).abstention
+        };
+        assert_eq!(rise(0.05), Verdict::Pass);
+        assert_eq!(rise(0.051), Verdict::Fail);
+    }
+
+    #[test]
+    fn a_green_slice_fails_on_enough_labels_and_beyond_its_tolerance() {
+        let green = |lower, must_not_regress, labels| {
+            let one = GreenBound {
+                family: "f".parse().unwrap(),
+                lower: Finite::new(lower).unwrap(),
+                must_not_regress,
+                slice: "s".parse().unwrap(),
+            };
+            said(|of| {
+                of.greens = Some(vec![one]);
+                of.labels = count(labels);
+            })
+            .greens
+        };
+        assert_eq!(green(0.0015, false, 40), Verdict::Pass);
+        assert_eq!(green(0.0016, false, 40), Verdict::Fail);
+        assert_eq!(green(0.0001, true, 40), Verdict::Fail);
+        assert_eq!(green(0.0016, false, 39), Verdict::NotChecked);
+    }
+}

@@ -1,0 +1,214 @@
+//! `approve`, `prompt` and `deploy`, from an accepted patch to a rollback.
+
+use clover::event::Payload;
+use serde_json::Value;
+
+use super::Desk;
+use super::says;
+use crate::support::decided;
+use crate::support::deployed;
+use crate::support::iterated;
+use crate::support::planned;
+use crate::support::released;
+use crate::support::valued;
+
+/// Records an event; gives its id and position.
+fn said(desk: &mut Desk, key: &str, payload: &Payload, experiment: bool) -> (String, u64) {
+    let file = desk.file("data.json", &serde_json::to_string(payload).unwrap());
+    let mut words = vec![
+        "record",
+        payload.kind().as_str(),
+        "--json",
+        "--key",
+        key,
+        "--data",
+    ];
+    let at = format!("@{file}");
+    words.push(&at);
+    if experiment {
+        words.extend(["--experiment", "exp-1"]);
+    }
+    let ran = desk.ok_words(&words).json();
+    let seq = ran["data"]["seqs"][0].as_u64().unwrap();
+    (ran["events"][0].as_str().unwrap().to_owned(), seq)
+}
+
+/// A desk on which a patch that needs two approvals was accepted; the id of the acceptance.
+fn accepted() -> (Desk, String) {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles all");
+    for name in ["petra", "paul"] {
+        desk.ok(&format!("key new {name} --role approver"));
+    }
+    desk.ok("key new opal --role optimizer");
+    desk.ok("experiment register exp-1 --title One --purpose testing");
+    let ada = "owner";
+    said(&mut desk, ada, &iterated::peek_account(), false);
+    let plan = iterated::plan("exp-1", "m-it");
+    for payload in [
+        iterated::rubric_registered(iterated::RUBRIC),
+        iterated::anchors(200),
+        planned::registered(&plan),
+    ] {
+        said(&mut desk, ada, &payload, true);
+    }
+    for payload in decided::split_events() {
+        said(&mut desk, ada, &payload, true);
+    }
+    let opened = iterated::opened(&plan, decided::IT, &quarter());
+    said(&mut desk, ada, &opened, true);
+    said(&mut desk, ada, &decided::audited(), true);
+    said(&mut desk, ada, &decided::classified(), true);
+    said(&mut desk, "opal", &released::patch(), true);
+    let hash = decided::patch_of(&released::patch()).0;
+    let mut gates = Vec::new();
+    for gate in decided::gates(&plan, hash, "dev") {
+        gates.push(said(&mut desk, ada, &gate, true).0);
+    }
+    let (sealing, _) = said(&mut desk, ada, &decided::sealed(&[hash]), true);
+    let (charge, _) = said(&mut desk, ada, &decided::charge(), false);
+    said(&mut desk, ada, &decided::unsealed(&charge, &sealing), true);
+    for gate in decided::gates(&plan, hash, "confirm") {
+        gates.push(said(&mut desk, ada, &gate, true).0);
+    }
+    let accepted = decided::accepted(&released::patch(), 1, &gates);
+    let (id, _) = said(&mut desk, ada, &accepted, true);
+    said(
+        &mut desk,
+        ada,
+        &iterated::closed(decided::IT, "accepted"),
+        true,
+    );
+    (desk, id)
+}
+
+fn quarter() -> String {
+    crate::support::start().quarter().to_string()
+}
+
+fn approve(desk: &mut Desk, who: &str, name: &str) -> Value {
+    let words = [
+        "approve",
+        "concise-3",
+        "--comment",
+        "read on forty rows",
+        "--name",
+        name,
+    ];
+    let words = [&words[..], &["--key", who, "--json"]].concat();
+    desk.ok_words(&words).json()
+}
+
+#[test]
+fn a_patch_is_approved_committed_read_and_taken_out() {
+    let (mut desk, id) = accepted();
+    let words = ["prompt", "commit", "concise-3"];
+    let wording = [
+        "two approvals of concise-3, because of slice domain-length long",
+        "0",
+    ];
+    desk.refused(&words, 11, &wording);
+    assert_eq!(
+        approve(&mut desk, "petra", "Petra Weiss")["data"]["approvals"],
+        1
+    );
+    assert_eq!(
+        approve(&mut desk, "paul", "Paul Okafor")["data"]["approvals"],
+        2
+    );
+    let before = desk.ok("status --json").json()["checkpoint"]["size"].clone();
+    let committed = desk
+        .ok(&format!("prompt commit {id} --key owner --json"))
+        .json();
+    assert_eq!(committed["data"]["prompt"]["version"], "1.1", "{before}");
+    let again = desk.ok("prompt commit concise-3 --key owner --json").json();
+    assert_eq!(again["verdict"], "already_recorded");
+    let log = desk.ok("prompt log exp-1 --json").json();
+    let versions = log["data"]["prompts"].as_array().unwrap();
+    assert_eq!(versions.len(), 2);
+    assert_eq!(
+        (&versions[0]["version"], &versions[0]["head"]),
+        (&"1.1".into(), &true.into())
+    );
+    let kappa = decided::patch_of(&released::patch()).2;
+    assert_eq!(
+        (&versions[0]["kappa"], &versions[0]["approvals"]),
+        (&kappa.into(), &2.into())
+    );
+    assert_eq!(versions[0]["parent"], versions[1]["event"]);
+    let seq = versions[0]["seq"].as_u64().unwrap() - 1;
+    let then = desk
+        .ok(&format!("at {seq} -- prompt log exp-1 --json"))
+        .json();
+    assert_eq!(then["data"]["prompts"].as_array().unwrap().len(), 1);
+    let told = desk.ok("prompt show exp-1@1.1").out;
+    assert!(
+        told.starts_with("You judge one response to one prompt."),
+        "{told}"
+    );
+    let diff = desk.ok("prompt diff exp-1@1.0 exp-1@1.1").out;
+    assert!(
+        diff.contains("obligations.usefulness.penalty: absent -> 0.1"),
+        "{diff}"
+    );
+    desk.ok("prompt checkout exp-1@1.1 --out judge");
+    let yaml = std::fs::read_to_string(desk.at.join("judge/rubric.yaml")).unwrap();
+    assert!(
+        yaml.contains("version: \"1.1\"") && yaml.contains("penalty: 0.1"),
+        "{yaml}"
+    );
+    let text = std::fs::read_to_string(desk.at.join("judge/prompt.txt")).unwrap();
+    assert_eq!(text, told);
+    let ran = desk.run("prompt checkout exp-1@1.1 --out judge");
+    assert_eq!(ran.code, 4);
+    says(&ran, &["judge/rubric.yaml is there already"]);
+    desk.head();
+}
+
+#[test]
+fn what_breaks_a_guardrail_is_rolled_back_in_the_same_append() {
+    let (mut desk, _) = accepted();
+    for (name, bytes) in [("model", valued::MODEL), ("rows", valued::ROWS)] {
+        desk.file(name, std::str::from_utf8(bytes).unwrap());
+        desk.ok(&format!("blob put {name}"));
+    }
+    said(&mut desk, "owner", &deployed::fitted(), true);
+    desk.ok("deploy activate exp-1@1.0 --judge judge-1 --key owner");
+    approve(&mut desk, "petra", "Petra Weiss");
+    approve(&mut desk, "paul", "Paul Okafor");
+    desk.ok("prompt commit concise-3 --key owner");
+    desk.ok("deploy activate exp-1 --judge judge-1 --key owner");
+    desk.file("good.json", &deployed::good().to_string());
+    desk.file("moved.json", &deployed::moved().to_string());
+    let note = planned::payload("note.recorded", &serde_json::json!({"text": "live"}));
+    said(&mut desk, "owner", &note, false);
+    let held = desk.ok("deploy check exp-1 --evidence good.json --key owner");
+    assert!(held.out.contains("anchors       pass"), "{}", held.out);
+    let broken = desk.run("deploy check exp-1 --evidence moved.json --key owner");
+    assert_eq!(broken.code, 10, "{}{}", broken.out, broken.err);
+    assert!(
+        broken.out.contains("deployment.rolled_back"),
+        "{}",
+        broken.out
+    );
+    let status = desk.ok("deploy status exp-1 --json").json();
+    let all = status["data"]["deployments"].as_array().unwrap();
+    assert_eq!(all.len(), 2);
+    assert!(
+        all[0]["rolled_back"].is_u64() && all[1]["running"] == true,
+        "{status}"
+    );
+    let words = [
+        "deploy",
+        "activate",
+        "exp-1@1.1",
+        "--judge",
+        "judge-1",
+        "--key",
+        "owner",
+    ];
+    desk.refused(&words, 11, &["a commit that was not rolled back"]);
+    let log = desk.ok("prompt log exp-1 --json").json();
+    assert_eq!(log["data"]["prompts"][1]["head"], true);
+    desk.head();
+}

@@ -1,0 +1,284 @@
+//! Approvals and prompt commits: one story for each way to break a rule.
+
+use clover::event::Payload;
+use clover::event::payload::Role;
+use clover::event::payload::custody::Separation;
+use clover::ground::sign::Signer;
+use serde_json::Value;
+use serde_json::json;
+
+use super::world::SOLO;
+use super::world::Start;
+use super::world::World;
+use super::world::tell;
+use crate::support::decided;
+use crate::support::iterated;
+use crate::support::key_added;
+use crate::support::planned;
+use crate::support::released;
+use crate::support::released::committed;
+use crate::support::released::granted;
+use crate::support::signer;
+
+const EXP: Option<&str> = Some("exp-1");
+pub const PETRA: u8 = 21;
+const PAUL: u8 = 22;
+const OPAL: u8 = 23;
+const ROBOT: u8 = 24;
+
+fn owner() -> Signer {
+    signer(1)
+}
+
+pub fn said(world: &mut dyn World, payload: Payload) -> String {
+    world.say(&owner(), payload, EXP).0.to_hex()
+}
+
+fn by(world: &mut dyn World, who: u8, payload: Payload) -> String {
+    world.say(&signer(who), payload, EXP).0.to_hex()
+}
+
+fn key(world: &mut dyn World, who: u8, holder: &str, human: bool, roles: &[Role]) {
+    let mut added = key_added(&signer(who), holder, roles);
+    added.human = human;
+    world.say(&owner(), added.into(), None);
+}
+
+pub fn edited(payload: &Payload, edit: impl FnOnce(&mut Value)) -> Payload {
+    let mut data = serde_json::to_value(payload).unwrap();
+    edit(&mut data);
+    planned::payload(payload.kind().as_str(), &data)
+}
+
+/// What a story goes on from.
+pub struct Stage {
+    pub acceptance: String,
+    pub index: u64,
+    pub gates: Vec<String>,
+    pub rubric: String,
+}
+
+/// Given: a patch was accepted, in a plan whose slices have these stakes.
+pub fn accepted(world: &mut dyn World, stakes: u64) -> Stage {
+    let mut plan = iterated::plan("exp-1", "m-it");
+    let cells = plan["iteration"]["design"]["slices"][0]["cells"].as_array_mut();
+    for cell in cells.unwrap() {
+        cell["stakes_micro"] = stakes.into();
+    }
+    key(world, PETRA, "Petra", true, &[Role::Approver]);
+    key(world, PAUL, "Paul", true, &[Role::Approver]);
+    key(
+        world,
+        OPAL,
+        "Opal",
+        true,
+        &[Role::Approver, Role::Optimizer],
+    );
+    key(world, ROBOT, "Robot", false, &[Role::Approver]);
+    said(world, planned::experiment_registered());
+    world.say(&owner(), iterated::peek_account(), None);
+    let rubric = said(world, iterated::rubric_registered(iterated::RUBRIC));
+    said(world, iterated::anchors(200));
+    said(world, planned::registered(&plan));
+    for payload in decided::split_events() {
+        said(world, payload);
+    }
+    let quarter = world.now().quarter().to_string();
+    said(world, iterated::opened(&plan, decided::IT, &quarter));
+    said(world, decided::audited());
+    said(world, decided::classified());
+    by(world, OPAL, released::patch());
+    let hash = decided::patch_of(&released::patch()).0;
+    let mut gates: Vec<String> = Vec::new();
+    for gate in decided::gates(&plan, hash, "dev") {
+        gates.push(said(world, gate));
+    }
+    let sealing = said(world, decided::sealed(&[hash]));
+    let charge = world.say(&owner(), decided::charge(), None).0.to_hex();
+    said(world, decided::unsealed(&charge, &sealing));
+    for gate in decided::gates(&plan, hash, "confirm") {
+        gates.push(said(world, gate));
+    }
+    let index = world.size();
+    let acceptance = said(world, decided::accepted(&released::patch(), 1, &gates));
+    Stage {
+        acceptance,
+        index,
+        gates,
+        rubric,
+    }
+}
+
+impl Stage {
+    pub fn commit(&self, version: &str, approvals: &[String]) -> Payload {
+        let subject = (self.acceptance.as_str(), self.index);
+        let after = (self.rubric.as_str(), version);
+        committed(&released::patch(), subject, after, &self.gates, approvals)
+    }
+
+    /// Given: two people approved it.
+    pub fn approved(&self, world: &mut dyn World) -> [String; 2] {
+        [(PETRA, "Petra Weiss"), (PAUL, "Paul Okafor")]
+            .map(|(who, name)| by(world, who, granted(name, &self.acceptance)))
+    }
+}
+
+#[test]
+fn two_people_approve_an_accepted_patch_by_name() {
+    let cases: [(u8, &str, &[&str]); 3] = [
+        (PETRA, "author", &["another meaning", "author"]),
+        (
+            ROBOT,
+            "approve",
+            &["a key that a person holds", "a machine's"],
+        ),
+        (PETRA, "nothing", &["a patch.accepted of exp-1", "7777"]),
+    ];
+    for (who, meaning, wording) in cases {
+        tell(SOLO, |world| {
+            let stage = accepted(world, 100_000);
+            let word = match meaning {
+                "nothing" => granted("Petra Weiss", &"7".repeat(64)),
+                meaning => released::word("approval.granted", meaning, "X", &stage.acceptance),
+            };
+            world.refuse_saying("approval", wording, &signer(who), word, EXP);
+        });
+    }
+    tell(SOLO, |world| {
+        let stage = accepted(world, 100_000);
+        // Under solo the author's other keys may; this very key may not.
+        let own = granted("Opal", &stage.acceptance);
+        let wording = ["another key than the author's of concise-3"];
+        world.refuse_saying("approval", &wording, &signer(OPAL), own, EXP);
+    });
+}
+
+/// Who holds what under strict separation.
+const STRICT: Start = Start {
+    separation: Separation::Strict,
+    roles: &[Role::Owner, Role::Registrar, Role::Arbiter, Role::Custodian],
+};
+
+#[test]
+fn under_strict_author_and_approvers_are_different_people() {
+    for (holder, wording) in [
+        (
+            "Opal",
+            "another holder than the author of concise-3, under strict",
+        ),
+        ("Petra", "one key of each holder, under strict"),
+    ] {
+        tell(STRICT, |world| {
+            let stage = accepted(world, 100_000);
+            by(world, PETRA, granted("Petra Weiss", &stage.acceptance));
+            key(world, 25, holder, true, &[Role::Approver]);
+            let word = granted("Somebody", &stage.acceptance);
+            world.refuse_saying("approval", &[wording], &signer(25), word, EXP);
+        });
+    }
+}
+
+#[test]
+fn what_needs_two_approvals_is_not_committed_with_fewer() {
+    for given in 0..2 {
+        tell(SOLO, |world| {
+            let stage = accepted(world, 700_000);
+            let mut approvals = Vec::new();
+            if given == 1 {
+                approvals.push(by(world, PETRA, granted("Petra Weiss", &stage.acceptance)));
+            }
+            let wording = ["two approvals of concise-3, because of slice domain-length short"];
+            let commit = stage.commit("1.1", &approvals);
+            world.refuse_saying("commit", &wording, &owner(), commit, EXP);
+        });
+    }
+    tell(SOLO, |world| {
+        let stage = accepted(world, 700_000);
+        let approvals = stage.approved(world);
+        let no = released::refused("Paul Okafor", &stage.acceptance);
+        by(world, PAUL, no);
+        let wording = ["no refusal of concise-3 that stands", "one at seq"];
+        let commit = stage.commit("1.1", &approvals);
+        world.refuse_saying("commit", &wording, &owner(), commit, EXP);
+    });
+}
+
+#[test]
+fn a_commit_is_what_the_patch_makes_of_the_head() {
+    type Edit = fn(&mut Value);
+    let cases: &[(Edit, &[&str])] = &[
+        (
+            |data| data["parent"] = "7".repeat(64).into(),
+            &["parent ", "7777"],
+        ),
+        (
+            |data| data["patch"] = "other-1".into(),
+            &["patch concise-3", "other-1"],
+        ),
+        (
+            |data| data["gates"] = json!([]),
+            &[
+                "the gates of its acceptance, 13 of them",
+                "others, 0 of them",
+            ],
+        ),
+        (
+            |data| data["approvals"] = json!(["7".repeat(64)]),
+            &["the approvals of its acceptance, 0 of them", "others, 1"],
+        ),
+        (
+            |data| data["leaves"] = json!([]),
+            &["the leaves of ", " with the patch", "others"],
+        ),
+        (
+            |data| data["rubric_hash"] = "7".repeat(64).into(),
+            &["rubric_hash ", "7777"],
+        ),
+        (
+            |data| data["prompt_hash"] = "7".repeat(64).into(),
+            &["prompt_hash ", "7777"],
+        ),
+        (
+            |data| data["prompt"]["bytes"] = 1.into(),
+            &["prompt ", "of 1 bytes"],
+        ),
+        (
+            |data| data["proof"]["size"] = 1.into(),
+            &["proof of index ", "in a size from", "in 1"],
+        ),
+        (
+            |data| data["acceptance"] = "7".repeat(64).into(),
+            &["a patch.accepted of exp-1", "7777"],
+        ),
+    ];
+    for (edit, wording) in cases {
+        tell(SOLO, |world| {
+            world.put_blobs(&[&released::told()]);
+            let stage = accepted(world, 100_000);
+            let commit = edited(&stage.commit("1.1", &[]), edit);
+            world.refuse_saying("commit", wording, &owner(), commit, EXP);
+        });
+    }
+    tell(SOLO, |world| {
+        world.put_blobs(&[&released::told()]);
+        let stage = accepted(world, 100_000);
+        let wording = ["a version above 1.0", "1.0"];
+        world.refuse_saying("commit", &wording, &owner(), stage.commit("1.0", &[]), EXP);
+    });
+}
+
+#[test]
+fn the_next_iteration_starts_from_the_committed_rubric() {
+    tell(SOLO, |world| {
+        world.put_blobs(&[&released::told()]);
+        let stage = accepted(world, 100_000);
+        said(world, iterated::closed(decided::IT, "accepted"));
+        said(world, stage.commit("1.1", &[]));
+        let plan = iterated::plan("exp-1", "m-next");
+        said(world, planned::registered(&plan));
+        let quarter = world.now().quarter().to_string();
+        let open = iterated::opened(&plan, "it-4", &quarter);
+        let wording = ["the rubric in force, "];
+        world.refuse_saying("iteration", &wording, &owner(), open, EXP);
+    });
+}

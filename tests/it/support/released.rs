@@ -1,0 +1,160 @@
+//! A ledger in which an accepted patch was approved by two people and committed; and what can be done to it.
+
+use clover::event::Payload;
+use clover::event::payload::Role;
+use clover::num::Count;
+use clover::workflow::prompts;
+use serde_json::Value;
+use serde_json::json;
+
+use super::decided;
+use super::decided::IT;
+use super::iterated;
+use super::planned;
+use super::planned::payload;
+use super::samples::*;
+use super::signer;
+
+/// Topics of the plan.
+const TOPICS: [&str; 3] = ["legal advice", "medical dosing", "tax"];
+
+/// The one patch of the story: it edits no safety rule, and the plan has a slice with stakes of 0.8.
+pub fn patch() -> Payload {
+    let yaml = iterated::patch("concise-3", "length_bias_cap", iterated::CONCISE);
+    iterated::proposed(IT, &yaml)
+}
+
+/// A word about an acceptance.
+pub fn word(kind: &str, meaning: &str, name: &str, subject: &str) -> Payload {
+    let data = json!({
+        "comment": "read on forty rows", "meaning": meaning, "printed_name": name, "subject": subject,
+    });
+    payload(kind, &data)
+}
+
+pub fn granted(name: &str, subject: &str) -> Payload {
+    word("approval.granted", "approve", name, subject)
+}
+
+pub fn refused(name: &str, subject: &str) -> Payload {
+    word("approval.refused", "review", name, subject)
+}
+
+/// The commit of a patch of [`iterated::RUBRIC`] that was accepted at `index`.
+pub fn committed(
+    proposed: &Payload,
+    (acceptance, index): (&str, u64),
+    (parent, version): (&str, &str),
+    gates: &[String],
+    approvals: &[String],
+) -> Payload {
+    let Payload::PatchProposed(said) = proposed else {
+        unreachable!("a proposal");
+    };
+    let rubric = prompts::patched(&iterated::rubric(), &said.diff, version).unwrap();
+    let topics = TOPICS.map(str::to_owned).into();
+    let text = clover::rubric::prompt::render(&rubric, &topics);
+    let data = json!({
+        "acceptance": acceptance, "approvals": approvals, "gates": gates,
+        "leaves": clover::workflow::patches::leaves_of(&rubric), "parent": parent, "patch": said.patch,
+        "prompt": prompts::reference(&text),
+        "prompt_hash": clover::rubric::prompt::hash(&rubric, &topics).to_hex(),
+        "proof": {"index": Count::new(index).unwrap(), "size": index + 1},
+        "rubric_hash": rubric.hash().to_hex(), "version": version,
+    });
+    payload("prompt.committed", &data)
+}
+
+/// What the judge is told after the patch of the story.
+pub fn told() -> Vec<u8> {
+    let topics = TOPICS.map(str::to_owned).into();
+    clover::rubric::prompt::render(&iterated::rubric(), &topics).into_bytes()
+}
+
+/// Names of the thirteen gates.
+const GATES: [&str; 13] = decided::GATES[0];
+
+/// Tells everything up to the acceptance of the patch.
+pub fn accepted(teller: &mut Teller) -> Vec<String> {
+    for (name, who, holder, role) in [
+        ("key-ben", BEN, "Ben", Role::Arbiter),
+        ("key-opal", RUNNER, "Opal", Role::Optimizer),
+        ("key-cleo", CLEO, "Cleo", Role::Custodian),
+        ("key-rhea", RUNNER_2, "Rhea", Role::Releaser),
+        ("key-petra", PETRA, "Petra", Role::Approver),
+        ("key-paul", PAUL, "Paul", Role::Approver),
+    ] {
+        teller.say(ADA, name, key_added(&signer(who), holder, true, &[role]));
+    }
+    teller.say_in(ADA, "registered", planned::experiment_registered());
+    teller.say(ADA, "peeks", iterated::peek_account());
+    teller.say_in(ADA, "rubric", iterated::rubric_registered(iterated::RUBRIC));
+    teller.say_in(ADA, "anchors", iterated::anchors(200));
+    let plan = plan();
+    teller.say_in(ADA, "m-it", planned::registered(&plan));
+    let names = ["split-1", "split-2", "split-3", "split-4"];
+    for (name, event) in names.into_iter().zip(decided::split_events()) {
+        teller.say_in(BEN, name, event);
+    }
+    teller.say_in(BEN, "opened", iterated::opened(&plan, IT, "2026Q3"));
+    teller.say_in(BEN, "audited", decided::audited());
+    teller.say_in(BEN, "classified", decided::classified());
+    teller.say_in(RUNNER, "patch", patch());
+    let hash = decided::patch_of(&patch()).0;
+    for (name, gate) in GATES.iter().zip(decided::gates(&plan, hash, "dev")) {
+        teller.say_in(BEN, name, gate);
+    }
+    teller.say_in(BEN, "sealed", decided::sealed(&[hash]));
+    teller.say(CLEO, "charge", decided::charge());
+    let (charge, sealing) = (teller.id("charge"), teller.id("sealed"));
+    let unsealing = decided::unsealed(&charge.0.to_hex(), &sealing.0.to_hex());
+    teller.say_in(CLEO, "unsealed", unsealing);
+    for (name, gate) in GATES[8..]
+        .iter()
+        .zip(decided::gates(&plan, hash, "confirm"))
+    {
+        teller.say_in(BEN, name, gate);
+    }
+    let gates: Vec<String> = GATES.map(|gate| teller.id(gate).0.to_hex()).into();
+    teller.say_in(BEN, "accepted", decided::accepted(&patch(), 1, &gates));
+    teller.say_in(BEN, "closed", iterated::closed(IT, "accepted"));
+    gates
+}
+
+/// The plan of the story.
+pub fn plan() -> Value {
+    iterated::plan(EXPERIMENT, "m-it")
+}
+
+/// The story, told through the real ledger.
+pub fn story() -> Story {
+    let mut teller = Teller::begin();
+    let gates = accepted(&mut teller);
+    told_commit(&mut teller, &gates);
+    teller.finish()
+}
+
+/// Tells how it was approved and committed; gives the hash of the rubric that results.
+pub fn told_commit(teller: &mut Teller, gates: &[String]) -> String {
+    let subject = teller.id("accepted").0.to_hex();
+    teller.say_in(PETRA, "no-petra", refused("Petra Weiss", &subject));
+    teller.say_in(PETRA, "yes-petra", granted("Petra Weiss", &subject));
+    teller.say_in(PAUL, "yes-paul", granted("Paul Okafor", &subject));
+    teller.blob(told(), "text/plain");
+    let approvals = ["yes-petra", "yes-paul"].map(|name| teller.id(name).0.to_hex());
+    let parent = teller.id("rubric").0.to_hex();
+    let index = teller.at("accepted");
+    let commit = committed(
+        &patch(),
+        (&subject, index),
+        (&parent, "1.1"),
+        gates,
+        &approvals,
+    );
+    let Payload::PromptCommitted(said) = &commit else {
+        unreachable!("a commit");
+    };
+    let hash = said.rubric_hash.to_hex();
+    teller.say_in(RUNNER_2, "committed", commit);
+    hash
+}

@@ -1,0 +1,156 @@
+//! Samples around approvals and commits.
+
+use serde_json::Value;
+
+use super::forger;
+use super::forger::World;
+use super::released;
+use super::samples::*;
+use super::tampered::First;
+use super::tampered::Sample;
+use super::verifiers::Case;
+
+struct Table {
+    story: Story,
+    rows: Vec<Sample>,
+}
+
+pub fn all() -> Vec<Sample> {
+    let mut table = Table {
+        story: released::story(),
+        rows: Vec::new(),
+    };
+    table.approved_otherwise();
+    table.committed_otherwise();
+    table.rows
+}
+
+impl Table {
+    fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
+        let sealed = world.seal();
+        let case = Case {
+            ledger: forger::file(&sealed.lines),
+            checkpoint: Some(sealed.checkpoint(&[LOG])),
+            log_key: Some(log_vkey(LOG).to_string()),
+            ..Case::default()
+        };
+        self.rows.push(Sample {
+            name,
+            done,
+            case,
+            first,
+        });
+    }
+
+    fn edited(
+        &mut self,
+        name: &'static str,
+        done: &'static str,
+        at: &str,
+        edit: impl FnOnce(&mut Value),
+        (shows_at, rule): (&str, &'static str),
+    ) {
+        let mut world = World::of(&self.story.lines);
+        edit(&mut world.items[self.story.at(at)].body);
+        self.push(name, done, &world, Some((self.story.at(shows_at), rule)));
+    }
+
+    fn approved_otherwise(&mut self) {
+        let world = World::of(&self.story.lines);
+        self.push(
+            "good-release",
+            "Nothing. An accepted patch was approved by two people and committed.",
+            &world,
+            None,
+        );
+        self.edited(
+            "approved-nothing",
+            "An approval names an event that is no acceptance.",
+            "yes-paul",
+            |body| body["data"]["subject"] = "7".repeat(64).into(),
+            ("yes-paul", "approval"),
+        );
+        self.edited(
+            "closed-as-if-the-protocol-changed",
+            "An iteration ends because of another protocol, and there is none.",
+            "closed",
+            |body| body["data"]["outcome"] = "sdp_changed".into(),
+            ("closed", "sdp"),
+        );
+        self.edited(
+            "approved-as-author",
+            "A signature on an approval means authorship.",
+            "yes-paul",
+            |body| body["data"]["meaning"] = "author".into(),
+            ("yes-paul", "approval"),
+        );
+        self.edited(
+            "refused-and-committed",
+            "The second person refused, and the patch was committed all the same.",
+            "yes-paul",
+            |body| body["kind"] = "approval.refused".into(),
+            ("committed", "commit"),
+        );
+        self.edited(
+            "witnessed-and-committed",
+            "The second person only saw it done, and the patch was committed all the same.",
+            "yes-paul",
+            |body| body["data"]["meaning"] = "witness".into(),
+            ("committed", "commit"),
+        );
+    }
+
+    fn committed_otherwise(&mut self) {
+        let mut world = World::of(&self.story.lines);
+        world.remove(self.story.at("yes-paul"));
+        let at = self.story.at("committed") - 1;
+        self.push(
+            "committed-with-one-approval",
+            "An edit that needs two approvals was committed with one.",
+            &world,
+            Some((at, "commit")),
+        );
+        self.edited(
+            "other-leaf-committed",
+            "A leaf of the committed rubric is not what the patch makes of it.",
+            "committed",
+            |body| body["data"]["leaves"][0]["value"] = serde_json::json!({"text": "never"}),
+            ("committed", "commit"),
+        );
+        self.edited(
+            "other-prompt-committed",
+            "The hash of what the judge is told is another.",
+            "committed",
+            |body| body["data"]["prompt_hash"] = "5".repeat(64).into(),
+            ("committed", "commit"),
+        );
+        self.edited(
+            "other-text-committed",
+            "The stored text is another than the rubric gives.",
+            "committed",
+            |body| body["data"]["prompt"]["blake3"] = "6".repeat(64).into(),
+            ("committed", "commit"),
+        );
+        self.edited(
+            "other-parent-committed",
+            "A commit follows another entry than the head.",
+            "committed",
+            |body| body["data"]["parent"] = "7".repeat(64).into(),
+            ("committed", "commit"),
+        );
+        self.edited(
+            "committed-without-proof",
+            "The tree that a commit names does not hold the acceptance.",
+            "committed",
+            |body| body["data"]["proof"]["size"] = body["data"]["proof"]["index"].clone(),
+            ("committed", "commit"),
+        );
+        self.edited(
+            "committed-below",
+            "A commit takes a version that is not above the last one.",
+            "committed",
+            |body| body["data"]["version"] = "1.0".into(),
+            ("committed", "commit"),
+        );
+    }
+}
