@@ -48,7 +48,7 @@ RULES = (
     "waiver", "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation",
     "look", "decision", "promotion", "predicate", "sealing", "acceptance", "approval", "commit", "deployment",
     "recalibration", "guardrail", "rollback", "verdict", "battery", "report", "target", "genesis", "root",
-    "checkpoint", "size", "blob", "judge",
+    "checkpoint", "size", "blob", "judge", "recompute",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -836,6 +836,19 @@ WIDTH = record(detectable_bias=Optional(number), df=number, interval=Optional(EN
                min_margin_for_pass=Optional(number), se=Optional(number), state=STATES, zero_null_p=Optional(number))
 TAIL = record(edge=number, labels=COUNT, mass=number, starved=boolean)
 
+OVERLAP = ("critical", "good", "unknown", "warn")
+READABLE = ("admissible", "refused", "unavailable", "warned")
+OPE_TERMS = record(
+    estimate=TERMS, logger=ident, outer_seed=COUNT,
+    thresholds=record(
+        affinity_good_micro=MICRO, affinity_warn_micro=MICRO, cv_max_micro=MICRO, ess_good_micro=MICRO,
+        ess_warn_micro=MICRO, guarded_max_micro=MICRO, hill_good_micro=MICRO, hill_warn_micro=MICRO,
+        near_zero_max_micro=MICRO, top_mass_max_micro=MICRO, ttc_good_micro=MICRO, ttc_warn_micro=MICRO))
+FIGURES = record(cv_squared=number, ess_fraction=number, hill=Optional(number),
+                 hill_band=Optional(record(high=number, low=number, median=number)), max_over_median=Optional(number),
+                 max_share=number, percentile_99_5=number, top_5_percent=number)
+CLAUSES = listing(record(clause=text, rows=COUNT))
+
 WEALTH = record(claim=Optional(number), futile=Optional(number), kill=Optional(number), second=Optional(number))
 SOURCE = record(design=Optional(ident), judge=Optional(ident), metric=ident)
 READING = record(baseline=listing(MICRO), baseline_missing=Optional(listing(COUNT)), candidate=listing(MICRO),
@@ -975,6 +988,29 @@ KINDS = {
         "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, decile_counts=listing(COUNT),
         flat_high=boolean, flat_low=boolean, high_tail=TAIL, low_tail=TAIL, out_of_range=number, policy=ident,
         refuse_level=boolean, rows_root=encoded(32), saturation=number, terms=TERMS, through_seq=COUNT),
+    ("logprobs.checked", 1): Kind(
+        "scorer", "@ policy rows_root", additivity_micro=MICRO, broken=CLAUSES, determinism_pico=COUNT,
+        judge_configs=listing(hex64), kept=COUNT, missing=COUNT, not_checked=CLAUSES, policy=ident, rows=BLOB,
+        rows_in=COUNT, rows_root=encoded(32), run_configs=listing(hex64), template=Optional(text),
+        tokenizer=Optional(text)),
+    ("ope.diagnosed", 1): Kind(
+        "arbiter", "@ build policy terms through_seq", affinity=number, answer=Optional(text), build=text,
+        caps=listing(record(cap=number, cut=COUNT, estimate=number, se=Optional(number))), cle_factor=Optional(number),
+        draws=boolean,
+        filter=record(checked=listing(COUNT), kept=COUNT, rows=COUNT, without_logprob=COUNT, without_target=COUNT),
+        groups=listing(record(ess_fraction=Optional(number), group=text, lift=number, rows=COUNT)), guarded=number,
+        guide=listing(record(estimator=text, reasons=listing(text), verdict=one_of(*READABLE))), near_zero=number,
+        overlap=one_of(*OVERLAP), policy=ident, raw=FIGURES,
+        residuals=Optional(record(correlation=Optional(number), direct=number, high=number, low=number, mean=number,
+                                  p=number, se=number)),
+        rows_root=encoded(32), stabilised=FIGURES, tail=one_of(*OVERLAP), terms=OPE_TERMS, through_seq=COUNT, ttc=number,
+        ttc_by_total=Optional(number)),
+    ("ope.estimated", 1): Kind(
+        "arbiter", "@ build estimator policy terms through_seq", build=text, calibrator=hex64, df=Optional(number),
+        estimate=number, estimator=text, interval=Optional(ENDS), jackknife=listing(number), policy=ident, rows=COUNT,
+        rows_root=encoded(32), se=Optional(number), share=Optional(number),
+        stack=listing(record(estimator=text, share=number)), terms=OPE_TERMS, through_seq=COUNT,
+        verdict=one_of(*READABLE)),
     ("transport.tested", 1): Kind(
         "arbiter", None, algorithm=text,
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
@@ -1099,7 +1135,7 @@ KINDS = {
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
-EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "splits.", "data.ingested", "manifest.", "plan.",
+EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "logprobs.", "ope.", "splits.", "data.ingested", "manifest.", "plan.",
                 "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
                 "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.", "gate.",
                 "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.", "battery.",
@@ -5439,7 +5475,7 @@ def conclude(state, report, options, checkpoints):
         report.not_checked += ["possession (format 1)", "experiment (format 1)"]
     if state.unread:
         report.not_checked.append("%d documents" % state.unread)
-    report.not_checked += ["kept checkpoints", "database"]
+    report.not_checked += ["kept checkpoints", "database", "recompute"]
     if state.origin is not None:
         report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))
     end = state.last_recorded[0] if state.last_recorded else 0

@@ -11,6 +11,7 @@ use crate::cli::estimate_view as view;
 use crate::cli::home;
 use crate::cli::home::Home;
 use crate::cli::intake;
+use crate::cli::ope;
 use crate::cli::replicating::Replicating;
 use crate::cli::submit;
 use crate::cli::texts::Texts;
@@ -82,6 +83,12 @@ pub(super) struct EstimateArgs {
     pub policies: Vec<String>,
     #[command(flatten)]
     pub terms: Terms,
+    /// Weight logged responses of another policy, diagnosed first
+    #[arg(long, conflicts_with_all = ["raw", "chart"])]
+    pub ope: bool,
+    /// Whose responses were logged, where several were
+    #[arg(long, value_name = "POLICY", requires = "ope", hide = true)]
+    pub logger: Option<String>,
     /// Show refused levels too; they are no levels
     #[arg(long)]
     pub raw: bool,
@@ -166,7 +173,7 @@ impl Fit {
 
 impl Terms {
     /// Adds level and bootstrap.
-    fn complete(&self, terms: &mut EstimateTerms) -> Result<(), CliError> {
+    pub(super) fn complete(&self, terms: &mut EstimateTerms) -> Result<(), CliError> {
         terms.alpha_micro = level("alpha", &self.alpha)?;
         if let Some(replicates) = self.bootstrap {
             let enough = (2..=1_000_000).contains(&replicates);
@@ -326,7 +333,7 @@ pub(super) fn answer(
     answer
 }
 
-fn unrecorded(ctx: &Ctx<'_>) -> &'static str {
+pub(super) fn unrecorded(ctx: &Ctx<'_>) -> &'static str {
     if ctx.as_of.is_some() {
         "as_of"
     } else {
@@ -335,6 +342,9 @@ fn unrecorded(ctx: &Ctx<'_>) -> &'static str {
 }
 
 pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliError> {
+    if args.ope {
+        return ope::run(ctx, args);
+    }
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
     let found = read.found(ctx)?;

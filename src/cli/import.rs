@@ -13,6 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::import_ledger;
 use crate::cli::intake;
+use crate::cli::intake_logged;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -36,6 +37,9 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover import cje fresh_draws/ --labels --experiment arena"
     )]
     Cje(intake::CjeArgs),
+    /// Record logged responses with teacher-forced log-probabilities
+    #[command(after_help = "Example:\n  clover import logged logs.jsonl --policy base --labels")]
+    Logged(intake_logged::LoggedArgs),
     /// Record scores and labels from comma-separated values, one event each
     #[command(
         after_help = "Example:\n  clover import csv scores.csv --map judge_score=score,prompt_id=id --policy base"
@@ -60,6 +64,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         Verb::Events(args) => events(ctx, args),
         Verb::Cje(args) => intake::cje(ctx, args),
         Verb::Csv(args) => intake::csv(ctx, args),
+        Verb::Logged(args) => intake_logged::logged(ctx, args),
         Verb::Ledger(args) => import_ledger::run(ctx, args),
     }
 }

@@ -204,9 +204,9 @@ pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<Answer, CliError>
     )
 }
 
-type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, ImportError>;
+pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, ImportError>;
 
-fn run(
+pub(super) fn run(
     ctx: &mut Ctx<'_>,
     common: &Common,
     format: ImportFormat,

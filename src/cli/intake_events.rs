@@ -185,6 +185,7 @@ pub(super) fn append(
             rows: &file.rows,
             plan,
         };
+        batch.checked(ledger, &signers)?;
         batch.scores(ctx, ledger, &mut keys, &signers)?;
         batch.labels(ledger, &signers)?;
         batch.seals(ctx, ledger, &signers)?;
@@ -431,6 +432,16 @@ impl Batch<'_> {
             }
         }
         append_all(ledger, &mut commands, signers.scorer.as_ref(), &mut blobs)
+    }
+
+    /// What of the log-probabilities kept their contract. Said before the rows, so that a run that was cut says it again
+    /// while something is left to append.
+    fn checked(&self, ledger: &mut Ledger, signers: &Signers) -> Result<(), CliError> {
+        if let (Some(checked), Some(signer)) = (&self.rows.checked, &signers.scorer) {
+            let command = self.command(checked.said.clone());
+            ledger.append_with_blobs(&[command], signer, &[checked.lines.clone()])?;
+        }
+        Ok(())
     }
 
     fn labels(&self, ledger: &mut Ledger, signers: &Signers) -> Result<(), CliError> {

@@ -19,6 +19,7 @@ use crate::ledger::read::Read;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Outcome;
+use crate::workflow::recompute::Shared;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -82,7 +83,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         None => None,
     };
     let mut texts = Texts::new(ctx, &home, &ledger)?;
-    let mut context = Context::new(&ledger, &mut texts)?;
+    let mut shared = Shared::default();
+    let mut context = Context::new(&ledger, &mut texts, &mut shared).over(&ledger);
     let (mut replayed, mut unlisted) = (Vec::new(), 0_usize);
     let reads: Vec<Read> = match one {
         Some(read) => vec![read],
@@ -91,7 +93,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut progress = ctx.progress("decisions");
     for (done, read) in reads.iter().enumerate() {
         let kind = read.event.kind();
-        let Some((outcome, again)) = context.replay(read) else {
+        let Some((outcome, again)) = context.replay(read.stored.seq, &read.event)? else {
             let message = format!("{kind} is not computed from other entries");
             return Err(CliError::usage(message, "clover replay --all"));
         };

@@ -8,6 +8,9 @@ use crate::event::Kind;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
+use crate::ledger::error::LedgerError;
+use crate::ledger::history::Before;
+use crate::ledger::history::History;
 use crate::store::RowChange;
 
 /// An event that stands, or is about to stand, at a position of the log.
@@ -228,6 +231,60 @@ pub trait Rule: Sync {
     }
 }
 
+/// Computes again what events of some kinds say, over one batch or one walk; keeps what computations share.
+pub trait Recompute {
+    /// Judges one event that no rule has anything against; false where what it was computed from is not at hand, so
+    /// that nobody here can say.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when earlier entries cannot be read.
+    fn judge(
+        &mut self,
+        state: &super::State,
+        event: &Candidate<'_>,
+        history: &dyn History,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<bool, LedgerError>;
+}
+
+/// A line of a rulebook for kinds that are computed again from earlier entries: at append always, in `verify` under
+/// `--recompute`.
+#[derive(Clone, Copy)]
+pub struct Again {
+    /// Kinds that it judges.
+    pub kinds: &'static [Kind],
+    /// Kinds that it reads again.
+    pub reads: &'static [Kind],
+    /// One for a batch or a walk.
+    pub make: fn() -> Box<dyn Recompute>,
+}
+
+/// Those of a rulebook in use over one batch or one walk.
+#[derive(Default)]
+pub(super) struct Computing(Vec<Option<Box<dyn Recompute>>>);
+
+impl Computing {
+    /// Asks whoever computes events of this kind again. False where something is not at hand.
+    pub(super) fn judge<'h>(
+        &mut self,
+        state: &super::State,
+        event: &Candidate<'_>,
+        history: impl Fn() -> Before<'h>,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<bool, LedgerError> {
+        let lines = state.rulebook().again;
+        self.0.resize_with(lines.len(), || None);
+        let mut at_hand = true;
+        for (line, made) in lines.iter().zip(&mut self.0) {
+            if breaches.is_empty() && line.kinds.contains(&event.event.kind()) {
+                let one = made.get_or_insert_with(line.make);
+                at_hand &= one.judge(state, event, &history(), breaches)?;
+            }
+        }
+        Ok(at_hand)
+    }
+}
+
 /// What a batch of recounts shares, so that rows are read once.
 pub type Memo = Option<Box<dyn Any>>;
 
@@ -236,13 +293,13 @@ pub trait Recount: Sync {
     /// What differs; `None` where nothing does, or there is nothing to compute.
     ///
     /// # Errors
-    /// [`LedgerError`](super::LedgerError).
+    /// [`LedgerError`].
     fn judge(
         &self,
         past: &super::past::Past<'_>,
         event: &Candidate<'_>,
         memo: &mut Memo,
-    ) -> Result<Option<Breach>, super::LedgerError>;
+    ) -> Result<Option<Breach>, LedgerError>;
 }
 
 /// Everything that judges and folds beyond the ledger's own custody.
@@ -257,6 +314,8 @@ pub struct Rulebook {
     pub rules: &'static [&'static dyn Rule],
     /// Rules that compute again what an arbiter said, asked after the others.
     pub recompute: &'static [&'static dyn Rule],
+    /// What computes events again from the entries before them, asked last.
+    pub again: &'static [Again],
     /// What is computed again from rows as it is appended, asked last.
     pub recounts: &'static [&'static dyn Recount],
     /// What `verify` says beside its verdict of the state at the end: no finding, and worth knowing.

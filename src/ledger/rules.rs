@@ -106,6 +106,7 @@ pub const RULES: &[&str] = &[
     "size",
     "blob",
     "judge",
+    "recompute",
     "column",
     "read_model",
     "tile",

@@ -63,6 +63,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &reports::Reporting,
     ],
     recompute: &[],
+    again: &[],
     recounts: &[],
     notes: access::notes,
 };
@@ -168,7 +169,9 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::EvidenceRecorded,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
+    Kind::LogprobsChecked,
     Kind::NoteRecorded,
+    Kind::OpeEstimated,
     Kind::OuaEstimated,
     Kind::PlanRecorded,
     Kind::QualificationRecorded,

@@ -11,6 +11,7 @@ pub mod guardrails;
 pub mod import;
 pub mod iterate;
 pub mod judge;
+pub mod ope;
 pub mod patches;
 pub mod peer_manifest;
 pub mod predicate;
@@ -39,6 +40,10 @@ const RULES: Rulebook = Rulebook {
         &gates::Recomputed,
         &iterate::Recomputed,
         // The next rule that recomputes goes here.
+    ],
+    again: &[
+        recompute::AGAIN,
+        // What computes again from rows goes here.
     ],
     ..projection::RULEBOOK
 };

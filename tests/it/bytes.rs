@@ -593,6 +593,9 @@ fn valued_fields(kind: Kind) -> Fields {
         Kind::CoverageChecked => of(valued::coverage(5)),
         Kind::TransportTested => of(valued::tested(5, "probes", "fail")),
         Kind::PlanRecorded => of(valued::planned()),
+        Kind::LogprobsChecked => of(valued::checked()),
+        Kind::OpeDiagnosed => of(valued::diagnosed()),
+        Kind::OpeEstimated => of(valued::weighted(5)),
         other => rubric_fields(other),
     }
 }
@@ -958,6 +961,8 @@ fn within(value: Value) -> BoxedStrategy<Value> {
 
 /// Members that may be absent.
 const OPTIONAL: &[&str] = &[
+    "answer",
+    "cle_factor",
     "conservative",
     "df",
     "df_method",
@@ -965,8 +970,12 @@ const OPTIONAL: &[&str] = &[
     "interval_clipped",
     "labels_only",
     "prices",
+    "residuals",
     "slope_high",
     "transport",
+    "template",
+    "tokenizer",
+    "ttc_by_total",
     "zero_null_p_adjusted",
 ];
 

@@ -21,6 +21,8 @@ pub mod iteration;
 pub mod judge;
 pub mod label;
 pub mod manifest;
+pub mod ope;
+pub mod overlap;
 pub mod planning;
 pub mod predicate;
 pub mod prereg;

@@ -27,6 +27,7 @@ use crate::ledger::fold::Memo;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::fold::said;
+use crate::ledger::history::Before as History;
 use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::past::Past;
@@ -49,7 +50,8 @@ pub(super) fn admit(
     let leaves = leaves(first, recorded_at, prepared);
     let mut wanted = Vec::with_capacity(prepared.len());
     let (past, mut memo) = (Past::new(reader), None);
-    for (seq, prepared) in (first..).zip(prepared) {
+    for (place, (seq, one)) in (first..).zip(prepared).enumerate() {
+        let (prepared, earlier) = (one, &prepared[..place]);
         let index = prepared.index;
         let claim = Claim::new(seq, recorded_at, prepared.signed.signer(), &prepared.said);
         judge_header(&head.state, reader, &claim, index, &batch.before)?;
@@ -66,6 +68,10 @@ pub(super) fn admit(
         for rule in rulebook.every_rule() {
             rule.judge(&head.state, &candidate, &mut breaches);
         }
+        let history = || history(reader, first, earlier);
+        batch
+            .computing
+            .judge(&head.state, &candidate, history, &mut breaches)?;
         let breach = match first_breach(breaches) {
             None => missing_blob(reader, &prepared.blobs)?,
             breach => breach,
@@ -98,6 +104,22 @@ pub(super) fn admit(
     batch.tiles.append(&mut head.tiler.extend(&leaves));
     head.known = head.size();
     Ok(())
+}
+
+/// What stands before an entry: the file's, then those of the batch that are not written yet.
+fn history<'a>(reader: Reader<'a>, first: u64, earlier: &'a [Box<Prepared>]) -> History<'a> {
+    let kept = (first..).zip(earlier);
+    History {
+        reader: Some(reader),
+        stored: first,
+        kept: kept
+            .filter_map(|(seq, one)| match &one.said {
+                Said::Event(event) => Some((seq, event)),
+                _ => None,
+            })
+            .collect(),
+        blobs: None,
+    }
 }
 
 /// What is not as it is computed again.

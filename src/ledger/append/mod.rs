@@ -40,6 +40,7 @@ use crate::ground::sign::Verified;
 use crate::ground::time::Timestamp;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
+use crate::ledger::fold::Computing;
 use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::open::Ledger;
@@ -418,6 +419,7 @@ struct Batch {
     tiles: Vec<Tile>,
     /// Digests that the tail does not hold yet.
     given: Vec<(Digest, u64)>,
+    computing: Computing,
 }
 
 impl Batch {
@@ -432,6 +434,7 @@ impl Batch {
             appended: Vec::new(),
             tiles: Vec::new(),
             given: Vec::new(),
+            computing: Computing::default(),
         }
     }
 }

@@ -219,6 +219,11 @@ pub(super) struct FileView<'a> {
 }
 
 impl<'a> FileView<'a> {
+    /// The file, as it is walked.
+    pub(super) fn reader(&self) -> Reader<'a> {
+        self.reader
+    }
+
     fn new(
         reader: Reader<'a>,
         rows: Vec<(Table, RowCursor<'a>)>,

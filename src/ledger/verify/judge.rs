@@ -22,6 +22,7 @@ use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Computing;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
@@ -79,6 +80,11 @@ pub(super) struct Judge<'a> {
     /// The entries do not even match the log's own checkpoints: changed in place, not another history.
     pub(super) own_root_broken: bool,
     pub(super) identity: bool,
+    pub(super) computing: Computing,
+    /// Entries that came as lines and are read again.
+    pub(super) kept: Vec<(u64, Event)>,
+    /// Entries that nobody here can compute again.
+    pub(super) out_of_hand: u64,
 }
 
 impl<'a> Judge<'a> {
@@ -121,6 +127,9 @@ impl<'a> Judge<'a> {
             divergence: None,
             own_root_broken: false,
             identity: false,
+            computing: Computing::default(),
+            kept: Vec::new(),
+            out_of_hand: 0,
         })
     }
 
@@ -409,6 +418,9 @@ impl<'a> Judge<'a> {
                 }
                 rule.judge(&self.state, &candidate, &mut breaches);
             }
+            if recompute {
+                self.compute(&candidate, &mut breaches)?;
+            }
         }
         for rule in self.state.rulebook().every_rule() {
             rule.demands(&self.state, &candidate, &mut facts);
@@ -532,9 +544,7 @@ impl<'a> Judge<'a> {
         if !self.identity {
             self.not_checked.push("identity".to_owned());
         }
-        if !self.options.recompute {
-            self.not_checked.push("recompute".to_owned());
-        }
+        self.not_checked.extend(self.not_computed());
     }
 
     fn into_report(self, events: u64) -> Report {

@@ -4,6 +4,7 @@
 //! through tree, rules, folds and read models; what is exact only over the whole history is sorted
 //! externally. The rules are those that judged the append. Nothing stops at the first finding.
 
+mod again;
 mod file;
 mod index;
 mod judge;

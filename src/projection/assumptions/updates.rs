@@ -7,6 +7,7 @@ use crate::event::payload::assumption::Assessed;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::BridgeKind;
 use crate::event::payload::intake::Separation;
+use crate::event::payload::overlap::OverlapGrade;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::ground::time::Timestamp;
@@ -38,6 +39,7 @@ pub const READS: &[Kind] = &[
     Kind::LabelProcessAudited,
     Kind::LabelRecorded,
     Kind::LabelSealed,
+    Kind::OpeDiagnosed,
     Kind::PrenticeChecked,
     Kind::ScoreConflict,
     Kind::ScoreReplayed,
@@ -81,6 +83,10 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
             for code in [L1, CjeJ1] {
                 say(says(code, "balance", judged(found.verdict)));
             }
+        }
+        Payload::OpeDiagnosed(found) => {
+            say(says(Assumption::Ope, "overlap", graded(found.overlap)));
+            say(says(Assumption::CjeD1R3, "tails", graded(found.tail)));
         }
         Payload::PrenticeChecked(found) => {
             say(says(Assumption::S1, "prentice", judged(found.verdict)));
@@ -136,6 +142,15 @@ fn gate(found: &GateEvaluated, say: &mut dyn FnMut(Update)) {
         GateId::P8 => say(says(Assumption::H1, "replication", status)),
         GateId::P10 => say(says(Assumption::Oua, "share", status)),
         _ => {}
+    }
+}
+
+fn graded(grade: OverlapGrade) -> Status {
+    match grade {
+        OverlapGrade::Good => Status::Pass,
+        OverlapGrade::Unknown => Status::Inconclusive,
+        OverlapGrade::Warn => Status::Warn,
+        OverlapGrade::Critical => Status::Fail,
     }
 }
 

@@ -7,7 +7,7 @@
 pub mod advice;
 pub mod audit;
 pub mod compute;
-mod model;
+pub(in crate::workflow) mod model;
 pub mod planning;
 pub mod rows;
 pub mod terms;

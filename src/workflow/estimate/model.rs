@@ -92,7 +92,7 @@ fn kept(calibrator: &Calibrator) -> Kept {
 }
 
 /// The canonical bytes of a calibrator, and SHA-256 of `"clover/calibrator/v1" 0x00` and them.
-pub(super) fn bytes(calibrator: &Calibrator) -> (Vec<u8>, Digest) {
+pub(in crate::workflow) fn bytes(calibrator: &Calibrator) -> (Vec<u8>, Digest) {
     let bytes =
         canon::to_bytes(&kept(calibrator)).expect("BUG: finite numbers have a canonical form");
     let digest = Digest::labelled(CALIBRATOR_LABEL, &bytes);

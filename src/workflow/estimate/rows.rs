@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use serde::Serialize;
 
@@ -22,7 +23,7 @@ use crate::event::payload::label::draw_of_row;
 use crate::ground::canon;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
-use crate::ledger::Ledger;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::projection::audits::Audits;
@@ -58,7 +59,15 @@ pub trait Covariates {
     /// # Errors
     /// What is missing, in words.
     fn value(&mut self, field: &FieldId, score: &ScoreRecorded) -> Result<f64, String>;
+
+    /// Whether there is anybody to ask at all.
+    fn are_at_hand(&self) -> bool {
+        true
+    }
 }
+
+/// What is said where there is nobody to ask.
+const NOT_AT_HAND: &str = "it is computed from private texts, which are not at hand";
 
 /// Nobody to ask.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +75,11 @@ pub struct NoCovariates;
 
 impl Covariates for NoCovariates {
     fn value(&mut self, _: &FieldId, _: &ScoreRecorded) -> Result<f64, String> {
-        Err("it is computed from private texts, which are not at hand".to_owned())
+        Err(NOT_AT_HAND.to_owned())
+    }
+
+    fn are_at_hand(&self) -> bool {
+        false
     }
 }
 
@@ -253,24 +266,40 @@ struct Walk {
 /// # Errors
 /// [`RowsError`].
 pub fn gather(
-    ledger: &Ledger,
+    history: &dyn History,
     which: &Which<'_>,
     covariates: &mut dyn Covariates,
 ) -> Result<Gathered, RowsError> {
+    if let Some(field) = which.covariates.first()
+        && !covariates.are_at_hand()
+    {
+        let (field, what) = (field.clone(), NOT_AT_HAND.to_owned());
+        return Err(RowsError::Covariate {
+            field,
+            seq: 0,
+            what,
+        });
+    }
     let mut walk = Walk::default();
-    let end = which.audits_below.max(which.rows_below).min(ledger.size());
-    ledger.entries::<RowsError>(0, end, |read| {
-        let (seq, event) = (read.stored.seq, &read.event);
+    let end = which.audits_below.max(which.rows_below);
+    let mut wrong = None;
+    history.events(0, end, &mut |seq, event| {
         if event.header.experiment.as_ref() != Some(which.experiment) {
-            return Ok(());
+            return ControlFlow::Continue(());
         }
         walk.governed(seq, which, &event.payload);
         if seq < which.rows_below {
-            walk.row(seq, which, &event.payload, covariates)?;
+            wrong = walk.row(seq, which, &event.payload, covariates).err();
         }
-        Ok(())
+        match wrong {
+            None => ControlFlow::Continue(()),
+            Some(_) => ControlFlow::Break(()),
+        }
     })?;
-    Ok(walk.done(which))
+    match wrong {
+        Some(error) => Err(error),
+        None => Ok(walk.done(which)),
+    }
 }
 
 impl Walk {

@@ -92,7 +92,7 @@ pub(super) fn request(terms: &EstimateTerms) -> Request<'static> {
 }
 
 /// Millionths as a double.
-pub(super) fn unit(micro: Micro) -> f64 {
+pub(in crate::workflow) fn unit(micro: Micro) -> f64 {
     micro.value() as f64 / 1e6
 }
 
@@ -100,20 +100,20 @@ fn scale(ends: ScaleEnds) -> Option<Scale> {
     Scale::new(unit(ends.low_micro), unit(ends.high_micro)).ok()
 }
 
-pub(super) fn count(value: u64) -> Count {
+pub(in crate::workflow) fn count(value: u64) -> Count {
     Count::new(value).unwrap_or_default()
 }
 
-pub(super) fn size(value: usize) -> Count {
+pub(in crate::workflow) fn size(value: usize) -> Count {
     count(value as u64)
 }
 
 /// A number that the statistics checked to be finite.
-pub(super) fn finite(value: f64) -> Finite {
+pub(in crate::workflow) fn finite(value: f64) -> Finite {
     Finite::new(value).expect("BUG: a checked statistic is finite")
 }
 
-pub(super) fn ends(interval: Interval) -> IntervalEnds {
+pub(in crate::workflow) fn ends(interval: Interval) -> IntervalEnds {
     IntervalEnds {
         high: finite(interval.high),
         low: finite(interval.low),
@@ -121,7 +121,7 @@ pub(super) fn ends(interval: Interval) -> IntervalEnds {
 }
 
 /// A word of the program's own.
-pub(super) fn text(word: &str) -> Text {
+pub(in crate::workflow) fn text(word: &str) -> Text {
     Text::new(word).expect("BUG: a word of the program is a text")
 }
 

@@ -6,6 +6,7 @@
 
 pub mod cje;
 pub mod csv;
+pub mod logged;
 pub mod plan;
 pub mod row;
 
@@ -129,6 +130,8 @@ pub struct Rows {
     pub mapping: BTreeMap<String, String>,
     /// What a person should know.
     pub warnings: Vec<String>,
+    /// How log-probabilities kept their contract, where they were held against it.
+    pub checked: Option<logged::Checked>,
 }
 
 /// A row as others may see it: without texts and without its label.

@@ -1,10 +1,10 @@
 //! Fits, estimates, contrasts, shares, coverage and audits, computed again.
 
+use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimate::EstimateTerms;
-use crate::ledger::read::Read;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::compute;
@@ -15,6 +15,7 @@ use crate::workflow::estimate::rows::Gathered;
 use crate::workflow::estimate::rows::Which;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::KEPT;
 
 /// A computation with what it was computed from.
 #[derive(Debug)]
@@ -38,17 +39,23 @@ impl Context<'_> {
             rows_below: through.saturating_add(1),
             audits_below: 0,
         };
-        Ok(rows::gather(self.ledger, &which, self.covariates)?)
+        Ok(rows::gather(self.history, &which, self.covariates)?)
     }
 
     /// The estimates behind an event, from the rows through a position; audits as they stood before the event.
-    fn found(&mut self, read: &Read, terms: &EstimateTerms, through: u64) -> Result<&Found, Gone> {
-        let experiment = experiment(read)?;
-        let kept = self.last.take().filter(|last| {
+    pub(super) fn found(
+        &mut self,
+        seq: u64,
+        event: &Event,
+        terms: &EstimateTerms,
+        through: u64,
+    ) -> Result<&Found, Gone> {
+        let experiment = experiment(event)?;
+        let kept = self.shared.last.iter().position(|last| {
             last.experiment == *experiment && last.through == through && last.found.terms == *terms
         });
         let mut computed = match kept {
-            Some(kept) => kept,
+            Some(place) => self.shared.last.remove(place),
             None => Computed {
                 experiment: experiment.clone(),
                 through,
@@ -58,25 +65,25 @@ impl Context<'_> {
                 },
             },
         };
-        let audits = self.audits(experiment, read.stored.seq);
-        let of_judge = self
-            .governed
-            .iter()
-            .filter_map(|(seq, of, payload)| match payload {
-                Payload::TransportTested(tested) => {
-                    let mine = of == experiment && tested.terms.judge == terms.judge;
-                    (mine && *seq < read.stored.seq).then_some(*seq)
-                }
-                _ => None,
-            });
+        let audits = self.audits(experiment, seq);
+        let governed = self.shared.governed.iter();
+        let of_judge = governed.filter_map(|(at, of, payload)| match payload {
+            Payload::TransportTested(tested) => {
+                let mine = of == experiment && tested.terms.judge == terms.judge;
+                (mine && *at < seq).then_some(*at)
+            }
+            _ => None,
+        });
         computed.found.gathered.newest_audit = of_judge.max().unwrap_or(0);
         computed.found.gathered.audits = audits;
-        Ok(&self.last.insert(computed).found)
+        self.shared.last.truncate(KEPT - 1);
+        self.shared.last.insert(0, computed);
+        Ok(&self.shared.last[0].found)
     }
 }
 
-fn experiment(read: &Read) -> Result<&ExperimentId, Gone> {
-    let named = read.event.header.experiment.as_ref();
+pub(super) fn experiment(event: &Event) -> Result<&ExperimentId, Gone> {
+    let named = event.header.experiment.as_ref();
     named.ok_or_else(|| Gone::Missing("it names no experiment".to_owned()))
 }
 
@@ -93,29 +100,37 @@ fn without(what: &str) -> Gone {
     Gone::Missing(format!("its rows give no {what}"))
 }
 
-pub(super) fn fitted(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::CalibratorFitted(said) = &read.event.payload else {
+pub(super) fn fitted(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::CalibratorFitted(said) = &event.payload else {
         return Err(other());
     };
-    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let fitted = found.fitted().ok_or_else(|| without("calibrator"))?;
     Ok(fitted.event.into())
 }
 
-pub(super) fn estimate(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::EstimateRecorded(said) = &read.event.payload else {
+pub(super) fn estimate(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::EstimateRecorded(said) = &event.payload else {
         return Err(other());
     };
-    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
-    Ok(found.estimate(experiment(read)?, policy).into())
+    Ok(found.estimate(experiment(event)?, policy).into())
 }
 
-pub(super) fn contrast(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::ContrastRecorded(said) = &read.event.payload else {
+pub(super) fn contrast(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::ContrastRecorded(said) = &event.payload else {
         return Err(other());
     };
-    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
     let contrasts = found.contrasts(&family.collect::<Result<Vec<_>, _>>()?)?;
     let mut pairs = contrasts.into_iter();
@@ -123,11 +138,11 @@ pub(super) fn contrast(context: &mut Context<'_>, read: &Read) -> Result<Payload
     Ok(found.ok_or_else(|| without("such pair"))?.into())
 }
 
-pub(super) fn oua(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::OuaEstimated(said) = &read.event.payload else {
+pub(super) fn oua(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::OuaEstimated(said) = &event.payload else {
         return Err(other());
     };
-    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
     Ok(found
         .oua(policy)
@@ -135,11 +150,15 @@ pub(super) fn oua(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gon
         .into())
 }
 
-pub(super) fn coverage(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::CoverageChecked(said) = &read.event.payload else {
+pub(super) fn coverage(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::CoverageChecked(said) = &event.payload else {
         return Err(other());
     };
-    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
     Ok(found
         .coverage(policy)
@@ -147,11 +166,11 @@ pub(super) fn coverage(context: &mut Context<'_>, read: &Read) -> Result<Payload
         .into())
 }
 
-pub(super) fn transport(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::TransportTested(said) = &read.event.payload else {
+pub(super) fn transport(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::TransportTested(said) = &event.payload else {
         return Err(other());
     };
-    let gathered = context.gather(experiment(read)?, &said.terms, said.through_seq.value())?;
+    let gathered = context.gather(experiment(event)?, &said.terms, said.through_seq.value())?;
     let policy = gathered.policy(said.policy.as_str());
     let policy = policy.ok_or_else(|| without("such policy"))?;
     let ask = Ask {
@@ -164,11 +183,11 @@ pub(super) fn transport(context: &mut Context<'_>, read: &Read) -> Result<Payloa
     Ok(event.ok_or_else(|| without("probes"))?.into())
 }
 
-pub(super) fn plan(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::PlanRecorded(said) = &read.event.payload else {
+pub(super) fn plan(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::PlanRecorded(said) = &event.payload else {
         return Err(other());
     };
-    let found = context.found(read, &said.terms, said.through_seq.value())?;
+    let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let asked = planning::Ask {
         purpose: said.purpose,
         asked: said.asked_micro,

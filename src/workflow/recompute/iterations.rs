@@ -1,5 +1,6 @@
 //! What an iteration computed, computed again from the rows that it read.
 
+use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::IterationId;
 use crate::event::payload::predicate::Evidence;
@@ -14,7 +15,6 @@ use crate::ledger::LedgerError;
 use crate::ledger::Memo;
 use crate::ledger::Recount;
 use crate::ledger::past::Past;
-use crate::ledger::read::Read;
 use crate::projection::decisions::composite_of;
 use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::course::Course;
@@ -121,19 +121,19 @@ fn kept<'k>(
 }
 
 /// An event before candidates.
-pub(super) fn before(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let past = context.ledger.past();
-    let payload = &read.event.payload;
-    let record = recorded(&past, payload, read.stored.seq)?;
-    early(&past, &mut context.iteration, &record, payload)
+pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let past = context.ledger()?.past();
+    let payload = &event.payload;
+    let record = recorded(&past, payload, seq)?;
+    early(&past, &mut context.shared.iteration, &record, payload)
 }
 
 /// A gate of a candidate.
-pub(super) fn gate(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let past = context.ledger.past();
-    let payload = &read.event.payload;
-    let record = recorded(&past, payload, read.stored.seq)?;
-    judged(&past, &mut context.iteration, &record, payload)
+pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let past = context.ledger()?.past();
+    let payload = &event.payload;
+    let record = recorded(&past, payload, seq)?;
+    judged(&past, &mut context.shared.iteration, &record, payload)
 }
 
 fn early(

@@ -7,25 +7,34 @@
 mod compare;
 mod estimates;
 mod iterations;
+mod offpolicy;
 mod reports;
+mod rule;
 
+use std::ops::ControlFlow;
+
+use crate::event::Event;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
+use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
-use crate::ledger::read::Read;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::ope::OpeError;
+use crate::workflow::ope::logs::LogsError;
+use crate::workflow::recompute::offpolicy::OffPolicy;
 
 pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
 pub use iterations::Iterations;
+pub use rule::AGAIN;
 
 /// Why an event cannot be computed again.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +48,12 @@ pub enum Gone {
     /// The statistics refuse what it read.
     #[error(transparent)]
     Refused(#[from] AnalyzeError),
+    /// Logged rows cannot be read.
+    #[error(transparent)]
+    Logs(LogsError),
+    /// Logged rows give no such estimate.
+    #[error(transparent)]
+    OffPolicy(#[from] OpeError),
     /// It plans from numbers that are not there.
     #[error(transparent)]
     Unplanned(#[from] PlanError),
@@ -56,8 +71,17 @@ impl From<RowsError> for Gone {
     }
 }
 
+impl From<LogsError> for Gone {
+    fn from(error: LogsError) -> Self {
+        match error {
+            LogsError::Ledger(error) => Self::Ledger(error),
+            rows @ LogsError::Rows { .. } => Self::Logs(rows),
+        }
+    }
+}
+
 /// Computes an event's payload again.
-pub type Run = fn(&mut Context<'_>, &Read) -> Result<Payload, Gone>;
+pub type Run = fn(&mut Context<'_>, u64, &Event) -> Result<Payload, Gone>;
 
 /// How a kind is computed again.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +123,14 @@ pub const RECIPES: &[Recipe] = &[
         run: estimates::plan,
     },
     Recipe {
+        kind: Kind::OpeDiagnosed,
+        run: offpolicy::diagnosed,
+    },
+    Recipe {
+        kind: Kind::OpeEstimated,
+        run: offpolicy::estimated,
+    },
+    Recipe {
         kind: Kind::LabelProcessAudited,
         run: iterations::before,
     },
@@ -138,58 +170,94 @@ pub fn recipe(kind: Kind) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.kind == kind)
 }
 
-/// What recomputations share.
-pub struct Context<'a> {
-    /// The ledger.
-    pub ledger: &'a Ledger,
-    covariates: &'a mut dyn Covariates,
-    /// Fits and audits of the whole log, which estimates are marked by.
+/// What recomputations over one log share, so that each reads and computes as little as it can.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// Fits and audits below `governed_below`, which estimates are marked by.
     governed: Vec<(u64, ExperimentId, Payload)>,
-    /// The last computation, for events that come from the same.
-    last: Option<Computed>,
+    governed_below: u64,
+    /// The last computations, for events that come from the same.
+    last: Vec<Computed>,
+    /// The last off-policy computation.
+    off_policy: Option<OffPolicy>,
     /// The last iteration, likewise.
     iteration: Option<iterations::Kept>,
 }
 
+/// Computations that are kept for the events after.
+const KEPT: usize = 2;
+
+/// A log to compute from, and whoever knows the covariates.
+pub struct Context<'a> {
+    history: &'a dyn History,
+    covariates: &'a mut dyn Covariates,
+    shared: &'a mut Shared,
+    /// The ledger itself, which iterations and reports are read from.
+    ledger: Option<&'a Ledger>,
+}
+
 impl std::fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Context({} fits and audits)", self.governed.len())
+        write!(f, "Context({} fits and audits)", self.shared.governed.len())
     }
 }
 
 impl<'a> Context<'a> {
-    /// Over a ledger, with whoever knows the covariates.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
+    /// Over a log.
     pub fn new(
-        ledger: &'a Ledger,
+        history: &'a dyn History,
         covariates: &'a mut dyn Covariates,
-    ) -> Result<Self, LedgerError> {
-        let mut governed = Vec::new();
-        ledger.entries::<LedgerError>(0, ledger.size(), |read| {
+        shared: &'a mut Shared,
+    ) -> Self {
+        Self {
+            history,
+            covariates,
+            shared,
+            ledger: None,
+        }
+    }
+
+    /// With the ledger itself.
+    #[must_use]
+    pub fn over(mut self, ledger: &'a Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    fn ledger(&self) -> Result<&'a Ledger, Gone> {
+        let none = || Gone::Missing("the ledger is not at hand".to_owned());
+        self.ledger.ok_or_else(none)
+    }
+
+    /// Reads fits and audits up to an entry.
+    fn govern(&mut self, below: u64) -> Result<(), LedgerError> {
+        let from = self.shared.governed_below;
+        if from >= below {
+            return Ok(());
+        }
+        let governed = &mut self.shared.governed;
+        self.history.events(from, below, &mut |seq, event| {
             let is_one = matches!(
-                read.event.payload,
+                event.payload,
                 Payload::CalibratorFitted(_) | Payload::TransportTested(_)
             );
-            if let Some(experiment) = read.event.header.experiment.filter(|_| is_one) {
-                governed.push((read.stored.seq, experiment, read.event.payload));
+            if let Some(experiment) = event.header.experiment.as_ref().filter(|_| is_one) {
+                governed.push((seq, experiment.clone(), event.payload.clone()));
             }
-            Ok(())
+            ControlFlow::Continue(())
         })?;
-        Ok(Self {
-            ledger,
-            covariates,
-            governed,
-            last: None,
-            iteration: None,
-        })
+        self.shared.governed_below = below;
+        Ok(())
     }
 
     /// Audits of an experiment as they stood before an entry.
     fn audits(&self, experiment: &ExperimentId, below: u64) -> Audits {
         let mut audits = Audits::default();
-        let before = self.governed.iter().take_while(|(seq, ..)| *seq < below);
+        let before = self
+            .shared
+            .governed
+            .iter()
+            .take_while(|(seq, ..)| *seq < below);
         for (seq, of, payload) in before.filter(|(_, of, _)| of == experiment) {
             audits.take(of, *seq, payload);
         }
@@ -197,11 +265,22 @@ impl<'a> Context<'a> {
     }
 
     /// Computes an event again and compares; `None` for a kind without a recipe.
-    pub fn replay(&mut self, read: &Read) -> Option<(Outcome, Option<Payload>)> {
-        let recipe = recipe(read.event.kind())?;
-        Some(match (recipe.run)(self, read) {
-            Ok(again) => (compare(&read.event.payload, &again), Some(again)),
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the log cannot be read.
+    pub fn replay(
+        &mut self,
+        seq: u64,
+        event: &Event,
+    ) -> Result<Option<(Outcome, Option<Payload>)>, LedgerError> {
+        let Some(recipe) = recipe(event.kind()) else {
+            return Ok(None);
+        };
+        self.govern(seq)?;
+        Ok(Some(match (recipe.run)(self, seq, event) {
+            Ok(again) => (compare(&event.payload, &again), Some(again)),
+            Err(Gone::Ledger(error)) => return Err(error),
             Err(gone) => (Outcome::Gone(gone.to_string()), None),
-        })
+        }))
     }
 }

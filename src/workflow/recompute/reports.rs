@@ -1,18 +1,18 @@
 //! Published reports, written again from the entries that they read.
 
+use crate::event::Event;
 use crate::event::Payload;
-use crate::ledger::read::Read;
 use crate::projection::iterations::Iterations;
 use crate::workflow::bundle;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 
 /// The bundle as of the entry that it was read to.
-pub(super) fn published(context: &mut Context<'_>, read: &Read) -> Result<Payload, Gone> {
-    let Payload::ReportPublished(said) = &read.event.payload else {
+pub(super) fn published(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::ReportPublished(said) = &event.payload else {
         return Err(Gone::Missing("not a published report".to_owned()));
     };
-    let (ledger, through) = (context.ledger, said.through_seq.value());
+    let (ledger, through) = (context.ledger()?, said.through_seq.value());
     let state = ledger.state_at(through.saturating_add(1))?;
     let it = state.fold::<Iterations>().by_id.get(&said.iteration);
     let it = it.ok_or_else(|| Gone::Missing(format!("{} was never opened", said.iteration)))?;

@@ -2,7 +2,17 @@
 //! everything computed again.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
+use clover::event::Kind;
+use clover::event::registry;
+use clover::ground::keyfile;
+use clover::ground::sign::Signer;
+use clover::ledger::Command;
+use clover::ledger::Ledger;
+use clover::ledger::LedgerOptions;
+use clover::ledger::Rulebook;
+use clover::store::OpenOptions;
 use serde_json::Value;
 use serde_json::json;
 
@@ -292,6 +302,39 @@ fn decisions(desk: &mut Desk, from: u64) -> String {
     lines
 }
 
+/// What computes nothing again.
+static PLAIN: Rulebook = clover::projection::RULEBOOK;
+
+/// Appends decisions as somebody does whose program asks no rule that computes again.
+fn without_recomputing(desk: &Desk, lines: &str) {
+    let key = |path: &Path| {
+        let file = std::fs::read(path).unwrap();
+        Signer::from(keyfile::read_private(&file, None).unwrap())
+    };
+    let options = LedgerOptions {
+        store: OpenOptions::default(),
+        log_key: Some(key(&desk.at.join(".clover/log.key"))),
+        pins: None,
+    };
+    let mut ledger = Ledger::open(&desk.database(), desk.ambient.clone(), &PLAIN, options).unwrap();
+    let commands: Vec<_> = lines
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let kind: Kind = line["kind"].as_str().unwrap().parse().unwrap();
+            let data = line["data"].to_string();
+            let (payload, _) = registry::decode(kind.as_str(), kind.version(), &data).unwrap();
+            Command::new(
+                payload,
+                Some(line["experiment"].as_str().unwrap().parse().unwrap()),
+            )
+        })
+        .collect();
+    ledger
+        .append(&commands, &key(&desk.key_file("owner")))
+        .unwrap();
+}
+
 #[test]
 fn one_changed_label_changes_what_rests_on_it_and_nothing_else() {
     let mut first = small(500_000);
@@ -315,7 +358,14 @@ fn one_changed_label_changes_what_rests_on_it_and_nothing_else() {
         second.ok_words(&["blob", "put", &path]);
     }
     second.file("decisions.jsonl", &lines);
-    second.ok("append --bulk decisions.jsonl");
+    second.refused(
+        &["append", "--bulk", "decisions.jsonl"],
+        11,
+        &["decisions.jsonl:1: recompute: expected calibrator"],
+    );
+    without_recomputing(&second, &lines);
+    let verified = second.run("verify --recompute --json");
+    assert_eq!(verified.code, 3, "{}{}", verified.out, verified.err);
     let ran = second.run("replay --all --json");
     assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
     let answer = ran.json();

@@ -11,6 +11,7 @@ mod idempotency;
 mod intake;
 mod iterations;
 mod prereg;
+mod recompute;
 mod releases;
 mod rules;
 mod world;

@@ -456,7 +456,9 @@ fn trust(test: &mut TestLedger) {
 
 /// What was estimated of the rows, in an experiment with a design for audits.
 fn estimates(test: &mut TestLedger) {
+    let checked = valued::payload(Kind::LogprobsChecked, &valued::checked());
     let said = valued::every(5, "design-9").into_iter();
+    let said = said.chain([("held", checked)]);
     let batch: Vec<_> = said
         .map(|(_, payload)| Command::new(payload, Some("exp-9".parse().unwrap())))
         .collect();

@@ -130,6 +130,58 @@ pub fn planned() -> Value {
     })
 }
 
+fn ope_terms() -> Value {
+    json!({
+        "estimate": terms(), "logger": "base", "outer_seed": 1042,
+        "thresholds": {
+            "affinity_good_micro": 850_000, "affinity_warn_micro": 500_000, "cv_max_micro": 2_000_000,
+            "ess_good_micro": 300_000, "ess_warn_micro": 100_000, "guarded_max_micro": 500_000,
+            "hill_good_micro": 2_000_000, "hill_warn_micro": 1_000_000, "near_zero_max_micro": 850_000,
+            "top_mass_max_micro": 300_000, "ttc_good_micro": 700_000, "ttc_warn_micro": 300_000,
+        },
+    })
+}
+
+fn figures() -> Value {
+    json!({
+        "cv_squared": 9.0, "ess_fraction": 0.1, "hill": 1.2, "hill_band": {"high": 1.4, "low": 1.0, "median": 1.1},
+        "max_over_median": 40.0, "max_share": 0.2, "percentile_99_5": 12.0, "top_5_percent": 0.4,
+    })
+}
+
+pub fn diagnosed() -> Value {
+    json!({
+        "affinity": 0.9, "answer": "calibrated-ips", "build": "clover 0.1.0",
+        "caps": [{"cap": 1.5, "cut": 3, "estimate": 0.7, "se": 0.02}], "cle_factor": 20.5, "draws": true,
+        "filter": {"checked": [4], "kept": 18, "rows": 20, "without_logprob": 1, "without_target": 1},
+        "groups": [{"ess_fraction": 0.2, "group": "cohort w1", "lift": 1.5, "rows": 9}, {"group": "cohort w2", "lift": 0.5, "rows": 9}],
+        "guarded": 0.25, "guide": [{"estimator": "snips", "reasons": ["ess 0.100 against 0.30"], "verdict": "refused"}],
+        "near_zero": 0.5, "overlap": "warn", "policy": "tuned", "raw": figures(),
+        "residuals": {"correlation": 0.1, "direct": 0.7, "high": 0.02, "low": -0.01, "mean": 0.005, "p": 0.5, "se": 0.01},
+        "rows_root": root(6), "stabilised": figures(), "tail": "critical", "terms": ope_terms(), "through_seq": 3,
+        "ttc": 0.4, "ttc_by_total": 0.45,
+    })
+}
+
+pub fn weighted(calibrator: u8) -> Value {
+    json!({
+        "build": "clover 0.1.0", "calibrator": digest(calibrator), "df": 17.5, "estimate": 0.71, "estimator": "stacked-dr",
+        "interval": ends(0.6, 0.8), "jackknife": [0.7, 0.72], "policy": "tuned", "rows": 18, "rows_root": root(6),
+        "se": 0.05, "share": 0.1, "stack": [{"estimator": "dr-cpo", "share": 0.5}], "terms": ope_terms(),
+        "through_seq": 3, "verdict": "warned",
+    })
+}
+
+/// Log-probabilities that were held against their contract.
+pub fn checked() -> Value {
+    json!({
+        "additivity_micro": 1, "broken": [{"clause": "sign", "rows": 1}], "determinism_pico": 100_000,
+        "judge_configs": [digest(7)], "kept": 18, "missing": 1, "not_checked": [{"clause": "masking", "rows": 18}],
+        "policy": "base", "rows": blob(ROWS, "application/x-ndjson"), "rows_in": 20, "rows_root": root(7),
+        "run_configs": [digest(8)], "template": "sha256:t", "tokenizer": "sha256:k",
+    })
+}
+
 /// One of every kind, in an order in which they may be said where nothing was audited.
 pub fn every(calibrator: u8, design: &str) -> Vec<(&'static str, Payload)> {
     let all = [
@@ -148,6 +200,8 @@ pub fn every(calibrator: u8, design: &str) -> Vec<(&'static str, Payload)> {
             tested(calibrator, design, "fail"),
         ),
         ("planned", Kind::PlanRecorded, planned()),
+        ("diagnosed", Kind::OpeDiagnosed, diagnosed()),
+        ("weighted", Kind::OpeEstimated, weighted(calibrator)),
     ];
     let all = all.into_iter();
     all.map(|(name, kind, data)| (name, payload(kind, &data)))

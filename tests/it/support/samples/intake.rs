@@ -101,6 +101,8 @@ fn estimates(teller: &mut Teller) {
     let model = teller.blob(valued::MODEL.to_vec(), "application/json");
     let rows = teller.blob(valued::ROWS.to_vec(), "application/x-ndjson");
     assert_eq!(model.bytes.value() + rows.bytes.value(), blob_bytes());
+    let held = valued::payload(clover::event::Kind::LogprobsChecked, &valued::checked());
+    teller.say_all(RUNNER_3, vec![("logged", arena(held))]);
     let said = valued::every(5, "probe").into_iter();
     let said = said.map(|(name, payload)| (name, arena(payload)));
     teller.say_all(ARBITER, said.collect());

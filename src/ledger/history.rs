@@ -1,0 +1,119 @@
+//! Entries before the one that is judged, read again: of the file, of a batch that is not written yet, or of lines.
+
+use std::ops::ControlFlow;
+
+use crate::event::Event;
+use crate::ground::digest::Digest;
+use crate::ledger::error::LedgerError;
+use crate::ledger::open::Ledger;
+use crate::ledger::read;
+use crate::ledger::verify::BlobSource;
+use crate::store::Reader;
+use crate::store::StoreError;
+
+/// Takes an event with its position, and says whether to go on.
+pub(super) type Take<'a> = &'a mut dyn FnMut(u64, &Event) -> ControlFlow<()>;
+
+/// Entries before the one that is judged, for what computes again what it says.
+pub trait History {
+    /// Gives events from `from` on and below `to`, in order, until one is not wanted any more.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when they cannot be read.
+    fn events(&self, from: u64, to: u64, take: Take<'_>) -> Result<(), LedgerError>;
+
+    /// A blob by its BLAKE3 digest; `None` where it is not at hand.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it cannot be read.
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, LedgerError>;
+}
+
+impl History for Ledger {
+    fn events(&self, from: u64, to: u64, take: Take<'_>) -> Result<(), LedgerError> {
+        let stopped = self.entries::<Stop>(from, to.min(self.size()), |read| {
+            match take(read.stored.seq, &read.event) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Stop::Done),
+            }
+        });
+        ended(stopped)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, LedgerError> {
+        Ok(self.store().reader().blob(digest)?)
+    }
+}
+
+/// Why a walk ended early.
+enum Stop {
+    Done,
+    Ledger(LedgerError),
+}
+
+impl From<LedgerError> for Stop {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Ledger(error.into())
+    }
+}
+
+fn ended(walk: Result<(), Stop>) -> Result<(), LedgerError> {
+    match walk {
+        Ok(()) | Err(Stop::Done) => Ok(()),
+        Err(Stop::Ledger(error)) => Err(error),
+    }
+}
+
+/// What stands before an entry that is appended or verified.
+pub(super) struct Before<'a> {
+    /// The file, where there is one.
+    pub(super) reader: Option<Reader<'a>>,
+    /// Entries of the file that count.
+    pub(super) stored: u64,
+    /// Entries that no file has yet, or that came as lines.
+    pub(super) kept: Vec<(u64, &'a Event)>,
+    /// Where blobs are, beside the file.
+    pub(super) blobs: Option<BlobSource<'a>>,
+}
+
+impl History for Before<'_> {
+    fn events(&self, from: u64, to: u64, take: Take<'_>) -> Result<(), LedgerError> {
+        if let Some(reader) = self.reader {
+            let mut broken = false;
+            let walk = reader.entries::<Stop>(from, to.min(self.stored), |stored| {
+                // What cannot be decoded has a finding of its own, and says nothing to anybody.
+                let Ok(read) = read::decode(stored) else {
+                    return Ok(());
+                };
+                broken = take(read.stored.seq, &read.event).is_break();
+                if broken { Err(Stop::Done) } else { Ok(()) }
+            });
+            ended(walk)?;
+            if broken {
+                return Ok(());
+            }
+        }
+        for &(seq, event) in &self.kept {
+            if (from..to).contains(&seq) && take(seq, event).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, LedgerError> {
+        if let Some(reader) = self.reader {
+            return Ok(reader.blob(digest)?);
+        }
+        match self.blobs {
+            Some(source) => Ok(source(digest)?),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What is computed again from the entries before, under `--recompute`.
+
+use crate::ledger::error::LedgerError;
+use crate::ledger::fold::Breach;
+use crate::ledger::fold::Candidate;
+use crate::ledger::history::Before;
+use crate::ledger::verify::VerifyError;
+use crate::ledger::verify::file::FileView;
+use crate::ledger::verify::judge::Judge;
+
+impl Judge<'_> {
+    /// Computes an event again from the entries before it; lines are kept for those that come after.
+    pub(super) fn compute(
+        &mut self,
+        candidate: &Candidate<'_>,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<(), VerifyError> {
+        let reader = self.file.as_ref().map(FileView::reader);
+        let (kept, blobs) = (&self.kept, self.blobs);
+        let history = || Before {
+            reader,
+            stored: candidate.seq,
+            kept: kept.iter().map(|(seq, event)| (*seq, event)).collect(),
+            blobs,
+        };
+        let at_hand = self
+            .computing
+            .judge(&self.state, candidate, history, breaches);
+        let at_hand = at_hand.map_err(|error| match error {
+            LedgerError::Ambient(error) => VerifyError::Ambient(error),
+            LedgerError::Store(error) => VerifyError::Store(error),
+            other => VerifyError::Read(other.to_string()),
+        })?;
+        self.out_of_hand += u64::from(!at_hand);
+        let kind = candidate.event.kind();
+        let mut lines = self.state.rulebook().again.iter();
+        if reader.is_none() && lines.any(|line| line.reads.contains(&kind)) {
+            self.kept.push((candidate.seq, candidate.event.clone()));
+        }
+        Ok(())
+    }
+
+    /// What was not computed again, where anything was not.
+    pub(super) fn not_computed(&self) -> Option<String> {
+        if !self.options.recompute {
+            return Some("recompute".to_owned());
+        }
+        let of = self.out_of_hand;
+        (of > 0).then(|| format!("recompute of {of} events whose inputs are not at hand"))
+    }
+}

@@ -1,0 +1,337 @@
+//! Off-policy numbers as events say them.
+
+use crate::event::id::PolicyId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::ope::GuideEntry;
+use crate::event::payload::ope::OpeDiagnosed;
+use crate::event::payload::ope::OpeEstimated;
+use crate::event::payload::ope::OpeTerms;
+use crate::event::payload::ope::StackShare;
+use crate::event::payload::overlap::Admissibility;
+use crate::event::payload::overlap::CapFigure;
+use crate::event::payload::overlap::GroupFigure;
+use crate::event::payload::overlap::HillFigures;
+use crate::event::payload::overlap::OverlapGrade;
+use crate::event::payload::overlap::OverlapThresholds;
+use crate::event::payload::overlap::ResidualFigures;
+use crate::event::payload::overlap::WeightFigures;
+use crate::ground::digest::Digest;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::stats::calibrator::Calibrator;
+use crate::stats::direct::Scale;
+use crate::stats::offpolicy;
+use crate::stats::offpolicy::Estimator;
+use crate::stats::offpolicy::GateName;
+use crate::stats::offpolicy::Grade;
+use crate::stats::offpolicy::GuideRow;
+use crate::stats::offpolicy::OffPolicy;
+use crate::stats::offpolicy::Reason;
+use crate::stats::offpolicy::Thresholds;
+use crate::stats::offpolicy::Verdict;
+use crate::stats::overlap;
+use crate::stats::sample::Clusters;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Weights;
+use crate::workflow::estimate::model;
+use crate::workflow::estimate::terms;
+use crate::workflow::estimate::terms::BUILD;
+use crate::workflow::estimate::terms::count;
+use crate::workflow::estimate::terms::ends;
+pub(super) use crate::workflow::estimate::terms::finite;
+use crate::workflow::estimate::terms::size;
+use crate::workflow::estimate::terms::text;
+use crate::workflow::ope::compute::Numbers;
+use crate::workflow::ope::compute::Target;
+
+/// Seed of the outer folds of calibrated IPS.
+const OUTER_SEED: u64 = 1042;
+/// The mean under overlap weights: of the rows that both policies could have given.
+const OVERLAP_WEIGHTS: &str = "overlap-weights";
+/// The self-normalised mean over cohorts with overlap.
+const COHORTS: &str = "snips-cohorts";
+
+fn micro(value: f64) -> Micro {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "thresholds are short decimals"
+    )]
+    let millionths = (value * 1e6).round() as i64;
+    Micro::new(millionths).unwrap_or_default()
+}
+
+/// The usual terms over those of a direct estimate: thresholds of the CJE paper, table 9.
+pub fn terms(estimate: EstimateTerms, logger: PolicyId) -> OpeTerms {
+    let t = Thresholds::DEFAULT;
+    OpeTerms {
+        estimate,
+        logger,
+        outer_seed: count(OUTER_SEED),
+        thresholds: OverlapThresholds {
+            affinity_good_micro: micro(t.affinity_good),
+            affinity_warn_micro: micro(t.affinity_warn),
+            cv_max_micro: micro(t.cv_max),
+            ess_good_micro: micro(t.ess_good),
+            ess_warn_micro: micro(t.ess_warn),
+            guarded_max_micro: micro(t.guarded_max),
+            hill_good_micro: micro(t.hill_good),
+            hill_warn_micro: micro(t.hill_warn),
+            near_zero_max_micro: micro(t.near_zero_max),
+            top_mass_max_micro: micro(t.top_mass_max),
+            ttc_good_micro: micro(t.ttc_good),
+            ttc_warn_micro: micro(t.ttc_warn),
+        },
+    }
+}
+
+fn thresholds(of: &OverlapThresholds) -> Thresholds {
+    let unit = terms::unit;
+    Thresholds {
+        ess_good: unit(of.ess_good_micro),
+        ess_warn: unit(of.ess_warn_micro),
+        hill_good: unit(of.hill_good_micro),
+        hill_warn: unit(of.hill_warn_micro),
+        affinity_good: unit(of.affinity_good_micro),
+        affinity_warn: unit(of.affinity_warn_micro),
+        ttc_good: unit(of.ttc_good_micro),
+        ttc_warn: unit(of.ttc_warn_micro),
+        near_zero_max: unit(of.near_zero_max_micro),
+        top_mass_max: unit(of.top_mass_max_micro),
+        cv_max: unit(of.cv_max_micro),
+        guarded_max: unit(of.guarded_max_micro),
+    }
+}
+
+/// The digest of a calibrator's curves.
+pub(super) fn calibrator_digest(calibrator: &Calibrator) -> Digest {
+    model::bytes(calibrator).1
+}
+
+fn some(value: Option<f64>) -> Option<Finite> {
+    value.and_then(Finite::new)
+}
+
+fn grade(of: Grade) -> OverlapGrade {
+    match of {
+        Grade::Good => OverlapGrade::Good,
+        Grade::Unknown => OverlapGrade::Unknown,
+        Grade::Warn => OverlapGrade::Warn,
+        Grade::Critical => OverlapGrade::Critical,
+    }
+}
+
+fn admissibility(of: Verdict) -> Admissibility {
+    match of {
+        Verdict::Admissible => Admissibility::Admissible,
+        Verdict::Warned => Admissibility::Warned,
+        Verdict::Refused => Admissibility::Refused,
+        Verdict::Unavailable => Admissibility::Unavailable,
+    }
+}
+
+fn words(reason: &Reason) -> String {
+    match reason {
+        Reason::NoDraws => "no draws of the policy for every logged prompt".to_owned(),
+        Reason::NoLogProbabilities => "no log-probabilities".to_owned(),
+        Reason::NotStabilised => "no stabilised weights".to_owned(),
+        Reason::Missed(gate) => {
+            let value = match gate.value {
+                Some(value) => format!("{value:.3}"),
+                None => "none".to_owned(),
+            };
+            format!("{} {value} against {:.2}", gate.name.name(), gate.threshold)
+        }
+        Reason::Unmeasured(gate) => format!("{} not measured", gate.name()),
+        Reason::RestsOnOutcomeModel => "rests on its outcome model alone".to_owned(),
+        Reason::FewComponents => "fewer than two components may be read".to_owned(),
+    }
+}
+
+fn entry(row: &GuideRow) -> GuideEntry {
+    GuideEntry {
+        estimator: text(row.estimator.name()),
+        reasons: row
+            .reasons
+            .iter()
+            .map(|reason| text(&words(reason)))
+            .collect(),
+        verdict: admissibility(row.verdict),
+    }
+}
+
+fn figures(weights: &[f64]) -> Result<WeightFigures, SampleError> {
+    let weights = Weights::new("weights", weights, weights.len())?;
+    let found = overlap::concentration(weights);
+    Ok(WeightFigures {
+        cv_squared: finite(found.cv_squared),
+        ess_fraction: finite(found.ess.fraction),
+        hill: some(overlap::hill_stable(weights).index()),
+        hill_band: overlap::hill_band(weights).and_then(|band| {
+            Some(HillFigures {
+                high: Finite::new(band.high)?,
+                low: Finite::new(band.low)?,
+                median: Finite::new(band.median)?,
+            })
+        }),
+        max_over_median: some(found.max_over_median),
+        max_share: finite(found.max_share),
+        percentile_99_5: finite(found.percentile_99_5),
+        top_5_percent: finite(found.top_5_percent),
+    })
+}
+
+impl Numbers<'_> {
+    fn scale(&self) -> Scale {
+        self.found.analysis.output_scale
+    }
+
+    fn through(&self) -> u64 {
+        self.found.gathered.newest.max(self.logs.newest)
+    }
+
+    fn estimated(
+        &self,
+        estimator: &str,
+        (of, prompts): (&OffPolicy, &Clusters),
+        shares: &[(Estimator, f64)],
+        verdict: Admissibility,
+    ) -> OpeEstimated {
+        let scale = self.scale();
+        let alpha = terms::unit(self.terms.estimate.alpha_micro);
+        let spread = of.spread(prompts, alpha).ok();
+        let level = |unit: &f64| finite(scale.level(*unit));
+        let total = |sampling: f64, calibration: f64| calibration / (sampling + calibration);
+        OpeEstimated {
+            build: text(BUILD),
+            calibrator: self.calibrator,
+            df: some(spread.as_ref().map(|of| of.df)),
+            estimate: level(&of.value),
+            estimator: text(estimator),
+            interval: spread.as_ref().map(|of| ends(scale.interval(of.interval))),
+            jackknife: of.jackknife.iter().map(level).collect(),
+            policy: self.target.clone(),
+            rows: size(of.influence.len()),
+            rows_root: Root(self.root),
+            se: some(spread.as_ref().map(|of| scale.difference(of.se))),
+            share: some(spread.as_ref().map(|of| total(of.sampling, of.calibration))),
+            stack: shares
+                .iter()
+                .map(|(of, share)| StackShare {
+                    estimator: text(of.name()),
+                    share: finite(*share),
+                })
+                .collect(),
+            terms: self.terms.clone(),
+            through_seq: count(self.through()),
+            verdict,
+        }
+    }
+
+    fn estimates(&self, guide: &[GuideRow]) -> Vec<OpeEstimated> {
+        let verdict = |estimator: Estimator| {
+            let row = guide.iter().find(|row| row.estimator == estimator);
+            row.map_or(Admissibility::Unavailable, |row| admissibility(row.verdict))
+        };
+        let own = self.estimates.iter().map(|(of, shares)| {
+            let name = of.estimator.name();
+            self.estimated(name, (of, &self.prompts), shares, verdict(of.estimator))
+        });
+        let mut said: Vec<_> = own.collect();
+        // Restricted means answer another question, which is always said.
+        if let Some(of) = &self.overlap_mean {
+            let of = (of, &self.prompts);
+            said.push(self.estimated(OVERLAP_WEIGHTS, of, &[], Admissibility::Warned));
+        }
+        if let Some((of, prompts)) = &self.cohort_mean {
+            said.push(self.estimated(COHORTS, (of, prompts), &[], Admissibility::Warned));
+        }
+        said
+    }
+
+    fn residuals(&self) -> Option<ResidualFigures> {
+        let (test, split) = self.residuals.as_ref()?;
+        Some(ResidualFigures {
+            correlation: some(split.correlation),
+            direct: finite(split.direct),
+            high: finite(test.interval.high),
+            low: finite(test.interval.low),
+            mean: finite(test.mean),
+            p: finite(test.p),
+            se: finite(test.standard_error),
+        })
+    }
+
+    fn caps(&self) -> Vec<CapFigure> {
+        let scale = self.scale();
+        let points = self.caps.iter();
+        points
+            .map(|point| CapFigure {
+                cap: finite(point.cap),
+                cut: size(point.cut),
+                estimate: finite(scale.level(point.estimate)),
+                se: some(point.standard_error.map(|se| scale.difference(se))),
+            })
+            .collect()
+    }
+
+    fn groups(&self) -> Vec<GroupFigure> {
+        let groups = self.groups.iter();
+        groups
+            .map(|group| GroupFigure {
+                ess_fraction: some(group.concentration.map(|of| of.ess.fraction)),
+                group: Text::new(group.name.clone()).unwrap_or_else(|| text("a group")),
+                lift: finite(group.lift),
+                rows: size(group.rows),
+            })
+            .collect()
+    }
+}
+
+/// The events of one target.
+pub(super) fn target(of: Numbers<'_>) -> Result<Target, SampleError> {
+    let limits = thresholds(&of.terms.thresholds);
+    let guide = offpolicy::guide(&of.evidence, &limits)?;
+    let answer = offpolicy::logged_answer(&guide).ok();
+    let gates = of.evidence.raw.as_ref().map(|raw| {
+        let gates = offpolicy::overlap_gates(raw, &of.evidence, &limits);
+        let tail = gates.iter().find(|gate| gate.name == GateName::Hill);
+        let worst = gates.iter().map(|gate| gate.grade).max();
+        (worst, tail.map(|gate| gate.grade))
+    });
+    let (worst, tail) = gates.unwrap_or_default();
+    let diagnosed = OpeDiagnosed {
+        affinity: finite(of.affinity),
+        answer: answer.map(|estimator| text(estimator.name())),
+        build: text(BUILD),
+        caps: of.caps(),
+        cle_factor: some(of.ttc.factor),
+        draws: of.evidence.draws,
+        filter: of.filter.clone(),
+        groups: of.groups(),
+        guarded: finite(of.stabilised.guarded()),
+        guide: guide.iter().map(entry).collect(),
+        near_zero: finite(of.evidence.near_zero.unwrap_or(0.0)),
+        overlap: worst.map_or(OverlapGrade::Unknown, grade),
+        policy: of.target.clone(),
+        raw: figures(&of.raw)?,
+        residuals: of.residuals(),
+        rows_root: Root(of.root),
+        stabilised: figures(&of.stabilised.weights)?,
+        tail: tail.map_or(OverlapGrade::Unknown, grade),
+        terms: of.terms.clone(),
+        through_seq: count(of.through()),
+        ttc: finite(of.ttc.ttc),
+        ttc_by_total: some(of.ttc_by_total),
+    };
+    let ccdf = |weights: &[f64]| {
+        let checked = Weights::new("weights", weights, weights.len());
+        checked.map(overlap::ccdf)
+    };
+    Ok(Target {
+        ccdf: [ccdf(&of.raw)?, ccdf(&of.stabilised.weights)?],
+        estimates: of.estimates(&guide),
+        diagnosed,
+    })
+}

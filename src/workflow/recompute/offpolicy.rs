@@ -1,0 +1,96 @@
+//! Off-policy diagnoses and estimates, computed again.
+
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::payload::ope::OpeTerms;
+use crate::workflow::ope;
+use crate::workflow::ope::Target;
+use crate::workflow::ope::logs;
+use crate::workflow::recompute::Context;
+use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::estimates;
+
+/// A computation with what it was computed from.
+#[derive(Debug)]
+pub(super) struct OffPolicy {
+    experiment: ExperimentId,
+    through: u64,
+    terms: OpeTerms,
+    target: Target,
+}
+
+impl Context<'_> {
+    fn off_policy(
+        &mut self,
+        seq: u64,
+        event: &Event,
+        (terms, policy): (&OpeTerms, &PolicyId),
+        through: u64,
+    ) -> Result<&Target, Gone> {
+        let experiment = estimates::experiment(event)?.clone();
+        let kept = self.shared.off_policy.take().filter(|last| {
+            let of = &last.target.diagnosed;
+            last.experiment == experiment
+                && last.through == through
+                && last.terms == *terms
+                && of.policy == *policy
+        });
+        let last = if let Some(kept) = kept {
+            kept
+        } else {
+            // What rests on private texts is found first, and kept.
+            self.found(seq, event, &terms.estimate, through)?;
+            let mut all = logs::read(self.history, &experiment, through.saturating_add(1))?;
+            let own = all.remove(&terms.logger);
+            let own = own.ok_or_else(|| {
+                Gone::Missing(format!(
+                    "its rows have no logged response of {}",
+                    terms.logger
+                ))
+            })?;
+            let found = self.found(seq, event, &terms.estimate, through)?;
+            OffPolicy {
+                target: ope::target(found, &own, terms, policy)?,
+                experiment,
+                through,
+                terms: terms.clone(),
+            }
+        };
+        Ok(&self.shared.off_policy.insert(last).target)
+    }
+}
+
+fn other() -> Gone {
+    Gone::Missing("it is of another kind".to_owned())
+}
+
+pub(super) fn diagnosed(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::OpeDiagnosed(said) = &event.payload else {
+        return Err(other());
+    };
+    let of = (&said.terms, &said.policy);
+    let found = context.off_policy(seq, event, of, said.through_seq.value())?;
+    Ok(found.diagnosed.clone().into())
+}
+
+pub(super) fn estimated(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::OpeEstimated(said) = &event.payload else {
+        return Err(other());
+    };
+    let of = (&said.terms, &said.policy);
+    let found = context.off_policy(seq, event, of, said.through_seq.value())?;
+    let mut estimates = found.estimates.iter();
+    let found = estimates.find(|of| of.estimator == said.estimator);
+    let none = || Gone::Missing(format!("its rows give no {}", said.estimator.as_str()));
+    Ok(found.ok_or_else(none)?.clone().into())
+}
