@@ -439,7 +439,7 @@ impl Batch<'_> {
     fn checked(&self, ledger: &mut Ledger, signers: &Signers) -> Result<(), CliError> {
         if let (Some(checked), Some(signer)) = (&self.rows.checked, &signers.scorer) {
             let command = self.command(checked.said.clone());
-            ledger.append_with_blobs(&[command], signer, &[checked.lines.clone()])?;
+            ledger.append_with_blobs(&[command], signer, std::slice::from_ref(&checked.lines))?;
         }
         Ok(())
     }

@@ -20,30 +20,27 @@ pub(super) struct LoggedArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub common: Common,
-    /// Hash of the chat template that every call must name
-    #[arg(long, value_name = "HASH")]
-    pub template: Option<String>,
-    /// Hash of the tokenizer that every call must name
-    #[arg(long, value_name = "HASH")]
-    pub tokenizer: Option<String>,
+    /// What every call must name: `template=HASH`, `tokenizer=HASH`
+    #[arg(long, value_name = "WHAT=HASH")]
+    pub pin: Vec<String>,
 }
 
 pub(super) fn logged(ctx: &mut Ctx<'_>, args: &LoggedArgs) -> Result<Answer, CliError> {
-    let pin = |what: &str, text: Option<&String>| {
-        let pinned = text.map(|text| {
-            Text::new(text.clone()).ok_or_else(|| {
-                CliError::usage(
-                    format!("--{what}: expected a hash"),
-                    "clover import logged --help",
-                )
-            })
+    let mut pins = Pins::default();
+    for pin in &args.pin {
+        let named = pin.split_once('=').and_then(|(what, hash)| {
+            let hash = Text::new(hash).filter(|hash| !hash.as_str().is_empty())?;
+            Some((what, hash))
         });
-        pinned.transpose()
-    };
-    let pins = Pins {
-        template: pin("template", args.template.as_ref())?,
-        tokenizer: pin("tokenizer", args.tokenizer.as_ref())?,
-    };
+        match named {
+            Some(("template", hash)) => pins.template = Some(hash),
+            Some(("tokenizer", hash)) => pins.tokenizer = Some(hash),
+            _ => {
+                let message = format!("--pin {pin:?}: expected template=HASH or tokenizer=HASH");
+                return Err(CliError::usage(message, "clover import logged --help"));
+            }
+        }
+    }
     let paths = [args.file.clone()];
     intake::run(
         ctx,

@@ -14,6 +14,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::PolicyId;
+use crate::event::id::Text;
 use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::ope::OpeTerms;
@@ -171,7 +172,7 @@ fn reasons(diagnosed: &OpeDiagnosed, estimator: &str) -> (String, String) {
         .find(|row| row.estimator.as_str() == estimator);
     match row {
         Some(row) => {
-            let words: Vec<&str> = row.reasons.iter().map(|reason| reason.as_str()).collect();
+            let words: Vec<&str> = row.reasons.iter().map(Text::as_str).collect();
             (row.verdict.as_str().to_owned(), words.join("; "))
         }
         None => (

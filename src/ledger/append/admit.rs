@@ -115,7 +115,7 @@ fn history<'a>(reader: Reader<'a>, first: u64, earlier: &'a [Box<Prepared>]) -> 
         kept: kept
             .filter_map(|(seq, one)| match &one.said {
                 Said::Event(event) => Some((seq, event)),
-                _ => None,
+                Said::Broken(_) => None,
             })
             .collect(),
         blobs: None,

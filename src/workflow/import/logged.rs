@@ -170,14 +170,14 @@ impl Given {
         match self {
             Self::Sum(total) => Some(*total),
             Self::Tokens(tokens) => (!tokens.is_empty()).then(|| math::sum(tokens)),
-            Self::None(_) => None,
+            Self::None(()) => None,
         }
     }
 
     fn per_token(&self) -> Option<&[f64]> {
         match self {
             Self::Tokens(tokens) => Some(tokens),
-            Self::Sum(_) | Self::None(_) => None,
+            Self::Sum(_) | Self::None(()) => None,
         }
     }
 }

@@ -438,7 +438,7 @@ pub fn target(
     let overlap_mean = weigh(&overlapping).ok();
     let overlap_mean = overlap_mean.map(|own| mean(Estimator::Snips, own));
     let least = terms.thresholds.ess_good_micro.value() as f64 / 1e6;
-    Ok(said::target(Numbers {
+    Ok(said::target(&Numbers {
         found,
         logs,
         terms,
@@ -516,23 +516,20 @@ fn judged(
 
 /// Overlap by cohort, else by thirds of the judge's scores.
 fn groups(rows: &Rows, weights: Weights<'_>) -> Result<Vec<overlap::Subgroup<String>>, OpeError> {
-    let names: Vec<String> = match &rows.cohorts {
-        Some(cohorts) => cohorts.iter().map(|of| format!("cohort {of}")).collect(),
-        None => {
-            let mut sorted = rows.scores.clone();
-            sorted.sort_by(f64::total_cmp);
-            let cut = |third: usize| sorted[(sorted.len() * third / 3).min(sorted.len() - 1)];
-            let (low, high) = (cut(1), cut(2));
-            let third = |score: &f64| match (*score < low, *score < high) {
-                (true, _) => "scores, lowest third",
-                (_, true) => "scores, middle third",
-                _ => "scores, highest third",
-            };
-            rows.scores
-                .iter()
-                .map(|score| third(score).to_owned())
-                .collect()
-        }
+    let names: Vec<String> = if let Some(cohorts) = &rows.cohorts {
+        cohorts.iter().map(|of| format!("cohort {of}")).collect()
+    } else {
+        let mut sorted = rows.scores.clone();
+        sorted.sort_by(f64::total_cmp);
+        let cut = |third: usize| sorted[(sorted.len() * third / 3).min(sorted.len() - 1)];
+        let (low, high) = (cut(1), cut(2));
+        let third = |score: &f64| match (*score < low, *score < high) {
+            (true, _) => "scores, lowest third",
+            (_, true) => "scores, middle third",
+            _ => "scores, highest third",
+        };
+        let scores = rows.scores.iter();
+        scores.map(|score| third(score).to_owned()).collect()
     };
     Ok(overlap::subgroups(weights, &names)?)
 }

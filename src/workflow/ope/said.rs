@@ -290,7 +290,7 @@ impl Numbers<'_> {
 }
 
 /// The events of one target.
-pub(super) fn target(of: Numbers<'_>) -> Result<Target, SampleError> {
+pub(super) fn target(of: &Numbers<'_>) -> Result<Target, SampleError> {
     let limits = thresholds(&of.terms.thresholds);
     let guide = offpolicy::guide(&of.evidence, &limits)?;
     let answer = offpolicy::logged_answer(&guide).ok();
