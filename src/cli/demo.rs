@@ -1,5 +1,6 @@
 //! `clover demo`: the whole of it once, in a folder of its own: a ledger with keys and roles, 10,000 signed
-//! events, verification, an offline proof, and a forgery that is caught. Exits 0 only when all of it held.
+//! events, verification, an offline proof, and a forgery that is caught; then two governed iterations, a prompt, a report
+//! and an export. Exits 0 only when all of it held.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -64,6 +65,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     demo.verify()?;
     demo.prove()?;
     let found = demo.forge()?;
+    demo.story()?;
     let seconds = demo.watch.seconds();
     demo.say(&format!(
         "\nAll of it held, in {seconds:.1} s. The ledger stays there: clover status --ledger {}\n",
@@ -80,15 +82,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
 }
 
 /// The demo as it runs.
-struct Demo<'c, 'w> {
-    ctx: &'c mut Ctx<'w>,
-    sandbox: Sandbox,
+pub(super) struct Demo<'c, 'w> {
+    pub(super) ctx: &'c mut Ctx<'w>,
+    pub(super) sandbox: Sandbox,
     watch: Stopwatch,
 }
 
 impl Demo<'_, '_> {
     /// Text for people; with `--json` only the final object goes to standard output.
-    fn say(&mut self, text: &str) -> Result<(), CliError> {
+    pub(super) fn say(&mut self, text: &str) -> Result<(), CliError> {
         if self.ctx.globals.json {
             return Ok(());
         }
@@ -97,7 +99,12 @@ impl Demo<'_, '_> {
     }
 
     /// Runs one command and shows it with the first and the last lines of its answer.
-    fn step(&mut self, words: &[&str], first: usize, last: usize) -> Result<Answer, CliError> {
+    pub(super) fn step(
+        &mut self,
+        words: &[&str],
+        first: usize,
+        last: usize,
+    ) -> Result<Answer, CliError> {
         let shown = words.iter().map(|word| self.relative(word));
         let shown = shown.collect::<Vec<_>>().join(" ");
         let seconds = self.watch.seconds();
@@ -127,7 +134,13 @@ impl Demo<'_, '_> {
 
     fn found(&mut self) -> Result<(), CliError> {
         self.step(
-            &["init", "--holder", "Ada", "--roles", "owner,registrar"],
+            &[
+                "init",
+                "--holder",
+                "Ada",
+                "--roles",
+                "owner,registrar,arbiter,optimizer,releaser",
+            ],
             0,
             5,
         )?;
@@ -152,6 +165,7 @@ impl Demo<'_, '_> {
                 "custodian",
                 "--holder",
                 "Cem",
+                "--seal",
             ],
             0,
             0,
@@ -240,7 +254,7 @@ impl Demo<'_, '_> {
         Ok(CHOSEN)
     }
 
-    fn demand(holds: bool, what: &str) -> Result<(), CliError> {
+    pub(super) fn demand(holds: bool, what: &str) -> Result<(), CliError> {
         if holds {
             return Ok(());
         }

@@ -23,6 +23,7 @@ mod completions;
 mod confirm;
 mod ctx;
 mod demo;
+mod demo_story;
 mod deploy;
 mod doctor;
 mod erase;

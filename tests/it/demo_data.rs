@@ -35,7 +35,6 @@ use clover::workflow::iterate::compute::uncertainty;
 use clover::workflow::predicate;
 use clover::workflow::simulate::Kind;
 use clover::workflow::simulate::Row;
-use clover::workflow::simulate::World;
 use clover::workflow::simulate::files;
 use clover::workflow::simulate::files::File;
 use clover::workflow::simulate::iteration::Design;

@@ -1,0 +1,216 @@
+//! What `clover demo` tells: two iterations of one judge on the data that ship, one whose patch is accepted, and one whose
+//! patch was tuned on few labels and dies on those that nobody had seen.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::demo::Demo;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::ui::Answer;
+use crate::ground::ambient;
+use crate::ground::time::Timestamp;
+use crate::rubric::Rubric;
+use crate::workflow::simulate::shipped::Shipped;
+use crate::workflow::simulate::shipped::shipped;
+
+const OPENING: &str = "
+A judge is a program that scores answers; a rubric corrects it, people's labels say how well. The judge of this story pays
+for anything that looks like a source. A patch of the rubric is accepted only when labels that nobody had seen say that
+the scores got better.
+";
+const MENDED: &str = "
+FIRST ITERATION  1,500 answers, and a patch that takes back what false sources earn
+";
+const OVERFITTED: &str = "
+SECOND ITERATION  780 answers with noisy labels and no fault left; a cap on long answers, the best of many on dev
+";
+const END: &str = "
+WHAT IS LEFT  the accepted rubric as a prompt, a report, an export; everything verified and computed again
+";
+
+/// Three peeks a quarter: how often labels that nobody had seen may be opened.
+const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
+/// Seconds until a sealed label has to be shown.
+const REVEAL_SECONDS: i64 = 180 * 86_400;
+
+fn text(time: Timestamp) -> String {
+    String::from_utf8_lossy(&time.to_text()).into_owned()
+}
+
+impl Demo<'_, '_> {
+    /// Both iterations, and what they leave.
+    pub(super) fn story(&mut self) -> Result<(), CliError> {
+        self.say(OPENING)?;
+        let account = ["record", "budget.opened", "--data", PEEKS];
+        self.step(&account, 0, 0)?;
+        let [mended, overfitted] = shipped();
+        self.say(MENDED)?;
+        let first = self.iteration(&mended)?;
+        Self::demand(
+            first.data["outcome"] == "accepted",
+            "the fix is accepted in the first iteration",
+        )?;
+        self.say(OVERFITTED)?;
+        let second = self.iteration(&overfitted)?;
+        Self::demand(
+            second.data["outcome"] == "none_accepted",
+            "the overfitted cap is refused on confirm",
+        )?;
+        self.left(&mended)
+    }
+
+    /// One data set from its files to the verdict on its patch.
+    fn iteration(&mut self, of: &Shipped) -> Result<Answer, CliError> {
+        let name = of.name;
+        for file in of.files() {
+            let path = self.sandbox.path(name).join(file.path);
+            if let Some(folder) = path.parent() {
+                ambient::create_private_dirs(folder)?;
+            }
+            ambient::replace(&path, &file.bytes, false)?;
+        }
+        let anchors = format!("anchors-{name}");
+        let planned = plan_of(of, &anchors)?.to_string();
+        let plan = self.sandbox.path(name).join("plan.json");
+        ambient::replace(&plan, planned.as_bytes(), false)?;
+        let (t1, _, t2) = of.world().times();
+        let (t1, t2) = (text(t1), text(t2));
+        let by = text(self.ctx.ambient().now().plus_seconds(REVEAL_SECONDS));
+        let import = format!(
+            "import cje {name}/responses --experiment {name} --judge builtin --field domain --field level"
+        );
+        for (words, last) in [
+            (
+                format!("experiment register {name} --title {name} --purpose demo"),
+                0,
+            ),
+            (
+                format!("rubric register {name}/rubric.yaml --experiment {name}"),
+                0,
+            ),
+            (
+                format!(
+                    "judge run --experiment {name} --judge builtin --rows {name}/responses --rows {name}/anchors --known \
+                     {name}/known.json"
+                ),
+                1,
+            ),
+            (
+                format!(
+                    "label design new calib --experiment {name} --purpose calibrate --probability 1"
+                ),
+                0,
+            ),
+            (
+                format!(
+                    "label design new hold --experiment {name} --purpose confirm --probability 1"
+                ),
+                0,
+            ),
+            (import.clone(), 0),
+            (
+                format!("experiment split {name} --seed 1 --t1 {t1} --t2 {t2}"),
+                0,
+            ),
+            (
+                format!("{import} --labels=calib --seal hold --reveal-by {by}"),
+                1,
+            ),
+            (format!("confirm seal hold --experiment {name}"), 0),
+            (
+                format!(
+                    "iterate anchors {anchors} --experiment {name} --low anchor_low --high anchor_high"
+                ),
+                0,
+            ),
+            (format!("prereg sign {name}/plan.json"), 1),
+            (format!("iterate open it-{name} --manifest plan-{name}"), 0),
+            (format!("iterate run it-{name} --to cards"), 3),
+            (format!("iterate propose it-{name} {name}/patch.yaml"), 1),
+            (format!("iterate run it-{name} --yes"), 4),
+        ] {
+            self.words(&words, last)?;
+        }
+        self.words(&format!("iterate show it-{name}"), 22)
+    }
+
+    /// What the iterations leave: a prompt, a report, an export, and the proof that all of it can be computed again.
+    fn left(&mut self, accepted: &Shipped) -> Result<(), CliError> {
+        self.say(END)?;
+        let (name, patch) = (accepted.name, accepted.patch_id);
+        self.words(&format!("prompt commit {patch}"), 1)?;
+        self.words(&format!("prompt checkout {name} --out judge"), 1)?;
+        self.words(&format!("report iteration it-{name} -o report.html"), 1)?;
+        self.words("export jsonl -o export", 1)?;
+        let verified = self.words("verify", 1)?;
+        Self::demand(verified.exit == Exit::Done, "the ledger verifies")?;
+        let replayed = self.words("replay --all", 2)?;
+        Self::demand(
+            replayed.exit == Exit::Done,
+            "every decision is computed again",
+        )
+    }
+
+    /// Runs a command whose words have no spaces in them.
+    fn words(&mut self, words: &str, last: usize) -> Result<Answer, CliError> {
+        self.step(&words.split(' ').collect::<Vec<_>>(), 0, last)
+    }
+}
+
+/// The plan of an iteration over a data set.
+fn plan_of(of: &Shipped, anchors: &str) -> Result<Value, CliError> {
+    let world = of.world();
+    let rubric = Rubric::parse(of.rubric.as_bytes())
+        .map_err(|error| CliError::input(error.to_string(), "clover demo"))?;
+    let slices: Vec<(String, Value)> = if of.by_domain {
+        let domains = world.domains().iter();
+        domains
+            .map(|domain| {
+                (
+                    (*domain).to_owned(),
+                    json!([{"any_of": [domain], "field": "domain"}]),
+                )
+            })
+            .collect()
+    } else {
+        (0..world.slices())
+            .map(|slice| {
+                let (domain, level) = world.slice(slice);
+                let conditions = json!([
+                    {"any_of": [domain], "field": "domain"}, {"any_of": [level], "field": "level"},
+                ]);
+                (format!("{domain}-{level}"), conditions)
+            })
+            .collect()
+    };
+    let count = slices.len() as u64;
+    let cells: Vec<Value> = slices
+        .into_iter()
+        .map(|(slice, conditions)| {
+            json!({"conditions": conditions, "must_not_regress": false, "slice": slice, "stakes_micro": 500_000})
+        })
+        .collect();
+    let (window, confirm) = (of.setting.window_rows, of.setting.confirm_rows);
+    Ok(json!({
+        "experiment": of.name, "manifest": format!("plan-{}", of.name), "template": "iteration",
+        "title": of.name, "version": 1,
+        "hypothesis": {"claim": "the patch makes scores better", "kind": "promote"},
+        "iteration": {
+            "alpha_micro": 50_000, "confirm_rows": confirm, "confirm_separation": "time", "confirm_test": "betting",
+            "design": {
+                "anchors": anchors, "calibrator": "monotone", "covariates": [], "dev_calls_max": 10,
+                "environments": [], "judge": "builtin", "must_not_regress": "guard", "peek_account": "confirm-peeks",
+                "rubric_hash": rubric.hash().to_hex(), "seed": "ab".repeat(32),
+                "slices": [{"cells": cells, "family": "cell"}], "topics": [],
+            },
+            "dev_rows": window / 3, "difference_sd_micro": 30_000, "drift_max_micro": 10_000,
+            "ece_slack_micro": 5_000, "effect_micro": 6_000, "eta_micro": of.eta_micro, "fit_rows": window - window / 3,
+            "gap_seconds": 259_200, "green_sd_micro": 3_000, "green_slices": count - 1, "hypotheses_max": 2,
+            "ks_max_micro": 50_000, "patch_families": ["evidence_verification", "length_bias_cap"],
+            "power_micro": 800_000, "profile": "recommended", "q_micro": 100_000, "shift_metric": "either",
+            "slice_rows_min": window / 3 / (count + 1), "tau_micro": 1_500, "uplift_max_micro": 50_000,
+            "w1_max_micro": 20_000,
+        },
+    }))
+}
