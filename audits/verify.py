@@ -1187,23 +1187,18 @@ class Entry:
         return sha256(b"clover/natural-key/v1\0", encode([self.kind] + parts).encode("utf-8"))
 
     def blobs(self):
-        if self.kind == "note.recorded":
-            return [self.data["blob"]] if "blob" in self.data else []
-        if self.kind == "data.ingested":
-            return [self.data["rows"]] + [source["blob"] for source in self.data["source"].values()]
-        if self.kind == "score.recorded":
-            return [self.data[name]["blob"] for name in ("prompt", "response") if name in self.data]
-        if self.kind in ("manifest.registered", "manifest.amended"):
-            return [self.data["manifest"]["annex"]] if "annex" in self.data["manifest"] else []
-        if self.kind == "plan.revealed":
-            return [self.data["plan"]]
-        if self.kind == "calibrator.fitted":
-            return [self.data["model"], self.data["rows"]]
-        if self.kind == "judge.registered":
-            return [self.data["known"]] if "known" in self.data else []
-        if self.kind == "evidence.recorded":
-            return [self.data["records"]]
-        return []
+        """Every reference to a blob in the data, wherever it stands."""
+        found, waiting = [], [self.data]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                if set(value) == {"blake3", "bytes", "media"}:
+                    found.append(value)
+                else:
+                    waiting.extend(value.values())
+            elif isinstance(value, list):
+                waiting.extend(value)
+        return found
 
 
 class Key:

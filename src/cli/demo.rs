@@ -110,7 +110,8 @@ impl Demo<'_, '_> {
         let seconds = self.watch.seconds();
         self.line(&format!("{seconds:5.1}s  $ clover {shown}"))?;
         let answer = self.sandbox.run(words)?;
-        let lines: Vec<_> = answer.text.lines().collect();
+        let lines = answer.text.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<_> = lines.collect();
         let head = first.min(lines.len());
         let tail = lines.len() - last.min(lines.len() - head);
         for line in lines[..head].iter().chain(&lines[tail..]) {

@@ -25,12 +25,13 @@ FIRST ITERATION  1,500 answers, and a patch that takes back what false sources e
 const OVERFITTED: &str = "
 SECOND ITERATION  780 answers with noisy labels and no fault left; a cap on long answers, the best of many on dev
 ";
-const END: &str = "
-WHAT IS LEFT  the accepted rubric as a prompt, a report, an export; everything verified and computed again
+const RELEASED: &str = "
+RELEASE  the accepted patch becomes a prompt that runs; live numbers (made up here) break a guardrail, and it is taken back
+";
+const LEFT: &str = "
+WHAT IS LEFT  a report, an export; everything verified and computed again
 ";
 
-/// Three peeks a quarter: how often labels that nobody had seen may be opened.
-const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
 /// Seconds until a sealed label has to be shown.
 const REVEAL_SECONDS: i64 = 180 * 86_400;
 
@@ -42,8 +43,6 @@ impl Demo<'_, '_> {
     /// Both iterations, and what they leave.
     pub(super) fn story(&mut self) -> Result<(), CliError> {
         self.say(OPENING)?;
-        let account = ["record", "budget.opened", "--data", PEEKS];
-        self.step(&account, 0, 0)?;
         let [mended, overfitted] = shipped();
         self.say(MENDED)?;
         let first = self.iteration(&mended)?;
@@ -57,19 +56,26 @@ impl Demo<'_, '_> {
             second.data["outcome"] == "none_accepted",
             "the overfitted cap is refused on confirm",
         )?;
+        self.released(&mended)?;
         self.left(&mended)
     }
 
-    /// One data set from its files to the verdict on its patch.
-    fn iteration(&mut self, of: &Shipped) -> Result<Answer, CliError> {
-        let name = of.name;
+    /// Writes a data set to a folder of its name.
+    fn lay_out(&self, of: &Shipped) -> Result<(), CliError> {
         for file in of.files() {
-            let path = self.sandbox.path(name).join(file.path);
+            let path = self.sandbox.path(of.name).join(file.path);
             if let Some(folder) = path.parent() {
                 ambient::create_private_dirs(folder)?;
             }
             ambient::replace(&path, &file.bytes, false)?;
         }
+        Ok(())
+    }
+
+    /// One data set from its files to the verdict on its patch.
+    fn iteration(&mut self, of: &Shipped) -> Result<Answer, CliError> {
+        let name = of.name;
+        self.lay_out(of)?;
         let anchors = format!("anchors-{name}");
         let planned = plan_of(of, &anchors)?.to_string();
         let plan = self.sandbox.path(name).join("plan.json");
@@ -126,7 +132,7 @@ impl Demo<'_, '_> {
             ),
             (format!("prereg sign {name}/plan.json"), 1),
             (format!("iterate open it-{name} --manifest plan-{name}"), 0),
-            (format!("iterate run it-{name} --to cards"), 3),
+            (format!("iterate run it-{name} --to cards"), 4),
             (format!("iterate propose it-{name} {name}/patch.yaml"), 1),
             (format!("iterate run it-{name} --yes"), 4),
         ] {
@@ -135,17 +141,37 @@ impl Demo<'_, '_> {
         self.words(&format!("iterate show it-{name}"), 22)
     }
 
-    /// What the iterations leave: a prompt, a report, an export, and the proof that all of it can be computed again.
-    fn left(&mut self, accepted: &Shipped) -> Result<(), CliError> {
-        self.say(END)?;
+    /// The accepted patch as a prompt that runs, and the way back when a guardrail breaks.
+    fn released(&mut self, accepted: &Shipped) -> Result<(), CliError> {
+        self.say(RELEASED)?;
         let (name, patch) = (accepted.name, accepted.patch_id);
+        self.words(
+            &format!("estimate base --experiment {name} --judge builtin"),
+            3,
+        )?;
+        self.words(&format!("deploy activate {name}@1.0 --judge builtin"), 0)?;
         self.words(&format!("prompt commit {patch}"), 1)?;
-        self.words(&format!("prompt checkout {name} --out judge"), 1)?;
-        self.words(&format!("report iteration it-{name} -o report.html"), 1)?;
+        self.words(&format!("prompt diff {name}@1.0 {name}@1.1"), 2)?;
+        self.words(&format!("deploy activate {name} --judge builtin"), 0)?;
+        let live = self.sandbox.path(name).join("live.json");
+        ambient::replace(&live, live_numbers().to_string().as_bytes(), false)?;
+        let check = format!("deploy check {name} --evidence {name}/live.json");
+        let checked = self.words(&check, 4)?;
+        Self::demand(checked.exit == Exit::Fail, "the breach is rolled back")?;
+        self.words(&format!("deploy status {name}"), 3).map(drop)
+    }
+
+    /// What the iterations leave: a report, an export, and the proof that all of it can be computed again.
+    fn left(&mut self, accepted: &Shipped) -> Result<(), CliError> {
+        self.say(LEFT)?;
+        self.words(
+            &format!("report iteration it-{} -o report.html", accepted.name),
+            0,
+        )?;
         self.words("export jsonl -o export", 1)?;
         let verified = self.words("verify", 1)?;
         Self::demand(verified.exit == Exit::Done, "the ledger verifies")?;
-        let replayed = self.words("replay --all", 2)?;
+        let replayed = self.words("replay --all", 1)?;
         Self::demand(
             replayed.exit == Exit::Done,
             "every decision is computed again",
@@ -156,6 +182,20 @@ impl Demo<'_, '_> {
     fn words(&mut self, words: &str, last: usize) -> Result<Answer, CliError> {
         self.step(&words.split(' ').collect::<Vec<_>>(), 0, last)
     }
+}
+
+/// What live rows show a month later: one set of anchors has drifted.
+fn live_numbers() -> Value {
+    json!({
+        "abstention": {"accepted": 0.0, "live": 0.0},
+        "anchors": {"anchors": [
+            {"drift": 0.002, "policy": "anchor_high", "rows": 500},
+            {"drift": 0.021, "policy": "anchor_low", "rows": 500},
+        ]},
+        "environments": {"environments": []},
+        "greens": [], "labels": 60, "out_of_range": {"outside": 3, "rows": 400}, "reopened": 0,
+        "shift": {"ks_count": 9, "rows": 400, "w1": 0.01},
+    })
 }
 
 /// The plan of an iteration over a data set.

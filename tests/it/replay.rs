@@ -135,13 +135,14 @@ fn what_is_derived_from_the_entries_is_the_same_when_built_again() {
     let mut second = TestLedger::new();
     second.ledger.set_next_log_key(signer(full::NEXT_LOG_KEY));
     let reader = test.ledger.store().reader();
-    for blob in full::blobs() {
-        let owner = signer(1);
-        second
-            .ledger
-            .append_with_blobs(&[], &owner, &[blob])
-            .unwrap();
-    }
+    let mut blobs = Vec::new();
+    reader
+        .blobs(|_, bytes| {
+            blobs.push(bytes.to_vec());
+            Ok::<_, clover::store::StoreError>(())
+        })
+        .unwrap();
+    second.ledger.put_blobs(&blobs).unwrap();
     let mut sizes = Vec::new();
     reader
         .checkpoints(0, |stored| {

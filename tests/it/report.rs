@@ -118,7 +118,7 @@ fn a_decided_iteration_has_one_report_in_three_renderings() {
     let through = bundle.through_seq;
     let mut test = test;
     let report = bundle::published(&bundle);
-    test.ledger.put_blobs(&[bytes.clone()]).unwrap();
+    test.ledger.put_blobs(std::slice::from_ref(&bytes)).unwrap();
     say(&mut test, report.into());
     assert_eq!(bundle_at(&test.ledger, through).to_bytes(), bytes);
     test.check_all();

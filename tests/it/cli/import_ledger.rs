@@ -129,6 +129,9 @@ fn a_ledger_of_every_kind_is_the_same_again() {
     says(&ran, &[".clover exists already"]);
 }
 
+/// A change to the bytes of a file.
+type Edit<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
+
 #[test]
 fn an_export_that_does_not_verify_becomes_nothing() {
     let mut desk = gate::scored();
@@ -186,7 +189,6 @@ fn an_export_that_does_not_verify_becomes_nothing() {
         let text = String::from_utf8(bytes).unwrap();
         text.replacen("\\n3\\n", "\\n3\\nA", 1).into_bytes()
     };
-    type Edit<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
     let cases: [(&str, Edit<'_>, u8, &str); 8] = [
         (
             "ledger.jsonl",

@@ -36,13 +36,13 @@ const RUN: &str = "judge run --judge builtin --rows sim/responses --rows sim/anc
 fn rows_are_scored_once_and_labels_come_beside() {
     let mut desk = desk();
     let first = desk.ok(RUN).json();
-    assert_eq!(first["data"]["scored"], 580);
-    assert_eq!(entries(&mut desk, "score.recorded").len(), 580);
+    assert_eq!(first["data"]["scored"], 1080);
+    assert_eq!(entries(&mut desk, "score.recorded").len(), 1080);
     let head = desk.head();
     let second = desk.ok(RUN).json();
     assert_eq!(
         (&second["verdict"], &second["data"]["already"]),
-        (&"already_recorded".into(), &580.into())
+        (&"already_recorded".into(), &1080.into())
     );
     assert_eq!(desk.head(), head);
     // The file says the same scores, so that its labels are all that an import adds.
@@ -61,7 +61,7 @@ fn rows_are_scored_once_and_labels_come_beside() {
     let judge = &list["data"]["judges"][0];
     assert_eq!(
         (&judge["rows"], &judge["port"], &judge["replayed"]["keys"]),
-        (&580.into(), &"builtin".into(), &30.into())
+        (&1080.into(), &"builtin".into(), &30.into())
     );
     assert!(desk.ok("judge list").out.contains("0 of 30 differ"));
     desk.ok("verify");

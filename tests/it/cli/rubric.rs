@@ -171,7 +171,7 @@ fn errors_name_file_line_and_field() {
     desk.refused(
         &["rubric", "show", "exp-9"],
         5,
-        &["no file and no registered rubric exp-9"],
+        &["no file, and no registered rubric exp-9"],
     );
 }
 

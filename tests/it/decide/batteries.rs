@@ -142,7 +142,7 @@ fn a_closed_exploit_stays_closed_and_an_open_one_does_not_rise() {
                 data["regressions"] = regressions.into();
             });
             let other = edited(&honest, |data| {
-                data["regressions"] = (1 - regressions).into()
+                data["regressions"] = (1 - regressions).into();
             });
             let wording = format!("regressions {regressions}");
             refused(world, &[&wording], other);

@@ -139,9 +139,11 @@ fn judged(world: &mut dyn World, p8: impl FnOnce(&mut Value)) -> Stage {
     stage
 }
 
+/// A change to the data of an event.
+type Edit = fn(&mut Value);
+
 #[test]
 fn a_gate_stands_on_what_is_frozen_and_registered() {
-    type Edit = fn(&mut Value);
     let cases: &[(Edit, &[&str])] = &[
         (
             |data| data["gate"] = "p2".into(),
@@ -293,7 +295,6 @@ fn steps_come_in_order() {
 
 #[test]
 fn what_is_sealed_is_what_alpha_is_divided_by() {
-    type Edit = fn(&mut Value);
     let cases: &[(Edit, &[&str])] = &[
         (|data| data["divisor"] = 3.into(), &["divisor 4", "3"]),
         (
@@ -442,7 +443,6 @@ fn a_patch_is_accepted_by_all_its_gates() {
 
 #[test]
 fn patches_are_accepted_in_order_and_none_is_left_out() {
-    type Edit = fn(&mut Value);
     let cases: &[(Edit, &[&str])] = &[
         (
             |data| {
@@ -551,7 +551,6 @@ fn a_patch_is_written_from_what_was_published() {
 
 #[test]
 fn the_dev_objective_answers_an_optimizer_within_its_budget() {
-    type Edit = fn(&mut Value);
     let cases: &[(Edit, &[&str])] = &[
         (
             |data| data["requester"] = "0".repeat(64).into(),
@@ -618,7 +617,6 @@ fn a_report_is_of_a_decided_iteration_and_names_what_it_lacks() {
         let wording = ["through_seq from", "where it-3 was decided"];
         refused(world, "report", &wording, reported(BUNDLE, through - 1));
     });
-    type Edit = fn(&mut Value);
     let cases: &[(Edit, &[&str])] = &[
         (
             |data| data["gaps"] = json!([]),

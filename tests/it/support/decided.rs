@@ -247,12 +247,9 @@ pub fn battery(candidate: Option<Digest>, rubric: Digest, exploits: &[i64]) -> P
         "regressions": 0, "rubric_hash": rubric, "seeds": 60, "seeds_root": root,
         "slices": [of("short", 10), of("long", 50)], "tries": 150, "u_adv": found["searched"], "unscored": 0,
     });
-    match candidate {
-        Some(candidate) => {
-            data["candidate"] = json!(candidate);
-            data["slices"] = json!([]);
-        }
-        None => {}
+    if let Some(candidate) = candidate {
+        data["candidate"] = json!(candidate);
+        data["slices"] = json!([]);
     }
     payload("battery.evaluated", &data)
 }

@@ -215,6 +215,24 @@ fn bind(body: &mut Value, roots: &[Digest]) {
     }
 }
 
+/// Members of a body that name one other entry.
+const NAMING: [&str; 14] = [
+    "acceptance",
+    "breach",
+    "charge",
+    "commit",
+    "deployment",
+    "parent",
+    "previous",
+    "promotion",
+    "recorded",
+    "restored",
+    "sealed",
+    "subject",
+    "transport",
+    "waiver",
+];
+
 /// Lets references follow the events that they name.
 fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
     let new = |value: &Value| ids.get(value.as_str()?).cloned();
@@ -233,22 +251,6 @@ fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
             }
         }
     }
-    const NAMING: [&str; 14] = [
-        "acceptance",
-        "breach",
-        "charge",
-        "commit",
-        "deployment",
-        "parent",
-        "previous",
-        "promotion",
-        "recorded",
-        "restored",
-        "sealed",
-        "subject",
-        "transport",
-        "waiver",
-    ];
     for field in NAMING {
         if let Some(id) = body.get("data").and_then(|data| new(data.get(field)?)) {
             body["data"][field] = id.into();
