@@ -590,11 +590,9 @@ fn splits(state: &crate::ledger::State, text: &mut String) -> Vec<Value> {
                 "grade": if formed.gap_seconds.is_none() { "EXPLORATORY" } else { "time-separated" },
             }));
         }
-        if let Some(open) = &of.open {
-            let split = &open.split;
-            text.push_str(&format!(
-                "split {split} of {experiment}: listed, not formed\n"
-            ));
+        if let Some(split) = of.open.as_ref().map(|open| &open.split) {
+            let line = format!("split {split} of {experiment}: listed, not formed\n");
+            text.push_str(&line);
         }
     }
     data

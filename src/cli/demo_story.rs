@@ -153,6 +153,8 @@ impl Demo<'_, '_> {
         self.words(&format!("prompt commit {patch}"), 1)?;
         self.words(&format!("prompt diff {name}@1.0 {name}@1.1"), 2)?;
         self.words(&format!("deploy activate {name} --judge builtin"), 0)?;
+        let month = r#"record note.recorded --data {"text":"a-month-of-live-answers"}"#;
+        self.words(month, 0)?;
         let live = self.sandbox.path(name).join("live.json");
         ambient::replace(&live, live_numbers().to_string().as_bytes(), false)?;
         let check = format!("deploy check {name} --evidence {name}/live.json");
