@@ -35,6 +35,25 @@ pub struct Sample {
     pub first: Option<(usize, &'static str)>,
 }
 
+impl Sample {
+    /// A history written by someone with every key, under the first log key.
+    pub fn forged(name: &'static str, done: &'static str, world: &World, first: First) -> Self {
+        let sealed = world.seal();
+        let case = Case {
+            ledger: forger::file(&sealed.lines),
+            checkpoint: Some(sealed.checkpoint(&[LOG])),
+            log_key: Some(log_vkey(LOG).to_string()),
+            ..Case::default()
+        };
+        Self {
+            name,
+            done,
+            case,
+            first,
+        }
+    }
+}
+
 /// The group order of Ed25519, little-endian.
 const ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14,

@@ -3,13 +3,11 @@
 use serde_json::Value;
 
 use super::decided;
-use super::forger;
 use super::forger::World;
 use super::samples::*;
 use super::signer;
 use super::tampered::First;
 use super::tampered::Sample;
-use super::verifiers::Case;
 
 struct Table {
     story: Story,
@@ -33,19 +31,7 @@ pub fn all() -> Vec<Sample> {
 
 impl Table {
     fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
-        let sealed = world.seal();
-        let case = Case {
-            ledger: forger::file(&sealed.lines),
-            checkpoint: Some(sealed.checkpoint(&[LOG])),
-            log_key: Some(log_vkey(LOG).to_string()),
-            ..Case::default()
-        };
-        self.rows.push(Sample {
-            name,
-            done,
-            case,
-            first,
-        });
+        self.rows.push(Sample::forged(name, done, world, first));
     }
 
     fn edited(

@@ -6,14 +6,12 @@ use clover::ground::digest::Digest;
 use serde_json::Value;
 use serde_json::json;
 
-use super::forger;
 use super::forger::World;
 use super::iterated;
 use super::planned;
 use super::samples::*;
 use super::tampered::First;
 use super::tampered::Sample;
-use super::verifiers::Case;
 
 struct Table {
     story: Story,
@@ -38,19 +36,7 @@ fn diff_hash(data: &mut Value) {
 
 impl Table {
     fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
-        let sealed = world.seal();
-        let case = Case {
-            ledger: forger::file(&sealed.lines),
-            checkpoint: Some(sealed.checkpoint(&[LOG])),
-            log_key: Some(log_vkey(LOG).to_string()),
-            ..Case::default()
-        };
-        self.rows.push(Sample {
-            name,
-            done,
-            case,
-            first,
-        });
+        self.rows.push(Sample::forged(name, done, world, first));
     }
 
     fn edited(
