@@ -47,7 +47,7 @@ RULES = (
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp",
     "waiver", "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation",
     "look", "decision", "promotion", "predicate", "sealing", "acceptance", "approval", "commit", "deployment",
-    "recalibration", "guardrail", "rollback", "verdict", "battery", "report", "target", "genesis", "root",
+    "recalibration", "guardrail", "rollback", "generator", "verdict", "battery", "report", "target", "genesis", "root",
     "checkpoint", "size", "blob", "judge", "recompute",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
@@ -861,6 +861,8 @@ ANCHORS = record(anchors=listing(record(drift=number, policy=ident, rows=COUNT))
 ENVIRONMENTS = record(environments=listing(record(
     baseline_fails=boolean, detectable_bias=Optional(number), environment=ident, family=ident,
     mean=Optional(number), p=Optional(share), required=boolean, rows=COUNT, standard_error=Optional(number))))
+GAMING = record(regressions=COUNT, searched=Optional(number), attacks=listing(record(
+    attack=ident, mean=number, mean_absolute=number, seeds=COUNT, tighter_max=Optional(number))))
 LIVE = record(
     abstention=Optional(record(accepted=share, live=share)), anchors=Optional(ANCHORS),
     environments=Optional(ENVIRONMENTS), labels=COUNT, out_of_range=Optional(record(outside=COUNT, rows=COUNT)),
@@ -1128,6 +1130,20 @@ KINDS = {
         verdicts=record(**{name: VERDICT for name in GUARDRAILS}), window=record(from_seq=COUNT, through_seq=COUNT)),
     ("deployment.rolled_back", 1): Kind("releaser", "deployment", breach=Optional(hex64), deployment=hex64, reason=text,
                                         restored=Optional(hex64), rubric_hash=Optional(hex64)),
+    ("generator.run_opened", 1): Kind(
+        "arbiter", "@ run", build=text, calibrator=hex64, deployment=hex64, frozen=hex64, new=ident, old=ident,
+        rubric_hash=hex64, run=ident, stakes_micro=MICRO, steps=COUNT),
+    ("generator.objective_queried", 1): Kind(
+        "arbiter", "@ run step", answer_root=encoded(32), build=text, frozen=hex64, inputs=ROWS_READ,
+        lower_mean=number, policy=ident, run=ident, step=COUNT),
+    ("generator.validated", 1): Kind(
+        "arbiter", "@ run", battery=Optional(GAMING), build=text, compared=record(
+            difference=number, lower=Optional(number), new=record(clusters=COUNT, rows=COUNT),
+            old=record(clusters=COUNT, rows=COUNT), shared=COUNT, standard_error=Optional(number)),
+        design=ident, frozen=hex64, inputs=ROWS_READ, lcb_gain=number, run=ident, steps=COUNT, thresholds=THRESHOLDS,
+        transport=ENVIRONMENTS, verdict=VERDICT, verdicts=record(battery=VERDICT, gain=VERDICT, transport=VERDICT)),
+    ("generator.rolled_back", 1): Kind("releaser", "@ run", reason=text, restored=ident, run=ident,
+                                       validation=Optional(hex64)),
     ("report.published", 1): Kind(
         "arbiter", "@ bundle_hash iteration", assumptions_digest=hex64, build=text, bundle=BLOB, bundle_hash=hex64,
         gaps=listing(record(part=one_of(*REPORT_PARTS), what=text, why=text)), iteration=ident,
@@ -1140,7 +1156,7 @@ EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "logprob
                 "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.", "gate.",
                 "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.", "battery.",
                 "exploit.", "dev.",
-                "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.", "report.")
+                "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.", "generator.", "report.")
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))
 
@@ -1309,6 +1325,20 @@ class Acceptance:
         return [word[2] for word in sorted(granted, key=lambda word: word[3])]
 
 
+class Run:
+    """A run of a generator: what it said when it was opened, questions asked, its validation, its rollback."""
+
+    def __init__(self, entry, data):
+        self.data, self.seq, self.used, self.validated, self.rolled_back = data, entry.position, 0, None, False
+
+    def state(self):
+        if self.rolled_back:
+            return "rolled back"
+        if self.validated is None:
+            return "open"
+        return "validated" if self.validated[1] == "pass" else "rollback due"
+
+
 class Deploys:
     """What runs in one experiment: deployments as [id, data, previous, where rolled back], and what they may stand on."""
 
@@ -1316,6 +1346,7 @@ class Deploys:
         self.active = self.checked = None         # id; (id, breach, seq) of the newest check
         self.all, self.calibrators, self.models = [], {}, {}
         self.recalibrations, self.transports = {}, {}
+        self.runs = {}                            # run -> Run of a generator
 
     def get(self, id_):
         return next((one for one in self.all if one[0] == id_), None)
@@ -1790,6 +1821,21 @@ class State:
         if entry.experiment is not None:
             self.deploys_of(entry.experiment).recalibrations[entry.id.hex()] = data
 
+    def generator_opened(self, entry, data):
+        if entry.experiment is not None:
+            self.deploys_of(entry.experiment).runs.setdefault(data["run"], Run(entry, data))
+
+    def generator_said(self, entry, data):
+        run = entry.experiment is not None and self.deploys_of(entry.experiment).runs.get(data["run"])
+        if not run:
+            return
+        if entry.kind == "generator.objective_queried":
+            run.used += 1
+        elif entry.kind == "generator.rolled_back":
+            run.rolled_back = True
+        elif run.validated is None:
+            run.validated = (entry.id.hex(), data["verdict"])
+
     def guardrail_checked(self, entry, data):
         if entry.experiment is not None:
             breach = "fail" in data["verdicts"].values()
@@ -2010,6 +2056,8 @@ FOLDS = {
     "prompt.committed": State.prompt_committed, "judge.registered": State.judge_registered,
     "deployment.activated": State.deployment_activated, "recalibration.completed": State.recalibrated,
     "guardrail.checked": State.guardrail_checked, "deployment.rolled_back": State.rolled_back,
+    "generator.run_opened": State.generator_opened, "generator.objective_queried": State.generator_said,
+    "generator.validated": State.generator_said, "generator.rolled_back": State.generator_said,
     "card.published": State.decided, "dev.objective_queried": State.decided,
     "battery.evaluated": State.battery_evaluated, "exploit.discovered": State.exploit_discovered,
 }
@@ -3624,6 +3672,89 @@ def rule_guardrail(state, e):
             return "%s %s" % (name, verdicts[name]), data["verdicts"][name]
 
 
+def unless(name, expected, found):
+    return None if expected == found else ("%s %s" % (name, show(expected)), show(found))
+
+
+def rule_generator(state, e):
+    if not e.kind.startswith("generator.") or e.experiment is None:
+        return None
+    data, of = e.data, state.deploys.get(e.experiment, Deploys())
+    if e.kind == "generator.run_opened":
+        return generator_opening(of, e, data)
+    run = of.runs.get(data["run"])
+    if run is None:
+        return "a generator.run_opened of %s" % e.experiment, data["run"]
+    if e.kind == "generator.rolled_back":
+        validation = run.validated[0] if run.validated else None
+        return unless("restored", run.data["old"], data["restored"]) or unless(
+            "validation", validation, data.get("validation"))
+    if run.state() != "open":
+        return "a run that is open", "%s, %s" % (data["run"], run.state())
+    if of.active != run.data["deployment"]:
+        return "the frozen deployment, %s, to run" % run.data["deployment"], show(of.active)
+    if e.kind == "generator.objective_queried":
+        if run.used >= run.data["steps"]:
+            return "a step left of %s" % data["run"], "%d of %d asked" % (run.used, run.data["steps"])
+        if data["policy"] == run.data["old"]:
+            return "outputs of another policy than the old", data["policy"]
+        return unless("step", run.used + 1, data["step"]) or unless("frozen", run.data["frozen"], data["frozen"])
+    return generator_validation(state, of, e, data, run)
+
+
+def generator_opening(of, e, data):
+    running = of.get(of.active)
+    if running is None or running[0] != data["deployment"]:
+        return "the running deployment of %s" % e.experiment, data["deployment"]
+    problem = unless("rubric_hash", running[1]["rubric_hash"], data["rubric_hash"]) or unless(
+        "calibrator", running[1]["versions"]["calibrator"], data["calibrator"])
+    if problem:
+        return problem
+    if data["new"] == data["old"]:
+        return "two policies", "%s twice" % data["new"]
+    if not 1 <= data["steps"] <= 10000:
+        return "1 to 10000 steps", str(data["steps"])
+    if not 0 <= data["stakes_micro"] <= 1000000:
+        return "stakes from 0 to 1", str(data["stakes_micro"])
+    for name, run in of.runs.items():
+        if run.state() not in ("validated", "rolled back"):
+            return "every run before to be validated or rolled back", "%s, %s" % (name, run.state())
+
+
+def generator_validation(state, of, e, data, run):
+    """Fresh labels, and verdicts that follow from the numbers; an unchecked battery counts under a waiver of ADV."""
+    running = of.get(run.data["deployment"])
+    plan = (e.experiment, running[1]["commit"]) in state.rubric_ids and told_plan(
+        state, e.experiment, running[1]["commit"])
+    if not plan:
+        return "a rubric with the plan of an iteration", "none"
+    if data["thresholds"] != {**thresholds_of(plan), "profile": "recommended", "shift_metric": "either"}:
+        return "the thresholds of the plan", "others"
+    problem = unless("frozen", run.data["frozen"], data["frozen"]) or unless("steps", run.used, data["steps"])
+    if problem:
+        return problem
+    compared, design = data["compared"], (e.experiment, data["design"])
+    labels = compared["new"]["rows"] + compared["old"]["rows"]
+    given = state.open_of.get(design, 0) + state.revealed_of.get(design, 0)
+    if state.design_seqs.get(design, -1) <= run.seq or state.designs.get(design) != "audit":
+        given = 0
+    if given < labels:
+        return "%d open labels of %s, for audits and registered after seq %d" % (labels, data["design"], run.seq), str(given)
+    held = held_under(data["thresholds"], "recommended")
+    enough = "lower" in compared and min(compared["new"]["rows"], compared["old"]["rows"]) >= 40
+    verdicts = {
+        "battery": judge_p7(data["battery"], held) if "battery" in data else "not_checked",
+        "gain": pass_if(compared["lower"] > 0) if enough else "inconclusive",
+        "transport": judge_p6(data["transport"], held)}
+    for name in sorted(verdicts):
+        if verdicts[name] != data["verdicts"][name]:
+            return "%s %s" % (name, verdicts[name]), data["verdicts"][name]
+    seq, end = state.granted.get((e.experiment, "ADV"), (-1, 0))
+    if verdicts["battery"] == "not_checked" and e.recorded_at < end and run.data["stakes_micro"] < 700000:
+        verdicts["battery"] = "pass"
+    return unless("verdict", worst(list(verdicts.values())), data["verdict"])
+
+
 def rule_rollback(state, e):
     if e.experiment is None:
         return None
@@ -5221,7 +5352,8 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("decision", rule_decision), ("promotion", rule_promotion), ("predicate", rule_predicate),
               ("sealing", rule_sealing), ("acceptance", rule_acceptance), ("approval", rule_approval),
               ("commit", rule_commit), ("deployment", rule_deployment), ("recalibration", rule_recalibration),
-              ("guardrail", rule_guardrail), ("rollback", rule_rollback), ("verdict", rule_verdict),
+              ("guardrail", rule_guardrail), ("rollback", rule_rollback),
+              ("generator", rule_generator), ("verdict", rule_verdict),
               ("battery", rule_battery),
               ("report", rule_report),
               ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))

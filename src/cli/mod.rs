@@ -37,6 +37,7 @@ mod export;
 mod exposure;
 mod family;
 mod gate;
+mod generator;
 mod home;
 mod import;
 mod import_ledger;
@@ -107,7 +108,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   keys     key new|list|show|export|retire|compromise|rotate-log
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
-  labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery
+  labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
   worth    estimate · compare · audit transport · plan · replay · analyze · qualify
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
@@ -293,6 +294,9 @@ enum Verb {
     /// Which committed prompt runs, its guardrails, and the way back
     #[command(subcommand)]
     Deploy(deploy::Verb),
+    /// Policies that are tuned under the judge that runs
+    #[command(subcommand)]
+    Generator(generator::Verb),
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
@@ -443,6 +447,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Approve(args) => approve::run(ctx, &args),
         Verb::Prompt(verb) => prompt::run(ctx, &verb),
         Verb::Deploy(verb) => deploy::run(ctx, &verb),
+        Verb::Generator(verb) => generator::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),

@@ -157,6 +157,8 @@ text_ids! {
     RaterId;
     /// A row of a label design.
     RowId;
+    /// A run of a generator under a frozen judge.
+    RunId;
     /// A slice of the rows.
     SliceId;
     /// A split of clusters into fit, dev and confirm.

@@ -70,6 +70,10 @@ use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::OrderDrawn;
 use crate::event::payload::gate::OrderListed;
 use crate::event::payload::gate::UnitsListed;
+use crate::event::payload::generator::GeneratorObjectiveQueried;
+use crate::event::payload::generator::GeneratorRolledBack;
+use crate::event::payload::generator::GeneratorRunOpened;
+use crate::event::payload::generator::GeneratorValidated;
 use crate::event::payload::intake::DataIngested;
 use crate::event::payload::intake::SplitsFormed;
 use crate::event::payload::intake::SplitsListed;
@@ -416,6 +420,10 @@ registry! {
         GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
         DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
         ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
+        GeneratorRunOpened   "generator.run_opened" 1  by Signers::Role(Arbiter),   Experiment,    unique [run];
+        GeneratorObjectiveQueried "generator.objective_queried" 1 by Signers::Role(Arbiter), Experiment, unique [run, step];
+        GeneratorValidated   "generator.validated"  1  by Signers::Role(Arbiter),   Experiment,    unique [run];
+        GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
         // The next kind goes here.
     }
     retired {

@@ -96,6 +96,7 @@ pub const RULES: &[&str] = &[
     "recalibration",
     "guardrail",
     "rollback",
+    "generator",
     "verdict",
     "battery",
     "report",

@@ -15,6 +15,7 @@ pub mod deployments;
 pub mod designs;
 pub mod experiments;
 pub mod gates;
+pub mod generators;
 pub mod iterations;
 pub mod judges;
 pub mod manifests;
@@ -33,7 +34,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 6,
+    version: 7,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -124,6 +125,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "gates",
         reads: gates::READS,
         make: || Box::<gates::Gates>::default(),
+    },
+    FoldEntry {
+        name: "generators",
+        reads: generators::READS,
+        make: || Box::<generators::Generators>::default(),
     },
     FoldEntry {
         name: "iterations",

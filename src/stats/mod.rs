@@ -19,6 +19,7 @@
 //! | CLOVER v1.1, section 3 | [`crossed`], [`pooling`], [`residuals`] |
 //! | CLOVER v1.1, sections 4 to 6 | [`distance`], [`predicate`], [`reliability`] |
 //! | CLOVER v1.1, section 7 | [`environment`] |
+//! | CLOVER v1.1, section 10.3 | [`gain`] |
 //! | Waudby-Smith and Ramdas 2024; `agent-eval` 0.170.0 | [`eprocess`] |
 //! | CLOVER v1.1, appendix A | [`prentice`] |
 //! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
@@ -37,6 +38,7 @@ mod draws;
 pub mod environment;
 pub mod eprocess;
 pub mod folds;
+pub mod gain;
 pub mod inference;
 pub mod isotonic;
 pub mod kolmogorov;

@@ -7,10 +7,12 @@ pub mod campaign;
 pub mod deploy;
 pub mod estimate;
 pub mod gates;
+pub mod generator;
 pub mod guardrails;
 pub mod import;
 pub mod iterate;
 pub mod judge;
+pub mod live;
 pub mod ope;
 pub mod patches;
 pub mod peer_manifest;
@@ -27,7 +29,7 @@ use crate::projection;
 
 /// As [`RULEBOOK`], and what is computed again from rows as it is appended: the rulebook of the command line.
 pub static GOVERNED: Rulebook = Rulebook {
-    recounts: &[&recompute::Iterations],
+    recounts: &[&recompute::Iterations, &recompute::Generators],
     ..RULES
 };
 
@@ -37,6 +39,7 @@ const RULES: Rulebook = Rulebook {
         &patches::Documents,
         &prompts::Commits,
         &deploy::Deploying,
+        &generator::Generating,
         &gates::Recomputed,
         &iterate::Recomputed,
         // The next rule that recomputes goes here.

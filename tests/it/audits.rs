@@ -17,6 +17,7 @@ use crate::support::released;
 use crate::support::samples;
 use crate::support::tampered;
 use crate::support::tampered::Sample;
+use crate::support::tuned;
 use crate::support::verifiers;
 use crate::support::verifiers::Case;
 use crate::support::verifiers::Outcome;
@@ -111,6 +112,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&released::story().lines).items);
     items.extend(World::of(&deployed::story().lines).items);
     items.extend(World::of(&deployed::recalibration().lines).items);
+    items.extend(World::of(&tuned::story().lines).items);
     let said: BTreeSet<_> = items
         .iter()
         .map(|item| item.body["kind"].as_str().unwrap().to_owned())

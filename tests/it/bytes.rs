@@ -39,6 +39,7 @@ use crate::support::full;
 use crate::support::iterated;
 use crate::support::planned;
 use crate::support::released;
+use crate::support::tuned;
 use crate::support::valued;
 
 fn config(cases: u32) -> Config {
@@ -903,6 +904,10 @@ fn decided_fields(kind: Kind) -> Fields {
             let (id, hash) = ("2".repeat(64), "3".repeat(64));
             deployed::back(&id, Some(&id), Some((&id, &hash)))
         }
+        Kind::GeneratorRunOpened => tuned::opened("tune-1", &"2".repeat(64), &"3".repeat(64)),
+        Kind::GeneratorObjectiveQueried => tuned::asked("tune-1", 1),
+        Kind::GeneratorValidated => tuned::validated(&plan, ("tune-1", "ab-1"), 1, 0.01),
+        Kind::GeneratorRolledBack => tuned::back("tune-1", Some(&"2".repeat(64))),
         Kind::ApprovalGranted => released::granted("Petra Weiss", &"2".repeat(64)),
         Kind::ApprovalRefused => released::refused("Petra Weiss", &"2".repeat(64)),
         Kind::PromptCommitted => {

@@ -102,14 +102,14 @@ pub(super) fn gaming(
 }
 
 /// A response with its prompt.
-struct Answer {
-    name: Named,
-    prompt: String,
-    response: String,
+pub(super) struct Answer {
+    pub(super) name: Named,
+    pub(super) prompt: String,
+    pub(super) response: String,
 }
 
 impl Answer {
-    fn seed<'a>(&'a self, traces: Option<&'a BTreeMap<String, Traces>>) -> Seed<'a> {
+    pub(super) fn seed<'a>(&'a self, traces: Option<&'a BTreeMap<String, Traces>>) -> Seed<'a> {
         static NONE: Traces = Traces::none();
         Seed {
             item: &self.name.item,
@@ -202,17 +202,17 @@ fn slices(course: &Course, rows: &[usize]) -> Vec<SliceSeeds> {
 }
 
 /// A rubric and its calibrator, with the judge.
-struct Under<'a> {
-    course: &'a Course,
-    facts: Option<&'a Facts>,
-    fitted: &'a Fitted,
-    judge: &'a RefCell<Box<dyn Judge + Send>>,
-    known: &'a Known,
-    rules: &'a Rules,
+pub(super) struct Under<'a> {
+    pub(super) course: &'a Course,
+    pub(super) facts: Option<&'a Facts>,
+    pub(super) fitted: &'a Fitted,
+    pub(super) judge: &'a RefCell<Box<dyn Judge + Send>>,
+    pub(super) known: &'a Known,
+    pub(super) rules: &'a Rules,
 }
 
 impl Under<'_> {
-    fn score(&self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
+    pub(super) fn score(&self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
         let calibrated = |score: Micro, evidence: &Evidence| {
             let covariates = self.course.loaded.covariates_of(evidence);
             let score = score.value() as f64 / 1e6;

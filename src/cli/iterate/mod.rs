@@ -8,6 +8,7 @@ mod end;
 mod gates;
 mod ground;
 mod open;
+pub(super) mod outputs;
 mod run;
 mod score;
 mod show;

@@ -16,6 +16,7 @@ pub mod estimate;
 pub mod estimated;
 pub mod experiment;
 pub mod gate;
+pub mod generator;
 pub mod intake;
 pub mod iteration;
 pub mod judge;

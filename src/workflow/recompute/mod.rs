@@ -6,6 +6,7 @@
 
 mod compare;
 mod estimates;
+mod generators;
 mod iterations;
 mod offpolicy;
 mod reports;
@@ -17,6 +18,8 @@ use crate::event::Event;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
 use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
@@ -33,6 +36,7 @@ pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
+pub use generators::Generators;
 pub use iterations::Iterations;
 pub use rule::AGAIN;
 
@@ -162,12 +166,57 @@ pub const RECIPES: &[Recipe] = &[
         kind: Kind::ReportPublished,
         run: reports::published,
     },
+    Recipe {
+        kind: Kind::GeneratorRunOpened,
+        run: generators::run,
+    },
+    Recipe {
+        kind: Kind::GeneratorObjectiveQueried,
+        run: generators::run,
+    },
+    Recipe {
+        kind: Kind::GeneratorValidated,
+        run: generators::run,
+    },
     // The next kind goes here.
 ];
 
 /// The recipe of a kind.
 pub fn recipe(kind: Kind) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.kind == kind)
+}
+
+/// Compares an event with what its rows give, read through everything that its author had seen; `rule` names the breach.
+fn differs(
+    event: &Candidate<'_>,
+    rule: &'static str,
+    through: Option<u64>,
+    again: impl FnOnce() -> Result<Payload, Gone>,
+) -> Result<Option<Breach>, LedgerError> {
+    let seen = event.event.header.seen.as_ref();
+    let due = seen.map_or(0, |seen| seen.size.value()).saturating_sub(1);
+    if let Some(through) = through.filter(|through| *through != due) {
+        let expected = format!("rows through seq {due}");
+        let found = format!("through seq {through}");
+        return Ok(Some(Breach::new(rule, expected, found)));
+    }
+    Ok(match again() {
+        Err(Gone::Ledger(error)) => return Err(error),
+        Err(gone) => {
+            let expected = "rows from which it can be computed again";
+            Some(Breach::new(rule, expected, gone.to_string()))
+        }
+        Ok(again) => match compare(&event.event.payload, &again) {
+            Outcome::Differs(differences) => differences.first().map(|of| {
+                let expected = format!(
+                    "{} {}, computed again from its rows",
+                    of.path, of.recomputed
+                );
+                Breach::new(rule, expected, of.recorded.to_string())
+            }),
+            Outcome::Identical | Outcome::Within | Outcome::Gone(_) => None,
+        },
+    })
 }
 
 /// What recomputations over one log share, so that each reads and computes as little as it can.
@@ -182,6 +231,8 @@ pub struct Shared {
     off_policy: Option<OffPolicy>,
     /// The last iteration, likewise.
     iteration: Option<iterations::Kept>,
+    /// The last judge that a generator's run froze.
+    generator: Option<generators::Kept>,
 }
 
 /// Computations that are kept for the events after.

@@ -7,6 +7,7 @@ mod decisions;
 mod deployments;
 mod estimate;
 mod gates;
+mod generators;
 mod idempotency;
 mod intake;
 mod iterations;

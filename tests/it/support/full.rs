@@ -84,6 +84,7 @@ use super::released;
 use super::score;
 use super::signer;
 use super::text;
+use super::tuned;
 use super::valued;
 use clover::workflow::split;
 use serde_json::Value;
@@ -708,6 +709,15 @@ fn deployed(test: &mut TestLedger, commit: &str) {
     let tested = say(test, deployed::tested());
     say(test, deployed::recalibrated(commit, &tested));
     let plan = iterated::plan("exp-decided", "m-decided");
+    say(test, tuned::opened("tune-1", &runs, &hash));
+    say(test, tuned::asked("tune-1", 1));
+    say(test, tuned::design("ab-1"));
+    for label in tuned::labels("ab-1") {
+        say(test, label);
+    }
+    let none = tuned::validated(&plan, ("tune-1", "ab-1"), 1, -0.01);
+    let none = say(test, none);
+    say(test, tuned::back("tune-1", Some(&none)));
     let window = (since + 1, since + 1);
     let check = deployed::checked(&plan, &runs, &deployed::moved(), window);
     let breach = say(test, check);

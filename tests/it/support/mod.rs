@@ -17,8 +17,10 @@ pub mod tampered;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
 pub mod tampered_gates;
+pub mod tampered_generators;
 pub mod tampered_iterations;
 pub mod tampered_releases;
+pub mod tuned;
 pub mod valued;
 pub mod verifiers;
 

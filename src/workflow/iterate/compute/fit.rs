@@ -196,6 +196,21 @@ impl Fitted {
         }
     }
 
+    /// The same calibrator on rows that it was not fitted on: their rewards, and residuals that are plain everywhere.
+    #[must_use]
+    pub fn on(&self, table: &Table, scored: &Scored) -> Self {
+        let rewards = (0..table.len()).map(|row| self.full(table, scored, row));
+        Self {
+            calibrator: self.calibrator.clone(),
+            folds: self.folds,
+            rows: Vec::new(),
+            fold_of: Vec::new(),
+            atom: self.atom.clone(),
+            rewards: rewards.collect(),
+            out_of_fold: Vec::new(),
+        }
+    }
+
     /// Rewards of some rows under the model without a fold.
     pub fn without_fold(
         &self,

@@ -60,7 +60,7 @@ impl Sources<'_> {
         }
     }
 
-    fn raw(&self, score: &walk::Score) -> Raw {
+    pub(super) fn raw(&self, score: &walk::Score) -> Raw {
         Raw {
             base: score.base,
             evidence: self.evidence.get(&score.key).cloned(),
@@ -167,7 +167,7 @@ impl Sources<'_> {
     }
 
     /// With what probability a design labels a row; `None` where it does not say.
-    fn inclusion(&self, design: &DesignId, key: &Key) -> Option<f64> {
+    pub(super) fn inclusion(&self, design: &DesignId, key: &Key) -> Option<f64> {
         let design = self.walk.designs.get(design)?;
         let strata = design.strata.as_deref().unwrap_or_default();
         let micro = if strata.is_empty() {
@@ -181,7 +181,7 @@ impl Sources<'_> {
         Some(micro.value() as f64 / 1e6)
     }
 
-    fn covariates<'k>(
+    pub(super) fn covariates<'k>(
         &self,
         keys: &(impl Iterator<Item = &'k Key> + Clone),
     ) -> Result<Vec<Vec<f64>>, RowsError> {
@@ -217,7 +217,7 @@ impl Sources<'_> {
     }
 
     /// Evidence by column, where every row has a record.
-    fn features(&self, raw: &[Raw]) -> Vec<Feature> {
+    pub(super) fn features(&self, raw: &[Raw]) -> Vec<Feature> {
         let allowed = fields::allowed(self.rubric);
         let column = |name: &&str| -> Option<Feature> {
             let of = |raw: &Raw| fields::feature(name, raw.evidence.as_ref()?, allowed);
@@ -229,7 +229,7 @@ impl Sources<'_> {
         fields::FEATURES.iter().filter_map(column).collect()
     }
 
-    fn slices(&self, rows: &[&walk::Score]) -> Result<Vec<SliceFamily>, RowsError> {
+    pub(super) fn slices(&self, rows: &[&walk::Score]) -> Result<Vec<SliceFamily>, RowsError> {
         let allowed = fields::allowed(self.rubric);
         let mut families = Vec::with_capacity(self.design.slices.len());
         for family in &self.design.slices {
@@ -264,7 +264,7 @@ impl Sources<'_> {
     }
 
     /// Families of environments are fields, and an environment is one of their words.
-    fn environments(&self, rows: &[&walk::Score]) -> Vec<EnvironmentFamily> {
+    pub(super) fn environments(&self, rows: &[&walk::Score]) -> Vec<EnvironmentFamily> {
         let mut families: Vec<EnvironmentFamily> = Vec::new();
         for of in &self.design.environments {
             let place = families.iter().position(|family| family.id == of.family);

@@ -8,6 +8,7 @@
 
 mod fields;
 mod join;
+mod later;
 mod scored;
 mod walk;
 
@@ -52,6 +53,9 @@ use crate::workflow::judge::run::Record;
 use crate::workflow::patches;
 
 pub use fields::LOG_TOKENS;
+pub use later::After;
+pub use later::Later;
+pub use later::later;
 
 /// The imported field that names a row's stratum, for designs that have strata.
 pub const STRATUM: &str = "stratum";

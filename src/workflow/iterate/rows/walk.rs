@@ -86,6 +86,8 @@ pub(super) struct Walk {
     pub judges: BTreeMap<JudgeId, JudgeRegistered>,
     pub scores: BTreeMap<JudgeId, Vec<Score>>,
     pub labels: Vec<Label>,
+    /// Open labels of audits, which no iteration reads.
+    pub audited: Vec<Label>,
     records: Vec<(u64, JudgeId, BlobRef, Root)>,
     ingested: Vec<(u64, BlobRef, Root)>,
 }
@@ -157,8 +159,12 @@ impl Walk {
                 self.records.push(of);
             }
             Payload::DataIngested(said) => self.ingested.push((seq, said.rows, said.rows_root)),
-            Payload::LabelRecorded(said) if said.purpose == LabelPurpose::Calibrate => {
-                self.labels.push(Label {
+            Payload::LabelRecorded(said) => {
+                let of = match said.purpose {
+                    LabelPurpose::Audit => &mut self.audited,
+                    LabelPurpose::Calibrate => &mut self.labels,
+                };
+                of.push(Label {
                     key: (said.policy, said.item, said.draw.value()),
                     design: said.design,
                     value: said.value_micro,
@@ -168,15 +174,19 @@ impl Walk {
             }
             Payload::LabelRevealed(said) => {
                 let purpose = self.designs.get(&said.design).map(|of| of.purpose);
-                if purpose == Some(DesignPurpose::Confirm)
-                    && let Some((policy, item, draw)) = draw_of_row(&said.row)
-                {
-                    self.labels.push(Label {
+                let is_confirm = purpose == Some(DesignPurpose::Confirm);
+                let of = match purpose {
+                    Some(DesignPurpose::Audit) => &mut self.audited,
+                    Some(DesignPurpose::Confirm) => &mut self.labels,
+                    _ => return,
+                };
+                if let Some((policy, item, draw)) = draw_of_row(&said.row) {
+                    of.push(Label {
                         key: (policy, item, draw.value()),
                         design: said.design,
                         value: said.value_micro,
                         seq,
-                        is_confirm: true,
+                        is_confirm,
                     });
                 }
             }

@@ -1,0 +1,504 @@
+//! `clover generator`: a policy that is tuned under a frozen judge, what it may ask, whether fresh labels say that it got
+//! better, and the way back.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::home;
+use crate::cli::home::Home;
+use crate::cli::iterate::bench::failed;
+use crate::cli::iterate::outputs;
+use crate::cli::key;
+use crate::cli::record;
+use crate::cli::submit;
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::id::RunId;
+use crate::event::payload::Verdict;
+use crate::event::payload::generator::GeneratorRolledBack;
+use crate::event::payload::generator::GeneratorRunOpened;
+use crate::event::payload::generator::GeneratorValidated;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::projection::deployments::Deployments;
+use crate::projection::generators::Generators;
+use crate::projection::generators::Run;
+use crate::projection::generators::RunState;
+use crate::workflow::deploy::word;
+use crate::workflow::generator;
+use crate::workflow::generator::Judge;
+use crate::workflow::generator::Validation;
+use crate::workflow::iterate::steps::BUILD;
+
+const LIST: &str = "clover generator list";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Freeze the judge that runs, so that a policy may be tuned under it
+    #[command(
+        after_help = "Example:\n  clover generator open tune-1 --experiment arena --old base --new tuned --steps 20"
+    )]
+    Open(OpenArgs),
+    /// Ask what outputs are worth: a lower bound for each, one step of the run
+    #[command(after_help = "Example:\n  clover generator objective tune-1 --policy tuned-try-3")]
+    Objective(ObjectiveArgs),
+    /// Compare both policies on fresh labels, and hold the frozen judge against the new one's outputs
+    #[command(after_help = "Example:\n  clover generator validate tune-1 --design ab-1")]
+    Validate(ValidateArgs),
+    /// Let the old policy answer again
+    #[command(
+        after_help = "Example:\n  clover generator rollback tune-1 --reason 'no gain on fresh labels'"
+    )]
+    Rollback(RollbackArgs),
+    /// One run: what was frozen, what it asked, what came of it
+    #[command(after_help = "Example:\n  clover generator show tune-1")]
+    Show(ShowArgs),
+    /// Every run, and how it stands
+    #[command(after_help = "Example:\n  clover generator list arena")]
+    List(ListArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct OpenArgs {
+    /// Name of the run
+    pub run: String,
+    /// The experiment
+    #[arg(long, value_name = "ID")]
+    pub experiment: String,
+    /// The policy that it is to be better than
+    #[arg(long, value_name = "POLICY")]
+    pub old: String,
+    /// The policy that is tuned
+    #[arg(long, value_name = "POLICY")]
+    pub new: String,
+    /// Questions that it may ask: 1 to 10,000
+    #[arg(long, value_name = "N")]
+    pub steps: u64,
+    /// What is at stake, from 0 to 1; from 0.7 on no waiver stands for the battery
+    #[arg(long, value_name = "SHARE", default_value = "0.5")]
+    pub stakes: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ObjectiveArgs {
+    /// The run
+    pub run: String,
+    /// Whose outputs, scored since the run was opened; default the run's new policy
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ValidateArgs {
+    /// The run
+    pub run: String,
+    /// The label design, for audits and registered after the run was opened
+    #[arg(long, value_name = "ID")]
+    pub design: String,
+    /// Show what it would say and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The judge's program, where it is one
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        help = "The judge's program, where it is one"
+    )]
+    pub command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RollbackArgs {
+    /// The run
+    pub run: String,
+    /// Why
+    #[arg(long)]
+    pub reason: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The run
+    pub run: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Of this experiment alone
+    pub experiment: Option<String>,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+    match verb {
+        Verb::Open(args) => open(ctx, args),
+        Verb::Objective(args) => objective(ctx, args),
+        Verb::Validate(args) => validate(ctx, args),
+        Verb::Rollback(args) => rollback(ctx, args),
+        Verb::Show(args) => show(ctx, args),
+        Verb::List(args) => list(ctx, args),
+    }
+}
+
+fn parsed<T: std::str::FromStr>(what: &str, text: &str) -> Result<T, CliError>
+where
+    T::Err: std::fmt::Display,
+{
+    text.parse().map_err(|error| {
+        CliError::usage(
+            format!("{what} {text:?}: {error}"),
+            "clover generator --help",
+        )
+    })
+}
+
+fn count(value: u64) -> Count {
+    Count::new(value).unwrap_or_default()
+}
+
+fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+    let experiment = record::experiment_id(&args.experiment)?;
+    let stakes = Micro::parse(&args.stakes).ok();
+    let stakes = stakes.filter(|(value, _)| (0..=1_000_000).contains(&value.value()));
+    let Some((stakes_micro, _)) = stakes else {
+        let message = format!("--stakes {:?}: expected a number from 0 to 1", args.stakes);
+        return Err(CliError::usage(message, "clover generator open --help"));
+    };
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let of = ledger.state().fold::<Deployments>().of(&experiment);
+    let Some(running) = of.and_then(|of| of.running()).cloned() else {
+        let message = format!("nothing of {experiment} runs: there is no judge to freeze");
+        return Err(CliError::not_found(
+            message,
+            "clover deploy activate --help",
+        ));
+    };
+    let judge =
+        Judge::of(&ledger.past(), &experiment, running.id, ledger.size()).map_err(failed)?;
+    let said = GeneratorRunOpened {
+        build: key::text("build", BUILD)?,
+        calibrator: running.versions.calibrator,
+        deployment: running.id,
+        frozen: judge.frozen.digest,
+        new: parsed("--new", &args.new)?,
+        old: parsed("--old", &args.old)?,
+        rubric_hash: running.rubric_hash,
+        run: parsed("run", &args.run)?,
+        stakes_micro,
+        steps: count(args.steps),
+    };
+    let payload = Payload::from(said);
+    let signer = record::signer(ctx, &ledger, &payload)?;
+    let command = Command::new(payload, Some(experiment));
+    let answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    Ok(answer.with_next(format!("clover generator objective {}", args.run)))
+}
+
+/// A run by its name, with its experiment.
+fn found<'a>(state: &'a State, name: &str) -> Result<(&'a ExperimentId, &'a Run), CliError> {
+    let id: RunId = parsed("run", name)?;
+    let all = &state.fold::<Generators>().by_experiment;
+    let mut runs = all
+        .iter()
+        .flat_map(|(experiment, runs)| runs.iter().map(move |run| (experiment, run)));
+    let found = runs.find(|(_, run)| run.run == id);
+    found.ok_or_else(|| CliError::not_found(format!("no run {name} of a generator"), LIST))
+}
+
+/// What a run said when it was opened.
+fn opening(ledger: &Ledger, run: &Run) -> Result<GeneratorRunOpened, CliError> {
+    let read = ledger.entry(run.seq)?;
+    match read.map(|read| read.event.payload) {
+        Some(Payload::GeneratorRunOpened(said)) => Ok(said),
+        _ => Err(CliError::integrity(
+            "damaged",
+            format!("seq {} does not open {}", run.seq, run.run),
+            "clover verify",
+        )),
+    }
+}
+
+fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let (experiment, run) = found(ledger.state(), &args.run)?;
+    let (experiment, run) = (experiment.clone(), run.clone());
+    if run.used >= run.steps {
+        let message = format!("run {}: all {} steps were asked", run.run, run.steps);
+        return Err(CliError::refused(
+            message,
+            format!("clover generator validate {} --design ID", run.run),
+        ));
+    }
+    let policy: PolicyId = match &args.policy {
+        Some(name) => parsed("--policy", name)?,
+        None => run.new.clone(),
+    };
+    let opened = opening(&ledger, &run)?;
+    let judge = Judge::of(&ledger.past(), &experiment, run.deployment, run.seq).map_err(failed)?;
+    let through = ledger.size().saturating_sub(1);
+    let asked = (&policy, count(run.used + 1));
+    let (said, bounds) =
+        generator::objective(&ledger.past(), &judge, (&opened, run.seq), asked, through)
+            .map_err(failed)?;
+    let (mean, step) = (said.lower_mean, said.step);
+    let payload = Payload::from(said);
+    let signer = record::signer(ctx, &ledger, &payload)?;
+    let command = Command::new(payload, Some(experiment));
+    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
+    let rows = bounds.iter().map(|of| {
+        vec![
+            of.item.to_string(),
+            of.draw.to_string(),
+            of.lower_micro.to_string(),
+        ]
+    });
+    let mut text = ui::table(&["item", "draw", "lower bound"], rows.collect());
+    text.push_str(&ui::pairs(&[
+        ("mean", format!("{:+.4}", mean.value())),
+        ("step", format!("{step} of {}", run.steps)),
+    ]));
+    answer.line(text.trim_end());
+    answer.data["bounds"] = serde_json::to_value(&bounds).unwrap_or(Value::Null);
+    answer.data["lower_mean"] = json!(mean);
+    answer.data["step"] = json!(step);
+    answer.data["steps"] = json!(run.steps);
+    Ok(answer.with_next(format!("clover generator show {}", run.run)))
+}
+
+/// What the validation of a run says.
+fn validation(
+    ctx: &mut Ctx<'_>,
+    (home, ledger): (&Home, &Ledger),
+    (experiment, run): (&ExperimentId, &Run),
+    design: DesignId,
+    command: &[String],
+) -> Result<GeneratorValidated, CliError> {
+    let opened = opening(ledger, run)?;
+    let judge = Judge::of(&ledger.past(), experiment, run.deployment, run.seq).map_err(failed)?;
+    let through = ledger.size().saturating_sub(1);
+    let of = (&opened, run.seq);
+    let found = generator::validate(&ledger.past(), &judge, of, &design, through);
+    let Validation {
+        compared,
+        inputs,
+        lcb_gain,
+        transport,
+        outputs,
+    } = found.map_err(failed)?;
+    let of = (&judge.frozen, &outputs[..]);
+    let battery = outputs::gaming(ctx, (home, ledger), experiment, of, command)?;
+    let state = ledger.state();
+    let Some(thresholds) = generator::thresholds(state, experiment, run.deployment) else {
+        let message =
+            "the rubric that runs was never part of an iteration: no plan has its thresholds";
+        return Err(CliError::not_found(message, "clover iterate list"));
+    };
+    let verdicts = generator::verdicts(&compared, &transport, battery.as_ref(), &thresholds);
+    let now = ledger.ambient().now();
+    let now = now.max(state.keyring.recorded_at.unwrap_or(now));
+    Ok(GeneratorValidated {
+        battery,
+        build: key::text("build", BUILD)?,
+        compared,
+        design,
+        frozen: judge.frozen.digest,
+        inputs,
+        lcb_gain,
+        run: run.run.clone(),
+        steps: count(run.used),
+        thresholds,
+        transport,
+        verdict: generator::overall(state, experiment, now, run, verdicts),
+        verdicts,
+    })
+}
+
+fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<Answer, CliError> {
+    let design: DesignId = parsed("--design", &args.design)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let (experiment, run) = found(ledger.state(), &args.run)?;
+    let (experiment, run) = (experiment.clone(), run.clone());
+    if let Some(before) = run.validated {
+        let message = format!(
+            "run {} was validated at seq {}, once and for all",
+            run.run, before.seq
+        );
+        return Err(CliError::refused(
+            message,
+            format!("clover show {}", before.seq),
+        ));
+    }
+    let of = (&experiment, &run);
+    let said = validation(ctx, (&home, &ledger), of, design, &args.command)?;
+    let shown = (lines(&said), data(&said), said.verdict);
+    let payload = Payload::from(said);
+    let signer = record::signer(ctx, &ledger, &payload)?;
+    let command = Command::new(payload, Some(experiment));
+    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    answer.line(shown.0.trim_end());
+    answer.data["validation"] = shown.1;
+    answer.exit = match shown.2 {
+        Verdict::Pass => Exit::Done,
+        Verdict::Fail => Exit::Fail,
+        Verdict::Inconclusive | Verdict::NotChecked => Exit::Inconclusive,
+    };
+    Ok(answer.with_next(match shown.2 {
+        Verdict::Pass => format!("clover generator show {}", run.run),
+        _ => format!("clover generator rollback {} --reason WHY", run.run),
+    }))
+}
+
+fn number(value: Option<Finite>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{:+.4}", value.value()))
+}
+
+fn lines(said: &GeneratorValidated) -> String {
+    let compared = &said.compared;
+    let mut text = ui::pairs(&[
+        (
+            "labels",
+            format!(
+                "{} new, {} old, {} prompts shared",
+                compared.new.rows, compared.old.rows, compared.shared
+            ),
+        ),
+        ("gain on labels", number(Some(compared.difference))),
+        ("lower bound", number(compared.lower)),
+        ("gain of the bound", number(Some(said.lcb_gain))),
+    ]);
+    for of in &said.transport.environments {
+        let p = of.p.map_or("-".to_owned(), |p| format!("{:.3}", p.value()));
+        text.push_str(&format!(
+            "{:<18}mean residual {} on {} labels, p {p}\n",
+            ui::cut(of.environment.as_str(), 16),
+            number(of.mean),
+            of.rows
+        ));
+    }
+    for (name, verdict) in said.verdicts.each() {
+        text.push_str(&format!("{name:<18}{}\n", word(verdict)));
+    }
+    text.push_str(&format!("{:<18}{}\n", "verdict", word(said.verdict)));
+    text
+}
+
+fn data(said: &GeneratorValidated) -> Value {
+    serde_json::to_value(said).unwrap_or(Value::Null)
+}
+
+fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> {
+    let (experiment, said, design) = {
+        let (_, ledger) = home::open_to_read(ctx)?;
+        let (experiment, run) = found(ledger.state(), &args.run)?;
+        let said = GeneratorRolledBack {
+            reason: key::text("reason", &args.reason)?,
+            restored: run.old.clone(),
+            run: run.run.clone(),
+            validation: run.validated.map(|of| of.id),
+        };
+        (experiment.clone(), said, run.new.clone())
+    };
+    let command = Command::new(said, Some(experiment.clone()));
+    let mut answer = record::one(ctx, command, args.dry_run)?;
+    answer.line(&format!(
+        "outputs of {design} stay on record: labelled under a new design for calibration and put into a split, \
+         their residuals are what the next iteration's cards show"
+    ));
+    Ok(answer.with_next(format!(
+        "clover label design new ID --experiment {experiment} --purpose calibrate --probability 1"
+    )))
+}
+
+fn shown_id(id: EventId) -> String {
+    id.0.to_hex()
+}
+
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let (experiment, run) = found(view.state(&ledger), &args.run)?;
+    let opened = opening(&ledger, run)?;
+    let mut text = ui::pairs(&[
+        (
+            "run",
+            format!("{} of {experiment}, seq {}", run.run, run.seq),
+        ),
+        ("state", run.state().as_str().to_owned()),
+        ("policies", format!("{} against {}", run.new, run.old)),
+        ("frozen rubric", opened.rubric_hash.to_hex()),
+        ("frozen f", opened.frozen.to_hex()),
+        ("deployment", shown_id(run.deployment)),
+        ("steps", format!("{} of {}", run.used, run.steps)),
+        ("stakes", opened.stakes_micro.to_string()),
+    ]);
+    let read = run.validated.map(|of| ledger.entry(of.seq)).transpose()?;
+    let said = read.flatten().and_then(|read| match read.event.payload {
+        Payload::GeneratorValidated(said) => Some(said),
+        _ => None,
+    });
+    if let Some(said) = &said {
+        text.push_str(&lines(said));
+    }
+    let data = json!({"run": row(experiment, run), "validation": said.as_ref().map(data)});
+    let answer = Answer::new(text, data);
+    Ok(match run.state() {
+        RunState::Open => answer.with_next(format!("clover generator objective {}", run.run)),
+        RunState::Due => answer.with_next(format!(
+            "clover generator rollback {} --reason WHY",
+            run.run
+        )),
+        RunState::RolledBack | RunState::Validated => answer.with_next(LIST.to_owned()),
+    })
+}
+
+fn row(experiment: &ExperimentId, run: &Run) -> Value {
+    json!({
+        "experiment": experiment.as_str(), "run": run.run.as_str(), "state": run.state().as_str(), "seq": run.seq,
+        "new": run.new.as_str(), "old": run.old.as_str(), "steps": run.steps, "used": run.used,
+        "frozen": run.frozen.to_hex(), "deployment": shown_id(run.deployment),
+        "validated": run.validated.map(|of| json!({"seq": of.seq, "verdict": word(of.verdict)})),
+        "rolled_back": run.rolled_back,
+    })
+}
+
+fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
+    let (_, ledger, view) = home::view(ctx)?;
+    let wanted = args.experiment.as_deref().map(record::experiment_id);
+    let wanted = wanted.transpose()?;
+    let all = &view.state(&ledger).fold::<Generators>().by_experiment;
+    let (mut rows, mut data) = (Vec::new(), Vec::new());
+    for (experiment, runs) in all {
+        if wanted.as_ref().is_some_and(|of| of != experiment) {
+            continue;
+        }
+        for run in runs {
+            rows.push(vec![
+                run.run.to_string(),
+                experiment.to_string(),
+                run.state().as_str().to_owned(),
+                format!("{} against {}", run.new, run.old),
+                format!("{} of {}", run.used, run.steps),
+                format!("seq {}", run.seq),
+            ]);
+            data.push(row(experiment, run));
+        }
+    }
+    let head = ["run", "experiment", "state", "policies", "steps", "since"];
+    Ok(Answer::new(ui::table(&head, rows), json!({"runs": data})))
+}

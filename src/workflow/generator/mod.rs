@@ -1,0 +1,382 @@
+//! A generator under a frozen judge: lower bounds for whoever tunes it, and whether fresh labels say that it got better.
+//!
+//! The bound is `f(s) - 1.645 sd(s)`, where `sd^2(s) = (K - 1) / K sum_k (f_k(s) - mean f_k(s))^2` over the fold models:
+//! what is not known well is worth little, so that tuning does not chase the judge's errors. Source: CLOVER v1.1,
+//! section 10.3.
+
+mod rules;
+
+pub use rules::Generating;
+pub use rules::STEPS_MAX;
+pub use rules::overall;
+pub use rules::thresholds;
+pub use rules::verdicts;
+
+use serde::Serialize;
+
+use crate::event::id::DesignId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::id::PolicyId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::generator::ArmRows;
+use crate::event::payload::generator::ArmsCompared;
+use crate::event::payload::generator::GeneratorObjectiveQueried;
+use crate::event::payload::generator::GeneratorRunOpened;
+use crate::event::payload::predicate::RowsRead;
+use crate::event::payload::predicate::TestedEnvironment;
+use crate::event::payload::predicate::Transported;
+use crate::ground::canon;
+use crate::ground::merkle;
+use crate::ground::merkle::Frontier;
+use crate::ledger::past::Past;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::num::Probability;
+use crate::num::math;
+use crate::stats::environment;
+use crate::stats::environment::Environment;
+use crate::stats::gain;
+use crate::stats::inference;
+use crate::stats::multiplicity::Correction;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Thin;
+use crate::stats::sample::Unfit;
+use crate::stats::sample::Values;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::uncertainty;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::rows::After;
+use crate::workflow::iterate::rows::Later;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::iterate::rows::later;
+use crate::workflow::iterate::steps;
+use crate::workflow::iterate::steps::BUILD;
+use crate::workflow::live;
+use crate::workflow::live::Frozen;
+use crate::workflow::live::Releases;
+
+/// Standard deviations below f: a one-sided 95 % bound.
+const REACH: f64 = 1.645;
+/// Level of the test of each policy, as in gate P6.
+const TRANSPORT_LEVEL: f64 = 0.10;
+
+/// Whether a row or a label of this name, at this position, counts.
+type Admits<'a, Name> = dyn Fn(&Name, u64) -> bool + 'a;
+
+/// What a run froze, with what is read through it.
+#[derive(Debug)]
+pub struct Judge {
+    /// The judge with its calibrator.
+    pub frozen: Frozen,
+    experiment: ExperimentId,
+    releases: Releases,
+    deployment: EventId,
+}
+
+fn finite(value: f64) -> Result<Finite, SampleError> {
+    Finite::new(value).ok_or(SampleError::Parameter {
+        name: "values",
+        expected: "sums and squares within the range of a double",
+    })
+}
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).unwrap_or_default()
+}
+
+fn text(value: &str) -> Text {
+    Text::new(value).expect("BUG: short plain words")
+}
+
+fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
+    CourseError::Rows(RowsError::Missing {
+        what: what.into(),
+        next: next.into(),
+    })
+}
+
+/// Lower bound of one output, and its line in the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bound {
+    /// Which draw.
+    pub draw: Count,
+    /// What was answered.
+    pub item: ItemId,
+    /// `f(s) - 1.645 sd(s)`, in millionths.
+    pub lower_micro: Micro,
+    /// Who answered.
+    pub policy: PolicyId,
+}
+
+/// Lower bounds of some rows under a calibrator.
+///
+/// # Errors
+/// [`Unfit`].
+fn lower(later: &Later, fitted: &Fitted, rows: &[usize]) -> Result<Vec<f64>, Unfit> {
+    let scored = &later.table.data().scored;
+    let folds: Vec<Vec<f64>> = (0..fitted.folds)
+        .map(|fold| fitted.without_fold(&later.table, scored, fold, rows))
+        .collect();
+    let bound = |(at, &row): (usize, &usize)| {
+        let of_folds: Vec<f64> = folds.iter().map(|fold| fold[at]).collect();
+        let variance = inference::jackknife_variance(&of_folds)?;
+        Ok(fitted.rewards[row] - REACH * variance.sqrt())
+    };
+    rows.iter().enumerate().map(bound).collect()
+}
+
+fn micro(value: f64) -> Result<Micro, SampleError> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a reward less a few deviations of rewards, which lie in [0, 1]"
+    )]
+    let rounded = (finite(value)?.value() * 1e6).round() as i64;
+    Ok(Micro::new(rounded).unwrap_or_default())
+}
+
+impl Judge {
+    /// The judge of a deployment, from the log below a position.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn of(
+        past: &Past<'_>,
+        experiment: &ExperimentId,
+        deployment: EventId,
+        below: u64,
+    ) -> Result<Self, CourseError> {
+        let releases = live::releases(past, experiment, below)?;
+        let commit = releases.deployment(deployment).map(|of| of.said.commit);
+        let Some(commit) = commit else {
+            return Err(missing("the deployment", "clover deploy status"));
+        };
+        Ok(Self {
+            frozen: releases.frozen(past, commit, below)?,
+            experiment: experiment.clone(),
+            releases,
+            deployment,
+        })
+    }
+
+    /// Outputs of some policies, with the labels that count.
+    fn rows(
+        &self,
+        past: &Past<'_>,
+        (rows, labels): (&Admits<'_, PolicyId>, &Admits<'_, DesignId>),
+        through: u64,
+    ) -> Result<Option<(Later, Fitted)>, CourseError> {
+        let deployment = self.releases.deployment(self.deployment);
+        let Some(deployment) = deployment else {
+            return Ok(None);
+        };
+        let after = After {
+            experiment: &self.experiment,
+            iteration: &self.frozen.record.iteration,
+            judge: &deployment.said.versions.judge,
+            labels,
+            rows,
+            rubric: &self.frozen.rubric,
+            through,
+        };
+        let Some(later) = later(past, &after)? else {
+            return Ok(None);
+        };
+        let fitted = self
+            .frozen
+            .fitted
+            .on(&later.table, &later.table.data().scored);
+        Ok(Some((later, fitted)))
+    }
+}
+
+/// What a step is told of the outputs of a policy that were scored since the run was opened; `opened` is its position.
+///
+/// # Errors
+/// [`CourseError`].
+#[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
+pub fn objective(
+    past: &Past<'_>,
+    judge: &Judge,
+    (run, opened): (&GeneratorRunOpened, u64),
+    (policy, step): (&PolicyId, Count),
+    through: u64,
+) -> Result<(GeneratorObjectiveQueried, Vec<Bound>), CourseError> {
+    let rows = |of: &PolicyId, seq: u64| of == policy && seq > opened;
+    let found = judge.rows(past, (&rows, &|_, _| false), through)?;
+    let Some((later, fitted)) = found else {
+        let what = format!("no output of {policy} that was scored after seq {opened}");
+        return Err(missing(what, "clover judge run --judge ID --rows PATH"));
+    };
+    let all: Vec<usize> = (0..later.table.len()).collect();
+    let lower = lower(&later, &fitted, &all)?;
+    let mut bounds = Vec::with_capacity(lower.len());
+    let mut tree = Frontier::new();
+    for (name, bound) in later.names.iter().zip(&lower) {
+        let bound = Bound {
+            draw: name.draw,
+            item: name.item.clone(),
+            lower_micro: micro(*bound).map_err(Unfit::from)?,
+            policy: name.policy.clone(),
+        };
+        let line = canon::to_bytes(&bound).expect("BUG: ids and integers have a canonical form");
+        tree.push(merkle::leaf_hash(&line));
+        bounds.push(bound);
+    }
+    let said = GeneratorObjectiveQueried {
+        answer_root: Root(tree.root()),
+        build: text(BUILD),
+        frozen: judge.frozen.digest,
+        inputs: read(&later, through),
+        lower_mean: finite(math::mean(&lower)).map_err(Unfit::from)?,
+        policy: policy.clone(),
+        run: run.run.clone(),
+        step,
+    };
+    Ok((said, bounds))
+}
+
+fn read(later: &Later, through: u64) -> RowsRead {
+    steps::inputs(&later.table, Count::new(through).unwrap_or_default())
+}
+
+/// What labels of a design say of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation {
+    /// New against old.
+    pub compared: ArmsCompared,
+    /// What was read.
+    pub inputs: RowsRead,
+    /// Mean lower bound of the new policy less that of the old.
+    pub lcb_gain: Finite,
+    /// Residuals by policy.
+    pub transport: Transported,
+    /// Labelled outputs of the new policy, by name.
+    pub outputs: Vec<Named>,
+}
+
+/// Compares both policies on the labels of a design that were given since the run was opened, and holds the frozen judge
+/// against them.
+///
+/// # Errors
+/// [`CourseError`].
+pub fn validate(
+    past: &Past<'_>,
+    judge: &Judge,
+    (run, opened): (&GeneratorRunOpened, u64),
+    design: &DesignId,
+    through: u64,
+) -> Result<Validation, CourseError> {
+    let rows = |of: &PolicyId, _: u64| *of == run.new || *of == run.old;
+    let labels = |of: &DesignId, seq: u64| of == design && seq > opened;
+    let found = judge.rows(past, (&rows, &labels), through)?;
+    let Some((later, fitted)) = found else {
+        let what = format!("no scored output of {} or {}", run.new, run.old);
+        return Err(missing(what, "clover judge run --judge ID --rows PATH"));
+    };
+    let labelled = later.labelled();
+    let is_new = |row: usize| later.names[row].policy == run.new;
+    let (new, old): (Vec<usize>, Vec<usize>) = labelled.iter().partition(|&&row| is_new(row));
+    for (rows, policy) in [(&new, &run.new), (&old, &run.old)] {
+        if rows.is_empty() {
+            let what = format!("no label of {design} on an output of {policy} after seq {opened}");
+            return Err(missing(what, "clover label --help"));
+        }
+    }
+    let mean_lower = |rows: &[usize]| lower(&later, &fitted, rows).map(|all| math::mean(&all));
+    let lcb_gain = finite(mean_lower(&new)? - mean_lower(&old)?).map_err(Unfit::from)?;
+    Ok(Validation {
+        compared: compared(&later, &labelled, &is_new)?,
+        inputs: read(&later, through),
+        lcb_gain,
+        transport: transport(&later, &fitted, (run, &new, &old))?,
+        outputs: new.iter().map(|&row| later.names[row].clone()).collect(),
+    })
+}
+
+fn compared(
+    later: &Later,
+    labelled: &[usize],
+    is_new: &dyn Fn(usize) -> bool,
+) -> Result<ArmsCompared, Unfit> {
+    Thin::unless("labelled outputs", labelled.len(), 1)?;
+    let labels = later.table.labels(labelled);
+    let arms: Vec<bool> = labelled.iter().map(|&row| is_new(row)).collect();
+    let clusters = later.table.clusters(labelled)?;
+    let found = gain::gain(Values::new("labels", &labels)?, &arms, &clusters)?;
+    let arm = |(rows, clusters): (usize, usize)| ArmRows {
+        clusters: count(clusters),
+        rows: count(rows),
+    };
+    Ok(ArmsCompared {
+        difference: finite(found.difference)?,
+        lower: found.lower().and_then(Finite::new),
+        new: arm(found.new),
+        old: arm(found.old),
+        shared: count(found.shared),
+        standard_error: found.standard_error.and_then(Finite::new),
+    })
+}
+
+/// Each policy as an environment of the frozen judge: the new one has to pass, the old one may not fail. Whether the old one
+/// fails is said beside the new one, for then the failure is not the generator's.
+fn transport(
+    later: &Later,
+    fitted: &Fitted,
+    (run, new, old): (&GeneratorRunOpened, &[usize], &[usize]),
+) -> Result<Transported, Unfit> {
+    let table = &later.table;
+    let scored = &table.data().scored;
+    let mut columns = Vec::with_capacity(2);
+    for rows in [new, old] {
+        columns.push((
+            fitted.residuals(table, rows),
+            table.clusters(rows)?,
+            uncertainty::variance_on(table, fitted, scored, rows)?,
+        ));
+    }
+    let mut environments = Vec::with_capacity(2);
+    for (residuals, clusters, calibration_variance) in &columns {
+        environments.push(Environment {
+            residuals: Values::new("residuals", residuals)?,
+            clusters,
+            calibration_variance: *calibration_variance,
+        });
+    }
+    let found = environment::test(
+        &environments,
+        Correction::BenjaminiHochberg,
+        TRANSPORT_LEVEL,
+    )?;
+    let old_fails = found[1].verdict == environment::Verdict::Fail;
+    let named = [(&run.new, true), (&run.old, false)];
+    let all = named
+        .into_iter()
+        .zip(&found)
+        .map(|((policy, required), of)| {
+            Ok(TestedEnvironment {
+                baseline_fails: required && old_fails,
+                detectable_bias: of.detectable_bias.and_then(Finite::new),
+                environment: policy
+                    .as_str()
+                    .parse()
+                    .map_err(|_| SampleError::Parameter {
+                        name: "policy",
+                        expected: "a name that an environment may have",
+                    })?,
+                family: "policy".parse().expect("BUG: a short word"),
+                mean: Finite::new(of.mean),
+                p: of.p.and_then(Probability::new),
+                required,
+                rows: count(of.rows),
+                standard_error: of.standard_error.and_then(Finite::new),
+            })
+        });
+    Ok(Transported {
+        environments: all.collect::<Result<_, SampleError>>()?,
+    })
+}

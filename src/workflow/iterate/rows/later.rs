@@ -1,0 +1,185 @@
+//! Rows beside those of an iteration, read by its plan: outputs and labels that came after it, for whoever asks whether
+//! its judge still holds.
+
+use std::collections::BTreeMap;
+
+use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::payload::intake::SplitPart;
+use crate::ledger::past::Past;
+use crate::num::Count;
+use crate::rubric::Rubric;
+use crate::workflow::iterate::compute::IterationRows;
+use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::rows::Scored;
+use crate::workflow::iterate::rows::EvidenceMissing;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::iterate::rows::id_of;
+use crate::workflow::iterate::rows::join::Sources;
+use crate::workflow::iterate::rows::missing;
+use crate::workflow::iterate::rows::scored::Lack;
+use crate::workflow::iterate::rows::scored::Raw;
+use crate::workflow::iterate::rows::scored::scored;
+use crate::workflow::iterate::rows::scored::scored_strictly;
+use crate::workflow::iterate::rows::walk::Key;
+use crate::workflow::iterate::rows::walk::Walk;
+use crate::workflow::iterate::rows::wanted;
+
+/// Which rows and labels.
+#[derive(Clone, Copy)]
+pub struct After<'a> {
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// The iteration whose plan has slices, environments and covariates.
+    pub iteration: &'a IterationId,
+    /// Whose scores.
+    pub judge: &'a JudgeId,
+    /// Which labels count, by design and position: open ones, of audits or for calibration.
+    pub labels: &'a dyn Fn(&DesignId, u64) -> bool,
+    /// Which rows count, by policy and position of the score.
+    pub rows: &'a dyn Fn(&PolicyId, u64) -> bool,
+    /// The rubric that scores them.
+    pub rubric: &'a Rubric,
+    /// The last entry that is read.
+    pub through: u64,
+}
+
+impl std::fmt::Debug for After<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "After({} through {})", self.iteration, self.through)
+    }
+}
+
+/// The rows: all of them stand in the part `dev`, so that what reads a part reads them all.
+#[derive(Clone, Debug)]
+pub struct Later {
+    /// The checked rows, scored under the rubric.
+    pub table: Table,
+    /// Name of each row.
+    pub names: Vec<Named>,
+    raw: Vec<Raw>,
+}
+
+impl Later {
+    /// The same rows under another rubric, from the same raw answers.
+    ///
+    /// # Errors
+    /// [`EvidenceMissing`] where a row has no record, or one without what the rules ask.
+    pub fn under(&self, rubric: &Rubric) -> Result<Scored, EvidenceMissing> {
+        let mut lack = Lack::default();
+        let name = |at: usize| self.table.data().rows[at].clone();
+        let scored = scored_strictly(&self.raw, &rubric.rules(), &mut lack, name);
+        match lack.first {
+            Some(first) => Err(EvidenceMissing {
+                rows: lack.rows,
+                first,
+            }),
+            None => Ok(scored),
+        }
+    }
+
+    /// Rows with a label.
+    pub fn labelled(&self) -> Vec<usize> {
+        self.table.labelled(SplitPart::Dev)
+    }
+}
+
+/// Reads rows beside those of an iteration; `None` where there is none. Rows of anchors are not read.
+///
+/// # Errors
+/// [`RowsError`].
+pub fn later(past: &Past<'_>, after: &After<'_>) -> Result<Option<Later>, RowsError> {
+    let walk = Walk::over(past, after.experiment, Some(after.iteration), after.through)?;
+    let opening = walk.opening.as_ref();
+    let design = opening.and_then(|opening| opening.plan.design.clone());
+    let (Some(opening), Some(design)) = (opening, design) else {
+        let what = format!("no iteration {} by then", after.iteration);
+        return Err(missing(what, "clover iterate list"));
+    };
+    let Some(formed) = walk.split(after.iteration, opening.seq) else {
+        return Err(missing("the split of the iteration", "clover verify"));
+    };
+    let none = Vec::new();
+    let scores = walk.scores.get(after.judge).unwrap_or(&none);
+    let anchors = walk.anchors.iter();
+    let anchors: Vec<&PolicyId> = anchors
+        .flat_map(|set| [&set.low.policy, &set.high.policy])
+        .collect();
+    let admitted = scores.iter().filter(|score| {
+        let policy = &score.key.0;
+        !anchors.contains(&policy) && (after.rows)(policy, score.seq)
+    });
+    let rows: Vec<_> = admitted.collect();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let evidence = walk.evidence(past, after.judge)?;
+    let fields = wanted(&design, &walk);
+    let imported = walk.fields(past, &fields.iter().collect::<Vec<_>>())?;
+    let sources = Sources {
+        walk: &walk,
+        design: &design,
+        rubric: after.rubric,
+        evidence: &evidence,
+        imported: &imported,
+        judge: after.judge,
+        formed,
+        through: after.through,
+        unsealed: None,
+    };
+    let raw: Vec<Raw> = rows.iter().map(|score| sources.raw(score)).collect();
+    let mut lack = Lack::default();
+    let rules = after.rubric.rules();
+    let scored = scored(&raw, &rules, &mut lack, |at| id_of(&rows[at].key));
+    if let Some(first) = lack.first {
+        let rows = lack.rows;
+        return Err(RowsError::Evidence { rows, first });
+    }
+    let labels = labels(&walk, after, rows.iter().map(|score| &score.key));
+    let data = IterationRows {
+        rows: rows.iter().map(|score| id_of(&score.key)).collect(),
+        clusters: rows.iter().map(|score| score.key.1.to_string()).collect(),
+        parts: vec![Some(SplitPart::Dev); rows.len()],
+        scored,
+        covariates: sources.covariates(&rows.iter().map(|score| &score.key))?,
+        inclusion: vec![None; rows.len()],
+        slices: sources.slices(&rows)?,
+        environments: sources.environments(&rows),
+        labels,
+        ..IterationRows::default()
+    };
+    let names = rows.iter().map(|score| Named {
+        policy: score.key.0.clone(),
+        item: score.key.1.clone(),
+        draw: Count::new(score.key.2).unwrap_or_default(),
+    });
+    let names = names.collect();
+    let table = Table::new(data)?;
+    Ok(Some(Later { table, names, raw }))
+}
+
+/// The label of each row: the mean where it has several that count.
+fn labels<'k>(
+    walk: &Walk,
+    after: &After<'_>,
+    keys: impl Iterator<Item = &'k Key>,
+) -> Vec<Option<f64>> {
+    let mut of: BTreeMap<&Key, (i64, u32)> = BTreeMap::new();
+    let open = walk.labels.iter().filter(|label| !label.is_confirm);
+    for label in open.chain(&walk.audited) {
+        if (after.labels)(&label.design, label.seq) {
+            let (sum, count) = of.entry(&label.key).or_default();
+            *sum = sum.saturating_add(label.value.value());
+            *count += 1;
+        }
+    }
+    let mean = |key: &Key| {
+        let (sum, count) = of.get(key)?;
+        Some(*sum as f64 / 1e6 / f64::from(*count))
+    };
+    keys.map(mean).collect()
+}

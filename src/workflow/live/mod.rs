@@ -1,0 +1,182 @@
+//! What runs, as it was accepted: its rubric, the iteration that judged it, and the calibrator that was evaluated there,
+//! fitted again from the same rows. Guardrails, recalibrations and generators read later rows through it.
+
+use std::collections::BTreeMap;
+
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::rubric::RubricLeaf;
+use crate::ground::digest::Digest;
+use crate::ledger::LedgerError;
+use crate::ledger::past::Past;
+use crate::rubric::Rubric;
+use crate::workflow::iterate;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::rows::Scored;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::record;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::record::Said;
+use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::patches;
+
+/// A version of a rubric as it was registered or committed.
+#[derive(Clone, Debug)]
+struct Version {
+    hash: Digest,
+    iteration: Option<IterationId>,
+    leaves: Vec<RubricLeaf>,
+}
+
+/// Releases of one experiment below a position.
+#[derive(Debug, Default)]
+pub struct Releases {
+    /// Deployments, oldest first.
+    pub deployments: Vec<Said<DeploymentActivated>>,
+    versions: BTreeMap<EventId, Version>,
+    /// The first iteration that starts from each rubric.
+    starts: BTreeMap<Digest, IterationId>,
+}
+
+/// Reads the releases of an experiment below a position.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn releases(
+    past: &Past<'_>,
+    experiment: &ExperimentId,
+    below: u64,
+) -> Result<Releases, LedgerError> {
+    let mut found = Releases::default();
+    let mut accepted: BTreeMap<EventId, IterationId> = BTreeMap::new();
+    past.entries::<LedgerError>(0, below, |read| {
+        if read.event.header.experiment.as_ref() != Some(experiment) {
+            return Ok(());
+        }
+        let (seq, id) = (read.stored.seq, read.event.id);
+        match read.event.payload {
+            Payload::RubricRegistered(said) => {
+                let version = Version {
+                    hash: said.rubric_hash,
+                    iteration: None,
+                    leaves: said.leaves,
+                };
+                found.versions.insert(id, version);
+            }
+            Payload::IterationOpened(said) => {
+                let of = found.starts.entry(said.rubric_hash);
+                of.or_insert(said.iteration);
+            }
+            Payload::PatchAccepted(said) => {
+                accepted.insert(id, said.iteration);
+            }
+            Payload::PromptCommitted(said) => {
+                let version = Version {
+                    hash: said.rubric_hash,
+                    iteration: accepted.get(&said.acceptance).cloned(),
+                    leaves: said.leaves,
+                };
+                found.versions.insert(id, version);
+            }
+            Payload::DeploymentActivated(said) => {
+                found.deployments.push(Said { seq, id, said });
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
+    CourseError::Rows(RowsError::Missing {
+        what: what.into(),
+        next: next.into(),
+    })
+}
+
+impl Releases {
+    /// A deployment by its event.
+    pub fn deployment(&self, id: EventId) -> Option<&Said<DeploymentActivated>> {
+        self.deployments.iter().find(|of| of.id == id)
+    }
+
+    /// The rubric of a version.
+    pub fn rubric(&self, commit: EventId) -> Option<Rubric> {
+        patches::rubric_with(&self.versions.get(&commit)?.leaves)
+    }
+
+    /// The iteration that judged a version; of a first rubric, the first that starts from it.
+    pub fn iteration(&self, commit: EventId) -> Option<&IterationId> {
+        let version = self.versions.get(&commit)?;
+        let iteration = version.iteration.as_ref();
+        iteration.or_else(|| self.starts.get(&version.hash))
+    }
+}
+
+/// A version with its calibrator.
+#[derive(Debug)]
+pub struct Frozen {
+    /// What was committed.
+    pub commit: EventId,
+    /// The iteration that judged it, with its rows.
+    pub course: Course,
+    /// Digest of the calibrator: its rewards of every row of the iteration.
+    pub digest: Digest,
+    /// The calibrator that was evaluated: fitted on the iteration's fit rows, scored under this rubric.
+    pub fitted: Fitted,
+    /// What the log says of the iteration.
+    pub record: Record,
+    /// The rubric.
+    pub rubric: Rubric,
+    /// Rows of the iteration scored under it.
+    pub scored: Scored,
+}
+
+impl Releases {
+    /// A version with the calibrator under which it was judged, from the log below a position.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn frozen(
+        &self,
+        past: &Past<'_>,
+        commit: EventId,
+        below: u64,
+    ) -> Result<Frozen, CourseError> {
+        let (Some(rubric), Some(iteration)) = (self.rubric(commit), self.iteration(commit)) else {
+            let what = "an iteration that judged what runs";
+            return Err(missing(what, "clover iterate open --help"));
+        };
+        let record = record::record(past, iteration, below)?;
+        let through = record.as_ref().and_then(Record::through);
+        let (Some(record), Some(through)) = (record, through) else {
+            let what = format!("the calibrator of iteration {iteration}, which was not fitted yet");
+            return Err(missing(what, format!("clover iterate fit {iteration}")));
+        };
+        let course = Course::through(past, &record, through)?;
+        let (fitted, scored) = if course.loaded.rubric.hash() == rubric.hash() {
+            let scored = course.loaded.table.data().scored.clone();
+            (course.ground.baseline.clone(), scored)
+        } else {
+            let candidate = course.loaded.candidate(rubric.hash(), 0, &rubric.rules());
+            let candidate =
+                candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
+            let fitted = course.ground.fitted(&course.loaded.table, &candidate)?;
+            (fitted, candidate.scored)
+        };
+        Ok(Frozen {
+            commit,
+            course,
+            digest: iterate::calibrator(&fitted),
+            fitted,
+            record,
+            rubric,
+            scored,
+        })
+    }
+}
