@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::forger::World;
-use super::samples::*;
 use super::tampered::Sample;
 use super::tuned;
 
