@@ -867,7 +867,8 @@ LIVE = record(
     abstention=Optional(record(accepted=share, live=share)), anchors=Optional(ANCHORS),
     environments=Optional(ENVIRONMENTS), labels=COUNT, out_of_range=Optional(record(outside=COUNT, rows=COUNT)),
     greens=Optional(listing(record(family=ident, lower=number, must_not_regress=boolean, slice=ident))),
-    reopened=Optional(COUNT), shift=Optional(record(ks_count=COUNT, rows=COUNT, w1=number)))
+    reopened=Optional(COUNT), rows=Optional(COUNT), shift=Optional(record(ks_count=COUNT, rows=COUNT, w1=number)),
+    thin=Optional(COUNT))
 GUARDRAILS = ("abstention", "anchors", "environments", "greens", "out_of_range", "reopened", "shift")
 VERSIONS = record(anchors=Optional(ident), calibrator=hex64, judge=ident, model=text, prompt_hash=hex64,
                   rubric_version=string, sdp_version=ident)
@@ -1123,10 +1124,12 @@ KINDS = {
     ("deployment.activated", 1): Kind("releaser", None, commit=hex64, previous=Optional(hex64),
                                       recalibration=Optional(hex64), rubric_hash=hex64, versions=VERSIONS),
     ("recalibration.completed", 1): Kind(
-        "arbiter", None, anchors=ANCHORS, calibrator=hex64, commit=hex64, design=ident, judge=ident, labels=COUNT,
-        transport=hex64, trigger=one_of("hard_rule", "model", "sdp")),
+        "arbiter", None, anchors=ANCHORS, calibrator=hex64, commit=hex64, computed=Optional(record(
+            build=text, inputs=ROWS_READ, mode=one_of("refitted", "verified"), thresholds=THRESHOLDS,
+            transport=ENVIRONMENTS)), design=ident, judge=ident, labels=COUNT, transport=Optional(hex64), trigger=one_of("hard_rule", "model", "sdp")),
     ("guardrail.checked", 1): Kind(
-        "releaser", None, deployment=hex64, evidence=LIVE, thresholds=THRESHOLDS,
+        "releaser", None, by_hand=Optional(text), deployment=hex64, evidence=LIVE, inputs=Optional(ROWS_READ),
+        thresholds=THRESHOLDS,
         verdicts=record(**{name: VERDICT for name in GUARDRAILS}), window=record(from_seq=COUNT, through_seq=COUNT)),
     ("deployment.rolled_back", 1): Kind("releaser", "deployment", breach=Optional(hex64), deployment=hex64, reason=text,
                                         restored=Optional(hex64), rubric_hash=Optional(hex64)),
@@ -1819,7 +1822,10 @@ class State:
 
     def recalibrated(self, entry, data):
         if entry.experiment is not None:
-            self.deploys_of(entry.experiment).recalibrations[entry.id.hex()] = data
+            of = self.deploys_of(entry.experiment)
+            of.recalibrations[entry.id.hex()] = data
+            if "computed" in data:
+                of.calibrators[data["calibrator"]] = (data["judge"], entry.position)
 
     def generator_opened(self, entry, data):
         if entry.experiment is not None:
@@ -3614,11 +3620,11 @@ def rule_recalibration(state, e):
         given = 0
     if given < data["labels"]:
         return "%d open labels of %s, registered after seq %d" % (data["labels"], data["design"], since), str(given)
-    if of.calibrators.get(data["calibrator"], (None,))[0] != data["judge"]:
-        return "a calibrator that was fitted for %s" % data["judge"], data["calibrator"]
-    calibrator, seq, said = of.transports.get(data["transport"], (None, -1, "none"))
-    if calibrator != data["calibrator"] or seq <= since or said != "pass":
-        return "a transport.tested of this calibrator after seq %d that passed" % since, said
+    if ("computed" in data) == ("transport" in data):
+        return "what it was computed from, or a transport.tested", "both" if "computed" in data else "neither"
+    problem = computed_problem(state, e, data) if "computed" in data else audited_problem(of, data, since)
+    if problem:
+        return problem
     anchors = data["anchors"]["anchors"]
     if len(anchors) < 2:
         return "2 anchor policies", str(len(anchors))
@@ -3627,18 +3633,39 @@ def rule_recalibration(state, e):
             return "a drift of at most 0.01 on 200 rows of %s" % anchor["policy"], show(anchor)
 
 
+def computed_problem(state, e, data):
+    said, plan = data["computed"], told_plan(state, e.experiment, data["commit"])
+    if not plan:
+        return "a rubric with the plan of an iteration", "none"
+    if said["thresholds"] != {**thresholds_of(plan), "profile": "recommended", "shift_metric": "either"}:
+        return "the thresholds of the plan", "others"
+    if not said["transport"]["environments"] or not said["transport"]["environments"][0]["required"]:
+        return "residuals of all fresh labels first, which must pass", "none"
+    verdict = judge_p6(said["transport"], held_under(said["thresholds"], "recommended"))
+    if verdict != "pass":
+        return "residuals on fresh labels that pass", verdict
+
+
+def audited_problem(of, data, since):
+    if of.calibrators.get(data["calibrator"], (None,))[0] != data["judge"]:
+        return "a calibrator that was fitted for %s" % data["judge"], data["calibrator"]
+    calibrator, seq, said = of.transports.get(data["transport"], (None, -1, "none"))
+    if calibrator != data["calibrator"] or seq <= since or said != "pass":
+        return "a transport.tested of this calibrator after seq %d that passed" % since, said
+
+
 def guardrail_verdicts(found, thresholds):
-    held, enough = held_under(thresholds, "recommended"), found["labels"] >= 40
+    held = held_under(thresholds, "recommended")
     said = dict.fromkeys(GUARDRAILS, "not_checked")
     if "abstention" in found:
         said["abstention"] = pass_if(found["abstention"]["live"] - found["abstention"]["accepted"] <= 0.05)
     if "anchors" in found:
         said["anchors"] = judge_p5(found["anchors"], held)
-    if "environments" in found and enough:
+    if "environments" in found:
         said["environments"] = judge_p6(found["environments"], held)
-    if "greens" in found and enough:
-        said["greens"] = worst(pass_if(green["lower"] <= (0.0 if green["must_not_regress"] else held["tau"]))
-                               for green in found["greens"])
+    if "greens" in found:
+        said["greens"] = worst([pass_if(green["lower"] <= (0.0 if green["must_not_regress"] else held["tau"]))
+                                for green in found["greens"]] + ["inconclusive"] * bool(found.get("thin", 0)))
     if "out_of_range" in found:
         outside, rows = found["out_of_range"]["outside"], found["out_of_range"]["rows"]
         said["out_of_range"] = pass_if(outside * 20 < rows) if rows else "inconclusive"
@@ -3646,6 +3673,12 @@ def guardrail_verdicts(found, thresholds):
         said["reopened"] = pass_if(found["reopened"] == 0)
     if "shift" in found:
         said["shift"] = judge_p4(found["shift"], held)
+    least = {"environments": (found["labels"], 40), "greens": (found["labels"], 40)}
+    if "rows" in found:
+        least.update(abstention=(found["rows"], 40), out_of_range=(found["rows"], 40), shift=(found["rows"], 400))
+    for name, (given, needed) in least.items():
+        if given < needed and said[name] != "not_checked":
+            said[name] = "inconclusive"
     return said
 
 
@@ -3666,6 +3699,12 @@ def rule_guardrail(state, e):
     first, last = data["window"]["from_seq"], data["window"]["through_seq"]
     if first <= running[4] or last < first or last >= e.position:
         return "a window from above seq %d to below %d" % (running[4], e.position), "%d to %d" % (first, last)
+    if "inputs" in data:
+        starts = [running[4] + 1] + ([of.checked[2] + 1] if of.checked else [])
+        if "by_hand" in data:
+            return "evidence from rows or by hand", "both"
+        if first not in starts or data["inputs"]["through_seq"] != last:
+            return "live rows from seq %s on, through the window" % show(starts), "%d to %d" % (first, last)
     verdicts = guardrail_verdicts(data["evidence"], data["thresholds"])
     for name in GUARDRAILS:
         if verdicts[name] != data["verdicts"][name]:

@@ -10,6 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::input;
+use crate::cli::iterate::bench::failed;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::rubric;
@@ -38,10 +39,22 @@ use crate::projection::deployments::OfExperiment;
 use crate::projection::rubrics::Rubrics;
 use crate::workflow::deploy;
 use crate::workflow::guardrails;
+use crate::workflow::live;
+use crate::workflow::live::guardrails::Watched;
 use crate::workflow::patches;
 use crate::workflow::prompts;
 
 const NEXT: &str = "clover deploy status";
+/// What `deploy check` does.
+const CHECK: &str = "Check the guardrails of what runs; a breach rolls back in the same append.
+
+Every number is computed from recorded rows: outputs that the deployment's judge scored and labels that were given since the
+activation. Rewards are those of the calibrator that was evaluated at acceptance; the deployment before is scored from the
+same raw answers. Fewer than 40 labels or rows decide nothing. Environments and green slices need labels, reopened exploits a
+battery of the running rubric (`clover battery run`), anchors a re-score of them (`clover judge drift`); what was not looked at
+is not_checked, which is no pass.
+
+Numbers that come from elsewhere can be given with --evidence and --by-hand; the event says so for good.";
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -49,8 +62,17 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover deploy activate arena@1.1 --judge llm")]
     Activate(ActivateArgs),
     /// Check the guardrails of what runs; a breach rolls back in the same append
-    #[command(after_help = "Example:\n  clover deploy check arena --evidence live.json")]
+    #[command(
+        long_about = CHECK,
+        after_help = "Example:\n  clover deploy check arena"
+    )]
     Check(CheckArgs),
+    /// Hold the calibrator against fresh labels, where a hard rule, the model or the protocol changed
+    #[command(
+        long_about = super::recalibrate::ABOUT,
+        after_help = "Example:\n  clover deploy recalibrate arena --judge llm --design fresh-1"
+    )]
+    Recalibrate(super::recalibrate::Args),
     /// What runs, what ran before, and how its guardrails stand
     #[command(after_help = "Example:\n  clover deploy status arena")]
     Status(StatusArgs),
@@ -90,9 +112,15 @@ pub(super) struct ActivateArgs {
 pub(super) struct CheckArgs {
     /// The experiment
     pub experiment: String,
-    /// What live rows show, JSON; `clover schema guardrail.checked` has its fields. - for standard input
-    #[arg(long, value_name = "FILE")]
-    pub evidence: PathBuf,
+    /// Only rows and labels since the last check; default all since the activation
+    #[arg(long, conflicts_with = "evidence")]
+    pub since_last: bool,
+    /// What live rows show, given by hand: JSON, `clover schema guardrail.checked` has its fields. - for standard input
+    #[arg(long, value_name = "FILE", requires = "by_hand")]
+    pub evidence: Option<PathBuf>,
+    /// Why it is given by hand and not computed from recorded rows; it stays on record as such
+    #[arg(long, value_name = "REASON", requires = "evidence")]
+    pub by_hand: Option<String>,
     /// Print the canonical unsigned bodies and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -120,6 +148,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     match verb {
         Verb::Activate(args) => activate(ctx, args),
         Verb::Check(args) => check(ctx, args),
+        Verb::Recalibrate(args) => super::recalibrate::run(ctx, args),
         Verb::Status(args) => status(ctx, args),
         Verb::Rollback(args) => rollback(ctx, args),
     }
@@ -239,13 +268,11 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> 
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
-    let bytes = ctx.read(&args.evidence)?;
-    let next = "clover schema guardrail.checked";
-    let source = rubric::source(&args.evidence);
-    let evidence: LiveEvidence =
-        input::document(&bytes).map_err(|fault| fault.into_error(&source, 1, next))?;
+    let given = given(ctx, args)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let said = checked(&ledger, &experiment, evidence)?;
+    let said = checked(&ledger, &experiment, given, args.since_last)?;
+    let by_hand = said.by_hand.clone();
+    let read = said.inputs;
     let verdicts = said.verdicts;
     let payload = Payload::from(said);
     let signer = record::signer(ctx, &ledger, &payload)?;
@@ -273,6 +300,11 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     for (name, said) in verdicts.each() {
         answer.line(&format!("{name:<14}{}", deploy::word(said)));
     }
+    if let Some(why) = &by_hand {
+        answer.line(&format!("by hand       {}", why.as_str()));
+    }
+    answer.data["by_hand"] = json!(by_hand);
+    answer.data["inputs"] = json!(read);
     let shown = verdicts
         .each()
         .map(|(name, said)| (name, deploy::word(said)));
@@ -283,14 +315,27 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     Ok(answer.with_next(format!("clover deploy status {experiment}")))
 }
 
-/// The check of what runs, over everything since its activation.
+/// Evidence that is given by hand, with the reason.
+fn given(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Option<(LiveEvidence, Text)>, CliError> {
+    let (Some(file), Some(why)) = (&args.evidence, &args.by_hand) else {
+        return Ok(None);
+    };
+    let bytes = ctx.read(file)?;
+    let next = "clover schema guardrail.checked";
+    let source = rubric::source(file);
+    let evidence = input::document(&bytes).map_err(|fault| fault.into_error(&source, 1, next))?;
+    Ok(Some((evidence, key::text("by-hand", why)?)))
+}
+
+/// The check of what runs: as given, else from the rows since its activation or its last check.
 fn checked(
     ledger: &Ledger,
     experiment: &ExperimentId,
-    evidence: LiveEvidence,
+    given: Option<(LiveEvidence, Text)>,
+    since_last: bool,
 ) -> Result<GuardrailChecked, CliError> {
     let state = ledger.state();
-    let (_, running) = running(state, experiment)?;
+    let (of, running) = running(state, experiment)?;
     let registered = state.fold::<Rubrics>().of_id(experiment, running.commit);
     let plan = registered.and_then(|of| prompts::plan_told(state, experiment, of));
     let Some(plan) = plan else {
@@ -300,15 +345,32 @@ fn checked(
     };
     let thresholds = guardrails::thresholds(plan);
     let count = |value: u64| Count::new(value).unwrap_or_default();
+    let last = of.checked.filter(|_| since_last).map(|of| of.seq + 1);
+    let window = Window {
+        from_seq: count(last.unwrap_or(running.seq + 1)),
+        through_seq: count(ledger.size().saturating_sub(1)),
+    };
+    let (evidence, by_hand, inputs) = match given {
+        Some((evidence, why)) => (evidence, Some(why), None),
+        None => {
+            let past = ledger.past();
+            let releases = live::releases(&past, experiment, ledger.size())?;
+            let watched = Watched::of(&past, &releases, running.id, ledger.size());
+            let watched = watched.map_err(failed)?;
+            let found =
+                live::guardrails::evidence(&past, &watched, experiment, &thresholds, window);
+            let (evidence, inputs) = found.map_err(failed)?;
+            (evidence, None, Some(inputs))
+        }
+    };
     Ok(GuardrailChecked {
+        by_hand,
         deployment: running.id,
+        inputs,
         verdicts: guardrails::verdicts(&evidence, &thresholds),
         evidence,
         thresholds,
-        window: Window {
-            from_seq: count(running.seq + 1),
-            through_seq: count(ledger.size().saturating_sub(1)),
-        },
+        window,
     })
 }
 

@@ -62,6 +62,7 @@ mod prereg;
 mod prompt;
 mod prove;
 mod qualify;
+mod recalibrate;
 mod record;
 mod replay;
 mod replicating;

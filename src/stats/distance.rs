@@ -120,6 +120,11 @@ impl KsCounts {
         self.above.count.max(self.below.count)
     }
 
+    /// What counts are out of: the least common multiple of both numbers of rows.
+    pub fn scale(&self) -> i128 {
+        self.scale
+    }
+
     /// The two-sided statistic, sup |`F_a` - `F_b`|.
     pub fn statistic(&self) -> f64 {
         self.count() as f64 / self.scale as f64

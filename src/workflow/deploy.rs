@@ -9,10 +9,12 @@ use crate::event::payload::assumption::Assumption;
 use crate::event::payload::deployment::DeploymentActivated;
 use crate::event::payload::deployment::DeploymentRolledBack;
 use crate::event::payload::deployment::GuardrailChecked;
+use crate::event::payload::deployment::Recalibrated;
 use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::Versions;
 use crate::event::payload::estimated::TransportState;
 use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::time::Timestamp;
@@ -34,6 +36,7 @@ use crate::rubric::between;
 use crate::rubric::is_hard_rule;
 use crate::workflow::guardrails;
 use crate::workflow::patches;
+use crate::workflow::predicate;
 use crate::workflow::prompts;
 
 /// Fresh labels that a recalibration takes.
@@ -310,7 +313,10 @@ impl Asked<'_> {
         let needed = self.recalibration(&said.versions, registered);
         match (needed, said.recalibration) {
             (None, None) => None,
-            (Some(why), None) => no(format!("a recalibration, because {why}"), "none"),
+            (Some(why), None) => no(
+                format!("a recalibration, because {why} (clover deploy recalibrate)"),
+                "none",
+            ),
             (_, Some(id)) => {
                 let found = self.of.recalibrations.get(&id);
                 let fits = found.is_some_and(|of| {
@@ -356,21 +362,55 @@ impl Asked<'_> {
             );
             return no(expected, given.to_string());
         }
+        match (&said.computed, said.transport) {
+            (Some(computed), None) => self.computed(computed, registered).or_else(|| steady(said)),
+            (None, Some(transport)) => self.audited(said, transport, registered.seq),
+            (computed, _) => {
+                let found = if computed.is_some() {
+                    "both"
+                } else {
+                    "neither"
+                };
+                no("what it was computed from, or a transport.tested", found)
+            }
+        }
+    }
+
+    /// Residuals pass by the thresholds of the plan.
+    fn computed(&self, said: &Recalibrated, registered: &Registered) -> Found {
+        let Some(plan) = prompts::plan_told(self.state, self.experiment, registered) else {
+            return no("a rubric with the plan of an iteration", "none");
+        };
+        if said.thresholds != guardrails::thresholds(plan) {
+            return no("the thresholds of the plan", "others");
+        }
+        let environments = &said.transport.environments;
+        if environments.first().is_none_or(|of| !of.required) {
+            return no(
+                "residuals of all fresh labels first, which must pass",
+                "none",
+            );
+        }
+        let verdict = predicate::verdicts(&Evidence::P6(said.transport.clone()), &said.thresholds);
+        (verdict.recommended != Verdict::Pass).then(|| {
+            let expected = "residuals on fresh labels that pass".to_owned();
+            (expected, word(verdict.recommended).to_owned())
+        })
+    }
+
+    /// A calibrator that was fitted for the judge, with an audit of transport that passed.
+    fn audited(&self, said: &RecalibrationCompleted, transport: EventId, since: u64) -> Found {
         let fitted = self.of.calibrators.get(&said.calibrator);
         if fitted.is_none_or(|of| of.judge != said.judge) {
             let expected = format!("a calibrator that was fitted for {}", said.judge);
             return no(expected, said.calibrator.to_string());
         }
-        let tested = self.of.transports.get(&said.transport);
-        let passed =
-            tested.filter(|of| of.calibrator == said.calibrator && of.seq > registered.seq);
+        let tested = self.of.transports.get(&transport);
+        let passed = tested.filter(|of| of.calibrator == said.calibrator && of.seq > since);
         match passed.map(|of| of.state) {
             Some(TransportState::Pass) => steady(said),
             found => no(
-                format!(
-                    "a transport.tested of this calibrator after seq {} that passed",
-                    registered.seq
-                ),
+                format!("a transport.tested of this calibrator after seq {since} that passed"),
                 found.map_or("none".to_owned(), |state| state.to_string()),
             ),
         }
@@ -397,6 +437,9 @@ impl Asked<'_> {
             let expected = format!("a window from above seq {} to below {seq}", running.seq);
             return no(expected, format!("{from} to {through}"));
         }
+        if let Some(found) = self.window(running.seq, said) {
+            return Some(found);
+        }
         let wanted = guardrails::verdicts(&said.evidence, &said.thresholds);
         let pairs = wanted.each().into_iter().zip(said.verdicts.each());
         pairs
@@ -405,6 +448,31 @@ impl Asked<'_> {
             .and_then(|((name, wanted), (_, found))| {
                 no(format!("{name} {}", word(wanted)), word(found))
             })
+    }
+
+    /// Evidence from live rows is read from the activation on, or from the last check on, and is not given by hand too.
+    fn window(&self, since: u64, said: &GuardrailChecked) -> Found {
+        let inputs = said.inputs?;
+        if said.by_hand.is_some() {
+            return no("evidence from rows or by hand", "both");
+        }
+        let last = self.of.checked.map(|of| of.seq + 1);
+        let (from, through) = (
+            said.window.from_seq.value(),
+            said.window.through_seq.value(),
+        );
+        let starts = from == since + 1 || Some(from) == last;
+        if starts && inputs.through_seq == said.window.through_seq {
+            return None;
+        }
+        let or = last.map_or(String::new(), |seq| format!(" or {seq}"));
+        no(
+            format!(
+                "live rows from seq {}{or} on, through the window",
+                since + 1
+            ),
+            format!("{from} to {through}"),
+        )
     }
 
     fn back(&self, said: &DeploymentRolledBack) -> Found {

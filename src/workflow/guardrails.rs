@@ -17,8 +17,12 @@ use crate::workflow::predicate;
 use crate::workflow::predicate::pass_if;
 use crate::workflow::predicate::worst;
 
-/// Fresh labels below which guardrails on labels are not checked.
+/// Fresh labels below which guardrails on labels decide nothing.
 pub const LABELS_MIN: u64 = 40;
+/// Live rows below which shares of them decide nothing.
+const ROWS_MIN: u64 = 40;
+/// Live rows below which a shift decides nothing: two samples of one law differ by more than 0.02 in W1 often enough.
+const SHIFT_ROWS_MIN: u64 = 400;
 /// How far the share of abstentions may rise.
 const ABSTENTION_RISE_MAX: f64 = 0.05;
 /// One row in this many may lie outside of the labelled scores; as many as that is a breach.
@@ -34,25 +38,37 @@ pub fn thresholds(plan: &IterationPlan) -> Thresholds {
     }
 }
 
-/// Seven verdicts; what was not looked at, or on too few labels, is not checked.
+/// Seven verdicts: what was not looked at is not checked, what was looked at on too few labels or rows is inconclusive.
 pub fn verdicts(found: &LiveEvidence, held: &Thresholds) -> GuardrailVerdicts {
     let gate = |evidence: Option<Evidence>| {
         let said = evidence.map(|of| predicate::verdicts(&of, held).recommended);
         said.unwrap_or(Verdict::NotChecked)
     };
-    let enough = found.labels.value() >= LABELS_MIN;
-    let environments = found.environments.clone().filter(|_| enough);
-    let greens = found.greens.as_ref().filter(|_| enough);
+    let labelled = found.labels.value() >= LABELS_MIN;
+    let least = |rows: u64| found.rows.is_none_or(|of| of.value() >= rows);
+    let enough = |said: Verdict, enough: bool| match said {
+        Verdict::NotChecked => Verdict::NotChecked,
+        said if enough => said,
+        _ => Verdict::Inconclusive,
+    };
+    let greens = found.greens.as_ref();
+    let thin = found.thin.is_some_and(|thin| thin.value() > 0);
+    let greens = greens.map_or(Verdict::NotChecked, |all| {
+        let unread = thin.then_some(Verdict::Inconclusive);
+        worst(unread.into_iter().chain([slices(all, held)]))
+    });
+    let abstention = found.abstention.map_or(Verdict::NotChecked, abstention);
+    let out_of_range = found.out_of_range.map_or(Verdict::NotChecked, outside);
     GuardrailVerdicts {
-        abstention: found.abstention.map_or(Verdict::NotChecked, abstention),
+        abstention: enough(abstention, least(ROWS_MIN)),
         anchors: gate(found.anchors.clone().map(Evidence::P5)),
-        environments: gate(environments.map(Evidence::P6)),
-        greens: greens.map_or(Verdict::NotChecked, |all| slices(all, held)),
-        out_of_range: found.out_of_range.map_or(Verdict::NotChecked, outside),
+        environments: enough(gate(found.environments.clone().map(Evidence::P6)), labelled),
+        greens: enough(greens, labelled),
+        out_of_range: enough(out_of_range, least(ROWS_MIN)),
         reopened: found
             .reopened
             .map_or(Verdict::NotChecked, |count| pass_if(count.value() == 0)),
-        shift: gate(found.shift.map(Evidence::P4)),
+        shift: enough(gate(found.shift.map(Evidence::P4)), least(SHIFT_ROWS_MIN)),
     }
 }
 
@@ -178,6 +194,40 @@ mod tests {
         assert_eq!(green(0.0015, false, 40), Verdict::Pass);
         assert_eq!(green(0.0016, false, 40), Verdict::Fail);
         assert_eq!(green(0.0001, true, 40), Verdict::Fail);
-        assert_eq!(green(0.0016, false, 39), Verdict::NotChecked);
+        assert_eq!(green(0.0016, false, 39), Verdict::Inconclusive);
+    }
+    #[test]
+    fn shares_and_shifts_of_few_rows_and_thin_slices_decide_nothing() {
+        let few = |rows: Option<u64>| {
+            said(|of| {
+                of.rows = rows.map(count);
+                of.out_of_range = Some(OutOfRange {
+                    outside: count(30),
+                    rows: count(60),
+                });
+                of.shift = Some(Blast {
+                    ks_count: count(60),
+                    rows: count(100),
+                    w1: Finite::new(0.2).unwrap(),
+                });
+            })
+        };
+        let each = |of: GuardrailVerdicts| (of.out_of_range, of.shift);
+        assert_eq!(each(few(None)), (Verdict::Fail, Verdict::Fail));
+        assert_eq!(each(few(Some(400))), (Verdict::Fail, Verdict::Fail));
+        assert_eq!(each(few(Some(399))), (Verdict::Fail, Verdict::Inconclusive));
+        assert_eq!(
+            each(few(Some(39))),
+            (Verdict::Inconclusive, Verdict::Inconclusive)
+        );
+        let thin = |thin: u64| {
+            said(|of| {
+                of.greens = Some(Vec::new());
+                of.labels = count(60);
+                of.thin = Some(count(thin));
+            })
+        };
+        assert_eq!(thin(0).greens, Verdict::Pass);
+        assert_eq!(thin(1).greens, Verdict::Inconclusive);
     }
 }

@@ -29,7 +29,12 @@ use crate::projection;
 
 /// As [`RULEBOOK`], and what is computed again from rows as it is appended: the rulebook of the command line.
 pub static GOVERNED: Rulebook = Rulebook {
-    recounts: &[&recompute::Iterations, &recompute::Generators],
+    recounts: &[
+        &recompute::Iterations,
+        &recompute::Generators,
+        &recompute::Guardrails,
+        &recompute::Recalibrations,
+    ],
     ..RULES
 };
 

@@ -15,6 +15,7 @@ use crate::event::id::Text;
 use crate::event::payload::Verdict;
 use crate::event::payload::predicate::Anchors;
 use crate::event::payload::predicate::Blast;
+use crate::event::payload::predicate::RowsRead;
 use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::predicate::Transported;
 use crate::ground::digest::Digest;
@@ -76,6 +77,34 @@ pub enum RecalibrationTrigger {
     Sdp,
 }
 
+/// How a calibrator was held against fresh labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum RecalibrationMode {
+    /// It was fitted anew on them; residuals are out of fold.
+    Refitted,
+    /// The one that was evaluated at acceptance was verified on them.
+    Verified,
+}
+
+/// What a recalibration was computed from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Recalibrated {
+    /// The program that computed it.
+    pub build: Text,
+    /// What was read.
+    pub inputs: RowsRead,
+    /// How.
+    pub mode: RecalibrationMode,
+    /// What transport and anchors were held to: as guardrails are.
+    pub thresholds: Thresholds,
+    /// Residuals on the fresh labels: of all of them, and by environment.
+    pub transport: Transported,
+}
+
 /// A calibrator holds on fresh labels for what is to be deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,14 +116,18 @@ pub struct RecalibrationCompleted {
     pub calibrator: Digest,
     /// What is to be deployed.
     pub commit: EventId,
+    /// What it was computed from; absent where it rests on a `transport.tested`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computed: Option<Recalibrated>,
     /// The label design of the fresh labels.
     pub design: DesignId,
     /// The judge.
     pub judge: JudgeId,
     /// Fresh labels.
     pub labels: Count,
-    /// The `transport.tested` of this calibrator.
-    pub transport: EventId,
+    /// The `transport.tested` of this calibrator, where it rests on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<EventId>,
     /// Why.
     pub trigger: RecalibrationTrigger,
 }
@@ -161,9 +194,15 @@ pub struct LiveEvidence {
     /// Closed exploits that pay again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reopened: Option<Count>,
+    /// Live rows, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Count>,
     /// Live rewards against those at acceptance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shift: Option<Blast>,
+    /// Green slices with fewer than 40 fresh labels of their own, which are not among `greens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thin: Option<Count>,
 }
 
 /// What each guardrail says.
@@ -223,10 +262,16 @@ pub struct Window {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardrailChecked {
+    /// Why the evidence was given by hand; absent where it was computed from live rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_hand: Option<Text>,
     /// The `deployment.activated`.
     pub deployment: EventId,
     /// What live rows show.
     pub evidence: LiveEvidence,
+    /// The live rows that were read, where the evidence was computed from them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<RowsRead>,
     /// What they were held to.
     pub thresholds: Thresholds,
     /// What each guardrail says.

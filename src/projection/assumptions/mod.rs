@@ -9,6 +9,7 @@ mod standing;
 mod updates;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -28,6 +29,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::ProtocolId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::SdpVersionRegistered;
+use crate::event::payload::predicate::Evidence as GateEvidence;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::Fold;
@@ -132,6 +134,10 @@ pub type Rows = BTreeMap<Assumption, Row>;
 pub struct OfExperiment {
     /// Whether a label design is registered in it.
     pub is_governed: bool,
+    /// Of patches that add to obligations and were judged on dev: those that lowered the squared error, and all.
+    pub obligations: (u64, u64),
+    /// Patches that add to obligations, by hash, until they are judged.
+    pub obliging: BTreeSet<String>,
     /// Its rows.
     pub rows: Rows,
 }
@@ -220,6 +226,28 @@ impl Assumptions {
         }
     }
 
+    /// Remembers patches that add to obligations, and counts those that P1 judged.
+    fn obliged(&mut self, experiment: Option<&ExperimentId>, payload: &Payload) {
+        let Some(experiment) = experiment else {
+            return;
+        };
+        match payload {
+            Payload::PatchProposed(said) if updates::adds_obligation(&said.diff) => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                of.obliging.insert(said.patch_hash.to_hex());
+            }
+            Payload::GateEvaluated(said) => {
+                let of = self.by_experiment.get_mut(experiment);
+                if let (Some(of), GateEvidence::P1(loss)) = (of, &said.evidence)
+                    && of.obliging.remove(&said.candidate.to_hex())
+                {
+                    of.obligations = updates::counted(of.obligations, loss);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn found(&mut self, event: &VerifiedEvent<'_>) {
         let experiment = event.event().header.experiment.as_ref();
         let mut found = Vec::new();
@@ -285,6 +313,7 @@ impl Fold for Assumptions {
             }
             payload => {
                 self.found(event);
+                self.obliged(experiment, payload);
                 if let (Payload::LabelDesignRegistered(_), Some(id)) = (payload, experiment) {
                     self.by_experiment
                         .entry(id.clone())

@@ -8,8 +8,12 @@ use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::BridgeKind;
 use crate::event::payload::intake::Separation;
 use crate::event::payload::overlap::OverlapGrade;
+use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::LossMean;
+use crate::event::payload::rubric::LeafChange;
+use crate::event::payload::rubric::LeafValue;
 use crate::ground::time::Timestamp;
 use crate::projection::assumptions::OfExperiment;
 use crate::projection::assumptions::Status;
@@ -40,6 +44,7 @@ pub const READS: &[Kind] = &[
     Kind::LabelRecorded,
     Kind::LabelSealed,
     Kind::OpeDiagnosed,
+    Kind::PatchProposed,
     Kind::PrenticeChecked,
     Kind::ScoreConflict,
     Kind::ScoreReplayed,
@@ -78,7 +83,14 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
                 ..says(code, found.kind.as_str(), assessed(found.status))
             });
         }
-        Payload::GateEvaluated(found) => gate(found, say),
+        Payload::GateEvaluated(found) => {
+            let obliges = |of: &&OfExperiment| of.obliging.contains(&found.candidate.to_hex());
+            if let (Some(of), Evidence::P1(loss)) = (of.filter(obliges), &found.evidence) {
+                let status = improving(counted(of.obligations, loss));
+                say(says(Assumption::CloverJ1, "obligations", status));
+            }
+            gate(found, say);
+        }
         Payload::LabelProcessAudited(found) => {
             for code in [L1, CjeJ1] {
                 say(says(code, "balance", judged(found.verdict)));
@@ -120,6 +132,27 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
             say(says(H1, "separation", status));
         }
         _ => {}
+    }
+}
+
+/// Whether a patch adds to what an answer is held to: it changes an obligation, and switches none off.
+pub(super) fn adds_obligation(diff: &[LeafChange]) -> bool {
+    let mut paths = diff.iter().map(|change| change.path.as_str());
+    let off = |change: &LeafChange| matches!(change.value, LeafValue::Flag(false));
+    paths.any(|path| path.starts_with("obligations.")) && !diff.iter().any(off)
+}
+
+/// Patches that lowered the squared error, and all, with one more.
+pub(super) fn counted((improved, all): (u64, u64), loss: &LossMean) -> (u64, u64) {
+    (improved + u64::from(loss.mean.value() < 0.0), all + 1)
+}
+
+/// What patches that add to obligations say: all of them lower the squared error, some do, or none.
+fn improving((improved, all): (u64, u64)) -> Status {
+    match improved {
+        0 => Status::Fail,
+        _ if improved == all => Status::Pass,
+        _ => Status::Warn,
     }
 }
 

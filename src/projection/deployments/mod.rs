@@ -225,6 +225,11 @@ impl Fold for Deployments {
                 of.models.entry(said.judge.clone()).or_insert(model);
             }
             Payload::RecalibrationCompleted(said) => {
+                if said.computed.is_some() {
+                    let judge = said.judge.clone();
+                    of.calibrators
+                        .insert(said.calibrator, Fitted { judge, seq });
+                }
                 of.recalibrations.insert(event.id, recalibrated(seq, said));
             }
             Payload::TransportTested(said) => {

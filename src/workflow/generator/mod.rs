@@ -26,7 +26,6 @@ use crate::event::payload::generator::ArmsCompared;
 use crate::event::payload::generator::GeneratorObjectiveQueried;
 use crate::event::payload::generator::GeneratorRunOpened;
 use crate::event::payload::predicate::RowsRead;
-use crate::event::payload::predicate::TestedEnvironment;
 use crate::event::payload::predicate::Transported;
 use crate::ground::canon;
 use crate::ground::merkle;
@@ -35,19 +34,16 @@ use crate::ledger::past::Past;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
-use crate::num::Probability;
 use crate::num::math;
-use crate::stats::environment;
-use crate::stats::environment::Environment;
 use crate::stats::gain;
 use crate::stats::inference;
-use crate::stats::multiplicity::Correction;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::uncertainty;
+use crate::workflow::iterate::compute::transport;
+use crate::workflow::iterate::compute::transport::Group;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::rows::After;
 use crate::workflow::iterate::rows::Later;
@@ -151,12 +147,8 @@ impl Judge {
         below: u64,
     ) -> Result<Self, CourseError> {
         let releases = live::releases(past, experiment, below)?;
-        let commit = releases.deployment(deployment).map(|of| of.said.commit);
-        let Some(commit) = commit else {
-            return Err(missing("the deployment", "clover deploy status"));
-        };
         Ok(Self {
-            frozen: releases.frozen(past, commit, below)?,
+            frozen: releases.running(past, deployment, below)?,
             experiment: experiment.clone(),
             releases,
             deployment,
@@ -182,6 +174,7 @@ impl Judge {
             rows,
             rubric: &self.frozen.rubric,
             through,
+            with_anchors: false,
         };
         let Some(later) = later(past, &after)? else {
             return Ok(None);
@@ -329,54 +322,22 @@ fn transport(
     fitted: &Fitted,
     (run, new, old): (&GeneratorRunOpened, &[usize], &[usize]),
 ) -> Result<Transported, Unfit> {
-    let table = &later.table;
-    let scored = &table.data().scored;
-    let mut columns = Vec::with_capacity(2);
-    for rows in [new, old] {
-        columns.push((
-            fitted.residuals(table, rows),
-            table.clusters(rows)?,
-            uncertainty::variance_on(table, fitted, scored, rows)?,
-        ));
-    }
-    let mut environments = Vec::with_capacity(2);
-    for (residuals, clusters, calibration_variance) in &columns {
-        environments.push(Environment {
-            residuals: Values::new("residuals", residuals)?,
-            clusters,
-            calibration_variance: *calibration_variance,
-        });
-    }
-    let found = environment::test(
-        &environments,
-        Correction::BenjaminiHochberg,
-        TRANSPORT_LEVEL,
-    )?;
-    let old_fails = found[1].verdict == environment::Verdict::Fail;
-    let named = [(&run.new, true), (&run.old, false)];
-    let all = named
-        .into_iter()
-        .zip(&found)
-        .map(|((policy, required), of)| {
-            Ok(TestedEnvironment {
-                baseline_fails: required && old_fails,
-                detectable_bias: of.detectable_bias.and_then(Finite::new),
-                environment: policy
-                    .as_str()
-                    .parse()
-                    .map_err(|_| SampleError::Parameter {
-                        name: "policy",
-                        expected: "a name that an environment may have",
-                    })?,
-                family: "policy".parse().expect("BUG: a short word"),
-                mean: Finite::new(of.mean),
-                p: of.p.and_then(Probability::new),
-                required,
-                rows: count(of.rows),
-                standard_error: of.standard_error.and_then(Finite::new),
-            })
-        });
-    Ok(Transported {
-        environments: all.collect::<Result<_, SampleError>>()?,
-    })
+    let group = |policy: &PolicyId, required, rows| {
+        let environment = policy.as_str().parse();
+        let environment = environment.map_err(|_| SampleError::Parameter {
+            name: "policy",
+            expected: "a name that an environment may have",
+        })?;
+        Ok::<_, SampleError>(Group {
+            environment,
+            required,
+            rows,
+        })
+    };
+    let groups = [group(&run.new, true, new)?, group(&run.old, false, old)?];
+    let family = "policy".parse().expect("BUG: a short word");
+    let scored = &later.table.data().scored;
+    let of = (fitted, scored);
+    let environments = transport::groups(&later.table, of, &family, &groups, TRANSPORT_LEVEL)?;
+    Ok(Transported { environments })
 }

@@ -1,6 +1,9 @@
 //! What runs, as it was accepted: its rubric, the iteration that judged it, and the calibrator that was evaluated there,
 //! fitted again from the same rows. Guardrails, recalibrations and generators read later rows through it.
 
+pub mod guardrails;
+pub mod recalibration;
+
 use std::collections::BTreeMap;
 
 use crate::event::Payload;
@@ -8,6 +11,8 @@ use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::deployment::RecalibrationCompleted;
+use crate::event::payload::deployment::RecalibrationMode;
 use crate::event::payload::rubric::RubricLeaf;
 use crate::ground::digest::Digest;
 use crate::ledger::LedgerError;
@@ -16,6 +21,7 @@ use crate::rubric::Rubric;
 use crate::workflow::iterate;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::compute::rows::Scored;
+use crate::workflow::iterate::compute::rows::pick;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::record;
@@ -37,6 +43,7 @@ struct Version {
 pub struct Releases {
     /// Deployments, oldest first.
     pub deployments: Vec<Said<DeploymentActivated>>,
+    recalibrations: BTreeMap<EventId, Said<RecalibrationCompleted>>,
     versions: BTreeMap<EventId, Version>,
     /// The first iteration that starts from each rubric.
     starts: BTreeMap<Digest, IterationId>,
@@ -81,6 +88,10 @@ pub fn releases(
                     leaves: said.leaves,
                 };
                 found.versions.insert(id, version);
+            }
+            Payload::RecalibrationCompleted(said) => {
+                let said = Said { seq, id, said };
+                found.recalibrations.insert(id, said);
             }
             Payload::DeploymentActivated(said) => {
                 found.deployments.push(Said { seq, id, said });
@@ -131,10 +142,19 @@ pub struct Frozen {
     pub fitted: Fitted,
     /// What the log says of the iteration.
     pub record: Record,
+    /// Least and largest score of a row that the calibrator was fitted on.
+    pub range: (f64, f64),
     /// The rubric.
     pub rubric: Rubric,
     /// Rows of the iteration scored under it.
     pub scored: Scored,
+}
+
+/// Least and largest of some scores.
+fn range(scores: &[f64]) -> (f64, f64) {
+    let least = scores.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (least, most)
 }
 
 impl Releases {
@@ -173,10 +193,48 @@ impl Releases {
             commit,
             course,
             digest: iterate::calibrator(&fitted),
+            range: range(&pick(&scored.scores, &fitted.rows)),
             fitted,
             record,
             rubric,
             scored,
         })
+    }
+
+    /// What a deployment runs: its version with the calibrator that was evaluated, or fitted anew by its recalibration.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn running(
+        &self,
+        past: &Past<'_>,
+        deployment: EventId,
+        below: u64,
+    ) -> Result<Frozen, CourseError> {
+        let Some(deployment) = self.deployment(deployment) else {
+            return Err(missing("the deployment", "clover deploy status"));
+        };
+        let mut frozen = self.frozen(past, deployment.said.commit, below)?;
+        let named = deployment.said.recalibration;
+        let said = named.and_then(|id| self.recalibrations.get(&id));
+        let anew = said.and_then(|of| Some((of, of.said.computed.as_ref()?)));
+        if let Some((of, computed)) = anew
+            && computed.mode == RecalibrationMode::Refitted
+        {
+            let experiment = &frozen.record.experiment;
+            let ask = recalibration::Ask {
+                design: &of.said.design,
+                experiment,
+                judge: &of.said.judge,
+                refit: true,
+                through: computed.inputs.through_seq.value(),
+            };
+            let found = recalibration::fresh(past, &frozen, &ask)?;
+            frozen.digest = iterate::calibrator(&found.fitted);
+            let scores = &found.table.data().scored.scores;
+            frozen.range = range(&pick(scores, &found.fitted.rows));
+            frozen.fitted = found.fitted.on(&frozen.course.loaded.table, &frozen.scored);
+        }
+        Ok(frozen)
     }
 }

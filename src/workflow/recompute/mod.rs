@@ -7,8 +7,10 @@
 mod compare;
 mod estimates;
 mod generators;
+mod guardrails;
 mod iterations;
 mod offpolicy;
+mod recalibrations;
 mod reports;
 mod rule;
 
@@ -37,7 +39,9 @@ pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
 pub use generators::Generators;
+pub use guardrails::Guardrails;
 pub use iterations::Iterations;
+pub use recalibrations::Recalibrations;
 pub use rule::AGAIN;
 
 /// Why an event cannot be computed again.
@@ -177,6 +181,14 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::GeneratorValidated,
         run: generators::run,
+    },
+    Recipe {
+        kind: Kind::GuardrailChecked,
+        run: guardrails::checked,
+    },
+    Recipe {
+        kind: Kind::RecalibrationCompleted,
+        run: recalibrations::completed,
     },
     // The next kind goes here.
 ];

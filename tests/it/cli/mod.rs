@@ -11,6 +11,7 @@ mod intake;
 mod iterate;
 mod judge;
 mod killed;
+mod live;
 mod ope;
 mod prereg;
 mod release;

@@ -189,9 +189,9 @@ fn what_breaks_a_guardrail_is_rolled_back_in_the_same_append() {
     desk.file("moved.json", &deployed::moved().to_string());
     let note = planned::payload("note.recorded", &serde_json::json!({"text": "live"}));
     said(&mut desk, "owner", &note, false);
-    let held = desk.ok("deploy check exp-1 --evidence good.json --key owner");
+    let held = desk.ok("deploy check exp-1 --evidence good.json --by-hand trial --key owner");
     assert!(held.out.contains("anchors       pass"), "{}", held.out);
-    let broken = desk.run("deploy check exp-1 --evidence moved.json --key owner");
+    let broken = desk.run("deploy check exp-1 --evidence moved.json --by-hand trial --key owner");
     assert_eq!(broken.code, 10, "{}{}", broken.out, broken.err);
     assert!(
         broken.out.contains("deployment.rolled_back"),

@@ -165,6 +165,26 @@ impl Compared<'_> {
         })
     }
 
+    /// Paired losses of each green slice on the labelled rows of a part; `None` where it has fewer than `least` of them.
+    ///
+    /// # Errors
+    /// [`SampleError`].
+    pub fn green_losses(
+        &self,
+        part: SplitPart,
+        least: usize,
+    ) -> Result<Vec<(&Classified, Option<Losses>)>, SampleError> {
+        let labelled = self.table.labelled(part);
+        self.of_class(Class::Green)
+            .map(|slice| {
+                let rows = self.inside(slice, &labelled);
+                let enough = rows.len() >= least.max(1);
+                let losses = enough.then(|| self.losses(&rows)).transpose()?;
+                Ok((slice, losses))
+            })
+            .collect()
+    }
+
     fn abstention_rise(&self, rows: &[usize]) -> f64 {
         if rows.is_empty() {
             return 0.0;

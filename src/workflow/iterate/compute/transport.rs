@@ -1,5 +1,7 @@
 //! Environments under a calibrator: mean residuals of each, with the calibrator's own variance.
 
+use crate::event::id::EnvironmentId;
+use crate::event::id::FamilyId;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::predicate::TestedEnvironment;
 use crate::event::payload::predicate::Transported;
@@ -72,6 +74,79 @@ fn family(
     Ok(found)
 }
 
+/// What an event keeps of an environment; without labelled rows there is nothing to keep.
+fn kept(
+    (family, environment): (&FamilyId, &EnvironmentId),
+    required: bool,
+    found: Option<&Finding>,
+    baseline_fails: bool,
+) -> TestedEnvironment {
+    let rows = found.map_or(0, |found| found.rows) as u64;
+    TestedEnvironment {
+        baseline_fails,
+        detectable_bias: found.and_then(|f| Finite::new(f.detectable_bias?)),
+        environment: environment.clone(),
+        family: family.clone(),
+        mean: found.and_then(|found| Finite::new(found.mean)),
+        p: found.and_then(|found| Probability::new(found.p?)),
+        required,
+        rows: Count::new(rows).unwrap_or_default(),
+        standard_error: found.and_then(|f| Finite::new(f.standard_error?)),
+    }
+}
+
+/// Labelled rows that are tested as one environment, of whatever part.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// Its name.
+    pub environment: EnvironmentId,
+    /// Whether it must pass.
+    pub required: bool,
+    /// Its rows: at least one, each with a label.
+    pub rows: &'a [usize],
+}
+
+/// Tests groups of rows as the environments of one family. Of the first it is said whether any other fails, for then a
+/// failure is not its own.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn groups(
+    table: &Table,
+    (fitted, scored): (&Fitted, &Scored),
+    family: &FamilyId,
+    groups: &[Group<'_>],
+    level: f64,
+) -> Result<Vec<TestedEnvironment>, Unfit> {
+    let mut columns = Vec::with_capacity(groups.len());
+    for group in groups {
+        columns.push((
+            fitted.residuals(table, group.rows),
+            table.clusters(group.rows)?,
+            uncertainty::variance_on(table, fitted, scored, group.rows)?,
+        ));
+    }
+    let mut environments = Vec::with_capacity(groups.len());
+    for (residuals, clusters, calibration_variance) in &columns {
+        environments.push(Environment {
+            residuals: Values::new("residuals", residuals)?,
+            clusters,
+            calibration_variance: *calibration_variance,
+        });
+    }
+    let found = environment::test(&environments, Correction::BenjaminiHochberg, level)?;
+    let others_fail = found
+        .iter()
+        .skip(1)
+        .any(|found| found.verdict == environment::Verdict::Fail);
+    let all = groups.iter().zip(&found).enumerate();
+    let kept = all.map(|(at, (group, found))| {
+        let place = (family, &group.environment);
+        kept(place, group.required, Some(found), at == 0 && others_fail)
+    });
+    Ok(kept.collect())
+}
+
 /// Every registered environment under `fitted`, beside whether it fails under the baseline too.
 ///
 /// # Errors
@@ -93,19 +168,9 @@ pub fn transport(
                     .as_ref()
                     .is_some_and(|found| found.verdict == environment::Verdict::Fail)
             };
+            let place = (&of.id, environment);
             let found = after[at].as_ref();
-            let rows = found.map_or(0, |found| found.rows) as u64;
-            environments.push(TestedEnvironment {
-                baseline_fails: fails(&before[at]),
-                detectable_bias: found.and_then(|f| Finite::new(f.detectable_bias?)),
-                environment: environment.clone(),
-                family: of.id.clone(),
-                mean: found.and_then(|found| Finite::new(found.mean)),
-                p: found.and_then(|found| Probability::new(found.p?)),
-                required: of.required[at],
-                rows: Count::new(rows).unwrap_or_default(),
-                standard_error: found.and_then(|f| Finite::new(f.standard_error?)),
-            });
+            environments.push(kept(place, of.required[at], found, fails(&before[at])));
         }
     }
     Ok(Transported { environments })

@@ -67,7 +67,7 @@ impl Sources<'_> {
         }
     }
 
-    fn anchor_set(&self) -> Option<&AnchorSetRegistered> {
+    pub(super) fn anchor_set(&self) -> Option<&AnchorSetRegistered> {
         let named = self.design.anchors.as_ref()?;
         self.walk.anchors.iter().find(|of| of.anchors == *named)
     }
@@ -292,7 +292,7 @@ impl Sources<'_> {
     }
 
     /// The rows of an anchor policy, if they are those registered.
-    fn anchor(
+    pub(super) fn anchor(
         &self,
         of: &AnchorRows,
         rules: &Rules,

@@ -46,6 +46,8 @@ pub struct After<'a> {
     pub rubric: &'a Rubric,
     /// The last entry that is read.
     pub through: u64,
+    /// Whether rows of anchors are read as such, where they are those registered.
+    pub with_anchors: bool,
 }
 
 impl std::fmt::Debug for After<'_> {
@@ -88,7 +90,7 @@ impl Later {
     }
 }
 
-/// Reads rows beside those of an iteration; `None` where there is none. Rows of anchors are not read.
+/// Reads rows beside those of an iteration; `None` where there is none. Rows of anchors are none of them.
 ///
 /// # Errors
 /// [`RowsError`].
@@ -135,6 +137,12 @@ pub fn later(past: &Past<'_>, after: &After<'_>) -> Result<Option<Later>, RowsEr
     let mut lack = Lack::default();
     let rules = after.rubric.rules();
     let scored = scored(&raw, &rules, &mut lack, |at| id_of(&rows[at].key));
+    let mut columns = Vec::new();
+    let set = sources.anchor_set().filter(|_| after.with_anchors);
+    for of in set.iter().flat_map(|set| [&set.low, &set.high]) {
+        let (anchor, _) = sources.anchor(of, &rules, &mut lack, &mut Vec::new())?;
+        columns.extend(anchor);
+    }
     if let Some(first) = lack.first {
         let rows = lack.rows;
         return Err(RowsError::Evidence { rows, first });
@@ -150,6 +158,7 @@ pub fn later(past: &Past<'_>, after: &After<'_>) -> Result<Option<Later>, RowsEr
         slices: sources.slices(&rows)?,
         environments: sources.environments(&rows),
         labels,
+        anchors: columns,
         ..IterationRows::default()
     };
     let names = rows.iter().map(|score| Named {

@@ -1,0 +1,369 @@
+//! Guardrails of what runs, from live rows: outputs that were scored and labels that were given since.
+//!
+//! The calibrator is the one that was evaluated when the running version was accepted; live rewards are held against its
+//! rewards of the iteration's logs. The deployment before is scored from the same raw answers, which is how the change of
+//! the squared error is measured while only one of them runs. Source: CLOVER v1.1, section 9.3.
+
+use std::collections::BTreeMap;
+
+use crate::event::Payload;
+use crate::event::id::DesignId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::payload::deployment::AbstentionShares;
+use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::deployment::GreenBound;
+use crate::event::payload::deployment::LiveEvidence;
+use crate::event::payload::deployment::OutOfRange;
+use crate::event::payload::deployment::Window;
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::predicate::Blast;
+use crate::event::payload::predicate::RowsRead;
+use crate::event::payload::predicate::Thresholds;
+use crate::ledger::LedgerError;
+use crate::ledger::past::Past;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Probability;
+use crate::projection::batteries::EXPLOIT_MICRO;
+use crate::rubric::Rubric;
+use crate::stats::distance;
+use crate::stats::distribution;
+use crate::stats::predicate::Losses;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Unfit;
+use crate::stats::sample::Values;
+use crate::workflow::guardrails::LABELS_MIN;
+use crate::workflow::iterate::compute::evidence::Compared;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::rows::Scored;
+use crate::workflow::iterate::compute::rows::pick;
+use crate::workflow::iterate::compute::transport;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::record::Said;
+use crate::workflow::iterate::rows::After;
+use crate::workflow::iterate::rows::Later;
+use crate::workflow::iterate::rows::later;
+use crate::workflow::iterate::steps;
+use crate::workflow::live::Frozen;
+use crate::workflow::live::Releases;
+use crate::workflow::live::missing;
+
+/// Level of the one-sided bounds of green slices.
+const LEVEL: f64 = 0.95;
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).unwrap_or_default()
+}
+
+fn finite(value: f64) -> Result<Finite, SampleError> {
+    Finite::new(value).ok_or(SampleError::Parameter {
+        name: "values",
+        expected: "sums and squares within the range of a double",
+    })
+}
+
+/// What runs, and what ran before it.
+#[derive(Debug)]
+pub struct Watched {
+    /// The deployment.
+    pub deployment: Said<DeploymentActivated>,
+    /// What runs.
+    pub running: Frozen,
+    /// What ran before: its rubric and calibrator.
+    before: Option<(Rubric, Fitted)>,
+}
+
+impl Watched {
+    /// A deployment with the calibrators of both, from the log below a position.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn of(
+        past: &Past<'_>,
+        releases: &Releases,
+        deployment: EventId,
+        below: u64,
+    ) -> Result<Self, CourseError> {
+        let Some(deployment) = releases.deployment(deployment).cloned() else {
+            return Err(missing("the deployment", "clover deploy status"));
+        };
+        let running = releases.running(past, deployment.id, below)?;
+        let previous = deployment.said.previous;
+        let previous = previous.and_then(|id| releases.deployment(id));
+        let before = match previous.map(|of| (of.id, of.said.commit)) {
+            None => None,
+            Some((id, commit)) => {
+                let same = releases.iteration(commit) == Some(&running.record.iteration);
+                let rubric = releases.rubric(commit);
+                let base = &running.course.loaded.rubric;
+                match rubric {
+                    Some(rubric) if same && rubric.hash() == base.hash() => {
+                        Some((rubric, running.course.ground.baseline.clone()))
+                    }
+                    _ => {
+                        let frozen = releases.running(past, id, below)?;
+                        Some((frozen.rubric, frozen.fitted))
+                    }
+                }
+            }
+        };
+        Ok(Self {
+            deployment,
+            running,
+            before,
+        })
+    }
+}
+
+/// Live rows with both rewards of each.
+struct Rows {
+    later: Later,
+    running: (Fitted, Scored),
+    before: Option<Fitted>,
+}
+
+fn rows(
+    past: &Past<'_>,
+    watched: &Watched,
+    experiment: &ExperimentId,
+    window: Window,
+) -> Result<Option<Rows>, CourseError> {
+    let (from, through) = (window.from_seq.value(), window.through_seq.value());
+    let live = move |seq: u64| seq >= from;
+    let running = &watched.running;
+    // Scored under what ran before, as rows of an iteration are scored under the rubric that it starts from.
+    let rubric = watched.before.as_ref().map_or(&running.rubric, |of| &of.0);
+    let after = After {
+        experiment,
+        iteration: &running.record.iteration,
+        judge: &watched.deployment.said.versions.judge,
+        labels: &move |_: &DesignId, seq: u64| live(seq),
+        rows: &move |_: &PolicyId, seq: u64| live(seq),
+        rubric,
+        through,
+        with_anchors: false,
+    };
+    let Some(later) = later(past, &after)? else {
+        return Ok(None);
+    };
+    let table = &later.table;
+    let scored = if rubric.hash() == running.rubric.hash() {
+        table.data().scored.clone()
+    } else {
+        let scored = later.under(&running.rubric);
+        scored.map_err(|missing| CourseError::Candidate(missing.to_string()))?
+    };
+    let before = watched.before.as_ref();
+    let before = before.map(|(_, fitted)| fitted.on(table, &table.data().scored));
+    let running = (running.fitted.on(table, &scored), scored);
+    Ok(Some(Rows {
+        later,
+        running,
+        before,
+    }))
+}
+
+/// What live rows of a window show, and which rows that were; without a row only what needs none.
+///
+/// # Errors
+/// [`CourseError`].
+pub fn evidence(
+    past: &Past<'_>,
+    watched: &Watched,
+    experiment: &ExperimentId,
+    held: &Thresholds,
+    window: Window,
+) -> Result<(LiveEvidence, RowsRead), CourseError> {
+    let reopened = reopened(past, watched, experiment, window)?;
+    let Some(rows) = rows(past, watched, experiment, window)? else {
+        let evidence = LiveEvidence {
+            out_of_range: Some(OutOfRange {
+                outside: Count::default(),
+                rows: Count::default(),
+            }),
+            reopened,
+            rows: Some(Count::default()),
+            ..LiveEvidence::default()
+        };
+        return Ok((evidence, nothing(window)));
+    };
+    let table = &rows.later.table;
+    let labels = rows.later.labelled().len();
+    let (greens, thin) = greens(watched, &rows, held)?;
+    let (fitted, scored) = &rows.running;
+    let environments = if labels == 0 || table.data().environments.is_empty() {
+        None
+    } else {
+        let level = held.q_micro.value() as f64 / 1e6;
+        let base = rows.before.as_ref().unwrap_or(fitted);
+        let candidate = (fitted, scored);
+        Some(transport::transport(
+            table,
+            base,
+            candidate,
+            SplitPart::Dev,
+            level,
+        )?)
+    };
+    let evidence = LiveEvidence {
+        abstention: Some(AbstentionShares {
+            accepted: share(
+                &watched.running.scored,
+                watched.running.course.loaded.table.logs(),
+            )?,
+            live: share(scored, table.logs())?,
+        }),
+        anchors: None,
+        environments,
+        greens,
+        labels: count(labels),
+        out_of_range: Some(outside(watched, scored)),
+        reopened,
+        rows: Some(count(table.len())),
+        shift: Some(shift(watched, fitted)?),
+        thin,
+    };
+    Ok((evidence, steps::inputs(table, window.through_seq)))
+}
+
+fn nothing(window: Window) -> RowsRead {
+    RowsRead {
+        digest: crate::ground::digest::Digest::sha256(b""),
+        rows: Count::default(),
+        through_seq: window.through_seq,
+    }
+}
+
+fn share(scored: &Scored, rows: &[usize]) -> Result<Probability, Unfit> {
+    let of = rows.iter().filter(|row| scored.abstains[**row]).count();
+    let share = Probability::new(of as f64 / rows.len().max(1) as f64);
+    share.ok_or_else(|| {
+        SampleError::Parameter {
+            name: "abstains",
+            expected: "a share from 0 to 1",
+        }
+        .into()
+    })
+}
+
+/// Live scores outside of those that labelled rows had when the calibrator was fitted.
+fn outside(watched: &Watched, scored: &Scored) -> OutOfRange {
+    let running = &watched.running;
+    let (least, most) = running.range;
+    let beyond = scored.scores.iter().filter(|s| **s < least || **s > most);
+    OutOfRange {
+        outside: count(beyond.count()),
+        rows: count(scored.scores.len()),
+    }
+}
+
+/// Live rewards against those of the iteration's logs, as two samples.
+fn shift(watched: &Watched, fitted: &Fitted) -> Result<Blast, Unfit> {
+    let running = &watched.running;
+    let accepted = pick(&running.fitted.rewards, running.course.loaded.table.logs());
+    let accepted = Values::new("accepted rewards", &accepted)?;
+    let live = Values::new("live rewards", &fitted.rewards)?;
+    let found = distance::ks_counts(live, accepted);
+    let whole = |value: i128| u64::try_from(value).ok().and_then(Count::new);
+    let of = SampleError::Parameter {
+        name: "live rows",
+        expected: "fewer rows, whose common multiple is below 2^53",
+    };
+    Ok(Blast {
+        ks_count: whole(found.count()).ok_or_else(|| of.clone())?,
+        rows: whole(found.scale()).ok_or(of)?,
+        w1: finite(distance::wasserstein(live, accepted))?,
+    })
+}
+
+/// The least that each green slice lost against what ran before, and how many had too few labels of their own; nothing where
+/// nothing ran before.
+fn greens(
+    watched: &Watched,
+    rows: &Rows,
+    held: &Thresholds,
+) -> Result<(Option<Vec<GreenBound>>, Option<Count>), Unfit> {
+    let Some(before) = &rows.before else {
+        return Ok((None, None));
+    };
+    let (fitted, scored) = &rows.running;
+    let compared = Compared {
+        table: &rows.later.table,
+        before: &before.rewards,
+        after: &fitted.rewards,
+        abstains: &scored.abstains,
+        classified: &watched.running.course.ground.classified,
+        thresholds: held,
+    };
+    let least = usize::try_from(LABELS_MIN).unwrap_or(usize::MAX);
+    let (mut bounds, mut thin) = (Vec::new(), 0);
+    for (slice, losses) in compared.green_losses(SplitPart::Dev, least)? {
+        let lower = losses.as_ref().and_then(lower);
+        let Some(lower) = lower else {
+            thin += 1;
+            continue;
+        };
+        let family = &rows.later.table.data().slices[slice.family];
+        bounds.push(GreenBound {
+            family: family.id.clone(),
+            lower: finite(lower)?,
+            must_not_regress: slice.must_not_regress,
+            slice: slice.name(&rows.later.table),
+        });
+    }
+    Ok((Some(bounds), Some(count(thin))))
+}
+
+/// One-sided 95 % lower bound of the mean difference; `None` for one prompt.
+fn lower(losses: &Losses) -> Option<f64> {
+    let mean = losses.mean();
+    let error = mean.standard_error()?;
+    Some(mean.mean - distribution::t_quantile(LEVEL, mean.df()) * error)
+}
+
+/// Exploits that were closed before the window and pay again by a battery of the running rubric in it; `None` where none was
+/// measured.
+fn reopened(
+    past: &Past<'_>,
+    watched: &Watched,
+    experiment: &ExperimentId,
+    window: Window,
+) -> Result<Option<Count>, LedgerError> {
+    let (from, through) = (window.from_seq.value(), window.through_seq.value());
+    let rubric = watched.running.rubric.hash();
+    let mut closed: BTreeMap<u64, bool> = BTreeMap::new();
+    let mut again: Option<BTreeMap<u64, bool>> = None;
+    past.entries_with::<LedgerError>(0, through.saturating_add(1), "battery.evaluated", |read| {
+        let of = read.event.header.experiment.as_ref();
+        let Payload::BatteryEvaluated(said) = &read.event.payload else {
+            return Ok(());
+        };
+        if of != Some(experiment) || said.candidate.is_some() {
+            return Ok(());
+        }
+        let live = read.stored.seq >= from && said.rubric_hash == rubric;
+        for found in &said.exploits {
+            let (number, pays) = (
+                found.exploit.value(),
+                found.uplift_micro.value() > EXPLOIT_MICRO,
+            );
+            if live {
+                again.get_or_insert_default().insert(number, pays);
+            } else if read.stored.seq < from {
+                closed.insert(number, !pays);
+            }
+        }
+        if live {
+            again.get_or_insert_default();
+        }
+        Ok(())
+    })?;
+    let reopened = |again: BTreeMap<u64, bool>| {
+        let pays = again.into_iter().filter(|(_, pays)| *pays);
+        pays.filter(|(number, _)| closed.get(number) == Some(&true))
+            .count()
+    };
+    Ok(again.map(|again| count(reopened(again))))
+}

@@ -1,0 +1,204 @@
+//! A calibrator against fresh labels, before what changed a hard rule or the judge's model may run: the one that was
+//! evaluated is verified, or it is fitted anew. Source: CLOVER v1.1, section 9.3.
+
+use crate::event::id::DesignId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::id::Text;
+use crate::event::payload::deployment::Recalibrated;
+use crate::event::payload::deployment::RecalibrationMode;
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::predicate::Anchors;
+use crate::event::payload::predicate::Thresholds;
+use crate::event::payload::predicate::Transported;
+use crate::ground::digest::Digest;
+use crate::ledger::past::Past;
+use crate::num::Count;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Thin;
+use crate::stats::sample::Unfit;
+use crate::workflow::iterate;
+use crate::workflow::iterate::compute::IterationRows;
+use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::evidence;
+use crate::workflow::iterate::compute::fit;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::transport;
+use crate::workflow::iterate::compute::transport::Group;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::rows::After;
+use crate::workflow::iterate::rows::later;
+use crate::workflow::iterate::steps;
+use crate::workflow::iterate::steps::BUILD;
+use crate::workflow::live::Frozen;
+use crate::workflow::live::Releases;
+use crate::workflow::live::missing;
+
+/// Fresh labels that a recalibration takes.
+pub const LABELS_MIN: usize = 100;
+
+/// Which labels, of whose scores, and what is done with them.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The design of the fresh labels.
+    pub design: &'a DesignId,
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// Whose scores.
+    pub judge: &'a JudgeId,
+    /// Whether the calibrator is fitted anew.
+    pub refit: bool,
+    /// The last entry that is read.
+    pub through: u64,
+}
+
+/// Fresh rows with their calibrator.
+#[derive(Debug)]
+pub struct Fresh {
+    /// The calibrator: as it was evaluated, or fitted on these rows.
+    pub fitted: Fitted,
+    /// Labelled rows.
+    pub labelled: Vec<usize>,
+    /// The rows: in the part `fit` where it was fitted on them, else in `dev`.
+    pub table: Table,
+}
+
+/// What a recalibration found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// How far the anchors moved, against what ran before.
+    pub anchors: Anchors,
+    /// Digest of the calibrator.
+    pub calibrator: Digest,
+    /// What it was computed from.
+    pub computed: Recalibrated,
+    /// Fresh labels.
+    pub labels: Count,
+}
+
+/// Fresh rows of a version, under the calibrator that was evaluated or one that is fitted on them.
+///
+/// # Errors
+/// [`CourseError`].
+pub fn fresh(past: &Past<'_>, frozen: &Frozen, ask: &Ask<'_>) -> Result<Fresh, CourseError> {
+    // What the iteration read is not fresh, whatever its design.
+    let used = frozen.record.through().unwrap_or(u64::MAX);
+    let after = After {
+        experiment: ask.experiment,
+        iteration: &frozen.record.iteration,
+        judge: ask.judge,
+        labels: &|of: &DesignId, seq| of == ask.design && seq > used,
+        rows: &|_: &PolicyId, _| true,
+        rubric: &frozen.rubric,
+        through: ask.through,
+        with_anchors: true,
+    };
+    let Some(later) = later(past, &after)? else {
+        let what = format!("no score of judge {}", ask.judge);
+        return Err(missing(what, "clover judge run --judge ID --rows PATH"));
+    };
+    let labelled = later.labelled();
+    Thin::unless("fresh labels", labelled.len(), LABELS_MIN).map_err(Unfit::from)?;
+    let scored = &later.table.data().scored;
+    if !ask.refit {
+        let fitted = frozen.fitted.on(&later.table, scored);
+        return Ok(Fresh {
+            fitted,
+            labelled,
+            table: later.table,
+        });
+    }
+    let rows = later.table.len();
+    let table = Table::new(IterationRows {
+        parts: vec![Some(SplitPart::Fit); rows],
+        ..later.table.data().clone()
+    });
+    let table = table.map_err(Unfit::from)?;
+    let fitted = fit::fit(&table, scored, frozen.course.ground.settings)?;
+    Ok(Fresh {
+        fitted,
+        labelled,
+        table,
+    })
+}
+
+/// Holds the calibrator of a version against fresh labels.
+///
+/// # Errors
+/// [`CourseError`].
+pub fn recalibrate(
+    past: &Past<'_>,
+    releases: &Releases,
+    (commit, below): (EventId, u64),
+    ask: &Ask<'_>,
+    held: &Thresholds,
+) -> Result<Found, CourseError> {
+    let frozen = releases.frozen(past, commit, below)?;
+    let fresh = fresh(past, &frozen, ask)?;
+    let calibrator = if ask.refit {
+        iterate::calibrator(&fresh.fitted)
+    } else {
+        frozen.digest
+    };
+    let through = Count::new(ask.through).unwrap_or_default();
+    let computed = Recalibrated {
+        build: Text::new(BUILD).expect("BUG: short plain words"),
+        inputs: steps::inputs(&fresh.table, through),
+        mode: if ask.refit {
+            RecalibrationMode::Refitted
+        } else {
+            RecalibrationMode::Verified
+        },
+        thresholds: held.clone(),
+        transport: residuals(&fresh, held)?,
+    };
+    Ok(Found {
+        anchors: anchors(&frozen, &fresh).map_err(Unfit::from)?,
+        calibrator,
+        computed,
+        labels: Count::new(fresh.labelled.len() as u64).unwrap_or_default(),
+    })
+}
+
+/// Residuals of all fresh labels, then those of each registered environment.
+fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<Transported, Unfit> {
+    let level = held.q_micro.value() as f64 / 1e6;
+    let scored = &fresh.table.data().scored;
+    let word = "BUG: a short word";
+    let all = Group {
+        environment: "all".parse().expect(word),
+        required: true,
+        rows: &fresh.labelled,
+    };
+    let family = "fresh-labels".parse().expect(word);
+    let of = (&fresh.fitted, scored);
+    let mut environments = transport::groups(&fresh.table, of, &family, &[all], level)?;
+    let part = fresh.table.data().parts.first().copied().flatten();
+    let part = part.unwrap_or(SplitPart::Dev);
+    let each = transport::transport(&fresh.table, &fresh.fitted, of, part, level)?;
+    environments.extend(each.environments);
+    Ok(Transported { environments })
+}
+
+/// How far mean rewards of anchors move against what the iteration started from; those that are not at hand are left out.
+fn anchors(frozen: &Frozen, fresh: &Fresh) -> Result<Anchors, SampleError> {
+    let mut anchors = Vec::new();
+    for before in &frozen.course.loaded.table.data().anchors {
+        let mut now = fresh.table.data().anchors.iter();
+        let Some(now) = now.find(|of| of.policy == before.policy) else {
+            continue;
+        };
+        let was = frozen
+            .course
+            .ground
+            .baseline
+            .anchors(before, &before.scored);
+        let is = fresh.fitted.anchors(now, &now.scored);
+        if was.len() == is.len() && !was.is_empty() {
+            anchors.push(evidence::anchor_drift(&before.policy, &was, &is)?);
+        }
+    }
+    Ok(Anchors { anchors })
+}
