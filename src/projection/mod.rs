@@ -33,7 +33,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 6,
+    version: 7,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -64,7 +64,6 @@ pub const RULEBOOK: Rulebook = Rulebook {
     ],
     recompute: &[],
     again: &[],
-    recounts: &[],
     notes: access::notes,
 };
 
@@ -163,7 +162,6 @@ const FOLDS: &[FoldEntry] = &[
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
     Kind::ContrastRecorded,
-    Kind::CoverageChecked,
     Kind::DataIngested,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
@@ -172,7 +170,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::LogprobsChecked,
     Kind::NoteRecorded,
     Kind::OpeEstimated,
-    Kind::OuaEstimated,
     Kind::PlanRecorded,
     Kind::QualificationRecorded,
     Kind::ReportPublished,

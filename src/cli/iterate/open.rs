@@ -187,7 +187,7 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<Answer, Cl
         let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
         let rows = |policy: &PolicyId| {
             let found = rows::anchor_rows(
-                &ledger.past(),
+                &ledger,
                 &experiment,
                 ledger.size(),
                 judge.as_ref(),

@@ -5,6 +5,7 @@
 //! same program computed it; where another did, within 1e-9 relative, with every word and decision the same.
 
 mod compare;
+mod decided;
 mod estimates;
 mod iterations;
 mod offpolicy;
@@ -20,11 +21,13 @@ use crate::event::id::ExperimentId;
 use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
+use crate::ledger::State;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::iterate::record::Records;
 use crate::workflow::ope::OpeError;
 use crate::workflow::ope::logs::LogsError;
 use crate::workflow::recompute::offpolicy::OffPolicy;
@@ -33,8 +36,8 @@ pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
-pub use iterations::Iterations;
 pub use rule::AGAIN;
+pub use rule::ITERATIONS;
 
 /// Why an event cannot be computed again.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +60,9 @@ pub enum Gone {
     /// It plans from numbers that are not there.
     #[error(transparent)]
     Unplanned(#[from] PlanError),
+    /// A blob that it read was erased, or did not come along.
+    #[error("{0}")]
+    Absent(String),
     /// It names something that its inputs do not have.
     #[error("{0}")]
     Missing(String),
@@ -159,6 +165,26 @@ pub const RECIPES: &[Recipe] = &[
         run: iterations::gate,
     },
     Recipe {
+        kind: Kind::DevObjectiveQueried,
+        run: decided::asked,
+    },
+    Recipe {
+        kind: Kind::CandidatesSealed,
+        run: decided::sealed,
+    },
+    Recipe {
+        kind: Kind::ConfirmUnsealed,
+        run: decided::unsealed,
+    },
+    Recipe {
+        kind: Kind::PatchAccepted,
+        run: decided::accepted,
+    },
+    Recipe {
+        kind: Kind::IterationClosed,
+        run: decided::closed,
+    },
+    Recipe {
         kind: Kind::ReportPublished,
         run: reports::published,
     },
@@ -182,6 +208,10 @@ pub struct Shared {
     off_policy: Option<OffPolicy>,
     /// The last iteration, likewise.
     iteration: Option<iterations::Kept>,
+    /// What was said of iterations.
+    records: Records,
+    /// The same at the end of the log.
+    whole: Records,
 }
 
 /// Computations that are kept for the events after.
@@ -194,6 +224,8 @@ pub struct Context<'a> {
     shared: &'a mut Shared,
     /// The ledger itself, which iterations and reports are read from.
     ledger: Option<&'a Ledger>,
+    /// State before the event, where it is at hand.
+    state: Option<&'a State>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -214,7 +246,15 @@ impl<'a> Context<'a> {
             covariates,
             shared,
             ledger: None,
+            state: None,
         }
+    }
+
+    /// With the state before the event.
+    #[must_use]
+    pub fn before(mut self, state: &'a State) -> Self {
+        self.state = Some(state);
+        self
     }
 
     /// With the ledger itself.
