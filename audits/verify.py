@@ -827,7 +827,9 @@ ENDS = record(high=number, low=number)
 SCALE = record(high_micro=MICRO, low_micro=MICRO)
 TERMS = record(
     alpha_micro=MICRO, bootstrap=Optional(record(replicates=COUNT, seed=COUNT, seed_label=text)),
-    covariates=listing(ident), fold_seed=COUNT, folds=COUNT, judge=ident, judge_scale=Optional(SCALE),
+    covariates=listing(ident), fold_seed=COUNT, folds=COUNT,
+    iteration=Optional(record(candidate=Optional(hex64), iteration=ident, rubric_hash=hex64)), judge=ident,
+    judge_scale=Optional(SCALE),
     label_scale=Optional(SCALE), labels=one_of("representative", "targeted"),
     mode=one_of("auto", "monotone", "two_stage"))
 STATES = one_of("fail", "inconclusive", "not_checked", "not_graded", "pass")
@@ -962,7 +964,10 @@ KINDS = {
                                  exposure=COUNT, first_unit=COUNT, last_unit=COUNT),
     ("calibrator.fitted", 1): Kind(
         "arbiter", "@ build terms through_seq", algorithm=text, build=text, calibrator=hex64, clusters=COUNT,
-        folds=COUNT, labels=COUNT, labels_by_policy=listing(record(labels=COUNT, newest_seq=COUNT, policy=ident)),
+        folds=COUNT, iteration=Optional(record(
+            atom_rows=COUNT, fit_root=encoded(32), folds_hash=hex64, inputs=ROWS_READ, knots_hash=hex64,
+            oof_rmse_monotone=Optional(number), oof_rmse_two_stage=Optional(number))),
+        labels=COUNT, labels_by_policy=listing(record(labels=COUNT, newest_seq=COUNT, policy=ident)),
         model=BLOB, oof_rmse=number, oof_within_tenth=number, reward_range=ENDS, rmse=number, rows=BLOB,
         rows_root=encoded(32), score_range=ENDS, selected=one_of("monotone", "two_stage"),
         slope_high=Optional(number), slope_low=Optional(number), terms=TERMS, through_seq=COUNT,
@@ -983,13 +988,14 @@ KINDS = {
         first_root=encoded(32), interval=ENDS, p=number, p_adjusted=number, se=number, second=ident,
         second_root=encoded(32), terms=TERMS, through_seq=COUNT, told_apart=boolean),
     ("oua.estimated", 1): Kind(
-        "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, policy=ident,
-        rows_root=encoded(32), share=Optional(number),
+        "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, fold_seeds=Optional(listing(COUNT)),
+        inputs=Optional(ROWS_READ), policy=Optional(ident), rows_root=encoded(32), share=Optional(number),
         share_by_decile=listing(record(rows=COUNT, share=Optional(number))), terms=TERMS, through_seq=COUNT,
         var_main=number, var_oua=number),
     ("coverage.checked", 1): Kind(
         "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, decile_counts=listing(COUNT),
-        flat_high=boolean, flat_low=boolean, high_tail=TAIL, low_tail=TAIL, out_of_range=number, policy=ident,
+        flat_high=boolean, flat_low=boolean, high_tail=TAIL, inputs=Optional(ROWS_READ), low_tail=TAIL,
+        out_of_range=number, policy=Optional(ident),
         refuse_level=boolean, rows_root=encoded(32), saturation=number, terms=TERMS, through_seq=COUNT),
     ("logprobs.checked", 1): Kind(
         "scorer", "@ policy rows_root", additivity_micro=MICRO, broken=CLAUSES, determinism_pico=COUNT,
@@ -1088,7 +1094,8 @@ KINDS = {
     ("iteration.paused_for_labels", 1): Kind("arbiter", "@ iteration", build=text, gain=number, inputs=ROWS_READ,
                                              iteration=ident, labels_requested=COUNT, share=share),
     ("gate.evaluated", 1): Kind(
-        "arbiter", "@ candidate gate iteration split", build=text, candidate=hex64, classification_hash=hex64,
+        "arbiter", "@ candidate gate iteration split", battery=Optional(hex64), build=text,
+        calibrators=Optional(record(baseline=hex64, candidate=hex64)), candidate=hex64, classification_hash=hex64,
         evidence=EVIDENCE, gate=one_of(*("p%d" % gate for gate in range(11))), inputs=ROWS_READ, iteration=ident,
         params_hash=hex64, seed_label=text, split=one_of("confirm", "dev"), thresholds=THRESHOLDS,
         verdicts=record(literal=VERDICT, recommended=VERDICT)),
@@ -1312,6 +1319,7 @@ class Decisions:
     def __init__(self):
         self.audited = self.classified = self.paused = self.sealed = self.unsealed = None
         self.accepted, self.gates = [], {}
+        self.calibrators = {}                     # by candidate, None for the rubric in force
         self.published, self.receipts, self.tainted = set(GRAMMARS), [], None
 
 
@@ -1649,7 +1657,11 @@ class State:
         judge = data["terms"]["judge"]
         self.fitted.add((entry.experiment, judge, data["calibrator"]))
         if entry.experiment is not None:
-            self.deploys_of(entry.experiment).calibrators[data["calibrator"]] = (judge, entry.position)
+            known, of = self.deploys_of(entry.experiment).calibrators, data["terms"].get("iteration")
+            rubrics = known.get(data["calibrator"], (None, 0, set()))[2] | ({of["rubric_hash"]} if of else set())
+            known[data["calibrator"]] = (judge, entry.position, rubrics)
+        if "iteration" in data["terms"]:
+            self.decided(entry, data)
         for labels in data["labels_by_policy"]:
             key = (entry.experiment, judge, labels["policy"])
             if self.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
@@ -1906,9 +1918,12 @@ class State:
             it.candidates[data["patch"]][1] = False
 
     def decided(self, entry, data):
-        of = self.decisions.setdefault(data["iteration"], Decisions())
+        terms = data["terms"]["iteration"] if "terms" in data else data
+        of = self.decisions.setdefault(terms["iteration"], Decisions())
         once = (entry.position, entry.id.hex())
-        if entry.kind == "residuals.audited":
+        if entry.kind == "calibrator.fitted":
+            of.calibrators.setdefault(terms.get("candidate"), data["calibrator"])
+        elif entry.kind == "residuals.audited":
             of.audited = of.audited or once
         elif entry.kind == "slices.classified":
             of.classified = of.classified or (*once, data["classification_hash"])
@@ -2989,7 +3004,7 @@ def rule_iteration(state, e):
         return None
     if e.kind not in ("iteration.closed", "patch.proposed", "patch.rejected", "patch.withdrawn"):
         return None
-    name = e.data["iteration"]
+    name = (e.data["terms"]["iteration"] if "terms" in e.data else e.data)["iteration"]
     it = state.iterations.get(name)
     if it is None or it.experiment != e.experiment:
         return "an open iteration of %s" % e.experiment, "%s, never opened" % name
@@ -3055,14 +3070,15 @@ def iteration_opened_problem(state, e):
 
 STEPS = {"label_process.audited": "an audit", "prentice.checked": "a check", "residuals.audited": "an audit",
          "slices.classified": "a classification", "card.published": "a card", "iteration.paused_for_labels": "a pause",
-         "gate.evaluated": "a gate", "candidates.sealed": "a sealing", "dev.objective_queried": "a dev call"}
+         "gate.evaluated": "a gate", "candidates.sealed": "a sealing", "dev.objective_queried": "a dev call",
+         "calibrator.fitted": "a calibrator", "oua.estimated": "an estimate", "coverage.checked": "a check"}
 DEV_GATES = tuple("p%d" % gate for gate in range(8))
 CONFIRM_GATES = ("p4", "p6", "p8", "p9", "p10")
 
 
 def live_iteration(state, e):
     """(iteration, decisions, None), or (None, None, problem) where it is not open."""
-    name = e.data["iteration"]
+    name = (e.data["terms"]["iteration"] if "terms" in e.data else e.data)["iteration"]
     it = state.iterations.get(name)
     if it is None or it.experiment != e.experiment:
         return None, None, ("an open iteration of %s" % e.experiment, "%s, never opened" % name)
@@ -3086,6 +3102,8 @@ def unsealed_problem(it, decided, what):
 def rule_predicate(state, e):
     if e.kind not in STEPS or e.kind == "candidates.sealed" or e.experiment is None:
         return None
+    if "terms" in e.data and "iteration" not in e.data["terms"]:
+        return None
     it, decided, problem = live_iteration(state, e)
     problem = problem or paused_problem(e, decided)
     if problem:
@@ -3093,6 +3111,10 @@ def rule_predicate(state, e):
     frozen = decided.classified
     if e.kind == "gate.evaluated":
         return gate_problem(state, e, it, decided)
+    if e.kind == "calibrator.fitted":
+        return fitted_problem(e, it, decided)
+    if e.kind in ("oua.estimated", "coverage.checked") and e.data["calibrator"] != decided.calibrators.get(None):
+        return "the calibrator of the rubric in force, fitted first", e.data["calibrator"]
     if e.kind == "dev.objective_queried":
         return dev_call_problem(state, e, it, decided)
     if e.kind == "card.published":
@@ -3110,6 +3132,27 @@ def rule_predicate(state, e):
         if e.data["classification_hash"] != expected:
             return "classification_hash %s" % expected, e.data["classification_hash"]
     return ("an audit before slices were classified", "classified at seq %d" % frozen[0]) if frozen else None
+
+
+def fitted_problem(e, it, decided):
+    """One calibrator of the rubric in force, before slices are classified by it; then one of each candidate."""
+    terms, frozen = e.data["terms"]["iteration"], decided.classified
+    candidate = terms.get("candidate")
+    if candidate in decided.calibrators:
+        return "one calibrator of each candidate", decided.calibrators[candidate]
+    if candidate is None:
+        if frozen:
+            return "an audit before slices were classified", "classified at seq %d" % frozen[0]
+        same = terms["rubric_hash"] == it.rubric_hash
+        return None if same else ("rubric_hash %s" % it.rubric_hash, terms["rubric_hash"])
+    if None not in decided.calibrators:
+        return "the calibrator of the rubric in force first", "none"
+    if not frozen:
+        return "slices.classified first", "none"
+    standing = [patch for patch, stands in it.candidates.values() if stands]
+    known = standing + [composite_of([a, b]) for a in standing for b in standing]
+    problem = unsealed_problem(it, decided, "a calibrator")
+    return problem or (None if candidate in known else ("a patch that stands, or a composite of two", candidate))
 
 
 def dev_call_problem(state, e, it, decided):
@@ -3151,6 +3194,10 @@ def gate_problem(state, e, it, decided):
     plan = state.plan_of(it)
     if plan and data["thresholds"] != thresholds_of(plan):
         return "the registered thresholds", "others (E_UNREGISTERED_RULE)"
+    both = [decided.calibrators.get(None), decided.calibrators.get(data["candidate"])]
+    expected = dict(zip(("baseline", "candidate"), both)) if all(both) else None
+    if data.get("calibrators") != expected:
+        return "calibrators %s, as fitted" % expected, str(data.get("calibrators"))
     if data["split"] == "dev":
         standing = [patch for patch, stands in it.candidates.values() if stands]
         known = standing + [composite_of([a, b]) for a in standing for b in standing]
@@ -3577,11 +3624,15 @@ def running_problem(state, e, of, leaves_):
         return "a rubric by protocol %s, in force since seq %d" % (force[0], force[2]), versions["sdp_version"]
     if any(state.bridge.get(kind, ("",))[0] == "fail" for kind in ("construct", "pte", "stability")):
         return "A0 that does not fail", "fail"
-    judge, seq = of.calibrators.get(versions["calibrator"], (None, 0))
+    judge, seq, rubrics = of.calibrators.get(versions["calibrator"], (None, 0, set()))
     if judge != versions["judge"]:
         return "a calibrator that was fitted for %s" % versions["judge"], versions["calibrator"]
     if force and seq <= force[2]:
         return "a calibrator fitted after %s, which voids those before" % force[0], "one fitted at seq %d" % seq
+    evaluated = any(data["rubric_hash"] in known[2] and known[0] == judge for known in of.calibrators.values())
+    accepted = data["commit"] in state.commits
+    if accepted and evaluated and data["rubric_hash"] not in rubrics and "recalibration" not in data:
+        return "the calibrator with which its gates were evaluated, or a recalibration", versions["calibrator"]
     why, named = recalibration_needed(state, e, of, leaves_), data.get("recalibration")
     if why and named is None:
         return "a recalibration, because %s" % why, "none"
@@ -3828,11 +3879,19 @@ def rule_battery(state, e):
         card = e.data["card"]
         known = it.stress.get((card["family"], card["slice"]), []) if it else []
         return None if card["stress"] == known else ("the uplifts that the battery measured in the slice", "others")
-    if e.kind != "gate.evaluated" or "p7" not in e.data["evidence"]:
+    if e.kind != "gate.evaluated":
         return None
+    if "p7" not in e.data["evidence"]:
+        return ("no battery behind %s" % e.data["gate"], e.data["battery"]) if "battery" in e.data else None
     found, ran = e.data["evidence"]["p7"], it and it.batteries.get(e.data["candidate"])
+    named = ran[1] if ran else None
+    decided = state.decisions.get(e.data["iteration"])
+    strict = bool(decided and None in decided.calibrators)
+    if e.data.get("battery") != named and (strict or "battery" in e.data):
+        return "battery %s, as recorded for the candidate" % named, str(e.data.get("battery"))
     if ran is None:
-        return None
+        checked = strict and (found["attacks"] or "searched" in found)
+        return ("battery.evaluated of the candidate before its p7", "none") if checked else None
     expected = {"attacks": [{name: value for name, value in of.items() if name != "max"} for of in ran[2]["attacks"]],
                 "regressions": ran[2]["regressions"]}
     if "u_adv" in ran[2]:

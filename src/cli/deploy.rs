@@ -35,6 +35,7 @@ use crate::ledger::State;
 use crate::num::Count;
 use crate::projection::deployments::Deployment;
 use crate::projection::deployments::Deployments;
+use crate::projection::deployments::Fitted;
 use crate::projection::deployments::OfExperiment;
 use crate::projection::rubrics::Rubrics;
 use crate::workflow::deploy;
@@ -91,7 +92,7 @@ pub(super) struct ActivateArgs {
     /// The judge whose raw answers are used
     #[arg(long, value_name = "ID")]
     pub judge: String,
-    /// Digest of the calibrator; default: the newest that was fitted for the judge
+    /// Digest of the calibrator; default: the one its gates were evaluated with, else the newest fitted for the judge
     #[arg(long, value_name = "DIGEST")]
     pub calibrator: Option<String>,
     /// The model, where the judge is not registered
@@ -182,10 +183,12 @@ fn activation(
     let none = OfExperiment::default();
     let of = state.fold::<Deployments>().of(&experiment).unwrap_or(&none);
     let judge: JudgeId = parsed("--judge", &args.judge)?;
-    let newest = of.calibrators.iter().filter(|(_, of)| of.judge == judge);
+    let free = |fitted: &Fitted| fitted.judge == judge && fitted.rubrics.is_empty();
+    let newest = of.calibrators.iter().filter(|(_, of)| free(of));
     let newest = newest
         .max_by_key(|(_, of)| of.seq)
         .map(|(digest, _)| *digest);
+    let newest = of.evaluated(&judge, registered.hash).or(newest);
     let calibrator = match &args.calibrator {
         Some(text) => Some(crate::cli::blob::digest("--calibrator", text)?),
         None => newest,
@@ -353,12 +356,11 @@ fn checked(
     let (evidence, by_hand, inputs) = match given {
         Some((evidence, why)) => (evidence, Some(why), None),
         None => {
-            let past = ledger.past();
-            let releases = live::releases(&past, experiment, ledger.size())?;
-            let watched = Watched::of(&past, &releases, running.id, ledger.size());
+            let releases = live::releases(ledger, experiment, ledger.size())?;
+            let watched = Watched::of(ledger, &releases, running.id, ledger.size());
             let watched = watched.map_err(failed)?;
             let found =
-                live::guardrails::evidence(&past, &watched, experiment, &thresholds, window);
+                live::guardrails::evidence(ledger, &watched, experiment, &thresholds, window);
             let (evidence, inputs) = found.map_err(failed)?;
             (evidence, None, Some(inputs))
         }

@@ -139,7 +139,7 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), 
     let opened = Ledger::open(
         home.database(),
         ctx.ambient(),
-        &crate::workflow::RULEBOOK,
+        &crate::workflow::GOVERNED,
         options,
     );
     let ledger = match opened {

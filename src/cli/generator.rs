@@ -190,8 +190,7 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
             "clover deploy activate --help",
         ));
     };
-    let judge =
-        Judge::of(&ledger.past(), &experiment, running.id, ledger.size()).map_err(failed)?;
+    let judge = Judge::of(&ledger, &experiment, running.id, ledger.size()).map_err(failed)?;
     let said = GeneratorRunOpened {
         build: key::text("build", BUILD)?,
         calibrator: running.versions.calibrator,
@@ -251,12 +250,11 @@ fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError
         None => run.new.clone(),
     };
     let opened = opening(&ledger, &run)?;
-    let judge = Judge::of(&ledger.past(), &experiment, run.deployment, run.seq).map_err(failed)?;
+    let judge = Judge::of(&ledger, &experiment, run.deployment, run.seq).map_err(failed)?;
     let through = ledger.size().saturating_sub(1);
     let asked = (&policy, count(run.used + 1));
-    let (said, bounds) =
-        generator::objective(&ledger.past(), &judge, (&opened, run.seq), asked, through)
-            .map_err(failed)?;
+    let (said, bounds) = generator::objective(&ledger, &judge, (&opened, run.seq), asked, through)
+        .map_err(failed)?;
     let (mean, step) = (said.lower_mean, said.step);
     let payload = Payload::from(said);
     let signer = record::signer(ctx, &ledger, &payload)?;
@@ -291,10 +289,10 @@ fn validation(
     command: &[String],
 ) -> Result<GeneratorValidated, CliError> {
     let opened = opening(ledger, run)?;
-    let judge = Judge::of(&ledger.past(), experiment, run.deployment, run.seq).map_err(failed)?;
+    let judge = Judge::of(ledger, experiment, run.deployment, run.seq).map_err(failed)?;
     let through = ledger.size().saturating_sub(1);
     let of = (&opened, run.seq);
-    let found = generator::validate(&ledger.past(), &judge, of, &design, through);
+    let found = generator::validate(ledger, &judge, of, &design, through);
     let Validation {
         compared,
         inputs,

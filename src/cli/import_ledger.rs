@@ -30,7 +30,7 @@ use crate::ledger::verify::Report;
 use crate::ledger::verify::VerifyOptions;
 use crate::ledger::verify::verify_store;
 use crate::store::Store;
-use crate::workflow::RULEBOOK;
+use crate::workflow::GOVERNED;
 
 const HELP: &str = "clover import ledger --help";
 
@@ -91,7 +91,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         return Err(error);
     }
     let options = home::options(ctx, None, true);
-    let ledger = Ledger::open(home.database(), ctx.ambient(), &RULEBOOK, options)?;
+    let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, options)?;
     if pin {
         ledger.advance_pin()?;
     }
@@ -182,7 +182,7 @@ fn staged(
     let size = head.checkpoint().size;
     let options = home::store_options(ctx, false);
     let mut progress = ctx.progress("loaded");
-    load::load(stage.database(), options, &RULEBOOK, parts, &mut |done| {
+    load::load(stage.database(), options, &GOVERNED, parts, &mut |done| {
         progress.at(done, size);
     })?;
     drop(progress);
@@ -194,7 +194,7 @@ fn staged(
     let store = Store::open(stage.database(), home::store_options(ctx, true))?;
     let ambient = ctx.ambient();
     let mut progress = ctx.progress("verified");
-    let report = verify_store(&store, &options, &RULEBOOK, &ambient, &mut |done, all| {
+    let report = verify_store(&store, &options, &GOVERNED, &ambient, &mut |done, all| {
         progress.at(done, all);
     })?;
     Ok(report.findings.first().map(|finding| {

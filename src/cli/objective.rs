@@ -17,15 +17,10 @@ use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::payload::Role;
 use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Gaming;
 use crate::event::payload::rubric::AuthorKind;
 use crate::event::payload::synthesis::DevObjectiveQueried;
-use crate::event::payload::synthesis::GateAnswer;
 use crate::event::registry;
 use crate::ground::sign::KeyId;
-use crate::num::Count;
-use crate::projection::batteries::Batteries;
-use crate::workflow::iterate::steps::BUILD;
 use crate::workflow::patches;
 use crate::workflow::patches::Authorship;
 
@@ -99,47 +94,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let of = course
         .hypothesis(&bench.record, &[&proposed])
         .map_err(failed)?;
-    let (gates, lack) = course
-        .on_dev(&bench.record, &of, gaming(&bench, &of.hash)?)
-        .map_err(failed)?;
-    if let Some(lack) = lack {
-        return Err(CliError::refused(
-            lack.to_string(),
-            "clover iterate score ID",
-        ));
-    }
-    let risk_improve = course.risk_improve(&of).map_err(failed)?;
-    let answers = gates.iter().map(|gate| GateAnswer {
-        gate: gate.gate,
-        verdict: gate.verdicts.under(gate.thresholds.profile),
-    });
-    let said = DevObjectiveQueried {
-        answers: answers.collect(),
-        build: crate::event::id::Text::new(BUILD).expect("BUG: short plain words"),
-        candidate,
-        inputs: course.ground.inputs,
-        iteration: id,
-        requester,
-        risk_improve,
-    };
+    let found = course.receipt(&bench.record, &of, requester);
+    let said = found
+        .map_err(failed)?
+        .map_err(|lack| CliError::refused(lack.to_string(), "clover iterate score ID"))?;
     let appended = bench.say(ctx, vec![said.clone().into()])?;
     let receipt = appended[0].id;
     Ok(told(&bench, &said, receipt, &appended))
-}
-
-/// What P7 says of a candidate whose battery was run; else that nobody looked.
-fn gaming(bench: &Bench, hash: &crate::ground::digest::Digest) -> Result<Gaming, CliError> {
-    let batteries = bench.ledger.state().fold::<Batteries>();
-    let ran = batteries.of(&bench.id).and_then(|of| of.candidate(*hash));
-    let read = ran.map(|ran| bench.ledger.entry(ran.seq)).transpose()?;
-    Ok(match read.flatten().map(|read| read.event.payload) {
-        Some(Payload::BatteryEvaluated(said)) => said.gaming(),
-        _ => Gaming {
-            attacks: Vec::new(),
-            regressions: Count::default(),
-            searched: None,
-        },
-    })
 }
 
 fn word(verdict: Verdict) -> &'static str {

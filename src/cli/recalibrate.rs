@@ -162,10 +162,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         refit: args.refit,
         through: ledger.size().saturating_sub(1),
     };
-    let past = ledger.past();
-    let releases = live::releases(&past, &experiment, ledger.size())?;
+    let releases = live::releases(&ledger, &experiment, ledger.size())?;
     let of = (registered.id, ledger.size());
-    let found = recalibration::recalibrate(&past, &releases, of, &ask, &held).map_err(failed)?;
+    let found = recalibration::recalibrate(&ledger, &releases, of, &ask, &held).map_err(failed)?;
     let transport = Evidence::P6(found.computed.transport.clone());
     let verdict = predicate::verdicts(&transport, &held).recommended;
     let asked = args.trigger.as_deref();

@@ -29,7 +29,7 @@ use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
 use crate::store::Store;
-use crate::workflow::RULEBOOK;
+use crate::workflow::GOVERNED;
 
 /// Findings that a text answer lists; `--json` has more.
 const SHOWN_MAX: usize = 20;
@@ -242,7 +242,7 @@ fn of_store(
     }
     let ambient = ctx.ambient();
     let mut progress = ctx.progress("verified");
-    let report = verify::verify_store(&store, options, &RULEBOOK, &ambient, &mut |done, all| {
+    let report = verify::verify_store(&store, options, &GOVERNED, &ambient, &mut |done, all| {
         progress.at(done, all);
     });
     Ok(report?)
@@ -344,7 +344,7 @@ fn of_export(
     };
     let ambient = ctx.ambient();
     let mut progress = ctx.progress("verified");
-    let report = verify::verify_lines(lines, options, &RULEBOOK, &ambient, &mut |done, all| {
+    let report = verify::verify_lines(lines, options, &GOVERNED, &ambient, &mut |done, all| {
         progress.at(done, all);
     });
     Ok(report?)

@@ -231,10 +231,10 @@ pub trait Rule: Sync {
     }
 }
 
-/// Computes again what events of some kinds say, over one batch or one walk; keeps what computations share.
-pub trait Recompute {
-    /// Judges one event that no rule has anything against; false where what it was computed from is not at hand, so
-    /// that nobody here can say.
+/// Computes again what events of some kinds say, over the appends of one process or one walk; keeps what computations
+/// share, as long as it grows with the log alone.
+pub trait Recompute: Send {
+    /// Judges one event that no rule has anything against.
     ///
     /// # Errors
     /// [`LedgerError`] when earlier entries cannot be read.
@@ -244,7 +244,18 @@ pub trait Recompute {
         event: &Candidate<'_>,
         history: &dyn History,
         breaches: &mut Vec<Breach>,
-    ) -> Result<bool, LedgerError>;
+    ) -> Result<AtHand, LedgerError>;
+}
+
+/// Whether what an event was computed from is at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AtHand {
+    /// It is, and was judged.
+    Yes,
+    /// It is not: nobody here can say. An append goes on, since whoever holds private texts can tell.
+    Private,
+    /// It is not, and why: an append does not go on without it.
+    Gone(String),
 }
 
 /// A line of a rulebook for kinds that are computed again from earlier entries: at append always, in `verify` under
@@ -255,51 +266,43 @@ pub struct Again {
     pub kinds: &'static [Kind],
     /// Kinds that it reads again.
     pub reads: &'static [Kind],
-    /// One for a batch or a walk.
+    /// One for the appends of a process, or a walk.
     pub make: fn() -> Box<dyn Recompute>,
 }
 
-/// Those of a rulebook in use over one batch or one walk.
+/// Those of a rulebook in use over the appends of one process, or one walk.
 #[derive(Default)]
 pub(super) struct Computing(Vec<Option<Box<dyn Recompute>>>);
 
 impl Computing {
-    /// Asks whoever computes events of this kind again. False where something is not at hand.
+    /// Asks whoever computes events of this kind again; the first that lacks something says so.
     pub(super) fn judge<'h>(
         &mut self,
         state: &super::State,
         event: &Candidate<'_>,
         history: impl Fn() -> Before<'h>,
         breaches: &mut Vec<Breach>,
-    ) -> Result<bool, LedgerError> {
+    ) -> Result<AtHand, LedgerError> {
         let lines = state.rulebook().again;
         self.0.resize_with(lines.len(), || None);
-        let mut at_hand = true;
+        let mut at_hand = AtHand::Yes;
         for (line, made) in lines.iter().zip(&mut self.0) {
             if breaches.is_empty() && line.kinds.contains(&event.event.kind()) {
                 let one = made.get_or_insert_with(line.make);
-                at_hand &= one.judge(state, event, &history(), breaches)?;
+                let found = one.judge(state, event, &history(), breaches)?;
+                if at_hand == AtHand::Yes {
+                    at_hand = found;
+                }
             }
         }
         Ok(at_hand)
     }
 }
 
-/// What a batch of recounts shares, so that rows are read once.
-pub type Memo = Option<Box<dyn Any>>;
-
-/// Computes again what an event says from the rows that it read, as it is appended. What rules need no rows for is theirs.
-pub trait Recount: Sync {
-    /// What differs; `None` where nothing does, or there is nothing to compute.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
-    fn judge(
-        &self,
-        past: &super::past::Past<'_>,
-        event: &Candidate<'_>,
-        memo: &mut Memo,
-    ) -> Result<Option<Breach>, LedgerError>;
+impl fmt::Debug for Computing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Computing({} lines)", self.0.len())
+    }
 }
 
 /// Everything that judges and folds beyond the ledger's own custody.
@@ -316,8 +319,6 @@ pub struct Rulebook {
     pub recompute: &'static [&'static dyn Rule],
     /// What computes events again from the entries before them, asked last.
     pub again: &'static [Again],
-    /// What is computed again from rows as it is appended, asked last.
-    pub recounts: &'static [&'static dyn Recount],
     /// What `verify` says beside its verdict of the state at the end: no finding, and worth knowing.
     pub notes: fn(&super::State, &mut Vec<String>),
 }

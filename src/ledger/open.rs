@@ -32,6 +32,7 @@ use crate::ledger::error::Divergence;
 use crate::ledger::error::LedgerError;
 use crate::ledger::error::Root64;
 use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Computing;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
@@ -96,6 +97,8 @@ pub struct Ledger {
     pub(super) next_log_key: Option<Signer>,
     pub(super) pin: Option<Pin>,
     pub(super) pin_failure: Option<PinError>,
+    /// What computes appended events again, with what it keeps.
+    pub(super) computing: Computing,
 }
 
 /// Everything in memory that follows the head of the log.
@@ -174,6 +177,7 @@ impl Ledger {
             next_log_key: None,
             pin,
             pin_failure: None,
+            computing: Computing::default(),
         };
         let payload = LedgerCreated {
             format: Count::new(rules::FORMAT).expect("BUG: the format is small"),
@@ -232,6 +236,7 @@ impl Ledger {
             next_log_key: None,
             pin: None,
             pin_failure: None,
+            computing: Computing::default(),
         };
         let origin = ledger.first_origin()?;
         ledger.pin = pins.map(|pins| Pin::new(&pins, &origin));

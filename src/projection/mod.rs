@@ -65,7 +65,6 @@ pub const RULEBOOK: Rulebook = Rulebook {
     ],
     recompute: &[],
     again: &[],
-    recounts: &[],
     notes: access::notes,
 };
 
@@ -169,7 +168,6 @@ const FOLDS: &[FoldEntry] = &[
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
     Kind::ContrastRecorded,
-    Kind::CoverageChecked,
     Kind::DataIngested,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
@@ -178,7 +176,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::LogprobsChecked,
     Kind::NoteRecorded,
     Kind::OpeEstimated,
-    Kind::OuaEstimated,
     Kind::PlanRecorded,
     Kind::QualificationRecorded,
     Kind::ReportPublished,

@@ -144,6 +144,7 @@ impl Asked<'_> {
             .or_else(|| self.waived(said.commit))
             .or_else(|| self.by_protocol(&said.versions, registered))
             .or_else(|| self.calibrated(&said.versions))
+            .or_else(|| self.evaluated(said))
             .or_else(|| self.fresh(said, registered))
             .or_else(|| {
                 (said.previous != self.of.active).then(|| {
@@ -285,6 +286,22 @@ impl Asked<'_> {
         no(
             format!("a calibrator fitted after {protocol}, which voids those before seq {since}"),
             format!("one fitted at seq {}", fitted.seq),
+        )
+    }
+
+    /// What was accepted runs on the calibrator that its gates were evaluated with, unless it was recalibrated since.
+    fn evaluated(&self, said: &DeploymentActivated) -> Found {
+        self.accepted(said.commit)?;
+        let (judge, own) = (&said.versions.judge, said.versions.calibrator);
+        let newest = self.of.evaluated(judge, said.rubric_hash)?;
+        let fitted = self.of.calibrators.get(&own);
+        let is = fitted.is_some_and(|of| of.rubrics.contains(&said.rubric_hash));
+        if is || said.recalibration.is_some() {
+            return None;
+        }
+        no(
+            format!("calibrator {newest}, with which its gates were evaluated, or a recalibration"),
+            own.to_string(),
         )
     }
 

@@ -27,18 +27,19 @@ pub mod split;
 use crate::ledger::Rulebook;
 use crate::projection;
 
-/// As [`RULEBOOK`], and what is computed again from rows as it is appended: the rulebook of the command line.
+/// As [`RULEBOOK`], and what iterations computed is computed again from their rows: the rulebook of the command line.
 pub static GOVERNED: Rulebook = Rulebook {
-    recounts: &[
-        &recompute::Iterations,
-        &recompute::Generators,
-        &recompute::Guardrails,
-        &recompute::Recalibrations,
+    again: &[
+        recompute::AGAIN,
+        recompute::ITERATIONS,
+        recompute::LIVE,
+        // What computes again from rows goes here.
     ],
     ..RULES
 };
 
-/// What needs recorded facts only, and the rules that compute again what an arbiter said from its own statistics.
+/// What needs recorded facts only, the rules that compute again what an arbiter said from its own statistics, and
+/// estimates computed again from the entries before them.
 const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
@@ -49,12 +50,9 @@ const RULES: Rulebook = Rulebook {
         &iterate::Recomputed,
         // The next rule that recomputes goes here.
     ],
-    again: &[
-        recompute::AGAIN,
-        // What computes again from rows goes here.
-    ],
+    again: &[recompute::AGAIN],
     ..projection::RULEBOOK
 };
 
-/// Everything that judges and folds. Ledgers are verified with it.
+/// Everything that judges and folds from recorded facts: what is said of an iteration need not come from rows.
 pub static RULEBOOK: Rulebook = RULES;

@@ -16,10 +16,9 @@ use crate::cli::texts::Texts;
 use crate::event::Payload;
 use crate::event::id::IterationId;
 use crate::event::payload::Role;
+use crate::event::payload::assumption::Assumption;
 use crate::event::payload::battery::BatteryEvaluated;
-use crate::event::payload::predicate::Gaming;
 use crate::ledger::Appended;
-use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::batteries::Batteries;
 use crate::rubric::Patch;
@@ -51,15 +50,6 @@ pub(in crate::cli) struct Attacked {
     pub appended: Vec<Appended>,
 }
 
-/// Nobody looked.
-fn unchecked() -> Gaming {
-    Gaming {
-        attacks: Vec::new(),
-        regressions: Count::default(),
-        searched: None,
-    }
-}
-
 /// The uplift that a patch's own bound allows an operator.
 fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {
     let name = operator.as_str();
@@ -80,25 +70,31 @@ fn patches(bench: &Bench, of: &Hypothesis) -> Vec<Patch> {
         .collect()
 }
 
-/// What P7 says of a hypothesis: what its battery measured, which is run if it was not yet, and recorded where the ledger has
-/// an adversary; nothing where the judge cannot be asked anew.
-pub(super) fn gaming(
+/// Runs the battery of a hypothesis and records it, if it was not yet: what P7 says comes from there. Nothing is run where
+/// the judge cannot be asked anew, nor without an adversary where ADV is waived; P7 is not checked then.
+pub(super) fn battery(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
     course: &Course,
     of: &Hypothesis,
     command: &[String],
-) -> Result<Gaming, CliError> {
-    if !course.loaded.is_callable() || course.candidate(of).is_err() {
-        return Ok(unchecked());
-    }
-    if let Some(said) = recorded(bench, of)? {
-        return Ok(said.gaming());
+) -> Result<Vec<Appended>, CliError> {
+    if !course.loaded.is_callable() || course.patched(of).map_err(failed)?.is_err() {
+        return Ok(Vec::new());
     }
     let keyring = &bench.ledger.state().keyring;
     let has_adversary = keyring.live_with(Role::Adversary).next().is_some();
-    let attacked = attack(ctx, bench, course, (Some(of), has_adversary), command)?;
-    Ok(attacked.said.gaming())
+    if !has_adversary && bench.is_waived(Assumption::Adv) {
+        return Ok(Vec::new());
+    }
+    if !has_adversary && bench.record.battery_of(of.hash).is_none() {
+        let message = "gate p7 stands on a battery that an adversary records, and no live key holds that role";
+        return Err(CliError::refused(
+            message,
+            "clover key new --role adversary",
+        ));
+    }
+    Ok(attack(ctx, bench, course, Some(of), command)?.appended)
 }
 
 /// A response with its prompt.
@@ -231,15 +227,16 @@ impl Under<'_> {
 }
 
 /// The battery of a hypothesis, or of the rubric that the iteration starts from: one that a candidate has already, else run
-/// and, where `is_recorded`, recorded with the exploits that it found.
+/// and recorded with the exploits that it found.
 pub(in crate::cli) fn attack(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
     course: &Course,
-    (of, is_recorded): (Option<&Hypothesis>, bool),
+    of: Option<&Hypothesis>,
     command: &[String],
 ) -> Result<Attacked, CliError> {
-    if let Some(said) = of.map(|of| recorded(bench, of)).transpose()?.flatten() {
+    let known = of.and_then(|of| bench.record.battery_of(of.hash));
+    if let Some(said) = known.map(|of| of.said.clone()) {
         let appended = Vec::new();
         return Ok(Attacked { said, appended });
     }
@@ -253,14 +250,9 @@ pub(in crate::cli) fn attack(
     let facts = known.facts.as_ref();
     let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
     let material = material(ctx, bench, course)?;
-    let candidate = of.map(|of| {
-        let candidate = course.candidate(of);
-        candidate.map_err(|missing| failed(CourseError::Candidate(missing.to_string())))
-    });
-    let candidate = candidate.transpose()?;
-    let patched = candidate.map(|candidate| {
-        let fitted = course.ground.fitted(&course.loaded.table, &candidate);
-        fitted.map_err(|error| failed(CourseError::Unfit(error)))
+    let patched = of.map(|of| {
+        let patched = course.patched(of).map_err(failed)?;
+        patched.map_err(|missing| failed(CourseError::Candidate(missing.to_string())))
     });
     let patched = patched.transpose()?;
     let judge = RefCell::new(score::port(ctx, registered, command)?);
@@ -276,7 +268,7 @@ pub(in crate::cli) fn attack(
     };
     let before = under(&base, &course.ground.baseline);
     let now = match (&mended, &patched) {
-        (Some(rules), Some(fitted)) => under(rules, fitted),
+        (Some(rules), Some(patched)) => under(rules, &patched.fitted),
         _ => under(&base, &course.ground.baseline),
     };
     let iteration = bench.id.clone();
@@ -297,10 +289,6 @@ pub(in crate::cli) fn attack(
     let measured = measured::measure(&target, &mut now_score, both);
     let (said, found) =
         measured.map_err(|error| CliError::refused(error.to_string(), "clover iterate list"))?;
-    if !is_recorded {
-        let appended = Vec::new();
-        return Ok(Attacked { said, appended });
-    }
     let mut appended = bench.say(ctx, vec![said.clone().into()])?;
     if let Some(battery) = appended.first().map(|of| of.id) {
         let exploits = found.iter();
@@ -309,22 +297,6 @@ pub(in crate::cli) fn attack(
         appended.extend(bench.say(ctx, exploits)?);
     }
     Ok(Attacked { said, appended })
-}
-
-/// The battery that a candidate has already.
-fn recorded(bench: &Bench, of: &Hypothesis) -> Result<Option<BatteryEvaluated>, CliError> {
-    let batteries = bench.ledger.state().fold::<Batteries>();
-    let ran = batteries
-        .of(&bench.id)
-        .and_then(|all| all.candidate(of.hash));
-    let Some(ran) = ran else {
-        return Ok(None);
-    };
-    let read = bench.ledger.entry(ran.seq)?;
-    Ok(read.and_then(|read| match read.event.payload {
-        Payload::BatteryEvaluated(said) => Some(said),
-        _ => None,
-    }))
 }
 
 /// What is attacked, with what.

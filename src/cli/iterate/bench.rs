@@ -9,6 +9,7 @@ use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Payload;
 use crate::event::id::IterationId;
+use crate::event::payload::assumption::Assumption;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
@@ -18,8 +19,8 @@ use crate::ledger::Ledger;
 use crate::projection::decisions;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::record;
 use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::record::Records;
 use crate::workflow::iterate::record::Step;
 use crate::workflow::iterate::rows::RowsError;
 
@@ -29,6 +30,7 @@ pub(in crate::cli) struct Bench {
     pub ledger: Ledger,
     pub id: IterationId,
     pub record: Record,
+    records: Records,
     course: Option<Course>,
 }
 
@@ -44,7 +46,17 @@ pub(super) fn named(name: &str) -> Result<IterationId, CliError> {
 
 /// What the log says of an iteration.
 pub(super) fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<Record, CliError> {
-    let found = record::record(&ledger.past(), id, below)?;
+    read_on(&mut Records::default(), ledger, id, below)
+}
+
+/// What the log says of an iteration, read on from where it was read to.
+fn read_on(
+    records: &mut Records,
+    ledger: &Ledger,
+    id: &IterationId,
+    below: u64,
+) -> Result<Record, CliError> {
+    let found = records.of(ledger, id, below)?.cloned();
     found.ok_or_else(|| CliError::not_found(format!("no iteration {id}"), "clover iterate list"))
 }
 
@@ -57,6 +69,9 @@ pub(in crate::cli) fn failed(error: CourseError) -> CliError {
         CourseError::Rows(RowsError::Damaged { seq, what }) => {
             let message = format!("the rows of seq {seq}: {what}");
             CliError::integrity("damaged", message, "clover verify")
+        }
+        CourseError::Rows(absent @ RowsError::Absent { .. }) => {
+            CliError::not_found(absent.to_string(), "clover doctor")
         }
         CourseError::Rows(error @ RowsError::Evidence { .. }) => CliError::refused(
             error.to_string(),
@@ -75,12 +90,14 @@ impl Bench {
     pub(in crate::cli) fn open(ctx: &mut Ctx<'_>, name: &str) -> Result<Self, CliError> {
         let id = named(name)?;
         let (home, ledger) = home::open_to_write(ctx)?;
-        let record = recorded(&ledger, &id, ledger.size())?;
+        let mut records = Records::default();
+        let record = read_on(&mut records, &ledger, &id, ledger.size())?;
         Ok(Self {
             home,
             ledger,
             id,
             record,
+            records,
             course: None,
         })
     }
@@ -97,6 +114,12 @@ impl Bench {
         let of = (&self.id, candidate);
         let found = decisions::stopped(state, experiment, self.now(), of, split);
         found.map(|(gate, words)| (gate.to_string(), words))
+    }
+
+    /// Whether two keys answered for an assumption, early enough for a gate.
+    pub(super) fn is_waived(&self, code: Assumption) -> bool {
+        let experiment = &self.record.experiment;
+        decisions::is_waived(self.ledger.state(), experiment, self.now(), code)
     }
 
     /// Patches to accept, in order.
@@ -138,7 +161,7 @@ impl Bench {
     pub(super) fn course(&mut self) -> Result<&Course, CliError> {
         if self.course.is_none() {
             let size = self.ledger.size();
-            let course = Course::bound(&self.ledger.past(), &self.record, size);
+            let course = Course::bound(&self.ledger, &self.record, size);
             self.course = Some(course.map_err(failed)?);
         }
         Ok(self.course.as_ref().expect("BUG: it was computed"))
@@ -161,6 +184,16 @@ impl Bench {
         ctx: &mut Ctx<'_>,
         payloads: Vec<Payload>,
     ) -> Result<Vec<Appended>, CliError> {
+        self.say_with(ctx, payloads, &[])
+    }
+
+    /// The same, with the blobs that the events name.
+    pub(super) fn say_with(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        payloads: Vec<Payload>,
+        blobs: &[Vec<u8>],
+    ) -> Result<Vec<Appended>, CliError> {
         let Some(first) = payloads.first() else {
             return Ok(Vec::new());
         };
@@ -170,7 +203,7 @@ impl Bench {
             .into_iter()
             .map(|payload| Command::new(payload, Some(experiment.clone())))
             .collect();
-        let appended = self.ledger.append(&commands, &signer)?;
+        let appended = self.ledger.append_with_blobs(&commands, &signer, blobs)?;
         self.ledger.settle()?;
         submit::warn_of_pin(ctx, &self.ledger);
         self.again()?;
@@ -179,7 +212,8 @@ impl Bench {
 
     /// Reads the iteration again.
     pub(super) fn again(&mut self) -> Result<(), CliError> {
-        self.record = recorded(&self.ledger, &self.id, self.ledger.size())?;
+        let size = self.ledger.size();
+        self.record = read_on(&mut self.records, &self.ledger, &self.id, size)?;
         Ok(())
     }
 

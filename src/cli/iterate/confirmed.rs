@@ -89,7 +89,7 @@ pub(super) fn confirm_on(
         unseal(ctx, bench, args, design, course.loaded.confirm_root)?;
     }
     let size = bench.ledger.size();
-    let unsealed = course.unsealed(&bench.ledger.past(), &bench.record, size);
+    let unsealed = course.unsealed(&bench.ledger, &bench.record, size);
     let unsealed = unsealed.map_err(failed)?;
     let sealed = bench.record.sealed.clone();
     let hypotheses = sealed.map(|of| of.said.hypotheses).unwrap_or_default();

@@ -13,22 +13,12 @@ use crate::cli::key;
 use crate::cli::record;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::event::id::EventId;
-use crate::event::id::Text;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::PatchAccepted;
-use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::RejectStage;
-use crate::ground::digest::Digest;
 use crate::ledger::Command;
-use crate::num::Count;
-use crate::projection::decisions::CONFIRM_GATES;
-use crate::projection::decisions::DEV_GATES;
-use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::outcome;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
@@ -72,24 +62,6 @@ pub(super) fn accept(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
     Ok(bench.answer(text, data, &appended))
 }
 
-/// The gates of a patch, dev then confirm, each in order.
-fn gates_of(record: &Record, candidate: Digest) -> Vec<EventId> {
-    let of = |split, gates: &[GateId]| -> Vec<EventId> {
-        let found = gates
-            .iter()
-            .filter_map(|&gate| record.gate(candidate, gate, split));
-        found.map(|gate| gate.id).collect()
-    };
-    let mut ids = of(GateSplit::Dev, &DEV_GATES);
-    ids.extend(of(GateSplit::Confirm, &CONFIRM_GATES));
-    ids
-}
-
-fn proposed(record: &Record, hash: Digest) -> Option<&PatchProposed> {
-    let mut all = record.proposed.iter().map(|patch| &patch.said);
-    all.find(|patch| patch.patch_hash == hash)
-}
-
 /// Accepts what is due, in order; rejects the rest of what was sealed.
 pub(super) fn accept_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliError> {
     let order = bench.acceptable();
@@ -103,24 +75,10 @@ pub(super) fn accept_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, Cl
         {
             continue;
         }
-        let improve = bench.record.gate(*hash, GateId::P8, GateSplit::Confirm);
-        let improve = improve.and_then(|gate| match &gate.said.evidence {
-            Evidence::P8(found) => Some(found.risk_improve),
-            _ => None,
-        });
-        let (Some(patch), Some(risk_improve)) = (proposed(&bench.record, *hash), improve) else {
+        let Some(said) = outcome::acceptance(&bench.record, at, *hash) else {
             continue;
         };
-        let said = PatchAccepted {
-            candidate: *hash,
-            gates: gates_of(&bench.record, *hash),
-            iteration: bench.id.clone(),
-            kappa: patch.length.kappa,
-            patch: patch.patch.clone(),
-            rank: Count::new(at as u64 + 1).unwrap_or_default(),
-            risk_improve,
-            result_hash: patch.result_hash,
-        };
+        let risk_improve = said.risk_improve;
         rows.push(vec![
             said.rank.to_string(),
             said.patch.to_string(),
@@ -178,49 +136,25 @@ fn reject_rest(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<String, CliError>
     Ok(text)
 }
 
-/// The outcome that the decisions call for, and why.
-fn due(record: &Record) -> (IterationOutcome, String) {
-    if let Some(paused) = &record.paused {
-        let labels = paused.said.labels_requested;
-        return (
-            IterationOutcome::PausedForLabels,
-            format!("{labels} more labels are needed"),
-        );
-    }
-    if record.sealed.is_none() {
-        let count = record.proposed.len();
-        return (
-            IterationOutcome::NoCandidate,
-            format!("none of {count} patches passed on dev; no peek was spent"),
-        );
-    }
-    match record.accepted.len() {
-        0 => (
-            IterationOutcome::NoneAccepted,
-            "no sealed candidate passed on confirm".to_owned(),
-        ),
-        count => (IterationOutcome::Accepted, format!("{count} accepted")),
-    }
-}
-
 /// Ends an iteration as its decisions say.
 pub(super) fn close_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliError> {
     let mut text = reject_rest(ctx, bench)?;
-    let (outcome, reason) = due(&bench.record);
+    let (ended, reason) = outcome::ending(&bench.record);
     let said = IterationClosed {
         iteration: bench.id.clone(),
-        outcome,
-        reason: Text::new(reason.clone()).expect("BUG: a short sentence"),
+        outcome: ended,
+        reason: reason.clone(),
     };
+    let reason = reason.as_str();
     let appended = bench.say(ctx, vec![said.into()])?;
     text.push_str(&format!(
         "iteration {}  {}: {reason}\n",
         bench.id,
-        open::word(outcome)
+        open::word(ended)
     ));
     Ok((
         text,
-        json!({"outcome": open::word(outcome), "reason": reason}),
+        json!({"outcome": open::word(ended), "reason": reason}),
         appended,
     ))
 }

@@ -119,11 +119,18 @@ fn evaluate(
     of: &Hypothesis,
     command: &[String],
 ) -> Result<Evaluated, CliError> {
-    let gaming = attacked::gaming(ctx, bench, course, of, command)?;
-    let found = course.on_dev(&bench.record, of, gaming);
+    let mut appended = Vec::new();
+    if bench.record.fitted_of(Some(of.hash)).is_none()
+        && let Ok(kept) = course.fitted(of).map_err(failed)?
+    {
+        let event = vec![kept.event.into()];
+        appended.extend(bench.say_with(ctx, event, &kept.blobs)?);
+    }
+    appended.extend(attacked::battery(ctx, bench, course, of, command)?);
+    let found = course.on_dev(&bench.record, of);
     let (gates, lack) = found.map_err(failed)?;
     let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
-    let appended = bench.say(ctx, gates)?;
+    appended.extend(bench.say(ctx, gates)?);
     Ok((appended, lack.map(|lack| lack.to_string())))
 }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench::Bench;
+use crate::cli::iterate::bench::failed;
 use crate::cli::patch;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -74,8 +75,14 @@ pub(super) fn fit_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliEr
     for note in &course.loaded.notes {
         ctx.warn(note.clone());
     }
-    let events = course.before(&[Kind::LabelProcessAudited, Kind::PrenticeChecked]);
-    let appended = bench.say(ctx, events)?;
+    let events = course.before(&[
+        Kind::LabelProcessAudited,
+        Kind::PrenticeChecked,
+        Kind::CalibratorFitted,
+        Kind::OuaEstimated,
+        Kind::CoverageChecked,
+    ]);
+    let appended = bench.say_with(ctx, events, course.blobs())?;
     let (text, data) = fitted(&course, &bench.record);
     bench.keep(course);
     Ok((text, data, appended))
@@ -286,7 +293,8 @@ pub(super) fn cards(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
 
 pub(super) fn cards_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliError> {
     let course = bench.take_course()?;
-    let appended = bench.say(ctx, course.before(&[Kind::CardPublished]))?;
+    let cards = course.cards(&bench.record).map_err(failed)?;
+    let appended = bench.say(ctx, cards)?;
     bench.keep(course);
     let (text, data) = carded(&bench.record);
     Ok((text, data, appended))

@@ -25,6 +25,7 @@ use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::digest::Digest;
+use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::num::Micro;
@@ -85,7 +86,7 @@ pub(super) fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<Known, C
         let message = format!("what judge {} knew: {what}", judge.judge);
         CliError::integrity("damaged", message, "clover verify")
     };
-    let bytes = ledger.past().blob(&blob.blake3)?;
+    let bytes = History::blob(ledger, &blob.blake3)?;
     let bytes = bytes.ok_or_else(|| damaged("its blob is not there".to_owned()))?;
     serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))
 }
@@ -170,8 +171,7 @@ type Drawn = (BTreeMap<Digest, Record>, Vec<Digest>, u64);
 /// Records of a judge, a sample of their keys, and its seed.
 fn drawn(bench: &Bench, judge: &JudgeRegistered) -> Result<Drawn, CliError> {
     let experiment = &bench.record.experiment;
-    let past = bench.ledger.past();
-    let records = rows::records(&past, experiment, &judge.judge, bench.ledger.size());
+    let records = rows::records(&bench.ledger, experiment, &judge.judge, bench.ledger.size());
     let records = records.map_err(|error| failed(CourseError::Rows(error)))?;
     let keys: Vec<Digest> = records.keys().copied().collect();
     let seed = rows::number(&bench.record.opened.said.params, &bench.id, "rescore");

@@ -12,6 +12,7 @@ use crate::event::id::Text;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::TransportState;
+use crate::event::payload::predicate::RowsRead;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
@@ -38,8 +39,15 @@ pub struct OuaEstimated {
     pub build: Text,
     /// The calibrator.
     pub calibrator: Digest,
-    /// The policy.
-    pub policy: PolicyId,
+    /// Seeds of the folds over which an iteration averages `var_oua`, its own first; empty for an estimate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fold_seeds: Vec<Count>,
+    /// What an iteration read; absent for an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<RowsRead>,
+    /// The policy; absent for an iteration, which looks at all its logs together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyId>,
     /// Merkle root of the rows that were included.
     pub rows_root: Root,
     /// `var_oua / (var_main + var_oua)`; absent if both are 0.
@@ -91,10 +99,14 @@ pub struct CoverageChecked {
     pub high_tail: TailSupport,
     /// Support below their first decile.
     pub low_tail: TailSupport,
+    /// What an iteration read; absent for an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<RowsRead>,
     /// Share of scores outside the labelled ones.
     pub out_of_range: Finite,
-    /// The policy.
-    pub policy: PolicyId,
+    /// The policy; absent for an iteration, which looks at all its logs together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyId>,
     /// Whether no level may be claimed.
     pub refuse_level: bool,
     /// Merkle root of the rows that were included.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::id::FieldId;
+use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
@@ -23,6 +24,7 @@ use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::estimated::PolicyLabels;
 use crate::event::payload::estimated::Resampling;
 use crate::event::payload::estimated::ScaleEnds;
+use crate::event::payload::predicate::RowsRead;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
@@ -44,6 +46,9 @@ pub struct EstimateTerms {
     pub fold_seed: Count,
     /// Folds asked for; few labelled prompts get fewer.
     pub folds: Count,
+    /// The iteration that it belongs to, and the rubric whose scores are meant; absent for estimates of recorded scores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationTerms>,
     /// Whose scores.
     pub judge: JudgeId,
     /// Scale of scores; as observed when absent.
@@ -58,7 +63,44 @@ pub struct EstimateTerms {
     pub mode: CalibratorMode,
 }
 
-/// A calibrator was fitted on every open label for calibration of one judge.
+/// Whose scores an iteration calibrates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IterationTerms {
+    /// The candidate: hash of its patch, or of a composite; absent for the rubric that the iteration starts from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Digest>,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// Hash of the rubric that gives the scores.
+    pub rubric_hash: Digest,
+}
+
+/// What the fit of an iteration says beside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IterationFit {
+    /// Labelled rows that abstain and are calibrated as one atom; 0 where they are too few for one.
+    pub atom_rows: Count,
+    /// Merkle root of the fit part of the split, whose labels alone were read.
+    pub fit_root: Root,
+    /// Digest of the fold of every labelled row: the same for the rubric in force and every candidate.
+    pub folds_hash: Digest,
+    /// What was read.
+    pub inputs: RowsRead,
+    /// Digest of the curve of all labels.
+    pub knots_hash: Digest,
+    /// Root mean squared error out of fold of the monotone calibrator; absent for a candidate, whose mode is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oof_rmse_monotone: Option<Finite>,
+    /// The same of the two-stage one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oof_rmse_two_stage: Option<Finite>,
+}
+
+/// A calibrator was fitted on every open label for calibration of one judge, or on those of the fit part of an iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -73,9 +115,12 @@ pub struct CalibratorFitted {
     pub clusters: Count,
     /// Folds that were made.
     pub folds: Count,
+    /// Of an iteration: what it says beside; absent for estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationFit>,
     /// Labelled rows.
     pub labels: Count,
-    /// Labels by policy, in the order of their names.
+    /// Labels by policy, in the order of their names; empty for an iteration, which answers no audit of a policy.
     pub labels_by_policy: Vec<PolicyLabels>,
     /// The curves: of all labels, and without each fold.
     pub model: BlobRef,

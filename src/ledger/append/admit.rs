@@ -20,17 +20,17 @@ use crate::ledger::append::plan::find;
 use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
+use crate::ledger::fold::AtHand;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Computing;
 use crate::ledger::fold::Fact;
-use crate::ledger::fold::Memo;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::fold::said;
 use crate::ledger::history::Before as History;
 use crate::ledger::open;
 use crate::ledger::open::Head;
-use crate::ledger::past::Past;
 use crate::ledger::read;
 use crate::ledger::read::Measured;
 use crate::ledger::rules;
@@ -44,12 +44,12 @@ pub(super) fn admit(
     reader: Reader<'_>,
     prepared: &[Box<Prepared>],
     batch: &mut Batch,
+    computing: &mut Computing,
 ) -> Result<(), LedgerError> {
     let rulebook = head.state.rulebook();
     let (first, recorded_at) = (head.size(), batch.recorded_at);
     let leaves = leaves(first, recorded_at, prepared);
     let mut wanted = Vec::with_capacity(prepared.len());
-    let (past, mut memo) = (Past::new(reader), None);
     for (place, (seq, one)) in (first..).zip(prepared).enumerate() {
         let (prepared, earlier) = (one, &prepared[..place]);
         let index = prepared.index;
@@ -69,15 +69,13 @@ pub(super) fn admit(
             rule.judge(&head.state, &candidate, &mut breaches);
         }
         let history = || history(reader, first, earlier);
-        batch
-            .computing
-            .judge(&head.state, &candidate, history, &mut breaches)?;
+        let at_hand = computing.judge(&head.state, &candidate, history, &mut breaches)?;
+        if let AtHand::Gone(why) = at_hand {
+            let expected = "what it was computed from";
+            breaches.push(Breach::new("recompute", expected, why));
+        }
         let breach = match first_breach(breaches) {
             None => missing_blob(reader, &prepared.blobs)?,
-            breach => breach,
-        };
-        let breach = match breach {
-            None => recounted(rulebook, &past, &candidate, &mut memo)?,
             breach => breach,
         };
         if let Some(breach) = breach {
@@ -120,21 +118,6 @@ fn history<'a>(reader: Reader<'a>, first: u64, earlier: &'a [Box<Prepared>]) -> 
             .collect(),
         blobs: None,
     }
-}
-
-/// What is not as it is computed again.
-fn recounted(
-    rulebook: &Rulebook,
-    past: &Past<'_>,
-    candidate: &Candidate<'_>,
-    memo: &mut Memo,
-) -> Result<Option<Breach>, LedgerError> {
-    for recount in rulebook.recounts {
-        if let Some(breach) = recount.judge(past, candidate, memo)? {
-            return Ok(Some(breach));
-        }
-    }
-    Ok(None)
 }
 
 /// What an event gives and needs. The natural key of an own command was looked up in this transaction

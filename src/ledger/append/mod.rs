@@ -324,6 +324,7 @@ impl Ledger {
             Err((error, touched)) => {
                 if touched {
                     // State moved past what was committed; what stands in the file is read again.
+                    self.computing = Computing::default();
                     self.reload()?;
                 }
                 Err(error)
@@ -343,6 +344,7 @@ impl Ledger {
             head,
             log_key,
             next_log_key,
+            computing,
             ..
         } = self;
         let clean = |error: LedgerError| (error, false);
@@ -363,7 +365,7 @@ impl Ledger {
         for part in parts {
             let part = part.map_err(touched)?;
             let first = head.size();
-            admit::admit(head, txn.reader(), &part, &mut batch).map_err(touched)?;
+            admit::admit(head, txn.reader(), &part, &mut batch, computing).map_err(touched)?;
             write::write_part(&txn, head, recorded_at, first, &part).map_err(touched)?;
         }
         head.tail.add(std::mem::take(&mut batch.given));
@@ -419,7 +421,6 @@ struct Batch {
     tiles: Vec<Tile>,
     /// Digests that the tail does not hold yet.
     given: Vec<(Digest, u64)>,
-    computing: Computing,
 }
 
 impl Batch {
@@ -434,7 +435,6 @@ impl Batch {
             appended: Vec::new(),
             tiles: Vec::new(),
             given: Vec::new(),
-            computing: Computing::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is computed again from the entries before, under `--recompute`.
 
 use crate::ledger::error::LedgerError;
+use crate::ledger::fold::AtHand;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
 use crate::ledger::history::Before;
@@ -31,7 +32,7 @@ impl Judge<'_> {
             LedgerError::Store(error) => VerifyError::Store(error),
             other => VerifyError::Read(other.to_string()),
         })?;
-        self.out_of_hand += u64::from(!at_hand);
+        self.out_of_hand += u64::from(at_hand != AtHand::Yes);
         let kind = candidate.event.kind();
         let mut lines = self.state.rulebook().again.iter();
         if reader.is_none() && lines.any(|line| line.reads.contains(&kind)) {

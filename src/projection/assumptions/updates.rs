@@ -6,6 +6,9 @@ use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assessed;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::BridgeKind;
+use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimated::CalibratorKind;
 use crate::event::payload::intake::Separation;
 use crate::event::payload::overlap::OverlapGrade;
 use crate::event::payload::predicate::Evidence;
@@ -15,9 +18,20 @@ use crate::event::payload::predicate::LossMean;
 use crate::event::payload::rubric::LeafChange;
 use crate::event::payload::rubric::LeafValue;
 use crate::ground::time::Timestamp;
+use crate::num::Finite;
 use crate::projection::assumptions::OfExperiment;
 use crate::projection::assumptions::Status;
 use crate::projection::batteries;
+
+/// Share of the variance from which an iteration may pause for labels.
+const PAUSE_SHARE: f64 = 0.30;
+/// How much larger the error out of fold may be than that of the other calibrator.
+const RMSE_SLACK: f64 = 1.01;
+/// Labels in a tenth of the scores, and in the lowest and highest.
+const TENTH_MIN: u64 = 5;
+const OUTER_MIN: u64 = 10;
+/// Share of scores outside the labelled ones.
+const OUT_OF_RANGE_MAX: f64 = 0.05;
 
 /// What an event says of one part of one assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +52,15 @@ pub const READS: &[Kind] = &[
     Kind::AssumptionWaived,
     Kind::BatteryEvaluated,
     Kind::BridgeAssessed,
+    Kind::CalibratorFitted,
+    Kind::CoverageChecked,
     Kind::GateEvaluated,
     Kind::LabelDesignRegistered,
     Kind::LabelProcessAudited,
     Kind::LabelRecorded,
     Kind::LabelSealed,
     Kind::OpeDiagnosed,
+    Kind::OuaEstimated,
     Kind::PatchProposed,
     Kind::PrenticeChecked,
     Kind::ScoreConflict,
@@ -83,6 +100,8 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
                 ..says(code, found.kind.as_str(), assessed(found.status))
             });
         }
+        Payload::CalibratorFitted(found) => calibrated(found, say),
+        Payload::CoverageChecked(found) if found.terms.iteration.is_some() => covered(found, say),
         Payload::GateEvaluated(found) => {
             let obliges = |of: &&OfExperiment| of.obliging.contains(&found.candidate.to_hex());
             if let (Some(of), Evidence::P1(loss)) = (of.filter(obliges), &found.evidence) {
@@ -95,6 +114,15 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
             for code in [L1, CjeJ1] {
                 say(says(code, "balance", judged(found.verdict)));
             }
+        }
+        Payload::OuaEstimated(found) if found.terms.iteration.is_some() => {
+            let share = found.share.map(Finite::value);
+            let status = match share {
+                Some(share) if share >= PAUSE_SHARE => Status::Warn,
+                Some(_) => Status::Pass,
+                None => Status::Inconclusive,
+            };
+            say(says(Assumption::Oua, "share", status));
         }
         Payload::OpeDiagnosed(found) => {
             say(says(Assumption::Ope, "overlap", graded(found.overlap)));
@@ -154,6 +182,45 @@ fn improving((improved, all): (u64, u64)) -> Status {
         _ if improved == all => Status::Pass,
         _ => Status::Warn,
     }
+}
+
+/// Whether labels are monotone in the scores of the rubric in force: the calibrator in use predicts them out of fold no
+/// worse than the other would, up to one percent.
+fn calibrated(found: &CalibratorFitted, say: &mut dyn FnMut(Update)) {
+    let both = found.iteration.as_ref();
+    let both = both.and_then(|of| Some((of.oof_rmse_monotone?, of.oof_rmse_two_stage?)));
+    let Some((monotone, two_stage)) = both else {
+        return;
+    };
+    let other = match found.selected {
+        CalibratorKind::Monotone => two_stage,
+        CalibratorKind::TwoStage => monotone,
+    };
+    let status = if found.oof_rmse.value() <= RMSE_SLACK * other.value() {
+        Status::Pass
+    } else {
+        Status::Warn
+    };
+    say(says(Assumption::CjeJ2M, "calibrator", status));
+}
+
+/// Five labels in each tenth of the scores and ten in the outer ones, under five percent out of range; a level that may
+/// not be claimed.
+fn covered(found: &CoverageChecked, say: &mut dyn FnMut(Update)) {
+    let counts = &found.decile_counts;
+    let last = counts.len().saturating_sub(1);
+    let enough = counts.iter().enumerate().all(|(tenth, labels)| {
+        let is_outer = tenth == 0 || tenth == last;
+        labels.value() >= if is_outer { OUTER_MIN } else { TENTH_MIN }
+    });
+    let covers = enough && found.out_of_range.value() < OUT_OF_RANGE_MAX;
+    let holds = |holds: bool| if holds { Status::Pass } else { Status::Fail };
+    say(says(Assumption::L2, "coverage", holds(covers)));
+    say(says(
+        Assumption::Sup,
+        "coverage",
+        holds(!found.refuse_level),
+    ));
 }
 
 fn judged(verdict: Verdict) -> Status {

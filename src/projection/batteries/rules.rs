@@ -1,6 +1,7 @@
 //! The rule `battery`: what a battery and an exploit may say, and what cards and P7 may say of them.
 
 use crate::event::Payload;
+use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::Verdict;
 use crate::event::payload::battery::BatteryEvaluated;
@@ -21,6 +22,7 @@ use crate::projection::batteries::Batteries;
 use crate::projection::batteries::EXPLOIT_MICRO;
 use crate::projection::batteries::RISE_MICRO;
 use crate::projection::batteries::gaming_digest;
+use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::Found;
 use crate::projection::decisions::is_candidate;
 use crate::projection::decisions::live;
@@ -328,13 +330,29 @@ fn stressed(state: &State, said: &CardPublished) -> Found {
     no(expected, "others")
 }
 
-/// Where a candidate was attacked, its P7 says what the battery measured, and no less.
+/// P7 says what the battery of its candidate measured. In an iteration whose calibrators are on record it names that
+/// battery, and without one it says that nobody looked. No other gate names one.
 fn gated(state: &State, said: &GateEvaluated) -> Found {
+    let word = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
     let Evidence::P7(gaming) = &said.evidence else {
-        return None;
+        let id = said.battery?;
+        return no(format!("no battery behind {}", said.gate), id.to_string());
     };
-    let of = state.fold::<Batteries>().of(&said.iteration)?;
-    let ran = of.candidate(said.candidate)?;
+    let of = state.fold::<Batteries>().of(&said.iteration);
+    let ran = of.and_then(|of| of.candidate(said.candidate));
+    let named = ran.map(|ran| ran.id);
+    let decided = state.fold::<AllDecisions>().of(&said.iteration);
+    let is_strict = decided.is_some_and(|of| of.calibrator(None).is_some());
+    if said.battery != named && (is_strict || said.battery.is_some()) {
+        let expected = format!("battery {}, as recorded for the candidate", word(named));
+        return no(expected, word(said.battery));
+    }
+    let Some(ran) = ran else {
+        if !is_strict || !gaming.is_checked() {
+            return None;
+        }
+        return no("battery.evaluated of the candidate before its p7", "none");
+    };
     if ran.gaming == gaming_digest(gaming) {
         return None;
     }

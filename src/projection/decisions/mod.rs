@@ -20,6 +20,7 @@ pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;
 pub use sealing::acceptable;
 pub use sealing::composite_of;
+pub use sealing::is_waived;
 pub use sealing::stopped;
 pub use select::ACCEPTED_MAX;
 pub use select::Ranked;
@@ -45,6 +46,7 @@ use crate::num::Finite;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
+    Kind::CalibratorFitted,
     Kind::CandidatesSealed,
     Kind::CardPublished,
     Kind::ConfirmUnsealed,
@@ -168,6 +170,9 @@ pub struct Decisions {
     pub accepted: Vec<Digest>,
     /// The residual audit.
     pub audited: Option<Once>,
+    /// Calibrators that were fitted: by candidate, and without digits of the rubric that the iteration starts from.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calibrators: BTreeMap<String, Digest>,
     /// Candidates by hash.
     pub candidates: BTreeMap<String, Judged>,
     /// What a patch may be written from beside receipts: digests of published cards, and the hash of the rubric.
@@ -187,6 +192,12 @@ pub struct Decisions {
 }
 
 impl Decisions {
+    /// The calibrator of a candidate, or of the rubric that the iteration starts from.
+    pub fn calibrator(&self, candidate: Option<Digest>) -> Option<Digest> {
+        let key = candidate.map_or_else(String::new, |hash| hash.to_hex());
+        self.calibrators.get(&key).copied()
+    }
+
     /// What is known of a candidate.
     pub fn candidate(&self, hash: Digest) -> Option<&Judged> {
         self.candidates.get(&hash.to_hex())
@@ -249,6 +260,15 @@ impl Fold for AllDecisions {
             seq: event.seq(),
         };
         match &event.event().payload {
+            Payload::CalibratorFitted(said) => {
+                if let Some(terms) = &said.terms.iteration {
+                    let of = self.by_id.entry(terms.iteration.clone()).or_default();
+                    let key = terms
+                        .candidate
+                        .map_or_else(String::new, |hash| hash.to_hex());
+                    of.calibrators.entry(key).or_insert(said.calibrator);
+                }
+            }
             Payload::ResidualsAudited(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.audited.get_or_insert(once);

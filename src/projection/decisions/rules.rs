@@ -5,7 +5,9 @@ use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::Role;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
+use crate::event::payload::estimate::IterationTerms;
 use crate::event::payload::manifest::IterationPlan;
+use crate::event::payload::predicate::GateCalibrators;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::slices::SlicesClassified;
@@ -112,6 +114,21 @@ impl Rule for Predicate {
         };
         let early = |live: &Live<'_>| before_classification(live);
         let found = match &event.event.payload {
+            Payload::CalibratorFitted(said) => said
+                .terms
+                .iteration
+                .as_ref()
+                .and_then(|of| step(&of.iteration, "a calibrator", &|live| fitted(live, of))),
+            Payload::OuaEstimated(said) => said.terms.iteration.as_ref().and_then(|of| {
+                step(&of.iteration, "an estimate", &|live| {
+                    in_force(live, said.calibrator)
+                })
+            }),
+            Payload::CoverageChecked(said) => said.terms.iteration.as_ref().and_then(|of| {
+                step(&of.iteration, "a check", &|live| {
+                    in_force(live, said.calibrator)
+                })
+            }),
             Payload::LabelProcessAudited(said) => step(&said.iteration, "an audit", &early),
             Payload::PrenticeChecked(said) => step(&said.iteration, "a check", &early),
             Payload::ResidualsAudited(said) => step(&said.iteration, "an audit", &early),
@@ -134,6 +151,64 @@ impl Rule for Predicate {
         };
         breaches.extend(found.map(|(expected, found)| Breach::new("predicate", expected, found)));
     }
+}
+
+/// One calibrator of the rubric that the iteration starts from, before slices are classified by it; then one of each
+/// candidate.
+fn fitted(live: &Live<'_>, of: &IterationTerms) -> Found {
+    let known = |candidate| live.decided.and_then(|of| of.calibrator(candidate));
+    if let Some(calibrator) = known(of.candidate) {
+        let found = calibrator.to_string();
+        return no("one calibrator of each candidate", found);
+    }
+    let Some(candidate) = of.candidate else {
+        let expected = live.it.rubric_hash;
+        return before_classification(live).or_else(|| {
+            let found = of.rubric_hash.to_string();
+            (of.rubric_hash != expected).then(|| (format!("rubric_hash {expected}"), found))
+        });
+    };
+    if known(None).is_none() {
+        return no("the calibrator of the rubric in force first", "none");
+    }
+    let is = is_candidate(live.it, candidate);
+    after_classification(live)
+        .or_else(|| live.is_sealed_yet("a calibrator"))
+        .or_else(|| {
+            let found = format!("{candidate}, none of them");
+            let expected = "a patch that stands, or a composite of two";
+            (!is).then(|| (expected.to_owned(), found))
+        })
+}
+
+/// What is said of the calibrator in force is said of the one that was fitted, before slices are classified by it.
+fn in_force(live: &Live<'_>, calibrator: Digest) -> Found {
+    let known = live.decided.and_then(|of| of.calibrator(None));
+    if known == Some(calibrator) {
+        return before_classification(live);
+    }
+    let word = known.map_or("the rubric in force, fitted first".to_owned(), |of| {
+        of.to_string()
+    });
+    no(format!("the calibrator of {word}"), calibrator.to_string())
+}
+
+/// A gate names the calibrators that were fitted for it, and none where there are none.
+fn compares(live: &Live<'_>, said: &GateEvaluated) -> Found {
+    let known = |candidate| live.decided.and_then(|of| of.calibrator(candidate));
+    let both = known(None).zip(known(Some(said.candidate)));
+    let expected = both.map(|(baseline, candidate)| GateCalibrators {
+        baseline,
+        candidate,
+    });
+    let word = |of: Option<GateCalibrators>| match of {
+        Some(of) => format!("{} and {}", of.baseline, of.candidate),
+        None => "none".to_owned(),
+    };
+    (said.calibrators != expected).then(|| {
+        let wanted = format!("calibrators {}, as fitted", word(expected));
+        (wanted, word(said.calibrators))
+    })
 }
 
 fn before_classification(live: &Live<'_>) -> Found {
@@ -246,7 +321,8 @@ fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
         let expected = format!("params_hash {}, as opened", live.it.params_hash);
         return no(expected, said.params_hash.to_string());
     }
-    registered(state, live, said).or_else(|| match said.split {
+    let first = registered(state, live, said).or_else(|| compares(live, said));
+    first.or_else(|| match said.split {
         GateSplit::Dev => live.is_sealed_yet("a gate on dev").or_else(|| {
             let is = is_candidate(live.it, said.candidate);
             let found = format!("{}, none of them", said.candidate);

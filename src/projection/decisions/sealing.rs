@@ -148,6 +148,21 @@ pub fn stopped(
     })
 }
 
+/// Whether two keys answered for an assumption before the splits of an experiment were formed, in force at `at`.
+pub fn is_waived(
+    state: &State,
+    experiment: &ExperimentId,
+    at: Timestamp,
+    code: Assumption,
+) -> bool {
+    let now = Now {
+        state,
+        experiment,
+        at,
+    };
+    now.is_answered_for(code)
+}
+
 /// Patches to accept by `at`, by hash, in order.
 pub fn acceptable(
     state: &State,
@@ -185,6 +200,11 @@ impl Now<'_> {
             (Verdict::NotChecked, GateId::P7) => Assumption::Adv,
             _ => return false,
         };
+        self.is_answered_for(code)
+    }
+
+    /// Whether two keys answered for an assumption before the splits were formed, and still do.
+    fn is_answered_for(&self, code: Assumption) -> bool {
         let row = self
             .state
             .fold::<Assumptions>()

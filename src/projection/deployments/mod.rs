@@ -38,6 +38,9 @@ pub const READS: &[Kind] = &[
 pub struct Fitted {
     /// Whose scores.
     pub judge: JudgeId,
+    /// Rubrics whose gates were evaluated with it; none of an estimate's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rubrics: Vec<Digest>,
     /// The newest entry that fitted it.
     pub seq: u64,
 }
@@ -126,6 +129,13 @@ impl OfExperiment {
         self.deployments.iter().find(|of| of.id == id)
     }
 
+    /// The newest calibrator of a judge with which gates of a rubric were evaluated.
+    pub fn evaluated(&self, judge: &JudgeId, rubric: Digest) -> Option<Digest> {
+        let mine = self.calibrators.iter();
+        let mine = mine.filter(|(_, of)| of.judge == *judge && of.rubrics.contains(&rubric));
+        mine.max_by_key(|(_, of)| of.seq).map(|(digest, _)| *digest)
+    }
+
     /// What runs.
     pub fn running(&self) -> Option<&Deployment> {
         self.deployment(self.active?)
@@ -208,8 +218,15 @@ impl Fold for Deployments {
         match &event.payload {
             Payload::CalibratorFitted(said) => {
                 let judge = said.terms.judge.clone();
-                of.calibrators
-                    .insert(said.calibrator, Fitted { judge, seq });
+                let known = of.calibrators.remove(&said.calibrator);
+                let mut rubrics = known.map(|of| of.rubrics).unwrap_or_default();
+                rubrics.extend(said.terms.iteration.as_ref().map(|of| of.rubric_hash));
+                let fitted = Fitted {
+                    judge,
+                    rubrics,
+                    seq,
+                };
+                of.calibrators.insert(said.calibrator, fitted);
             }
             Payload::DeploymentActivated(said) => of.activated((event.id, seq), said),
             Payload::DeploymentRolledBack(said) => of.back(seq, said),
@@ -227,8 +244,13 @@ impl Fold for Deployments {
             Payload::RecalibrationCompleted(said) => {
                 if said.computed.is_some() {
                     let judge = said.judge.clone();
-                    of.calibrators
-                        .insert(said.calibrator, Fitted { judge, seq });
+                    let known = of.calibrators.entry(said.calibrator);
+                    let rubrics = Vec::new();
+                    known.and_modify(|of| of.seq = seq).or_insert(Fitted {
+                        judge,
+                        rubrics,
+                        seq,
+                    });
                 }
                 of.recalibrations.insert(event.id, recalibrated(seq, said));
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::Payload;
+use crate::event::id::PolicyId;
 use crate::event::payload::audit::CoverageChecked;
 use crate::event::payload::audit::OuaEstimated;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -394,7 +395,7 @@ pub(super) fn uncertainty(story: &Story, names: &Names) -> Part {
         policies.row(
             *seq,
             vec![
-                Cell::text(said.policy.as_str()),
+                Cell::text(of_policy(said.policy.as_ref())),
                 Cell::maybe(said.share, Cell::Number),
                 said.var_main.into(),
                 said.var_oua.into(),
@@ -404,7 +405,7 @@ pub(super) fn uncertainty(story: &Story, names: &Names) -> Part {
             deciles.row(
                 *seq,
                 vec![
-                    Cell::text(said.policy.as_str()),
+                    Cell::text(of_policy(said.policy.as_ref())),
                     Cell::count(tenth),
                     Cell::maybe(one.share, Cell::Number),
                     one.rows.into(),
@@ -512,7 +513,7 @@ pub(super) fn labels(story: &Story) -> Part {
         table.row(
             *seq,
             vec![
-                Cell::text(said.policy.as_str()),
+                Cell::text(of_policy(said.policy.as_ref())),
                 said.out_of_range.into(),
                 Cell::maybe(fewest, Cell::Count),
                 said.refuse_level.into(),
@@ -527,4 +528,9 @@ pub(super) fn labels(story: &Story) -> Part {
     }
     part.table(table);
     part
+}
+
+/// A policy; an iteration looks at all its logs together.
+fn of_policy(policy: Option<&PolicyId>) -> &str {
+    policy.map_or("all logs", PolicyId::as_str)
 }

@@ -5,6 +5,7 @@ use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
+use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::slices::ResidualsAudited;
@@ -38,13 +39,21 @@ pub struct Story {
     pub through_seq: u64,
 }
 
+/// Whether terms are those of an estimate, or of this iteration.
+fn is_of(terms: &EstimateTerms, iteration: &IterationId) -> bool {
+    let of = terms.iteration.as_ref();
+    of.is_none_or(|of| of.iteration == *iteration)
+}
+
 /// What an entry has to do with an iteration.
 fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
     match payload {
         Payload::BatteryEvaluated(said) => said.iteration == *iteration,
+        Payload::CalibratorFitted(said) => is_of(&said.terms, iteration),
         Payload::CandidatesSealed(said) => said.iteration == *iteration,
         Payload::CardPublished(said) => said.iteration == *iteration,
         Payload::ConfirmUnsealed(said) => said.iteration == *iteration,
+        Payload::CoverageChecked(said) => is_of(&said.terms, iteration),
         Payload::DevObjectiveQueried(said) => said.iteration == *iteration,
         Payload::ExploitDiscovered(said) => said.iteration == *iteration,
         Payload::GateEvaluated(said) => said.iteration == *iteration,
@@ -52,6 +61,7 @@ fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
         Payload::IterationOpened(said) => said.iteration == *iteration,
         Payload::IterationPausedForLabels(said) => said.iteration == *iteration,
         Payload::LabelProcessAudited(said) => said.iteration == *iteration,
+        Payload::OuaEstimated(said) => is_of(&said.terms, iteration),
         Payload::PatchAccepted(said) => said.iteration == *iteration,
         Payload::PatchProposed(said) => said.iteration == *iteration,
         Payload::PatchRejected(said) => said.iteration == *iteration,
@@ -66,15 +76,12 @@ fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
         | Payload::BridgeAssessed(_)
         | Payload::BudgetCharged(_)
         | Payload::BudgetOpened(_)
-        | Payload::CalibratorFitted(_)
-        | Payload::CoverageChecked(_)
         | Payload::EstimateRecorded(_)
         | Payload::JudgeRegistered(_)
         | Payload::LabelDesignRegistered(_)
         | Payload::ManifestAmended(_)
         | Payload::ManifestDeviated(_)
         | Payload::ManifestRegistered(_)
-        | Payload::OuaEstimated(_)
         | Payload::RubricRegistered(_)
         | Payload::ScoreConflict(_)
         | Payload::ScoreReplayed(_)

@@ -109,7 +109,7 @@ pub fn compute(
     }
     let analysis = analyze::analyze(&gathered.dataset, &gathered.prompts, &request)?;
     let calibration = analysis.calibration.as_ref().ok();
-    let calibrator = calibration.map(|of| model::bytes(&of.calibrator));
+    let calibrator = calibration.map(|of| model::bytes(&of.calibrator, None));
     Ok(Found {
         roots: (0..gathered.sources.len())
             .map(|policy| gathered.root(policy))
@@ -132,7 +132,7 @@ pub struct AuditRequest {
     pub clusters_min: f64,
 }
 
-pub(super) fn blob(bytes: &[u8], media: &str) -> BlobRef {
+pub(in crate::workflow) fn blob(bytes: &[u8], media: &str) -> BlobRef {
     BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: size(bytes.len()),
@@ -212,6 +212,7 @@ impl Found {
             calibrator: *digest,
             clusters: size(calibration.clusters),
             folds: size(calibration.folds),
+            iteration: None,
             labels: size(calibration.labels),
             labels_by_policy: labelled.collect(),
             model: blob(curves, "application/json"),
@@ -341,7 +342,9 @@ impl Found {
         Some(OuaEstimated {
             build: text(BUILD),
             calibrator: self.digest()?,
-            policy: self.name(policy),
+            fold_seeds: Vec::new(),
+            inputs: None,
+            policy: Some(self.name(policy)),
             rows_root: self.roots[policy],
             share: Some(var_oua / (spread.sampling + var_oua))
                 .filter(|share| share.is_finite())
@@ -383,8 +386,9 @@ impl Found {
             flat_low,
             high_tail: tail(&support.high),
             low_tail: tail(&support.low),
+            inputs: None,
             out_of_range: finite(support.out_of_range),
-            policy: self.name(policy),
+            policy: Some(self.name(policy)),
             refuse_level: support.refuse_level,
             rows_root: self.roots[policy],
             saturation: finite(card.saturation),

@@ -38,9 +38,18 @@ struct Curves {
     ranks: Option<Knots>,
 }
 
+/// The mean label of abstaining rows, which an iteration calibrates as one atom: of all, and without each fold.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::workflow) struct Atom {
+    pub full: Finite,
+    pub without_fold: Vec<Finite>,
+}
+
 /// A calibrator with its fold models.
 #[derive(Serialize)]
 struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    abstaining: Option<Atom>,
     algorithm: &'static str,
     full: Curves,
     selected: &'static str,
@@ -82,8 +91,9 @@ fn curves(model: &Model) -> Curves {
     }
 }
 
-fn kept(calibrator: &Calibrator) -> Kept {
+fn kept(calibrator: &Calibrator, abstaining: Option<Atom>) -> Kept {
     Kept {
+        abstaining,
         algorithm: calibrator.settings.algorithm.name(),
         full: curves(&calibrator.full),
         selected: calibrator.selected.name(),
@@ -92,9 +102,12 @@ fn kept(calibrator: &Calibrator) -> Kept {
 }
 
 /// The canonical bytes of a calibrator, and SHA-256 of `"clover/calibrator/v1" 0x00` and them.
-pub(in crate::workflow) fn bytes(calibrator: &Calibrator) -> (Vec<u8>, Digest) {
-    let bytes =
-        canon::to_bytes(&kept(calibrator)).expect("BUG: finite numbers have a canonical form");
+pub(in crate::workflow) fn bytes(
+    calibrator: &Calibrator,
+    abstaining: Option<Atom>,
+) -> (Vec<u8>, Digest) {
+    let bytes = canon::to_bytes(&kept(calibrator, abstaining))
+        .expect("BUG: finite numbers have a canonical form");
     let digest = Digest::labelled(CALIBRATOR_LABEL, &bytes);
     (bytes, digest)
 }

@@ -43,6 +43,7 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
         covariates,
         fold_seed: count(SEED_DEFAULT),
         folds: count(folds::FOLDS_DEFAULT as u64),
+        iteration: None,
         judge,
         judge_scale: None,
         label_scale: None,
@@ -125,7 +126,7 @@ pub(in crate::workflow) fn text(word: &str) -> Text {
     Text::new(word).expect("BUG: a word of the program is a text")
 }
 
-pub(super) fn kind(selected: Selected) -> CalibratorKind {
+pub(in crate::workflow) fn kind(selected: Selected) -> CalibratorKind {
     match selected {
         Selected::Monotone => CalibratorKind::Monotone,
         Selected::TwoStage => CalibratorKind::TwoStage,

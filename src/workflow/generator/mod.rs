@@ -30,7 +30,7 @@ use crate::event::payload::predicate::Transported;
 use crate::ground::canon;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
-use crate::ledger::past::Past;
+use crate::ledger::History;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
@@ -141,14 +141,14 @@ impl Judge {
     /// # Errors
     /// [`CourseError`].
     pub fn of(
-        past: &Past<'_>,
+        history: &dyn History,
         experiment: &ExperimentId,
         deployment: EventId,
         below: u64,
     ) -> Result<Self, CourseError> {
-        let releases = live::releases(past, experiment, below)?;
+        let releases = live::releases(history, experiment, below)?;
         Ok(Self {
-            frozen: releases.running(past, deployment, below)?,
+            frozen: releases.running(history, deployment, below)?,
             experiment: experiment.clone(),
             releases,
             deployment,
@@ -158,7 +158,7 @@ impl Judge {
     /// Outputs of some policies, with the labels that count.
     fn rows(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         (rows, labels): (&Admits<'_, PolicyId>, &Admits<'_, DesignId>),
         through: u64,
     ) -> Result<Option<(Later, Fitted)>, CourseError> {
@@ -176,7 +176,7 @@ impl Judge {
             through,
             with_anchors: false,
         };
-        let Some(later) = later(past, &after)? else {
+        let Some(later) = later(history, &after)? else {
             return Ok(None);
         };
         let fitted = self
@@ -193,14 +193,14 @@ impl Judge {
 /// [`CourseError`].
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn objective(
-    past: &Past<'_>,
+    history: &dyn History,
     judge: &Judge,
     (run, opened): (&GeneratorRunOpened, u64),
     (policy, step): (&PolicyId, Count),
     through: u64,
 ) -> Result<(GeneratorObjectiveQueried, Vec<Bound>), CourseError> {
     let rows = |of: &PolicyId, seq: u64| of == policy && seq > opened;
-    let found = judge.rows(past, (&rows, &|_, _| false), through)?;
+    let found = judge.rows(history, (&rows, &|_, _| false), through)?;
     let Some((later, fitted)) = found else {
         let what = format!("no output of {policy} that was scored after seq {opened}");
         return Err(missing(what, "clover judge run --judge ID --rows PATH"));
@@ -258,7 +258,7 @@ pub struct Validation {
 /// # Errors
 /// [`CourseError`].
 pub fn validate(
-    past: &Past<'_>,
+    history: &dyn History,
     judge: &Judge,
     (run, opened): (&GeneratorRunOpened, u64),
     design: &DesignId,
@@ -266,7 +266,7 @@ pub fn validate(
 ) -> Result<Validation, CourseError> {
     let rows = |of: &PolicyId, _: u64| *of == run.new || *of == run.old;
     let labels = |of: &DesignId, seq: u64| of == design && seq > opened;
-    let found = judge.rows(past, (&rows, &labels), through)?;
+    let found = judge.rows(history, (&rows, &labels), through)?;
     let Some((later, fitted)) = found else {
         let what = format!("no scored output of {} or {}", run.new, run.old);
         return Err(missing(what, "clover judge run --judge ID --rows PATH"));

@@ -4,7 +4,9 @@
 //! confirm through the one that the first gate there fixed. So a step that was cut goes on with the same numbers, and
 //! labels that come in between change nothing.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::event::Kind;
 use crate::event::Payload;
@@ -16,14 +18,18 @@ use crate::event::payload::predicate::CandidatesSealed;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::Gaming;
 use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::rubric::RejectStage;
+use crate::event::payload::synthesis::DevObjectiveQueried;
+use crate::event::payload::synthesis::GateAnswer;
 use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
-use crate::ledger::past::Past;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::projection::decisions::GRAMMARS;
@@ -32,6 +38,8 @@ use crate::projection::decisions::thresholds_of;
 use crate::rubric::Rubric;
 use crate::stats::sample::Unfit;
 use crate::workflow::iterate::compute::Candidate;
+use crate::workflow::iterate::fitted::Kept;
+use crate::workflow::iterate::fitted::Saying;
 use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::record::Said;
 use crate::workflow::iterate::rows;
@@ -42,6 +50,7 @@ use crate::workflow::iterate::rows::Which;
 use crate::workflow::iterate::steps;
 use crate::workflow::iterate::steps::Ground;
 use crate::workflow::iterate::steps::Opened;
+use crate::workflow::iterate::steps::Patched;
 use crate::workflow::patches::Bench;
 
 /// Largest code length of a patch; of a composite, for each of its patches.
@@ -96,6 +105,10 @@ pub struct Course {
     /// What gates stand on.
     pub ground: Ground,
     events: Vec<Payload>,
+    /// The calibrator of the rubric in force.
+    baseline: Kept,
+    /// Candidates that were scored and fitted, by hash.
+    patched: RefCell<BTreeMap<Digest, Arc<Patched>>>,
 }
 
 fn text(value: &str) -> Text {
@@ -107,25 +120,38 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`].
-    pub fn through(past: &Past<'_>, record: &Record, through: u64) -> Result<Self, CourseError> {
+    pub fn through(
+        history: &dyn History,
+        record: &Record,
+        through: u64,
+    ) -> Result<Self, CourseError> {
         let which = Which {
             experiment: &record.experiment,
             iteration: &record.iteration,
             through,
             confirm: None,
         };
-        let loaded = rows::load(past, &which)?;
+        let loaded = rows::load(history, &which)?;
         let opened = Opened {
             iteration: record.iteration.clone(),
             plan: loaded.plan.clone(),
-            attacks: record.attacks(),
         };
-        let (ground, events) = steps::ground(&opened, &loaded.table, loaded.through)?;
+        let (ground, mut events) = steps::ground(&opened, &loaded.table, loaded.through)?;
+        let saying = Saying {
+            opened: &opened,
+            loaded: &loaded,
+            ground: &ground,
+        };
+        let baseline = saying.baseline()?;
+        events.push(baseline.event.clone().into());
+        events.extend(saying.about(&baseline.event)?);
         Ok(Self {
             opened,
             loaded,
             ground,
             events,
+            baseline,
+            patched: RefCell::default(),
         })
     }
 
@@ -133,15 +159,67 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`].
-    pub fn bound(past: &Past<'_>, record: &Record, size: u64) -> Result<Self, CourseError> {
+    pub fn bound(history: &dyn History, record: &Record, size: u64) -> Result<Self, CourseError> {
         let through = record.through().unwrap_or(size.saturating_sub(1));
-        Self::through(past, record, through)
+        Self::through(history, record, through)
     }
 
     /// Events before candidates, of some kinds, in order.
     pub fn before(&self, kinds: &[Kind]) -> Vec<Payload> {
         let of = |event: &&Payload| kinds.contains(&event.kind());
         self.events.iter().filter(of).cloned().collect()
+    }
+
+    /// Blobs that events before candidates name.
+    pub fn blobs(&self) -> &[Vec<u8>] {
+        &self.baseline.blobs
+    }
+
+    /// Residual cards, with what attacks on the rubric in force earned by now.
+    ///
+    /// # Errors
+    /// [`CourseError`].
+    pub fn cards(&self, record: &Record) -> Result<Vec<Payload>, CourseError> {
+        let table = &self.loaded.table;
+        Ok(self.ground.cards(&self.opened, table, &record.attacks())?)
+    }
+
+    /// A hypothesis scored and calibrated; computed once.
+    ///
+    /// # Errors
+    /// [`CourseError`]; the inner one where its rows cannot be scored.
+    pub fn patched(
+        &self,
+        of: &Hypothesis,
+    ) -> Result<Result<Arc<Patched>, EvidenceMissing>, CourseError> {
+        if let Some(known) = self.patched.borrow().get(&of.hash) {
+            return Ok(Ok(Arc::clone(known)));
+        }
+        let candidate = match self.candidate(of) {
+            Ok(candidate) => candidate,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let patched = Arc::new(self.ground.patched(&self.loaded.table, candidate)?);
+        let mut all = self.patched.borrow_mut();
+        all.insert(of.hash, Arc::clone(&patched));
+        Ok(Ok(patched))
+    }
+
+    /// The calibrator of a hypothesis, as it goes on record.
+    ///
+    /// # Errors
+    /// [`CourseError`]; the inner one where its rows cannot be scored.
+    pub fn fitted(&self, of: &Hypothesis) -> Result<Result<Kept, EvidenceMissing>, CourseError> {
+        let saying = Saying {
+            opened: &self.opened,
+            loaded: &self.loaded,
+            ground: &self.ground,
+        };
+        let patched = match self.patched(of)? {
+            Ok(patched) => patched,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        Ok(Ok(saying.candidate(&patched, of.rubric.hash())?))
     }
 
     /// A hypothesis of some proposed patches.
@@ -233,7 +311,7 @@ impl Course {
         }
     }
 
-    /// Gates P0 to P7 of a hypothesis on dev. One whose rows cannot be scored gets P0 alone, which says so.
+    /// Gates P0 to P7 of a hypothesis on dev, the last from its battery on record. One whose rows cannot be scored gets P0 alone, which says so.
     ///
     /// # Errors
     /// [`CourseError`].
@@ -241,16 +319,21 @@ impl Course {
         &self,
         record: &Record,
         of: &Hypothesis,
-        gaming: Gaming,
     ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
-        match self.candidate(of) {
-            Ok(candidate) => {
+        match self.patched(of)? {
+            Ok(patched) => {
                 let admissible = self.admissible(record, of, true);
                 let table = &self.loaded.table;
+                let battery = record.battery_of(of.hash);
+                let gaming = battery.map_or_else(Gaming::unchecked, |of| of.said.gaming());
                 let found = self
                     .ground
-                    .on_dev(&self.opened, table, &candidate, admissible, gaming);
-                Ok((found?.0, None))
+                    .on_dev(&self.opened, table, &patched, admissible, gaming);
+                let mut gates = found?.0;
+                for gate in gates.iter_mut().filter(|gate| gate.gate == GateId::P7) {
+                    gate.battery = battery.map(|of| of.id);
+                }
+                Ok((gates, None))
             }
             Err(missing) => {
                 let evidence = Evidence::P0(self.admissible(record, of, false));
@@ -260,6 +343,7 @@ impl Course {
                     GateSplit::Dev,
                     self.ground.inputs,
                     evidence,
+                    None,
                 );
                 Ok((vec![gate], Some(missing)))
             }
@@ -271,10 +355,39 @@ impl Course {
     /// # Errors
     /// [`CourseError`].
     pub fn risk_improve(&self, of: &Hypothesis) -> Result<Finite, CourseError> {
-        let candidate = self
-            .candidate(of)
+        let patched = self
+            .patched(of)?
             .map_err(|missing| CourseError::Candidate(missing.to_string()))?;
-        Ok(self.ground.risk_improve(&self.loaded.table, &candidate)?)
+        Ok(self.ground.risk_improve(&self.loaded.table, &patched)?)
+    }
+
+    /// What the dev objective answers of a hypothesis.
+    ///
+    /// # Errors
+    /// [`CourseError`]; the inner one where its rows cannot be scored.
+    pub fn receipt(
+        &self,
+        record: &Record,
+        of: &Hypothesis,
+        requester: KeyId,
+    ) -> Result<Result<DevObjectiveQueried, EvidenceMissing>, CourseError> {
+        let (gates, lack) = self.on_dev(record, of)?;
+        if let Some(lack) = lack {
+            return Ok(Err(lack));
+        }
+        let answers = gates.iter().map(|gate| GateAnswer {
+            gate: gate.gate,
+            verdict: gate.verdicts.under(gate.thresholds.profile),
+        });
+        Ok(Ok(DevObjectiveQueried {
+            answers: answers.collect(),
+            build: text(steps::BUILD),
+            candidate: of.hash,
+            inputs: self.ground.inputs,
+            iteration: self.opened.iteration.clone(),
+            requester,
+            risk_improve: self.risk_improve(of)?,
+        }))
     }
 
     /// Gates on confirm of a hypothesis, over rows that were read after the unsealing.
@@ -289,9 +402,15 @@ impl Course {
         let candidate = unsealed
             .candidate(of.hash, of.kappa, &of.rubric.rules())
             .map_err(|missing| CourseError::Candidate(missing.to_string()))?;
-        let found =
-            self.ground
-                .on_confirm(&self.opened, &unsealed.table, &candidate, unsealed.through);
+        let patched = self
+            .patched(of)?
+            .map_err(|missing| CourseError::Candidate(missing.to_string()))?;
+        let found = self.ground.on_confirm(
+            &self.opened,
+            &unsealed.table,
+            (&candidate, &patched.fitted),
+            unsealed.through,
+        );
         Ok(found?)
     }
 
@@ -326,12 +445,12 @@ impl Course {
     /// [`CourseError`].
     pub fn unsealed(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         record: &Record,
         size: u64,
     ) -> Result<Loaded, CourseError> {
         let last = record.confirm_through().unwrap_or(size.saturating_sub(1));
-        self.unsealed_through(past, record, last)
+        self.unsealed_through(history, record, last)
     }
 
     /// The same through a position.
@@ -340,7 +459,7 @@ impl Course {
     /// [`CourseError`].
     pub fn unsealed_through(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         record: &Record,
         last: u64,
     ) -> Result<Loaded, CourseError> {
@@ -350,7 +469,7 @@ impl Course {
             through: self.loaded.through.value(),
             confirm: Some(last),
         };
-        Ok(rows::load(past, &which)?)
+        Ok(rows::load(history, &which)?)
     }
 
     /// Of hypotheses that passed on dev, one for each family: the best, or one that touches an obligation and is

@@ -5,6 +5,8 @@
 
 pub mod compute;
 pub mod course;
+pub mod fitted;
+pub mod outcome;
 pub mod record;
 pub mod rows;
 mod said;

@@ -1,10 +1,16 @@
 //! What the log says of one iteration, and which step is due.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
+use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::audit::OuaEstimated;
 use crate::event::payload::battery::BatteryEvaluated;
 use crate::event::payload::battery::ExploitDiscovered;
 use crate::event::payload::card::CardPublished;
@@ -12,6 +18,8 @@ use crate::event::payload::card::SliceClass;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::label::row_of_draw;
@@ -29,9 +37,8 @@ use crate::event::payload::scoring::ScoreReplayed;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::event::payload::slices::SlicesClassified;
 use crate::ground::digest::Digest;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
-use crate::ledger::past::Past;
-use crate::ledger::read::Read;
 use crate::projection::batteries;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
@@ -59,6 +66,14 @@ pub struct Record {
     pub opened: Said<IterationOpened>,
     /// The newest battery of its rubric.
     pub battery: Option<Said<BatteryEvaluated>>,
+    /// Batteries of candidates.
+    pub attacked: Vec<Said<BatteryEvaluated>>,
+    /// Calibrators that were fitted in it.
+    pub fitted: Vec<Said<CalibratorFitted>>,
+    /// The share of the variance that the calibrator of the rubric in force causes.
+    pub oua: Option<Said<OuaEstimated>>,
+    /// Whether scores lie where labels are.
+    pub coverage: Option<Said<CoverageChecked>>,
     /// Answers of the dev objective.
     pub receipts: Vec<EventId>,
     /// Exploits that were discovered in it.
@@ -156,52 +171,92 @@ impl Step {
     }
 }
 
-/// Reads what the log says of an iteration below a position; `None` if it was not opened by then.
-///
-/// # Errors
-/// [`LedgerError`].
-pub fn record(
-    past: &Past<'_>,
-    iteration: &IterationId,
+/// What the log says of every iteration below a position, read on as the log grows: nothing is read twice.
+#[derive(Debug, Default)]
+pub struct Records {
     below: u64,
-) -> Result<Option<Record>, LedgerError> {
-    let mut found: Option<Record> = None;
-    let (mut conflicts, mut judges) = (Vec::new(), Vec::new());
-    past.entries::<LedgerError>(0, below, |read| {
-        match (&read.event.payload, &mut found) {
-            (Payload::IterationOpened(said), None) if said.iteration == *iteration => {
-                found = Record::begun(read);
-            }
-            (Payload::ScoreConflict(said), _) => {
-                conflicts.push((read.event.header.experiment.clone(), said.judge.clone()));
-            }
-            (Payload::JudgeRegistered(said), _) => {
-                judges.push((read.event.header.experiment.clone(), said.clone()));
-            }
-            (_, Some(record)) => record.take(read),
-            _ => {}
+    by_id: BTreeMap<IterationId, Record>,
+    conflicts: Vec<(Option<ExperimentId>, JudgeId)>,
+    judges: Vec<(Option<ExperimentId>, JudgeRegistered)>,
+}
+
+impl Records {
+    /// What stands below a position of one iteration; `None` if it was not opened by then.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn of(
+        &mut self,
+        history: &dyn History,
+        iteration: &IterationId,
+        below: u64,
+    ) -> Result<Option<&Record>, LedgerError> {
+        if below < self.below {
+            *self = Self::default();
         }
-        Ok(())
-    })?;
-    if let Some(record) = &mut found {
-        let of = Some(&record.experiment);
-        let mine = conflicts
-            .into_iter()
-            .filter(|(experiment, _)| experiment.as_ref() == of);
-        record.conflicts = mine.map(|(_, judge)| judge).collect();
-        let mine = judges
-            .into_iter()
-            .filter(|(experiment, _)| experiment.as_ref() == of);
-        record.judges = mine.map(|(_, judge)| judge).collect();
+        let from = self.below;
+        // What a failed read took in is read again.
+        let mut all = std::mem::take(self);
+        history.events(from, below, &mut |seq, event| {
+            all.take(seq, event);
+            ControlFlow::Continue(())
+        })?;
+        all.below = below;
+        *self = all;
+        Ok(self.by_id.get(iteration))
     }
-    Ok(found)
+
+    fn take(&mut self, seq: u64, event: &Event) {
+        let experiment = event.header.experiment.as_ref();
+        match &event.payload {
+            Payload::IterationOpened(said) if !self.by_id.contains_key(&said.iteration) => {
+                let Some(mut begun) = Record::begun(seq, event) else {
+                    return;
+                };
+                let mine = |of: &Option<ExperimentId>| of.as_ref() == experiment;
+                let conflicts = self.conflicts.iter().filter(|(of, _)| mine(of));
+                begun.conflicts = conflicts.map(|(_, judge)| judge.clone()).collect();
+                let judges = self.judges.iter().filter(|(of, _)| mine(of));
+                begun.judges = judges.map(|(_, judge)| judge.clone()).collect();
+                self.by_id.insert(said.iteration.clone(), begun);
+            }
+            Payload::ScoreConflict(said) => {
+                let of = experiment.cloned();
+                self.conflicts.push((of, said.judge.clone()));
+                for record in self.of_experiment(experiment) {
+                    record.conflicts.push(said.judge.clone());
+                }
+            }
+            Payload::JudgeRegistered(said) => {
+                self.judges.push((experiment.cloned(), said.clone()));
+                for record in self.of_experiment(experiment) {
+                    record.judges.push(said.clone());
+                }
+            }
+            // Most entries are these, and say nothing of an iteration.
+            Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) | Payload::LabelRevealed(_) => {}
+            _ => {
+                for record in self.of_experiment(experiment) {
+                    record.take(seq, event);
+                }
+            }
+        }
+    }
+
+    fn of_experiment<'a>(
+        &'a mut self,
+        experiment: Option<&'a ExperimentId>,
+    ) -> impl Iterator<Item = &'a mut Record> {
+        let mut of = self.by_id.values_mut();
+        std::iter::from_fn(move || of.find(|record| Some(&record.experiment) == experiment))
+    }
 }
 
 impl Record {
-    fn begun(read: Read) -> Option<Self> {
-        let (seq, id) = (read.stored.seq, read.event.id);
-        let experiment = read.event.header.experiment?;
-        let Payload::IterationOpened(said) = read.event.payload else {
+    fn begun(seq: u64, event: &Event) -> Option<Self> {
+        let id = event.id;
+        let experiment = event.header.experiment.clone()?;
+        let Payload::IterationOpened(said) = event.payload.clone() else {
             return None;
         };
         Some(Self {
@@ -209,6 +264,10 @@ impl Record {
             experiment,
             opened: Said { seq, id, said },
             battery: None,
+            attacked: Vec::new(),
+            fitted: Vec::new(),
+            oua: None,
+            coverage: None,
             exploits: Vec::new(),
             receipts: Vec::new(),
             judges: Vec::new(),
@@ -253,19 +312,16 @@ impl Record {
         }
     }
 
-    /// Takes an event in, if it is of this iteration.
-    pub fn take(&mut self, read: Read) {
-        if read.event.header.experiment.as_ref() != Some(&self.experiment) {
-            return;
-        }
-        let (seq, id) = (read.stored.seq, read.event.id);
+    /// Takes an event of its experiment in, if it is of this iteration.
+    fn take(&mut self, seq: u64, event: &Event) {
+        let id = event.id;
         macro_rules! one {
             ($place:ident, $said:ident) => {
                 if $said.iteration == self.iteration {
                     self.$place.get_or_insert(Said {
                         seq,
                         id,
-                        said: $said,
+                        said: $said.clone(),
                     });
                 }
             };
@@ -276,23 +332,41 @@ impl Record {
                     self.$place.push(Said {
                         seq,
                         id,
-                        said: $said,
+                        said: $said.clone(),
                     });
                 }
             };
         }
-        match read.event.payload {
-            Payload::ScoreReplayed(said) => self.replayed.push(Said { seq, id, said }),
+        match &event.payload {
+            Payload::ScoreReplayed(said) => {
+                let said = said.clone();
+                self.replayed.push(Said { seq, id, said });
+            }
             Payload::LabelProcessAudited(said) => one!(label_process, said),
             Payload::PrenticeChecked(said) => one!(prentice, said),
             Payload::ResidualsAudited(said) => one!(audited, said),
             Payload::SlicesClassified(said) => one!(classified, said),
             Payload::IterationPausedForLabels(said) => one!(paused, said),
             Payload::CardPublished(said) => many!(cards, said),
-            Payload::BatteryEvaluated(said)
-                if said.candidate.is_none() && said.iteration == self.iteration =>
-            {
-                self.battery = Some(Said { seq, id, said });
+            Payload::BatteryEvaluated(said) if said.iteration == self.iteration => {
+                let (is_base, said) = (said.candidate.is_none(), said.clone());
+                if is_base {
+                    self.battery = Some(Said { seq, id, said });
+                } else {
+                    self.attacked.push(Said { seq, id, said });
+                }
+            }
+            Payload::CalibratorFitted(said) if self.is_mine(&said.terms) => {
+                let said = said.clone();
+                self.fitted.push(Said { seq, id, said });
+            }
+            Payload::OuaEstimated(said) if self.is_mine(&said.terms) => {
+                let said = said.clone();
+                self.oua.get_or_insert(Said { seq, id, said });
+            }
+            Payload::CoverageChecked(said) if self.is_mine(&said.terms) => {
+                let said = said.clone();
+                self.coverage.get_or_insert(Said { seq, id, said });
             }
             Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {
                 self.receipts.push(id);
@@ -301,7 +375,7 @@ impl Record {
             Payload::PatchProposed(said) => many!(proposed, said),
             Payload::PatchRejected(said) => many!(rejected, said),
             Payload::PatchWithdrawn(said) if said.iteration == self.iteration => {
-                self.withdrawn.push(said.patch);
+                self.withdrawn.push(said.patch.clone());
             }
             Payload::GateEvaluated(said) => many!(gates, said),
             Payload::CandidatesSealed(said) => one!(sealed, said),
@@ -310,6 +384,25 @@ impl Record {
             Payload::IterationClosed(said) => one!(closed, said),
             _ => {}
         }
+    }
+
+    fn is_mine(&self, terms: &EstimateTerms) -> bool {
+        let of = terms.iteration.as_ref();
+        of.is_some_and(|of| of.iteration == self.iteration)
+    }
+
+    /// The battery of a candidate.
+    pub fn battery_of(&self, candidate: Digest) -> Option<&Said<BatteryEvaluated>> {
+        let mut all = self.attacked.iter();
+        all.find(|of| of.said.candidate == Some(candidate))
+    }
+
+    /// The calibrator of a candidate, or of the rubric in force.
+    pub fn fitted_of(&self, candidate: Option<Digest>) -> Option<&Said<CalibratorFitted>> {
+        let of = |terms: &EstimateTerms| terms.iteration.as_ref().and_then(|of| of.candidate);
+        self.fitted
+            .iter()
+            .find(|one| of(&one.said.terms) == candidate)
     }
 
     /// The last entry that everything before confirm reads: the first computed event fixes it.

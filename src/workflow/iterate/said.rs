@@ -19,6 +19,8 @@ use crate::projection::decisions::CLASSIFICATION_LABEL;
 use crate::stats::pooling::Shrunk;
 use crate::stats::residuals::Raw;
 use crate::stats::sample::SampleError;
+use crate::workflow::estimate::model;
+use crate::workflow::estimate::model::Atom;
 use crate::workflow::iterate::compute::Table;
 use crate::workflow::iterate::compute::audit::Audited;
 use crate::workflow::iterate::compute::audit::Classified;
@@ -28,8 +30,6 @@ use crate::workflow::iterate::steps::BUILD;
 
 /// Algorithm of the residual audit, with its version.
 const ALGORITHM: &str = "residuals/1";
-/// Label of the digest of a calibrator: its rewards of every row, which are all that later steps read of it.
-const CALIBRATOR_LABEL: &str = "clover/iteration-calibrator/v1";
 
 /// A number that checked inputs make finite.
 pub(super) fn finite(value: f64) -> Result<Finite, SampleError> {
@@ -74,14 +74,19 @@ fn raw(found: &Raw) -> Result<RawMean, SampleError> {
     })
 }
 
-/// Digest of a calibrator: its rewards of every row.
+/// The canonical bytes of a calibrator, the atom of abstaining rows included, and their digest.
+pub(super) fn model(fitted: &Fitted) -> (Vec<u8>, Digest) {
+    let number = |value: f64| Finite::new(value).unwrap_or_default();
+    let atom = fitted.atom.as_ref().map(|atom| Atom {
+        full: number(atom.full),
+        without_fold: atom.without_fold.iter().map(|of| number(*of)).collect(),
+    });
+    model::bytes(&fitted.calibrator, atom)
+}
+
+/// Digest of a calibrator: what events name it by.
 pub fn calibrator(fitted: &Fitted) -> Digest {
-    let rewards: Vec<Option<Finite>> = fitted
-        .rewards
-        .iter()
-        .map(|reward| Finite::new(*reward))
-        .collect();
-    canon::digest(CALIBRATOR_LABEL, &rewards)
+    model(fitted).1
 }
 
 /// The event of a residual audit.

@@ -19,6 +19,7 @@ use crate::event::payload::predicate::Admissible;
 use crate::event::payload::predicate::CandidatesSealed;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::Gaming;
+use crate::event::payload::predicate::GateCalibrators;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::RowsRead;
@@ -42,6 +43,7 @@ use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::IterationRows;
 use crate::workflow::iterate::compute::Table;
 use crate::workflow::iterate::compute::audit;
+use crate::workflow::iterate::compute::audit::Audited;
 use crate::workflow::iterate::compute::audit::Classified;
 use crate::workflow::iterate::compute::cards;
 use crate::workflow::iterate::compute::evidence::Models;
@@ -68,8 +70,6 @@ pub struct Opened {
     pub iteration: IterationId,
     /// Its parameters.
     pub plan: IterationPlan,
-    /// What attacks on its rubric earned before the cards.
-    pub attacks: cards::Attacks,
 }
 
 /// What an iteration knows before any candidate.
@@ -85,6 +85,12 @@ pub struct Ground {
     pub classified: Vec<Classified>,
     /// Its digest.
     pub classification_hash: Digest,
+    /// Residuals on dev, slice by slice.
+    pub audited: Vec<Audited>,
+    /// Seeds of the folds of `uncertainty`, the baseline's own first.
+    pub fold_seeds: Vec<u64>,
+    /// Whether labels are what is missing: then there are no cards.
+    pub pauses: bool,
     /// Share of the variance that the calibrator causes.
     pub uncertainty: Uncertainty,
     /// Lower bound on the gain in sight.
@@ -219,7 +225,7 @@ fn beside(data: &IterationRows) -> impl Serialize {
     )
 }
 
-/// Everything up to the cards, or the pause if there is one: the events in order, and what gates stand on.
+/// Everything before the cards: audits, classification, the pause if there is one, in order; and what gates stand on.
 ///
 /// # Errors
 /// [`Unfit`] for data that are too thin.
@@ -258,7 +264,8 @@ pub fn ground(
     let thresholds = thresholds_of(&opened.plan);
     let eta = thresholds.eta_micro.value() as f64 / 1e6;
     let share = uncertainty.share.share();
-    if uncertainty::pauses(share, gain, eta) {
+    let pauses = uncertainty::pauses(share, gain, eta);
+    if pauses {
         events.push(Payload::from(IterationPausedForLabels {
             build: text(BUILD),
             gain: said::finite(gain)?,
@@ -267,12 +274,6 @@ pub fn ground(
             labels_requested: count(uncertainty.labels_missing(baseline.rows.len())),
             share: Probability::new(share.unwrap_or(0.0)).unwrap_or_default(),
         }));
-    } else {
-        // Nobody writes patches for an iteration that pauses.
-        for mut card in cards::cards(table, &baseline, &audited)? {
-            card.attacked(table, &opened.attacks);
-            events.push(card.published(iteration.clone()).into());
-        }
     }
     let ground = Ground {
         thresholds,
@@ -280,6 +281,9 @@ pub fn ground(
         baseline,
         classified,
         classification_hash,
+        audited,
+        fold_seeds: seeds,
+        pauses,
         uncertainty,
         gain,
         inputs,
@@ -334,7 +338,47 @@ fn prentice(
     })
 }
 
+/// A candidate with its calibrator.
+#[derive(Clone, Debug)]
+pub struct Patched {
+    /// Its scores.
+    pub candidate: Candidate,
+    /// Fitted on the rows, folds and mode of the baseline.
+    pub fitted: Fitted,
+}
+
 impl Ground {
+    /// Residual cards, with what attacks on the rubric in force earned; none in an iteration that pauses, since nobody
+    /// writes patches for it.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn cards(
+        &self,
+        opened: &Opened,
+        table: &Table,
+        attacks: &cards::Attacks,
+    ) -> Result<Vec<Payload>, Unfit> {
+        if self.pauses {
+            return Ok(Vec::new());
+        }
+        let all = cards::cards(table, &self.baseline, &self.audited)?.into_iter();
+        let published = all.map(|mut card| {
+            card.attacked(table, attacks);
+            Payload::from(card.published(opened.iteration.clone()))
+        });
+        Ok(published.collect())
+    }
+
+    /// A candidate with its calibrator.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn patched(&self, table: &Table, candidate: Candidate) -> Result<Patched, Unfit> {
+        let fitted = self.fitted(table, &candidate)?;
+        Ok(Patched { candidate, fitted })
+    }
+
     /// The calibrator of a candidate: the same rows, folds and mode as the baseline's.
     ///
     /// # Errors
@@ -348,12 +392,11 @@ impl Ground {
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn risk_improve(&self, table: &Table, candidate: &Candidate) -> Result<Finite, Unfit> {
-        let patched = self.fitted(table, candidate)?;
+    pub fn risk_improve(&self, table: &Table, patched: &Patched) -> Result<Finite, Unfit> {
         let models = Models {
             baseline: &self.baseline,
-            patched: &patched,
-            candidate,
+            patched: &patched.fitted,
+            candidate: &patched.candidate,
         };
         let compared = models.compared(table, &self.classified, &self.thresholds);
         compared.risk_improve(crate::event::payload::intake::SplitPart::Dev)
@@ -367,9 +410,12 @@ impl Ground {
         split: GateSplit,
         inputs: RowsRead,
         evidence: Evidence,
+        calibrators: Option<GateCalibrators>,
     ) -> GateEvaluated {
         GateEvaluated {
+            battery: None,
             build: text(BUILD),
+            calibrators,
             candidate,
             classification_hash: self.classification_hash,
             gate: evidence.gate(),
@@ -392,15 +438,14 @@ impl Ground {
         &self,
         opened: &Opened,
         table: &Table,
-        candidate: &Candidate,
+        patched: &Patched,
         patch: Admissible,
         battery: Gaming,
     ) -> Result<(Vec<GateEvaluated>, Finite), Unfit> {
-        let patched = self.fitted(table, candidate)?;
         let models = Models {
             baseline: &self.baseline,
-            patched: &patched,
-            candidate,
+            patched: &patched.fitted,
+            candidate: &patched.candidate,
         };
         let compared = models.compared(table, &self.classified, &self.thresholds);
         let mut evidence = vec![Evidence::P0(patch)];
@@ -408,20 +453,29 @@ impl Ground {
         evidence.push(Evidence::P7(battery));
         let part = crate::event::payload::intake::SplitPart::Dev;
         let improve = compared.risk_improve(part)?;
+        let calibrators = self.calibrators(&patched.fitted);
         let gate = |evidence| {
             self.evaluated(
                 opened,
-                candidate.patch,
+                patched.candidate.patch,
                 GateSplit::Dev,
                 self.inputs,
                 evidence,
+                Some(calibrators),
             )
         };
         Ok((evidence.into_iter().map(gate).collect(), improve))
     }
 
-    /// Gates P4, P6, P8 to P10 of a candidate on the unsealed block, in order. The baseline is fitted again on the same
-    /// labels, since the block may hold rows that were not there before.
+    fn calibrators(&self, patched: &Fitted) -> GateCalibrators {
+        GateCalibrators {
+            baseline: said::calibrator(&self.baseline),
+            candidate: said::calibrator(patched),
+        }
+    }
+
+    /// Gates P4, P6, P8 to P10 of a candidate on the unsealed block, in order. The calibrators are those of dev: the block
+    /// holds rows that were not there before, and no label of fit.
     ///
     /// # Errors
     /// [`Unfit`].
@@ -429,11 +483,12 @@ impl Ground {
         &self,
         opened: &Opened,
         table: &Table,
-        candidate: &Candidate,
+        (candidate, fitted): (&Candidate, &Fitted),
         through_seq: Count,
     ) -> Result<Vec<GateEvaluated>, Unfit> {
-        let patched = self.fitted(table, candidate)?;
-        let baseline = fit::fit(table, &table.data().scored, self.settings)?;
+        table.check(candidate)?;
+        let patched = fitted.clone().over(table, &candidate.scored);
+        let baseline = self.baseline.clone().over(table, &table.data().scored);
         let models = Models {
             baseline: &baseline,
             patched: &patched,
@@ -444,8 +499,11 @@ impl Ground {
         let share = self.uncertainty.share.share();
         let found = models.confirm(&compared, share, BOOTSTRAP_REPLICATES, *seed.as_bytes())?;
         let read = inputs(table, through_seq);
-        let gate =
-            |evidence| self.evaluated(opened, candidate.patch, GateSplit::Confirm, read, evidence);
+        let calibrators = Some(self.calibrators(fitted));
+        let gate = |evidence| {
+            let split = GateSplit::Confirm;
+            self.evaluated(opened, candidate.patch, split, read, evidence, calibrators)
+        };
         Ok(found.into_iter().map(gate).collect())
     }
 }

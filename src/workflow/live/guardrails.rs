@@ -5,6 +5,7 @@
 //! the squared error is measured while only one of them runs. Source: CLOVER v1.1, section 9.3.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use crate::event::Payload;
 use crate::event::id::DesignId;
@@ -21,8 +22,8 @@ use crate::event::payload::intake::SplitPart;
 use crate::event::payload::predicate::Blast;
 use crate::event::payload::predicate::RowsRead;
 use crate::event::payload::predicate::Thresholds;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
-use crate::ledger::past::Past;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;
@@ -81,7 +82,7 @@ impl Watched {
     /// # Errors
     /// [`CourseError`].
     pub fn of(
-        past: &Past<'_>,
+        history: &dyn History,
         releases: &Releases,
         deployment: EventId,
         below: u64,
@@ -89,7 +90,7 @@ impl Watched {
         let Some(deployment) = releases.deployment(deployment).cloned() else {
             return Err(missing("the deployment", "clover deploy status"));
         };
-        let running = releases.running(past, deployment.id, below)?;
+        let running = releases.running(history, deployment.id, below)?;
         let previous = deployment.said.previous;
         let previous = previous.and_then(|id| releases.deployment(id));
         let before = match previous.map(|of| (of.id, of.said.commit)) {
@@ -103,7 +104,7 @@ impl Watched {
                         Some((rubric, running.course.ground.baseline.clone()))
                     }
                     _ => {
-                        let frozen = releases.running(past, id, below)?;
+                        let frozen = releases.running(history, id, below)?;
                         Some((frozen.rubric, frozen.fitted))
                     }
                 }
@@ -125,7 +126,7 @@ struct Rows {
 }
 
 fn rows(
-    past: &Past<'_>,
+    history: &dyn History,
     watched: &Watched,
     experiment: &ExperimentId,
     window: Window,
@@ -145,7 +146,7 @@ fn rows(
         through,
         with_anchors: false,
     };
-    let Some(later) = later(past, &after)? else {
+    let Some(later) = later(history, &after)? else {
         return Ok(None);
     };
     let table = &later.table;
@@ -170,14 +171,14 @@ fn rows(
 /// # Errors
 /// [`CourseError`].
 pub fn evidence(
-    past: &Past<'_>,
+    history: &dyn History,
     watched: &Watched,
     experiment: &ExperimentId,
     held: &Thresholds,
     window: Window,
 ) -> Result<(LiveEvidence, RowsRead), CourseError> {
-    let reopened = reopened(past, watched, experiment, window)?;
-    let Some(rows) = rows(past, watched, experiment, window)? else {
+    let reopened = reopened(history, watched, experiment, window)?;
+    let Some(rows) = rows(history, watched, experiment, window)? else {
         let evidence = LiveEvidence {
             out_of_range: Some(OutOfRange {
                 outside: Count::default(),
@@ -326,7 +327,7 @@ fn lower(losses: &Losses) -> Option<f64> {
 /// Exploits that were closed before the window and pay again by a battery of the running rubric in it; `None` where none was
 /// measured.
 fn reopened(
-    past: &Past<'_>,
+    history: &dyn History,
     watched: &Watched,
     experiment: &ExperimentId,
     window: Window,
@@ -335,15 +336,15 @@ fn reopened(
     let rubric = watched.running.rubric.hash();
     let mut closed: BTreeMap<u64, bool> = BTreeMap::new();
     let mut again: Option<BTreeMap<u64, bool>> = None;
-    past.entries_with::<LedgerError>(0, through.saturating_add(1), "battery.evaluated", |read| {
-        let of = read.event.header.experiment.as_ref();
-        let Payload::BatteryEvaluated(said) = &read.event.payload else {
-            return Ok(());
+    history.events(0, through.saturating_add(1), &mut |seq, event| {
+        let Payload::BatteryEvaluated(said) = &event.payload else {
+            return ControlFlow::Continue(());
         };
-        if of != Some(experiment) || said.candidate.is_some() {
-            return Ok(());
+        let is_own = event.header.experiment.as_ref() == Some(experiment);
+        if !is_own || said.candidate.is_some() {
+            return ControlFlow::Continue(());
         }
-        let live = read.stored.seq >= from && said.rubric_hash == rubric;
+        let live = seq >= from && said.rubric_hash == rubric;
         for found in &said.exploits {
             let (number, pays) = (
                 found.exploit.value(),
@@ -351,14 +352,14 @@ fn reopened(
             );
             if live {
                 again.get_or_insert_default().insert(number, pays);
-            } else if read.stored.seq < from {
+            } else if seq < from {
                 closed.insert(number, !pays);
             }
         }
         if live {
             again.get_or_insert_default();
         }
-        Ok(())
+        ControlFlow::Continue(())
     })?;
     let reopened = |again: BTreeMap<u64, bool>| {
         let pays = again.into_iter().filter(|(_, pays)| *pays);

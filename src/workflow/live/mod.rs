@@ -5,7 +5,9 @@ pub mod guardrails;
 pub mod recalibration;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
+use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
@@ -15,8 +17,8 @@ use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::RecalibrationMode;
 use crate::event::payload::rubric::RubricLeaf;
 use crate::ground::digest::Digest;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
-use crate::ledger::past::Past;
 use crate::rubric::Rubric;
 use crate::workflow::iterate;
 use crate::workflow::iterate::compute::fit::Fitted;
@@ -24,8 +26,8 @@ use crate::workflow::iterate::compute::rows::Scored;
 use crate::workflow::iterate::compute::rows::pick;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::record;
 use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::record::Records;
 use crate::workflow::iterate::record::Said;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::patches;
@@ -54,51 +56,17 @@ pub struct Releases {
 /// # Errors
 /// [`LedgerError`].
 pub fn releases(
-    past: &Past<'_>,
+    history: &dyn History,
     experiment: &ExperimentId,
     below: u64,
 ) -> Result<Releases, LedgerError> {
     let mut found = Releases::default();
     let mut accepted: BTreeMap<EventId, IterationId> = BTreeMap::new();
-    past.entries::<LedgerError>(0, below, |read| {
-        if read.event.header.experiment.as_ref() != Some(experiment) {
-            return Ok(());
+    history.events(0, below, &mut |seq, event| {
+        if event.header.experiment.as_ref() == Some(experiment) {
+            found.take(&mut accepted, seq, event);
         }
-        let (seq, id) = (read.stored.seq, read.event.id);
-        match read.event.payload {
-            Payload::RubricRegistered(said) => {
-                let version = Version {
-                    hash: said.rubric_hash,
-                    iteration: None,
-                    leaves: said.leaves,
-                };
-                found.versions.insert(id, version);
-            }
-            Payload::IterationOpened(said) => {
-                let of = found.starts.entry(said.rubric_hash);
-                of.or_insert(said.iteration);
-            }
-            Payload::PatchAccepted(said) => {
-                accepted.insert(id, said.iteration);
-            }
-            Payload::PromptCommitted(said) => {
-                let version = Version {
-                    hash: said.rubric_hash,
-                    iteration: accepted.get(&said.acceptance).cloned(),
-                    leaves: said.leaves,
-                };
-                found.versions.insert(id, version);
-            }
-            Payload::RecalibrationCompleted(said) => {
-                let said = Said { seq, id, said };
-                found.recalibrations.insert(id, said);
-            }
-            Payload::DeploymentActivated(said) => {
-                found.deployments.push(Said { seq, id, said });
-            }
-            _ => {}
-        }
-        Ok(())
+        ControlFlow::Continue(())
     })?;
     Ok(found)
 }
@@ -111,6 +79,44 @@ fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
 }
 
 impl Releases {
+    fn take(&mut self, accepted: &mut BTreeMap<EventId, IterationId>, seq: u64, event: &Event) {
+        let id = event.id;
+        match &event.payload {
+            Payload::RubricRegistered(said) => {
+                let version = Version {
+                    hash: said.rubric_hash,
+                    iteration: None,
+                    leaves: said.leaves.clone(),
+                };
+                self.versions.insert(id, version);
+            }
+            Payload::IterationOpened(said) => {
+                let of = self.starts.entry(said.rubric_hash);
+                of.or_insert_with(|| said.iteration.clone());
+            }
+            Payload::PatchAccepted(said) => {
+                accepted.insert(id, said.iteration.clone());
+            }
+            Payload::PromptCommitted(said) => {
+                let version = Version {
+                    hash: said.rubric_hash,
+                    iteration: accepted.get(&said.acceptance).cloned(),
+                    leaves: said.leaves.clone(),
+                };
+                self.versions.insert(id, version);
+            }
+            Payload::RecalibrationCompleted(said) => {
+                let said = said.clone();
+                self.recalibrations.insert(id, Said { seq, id, said });
+            }
+            Payload::DeploymentActivated(said) => {
+                let said = said.clone();
+                self.deployments.push(Said { seq, id, said });
+            }
+            _ => {}
+        }
+    }
+
     /// A deployment by its event.
     pub fn deployment(&self, id: EventId) -> Option<&Said<DeploymentActivated>> {
         self.deployments.iter().find(|of| of.id == id)
@@ -164,7 +170,7 @@ impl Releases {
     /// [`CourseError`].
     pub fn frozen(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         commit: EventId,
         below: u64,
     ) -> Result<Frozen, CourseError> {
@@ -172,13 +178,14 @@ impl Releases {
             let what = "an iteration that judged what runs";
             return Err(missing(what, "clover iterate open --help"));
         };
-        let record = record::record(past, iteration, below)?;
+        let mut records = Records::default();
+        let record = records.of(history, iteration, below)?.cloned();
         let through = record.as_ref().and_then(Record::through);
         let (Some(record), Some(through)) = (record, through) else {
             let what = format!("the calibrator of iteration {iteration}, which was not fitted yet");
             return Err(missing(what, format!("clover iterate fit {iteration}")));
         };
-        let course = Course::through(past, &record, through)?;
+        let course = Course::through(history, &record, through)?;
         let (fitted, scored) = if course.loaded.rubric.hash() == rubric.hash() {
             let scored = course.loaded.table.data().scored.clone();
             (course.ground.baseline.clone(), scored)
@@ -207,14 +214,14 @@ impl Releases {
     /// [`CourseError`].
     pub fn running(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         deployment: EventId,
         below: u64,
     ) -> Result<Frozen, CourseError> {
         let Some(deployment) = self.deployment(deployment) else {
             return Err(missing("the deployment", "clover deploy status"));
         };
-        let mut frozen = self.frozen(past, deployment.said.commit, below)?;
+        let mut frozen = self.frozen(history, deployment.said.commit, below)?;
         let named = deployment.said.recalibration;
         let said = named.and_then(|id| self.recalibrations.get(&id));
         let anew = said.and_then(|of| Some((of, of.said.computed.as_ref()?)));
@@ -229,7 +236,7 @@ impl Releases {
                 refit: true,
                 through: computed.inputs.through_seq.value(),
             };
-            let found = recalibration::fresh(past, &frozen, &ask)?;
+            let found = recalibration::fresh(history, &frozen, &ask)?;
             frozen.digest = iterate::calibrator(&found.fitted);
             let scores = &found.table.data().scored.scores;
             frozen.range = range(&pick(scores, &found.fitted.rows));

@@ -14,7 +14,7 @@ use crate::event::payload::predicate::Anchors;
 use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::predicate::Transported;
 use crate::ground::digest::Digest;
-use crate::ledger::past::Past;
+use crate::ledger::History;
 use crate::num::Count;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
@@ -82,7 +82,7 @@ pub struct Found {
 ///
 /// # Errors
 /// [`CourseError`].
-pub fn fresh(past: &Past<'_>, frozen: &Frozen, ask: &Ask<'_>) -> Result<Fresh, CourseError> {
+pub fn fresh(history: &dyn History, frozen: &Frozen, ask: &Ask<'_>) -> Result<Fresh, CourseError> {
     // What the iteration read is not fresh, whatever its design.
     let used = frozen.record.through().unwrap_or(u64::MAX);
     let after = After {
@@ -95,7 +95,7 @@ pub fn fresh(past: &Past<'_>, frozen: &Frozen, ask: &Ask<'_>) -> Result<Fresh, C
         through: ask.through,
         with_anchors: true,
     };
-    let Some(later) = later(past, &after)? else {
+    let Some(later) = later(history, &after)? else {
         let what = format!("no score of judge {}", ask.judge);
         return Err(missing(what, "clover judge run --judge ID --rows PATH"));
     };
@@ -129,14 +129,14 @@ pub fn fresh(past: &Past<'_>, frozen: &Frozen, ask: &Ask<'_>) -> Result<Fresh, C
 /// # Errors
 /// [`CourseError`].
 pub fn recalibrate(
-    past: &Past<'_>,
+    history: &dyn History,
     releases: &Releases,
     (commit, below): (EventId, u64),
     ask: &Ask<'_>,
     held: &Thresholds,
 ) -> Result<Found, CourseError> {
-    let frozen = releases.frozen(past, commit, below)?;
-    let fresh = fresh(past, &frozen, ask)?;
+    let frozen = releases.frozen(history, commit, below)?;
+    let fresh = fresh(history, &frozen, ask)?;
     let calibrator = if ask.refit {
         iterate::calibrator(&fresh.fitted)
     } else {

@@ -106,7 +106,7 @@ fn thresholds(of: &OverlapThresholds) -> Thresholds {
 
 /// The digest of a calibrator's curves.
 pub(super) fn calibrator_digest(calibrator: &Calibrator) -> Digest {
-    model::bytes(calibrator).1
+    model::bytes(calibrator, None).1
 }
 
 fn some(value: Option<f64>) -> Option<Finite> {

@@ -16,6 +16,7 @@ use crate::workflow::estimate::rows::Which;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::KEPT;
+use crate::workflow::recompute::iterations;
 
 /// A computation with what it was computed from.
 #[derive(Debug)]
@@ -104,6 +105,9 @@ pub(super) fn fitted(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     let Payload::CalibratorFitted(said) = &event.payload else {
         return Err(other());
     };
+    if said.terms.iteration.is_some() {
+        return iterations::before(context, seq, event);
+    }
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let fitted = found.fitted().ok_or_else(|| without("calibrator"))?;
     Ok(fitted.event.into())
@@ -142,8 +146,14 @@ pub(super) fn oua(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<
     let Payload::OuaEstimated(said) = &event.payload else {
         return Err(other());
     };
+    if said.terms.iteration.is_some() {
+        return iterations::before(context, seq, event);
+    }
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
-    let policy = place(found, &said.policy)?;
+    let policy = place(
+        found,
+        said.policy.as_ref().ok_or_else(|| without("policy"))?,
+    )?;
     Ok(found
         .oua(policy)
         .ok_or_else(|| without("calibrator"))?
@@ -158,8 +168,14 @@ pub(super) fn coverage(
     let Payload::CoverageChecked(said) = &event.payload else {
         return Err(other());
     };
+    if said.terms.iteration.is_some() {
+        return iterations::before(context, seq, event);
+    }
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
-    let policy = place(found, &said.policy)?;
+    let policy = place(
+        found,
+        said.policy.as_ref().ok_or_else(|| without("policy"))?,
+    )?;
     Ok(found
         .coverage(policy)
         .ok_or_else(|| without("calibrator"))?

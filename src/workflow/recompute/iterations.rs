@@ -3,38 +3,27 @@
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::IterationId;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::Gaming;
+use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
 use crate::ground::digest::Digest;
-use crate::ledger::Breach;
 use crate::ledger::Candidate;
-use crate::ledger::LedgerError;
-use crate::ledger::Memo;
-use crate::ledger::Recount;
-use crate::ledger::past::Past;
 use crate::projection::decisions::composite_of;
-use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::record;
 use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::rows::Loaded;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::Outcome;
-use crate::workflow::recompute::compare;
 
 /// An iteration's rows and numbers, for events that come from the same.
 #[derive(Debug)]
 pub(super) struct Kept {
     iteration: IterationId,
-    attacks: Attacks,
     through: u64,
-    course: Course,
+    pub(super) course: Course,
     confirm: Option<(u64, Loaded)>,
     gates: Vec<GateEvaluated>,
 }
@@ -43,14 +32,21 @@ impl From<CourseError> for Gone {
     fn from(error: CourseError) -> Self {
         match error {
             CourseError::Rows(RowsError::Ledger(error)) => Self::Ledger(error),
+            CourseError::Rows(absent @ RowsError::Absent { .. }) => {
+                Self::Absent(absent.to_string())
+            }
             other => Self::Missing(other.to_string()),
         }
     }
 }
 
-/// The iteration that an event is of.
-fn iteration_of(payload: &Payload) -> Option<&IterationId> {
+/// The iteration that an event was computed in.
+pub(super) fn of(payload: &Payload) -> Option<&IterationId> {
+    let by = |terms: &'_ EstimateTerms| terms.iteration.is_some();
     Some(match payload {
+        Payload::CalibratorFitted(said) if by(&said.terms) => named(&said.terms)?,
+        Payload::OuaEstimated(said) if by(&said.terms) => named(&said.terms)?,
+        Payload::CoverageChecked(said) if by(&said.terms) => named(&said.terms)?,
         Payload::LabelProcessAudited(said) => &said.iteration,
         Payload::PrenticeChecked(said) => &said.iteration,
         Payload::ResidualsAudited(said) => &said.iteration,
@@ -62,29 +58,60 @@ fn iteration_of(payload: &Payload) -> Option<&IterationId> {
     })
 }
 
-fn gone(what: &str) -> Gone {
+fn named(terms: &EstimateTerms) -> Option<&IterationId> {
+    terms.iteration.as_ref().map(|of| &of.iteration)
+}
+
+pub(super) fn gone(what: &str) -> Gone {
     Gone::Missing(what.to_owned())
 }
 
-/// What the log said of an event's iteration before it.
-fn recorded(past: &Past<'_>, payload: &Payload, seq: u64) -> Result<Record, Gone> {
-    let iteration = iteration_of(payload).ok_or_else(|| gone("it names no iteration"))?;
-    let found = record::record(past, iteration, seq)?;
-    found.ok_or_else(|| gone("its iteration was not opened before it"))
+impl Context<'_> {
+    /// What the log said of an iteration before an entry.
+    pub(super) fn record(&mut self, iteration: &IterationId, seq: u64) -> Result<Record, Gone> {
+        let found = self.shared.records.of(self.history, iteration, seq)?;
+        let found = found.cloned();
+        found.ok_or_else(|| gone("its iteration was not opened before it"))
+    }
+
+    /// The rows of an iteration through a position, and what was computed of them: read and computed once, and let go
+    /// with the next iteration.
+    pub(super) fn kept(&mut self, record: &Record, through: u64) -> Result<&mut Kept, Gone> {
+        let fits = |of: &Kept| of.iteration == record.iteration && of.through == through;
+        let place = &mut self.shared.iteration;
+        if !place.as_ref().is_some_and(fits) {
+            // One iteration's rows at a time.
+            *place = None;
+            let course = Course::through(self.history, record, through)?;
+            *place = Some(Kept {
+                iteration: record.iteration.clone(),
+                through,
+                course,
+                confirm: None,
+                gates: Vec::new(),
+            });
+        }
+        Ok(place.as_mut().expect("BUG: it was computed"))
+    }
 }
 
 /// The last entry that everything before confirm read.
-fn through(record: &Record, payload: &Payload) -> Option<u64> {
-    record.through().or_else(|| {
+fn through(record: &Record, payload: &Payload) -> Result<u64, Gone> {
+    let own = || {
         let confirm =
             matches!(payload, Payload::GateEvaluated(said) if said.split == GateSplit::Confirm);
         inputs_of(payload).filter(|_| !confirm)
-    })
+    };
+    let through = record.through().or_else(own);
+    through.ok_or_else(|| gone("nothing says what it read"))
 }
 
 /// The last entry that an event says it read.
 fn inputs_of(payload: &Payload) -> Option<u64> {
     let inputs = match payload {
+        Payload::CalibratorFitted(said) => said.iteration.as_ref()?.inputs,
+        Payload::OuaEstimated(said) => said.inputs?,
+        Payload::CoverageChecked(said) => said.inputs?,
         Payload::LabelProcessAudited(said) => said.inputs,
         Payload::PrenticeChecked(said) => said.inputs,
         Payload::ResidualsAudited(said) => said.inputs,
@@ -95,70 +122,43 @@ fn inputs_of(payload: &Payload) -> Option<u64> {
     Some(inputs.through_seq.value())
 }
 
-fn kept<'k>(
-    past: &Past<'_>,
-    place: &'k mut Option<Kept>,
-    record: &Record,
-    payload: &Payload,
-) -> Result<&'k mut Kept, Gone> {
-    let through = through(record, payload).ok_or_else(|| gone("nothing says what it read"))?;
-    let attacks = record.attacks();
-    let fits = |of: &Kept| {
-        of.iteration == record.iteration && of.through == through && of.attacks == attacks
-    };
-    if !place.as_ref().is_some_and(fits) {
-        let course = Course::through(past, record, through)?;
-        *place = Some(Kept {
-            iteration: record.iteration.clone(),
-            attacks,
-            through,
-            course,
-            confirm: None,
-            gates: Vec::new(),
-        });
-    }
-    Ok(place.as_mut().expect("BUG: it was computed"))
+fn iteration_of(payload: &Payload) -> Result<&IterationId, Gone> {
+    of(payload).ok_or_else(|| gone("it names no iteration"))
 }
 
-/// An event before candidates.
+/// An event before the gates.
 pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let past = context.ledger()?.past();
     let payload = &event.payload;
-    let record = recorded(&past, payload, seq)?;
-    early(&past, &mut context.shared.iteration, &record, payload)
-}
-
-/// A gate of a candidate.
-pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let past = context.ledger()?.past();
-    let payload = &event.payload;
-    let record = recorded(&past, payload, seq)?;
-    judged(&past, &mut context.shared.iteration, &record, payload)
-}
-
-fn early(
-    past: &Past<'_>,
-    place: &mut Option<Kept>,
-    record: &Record,
-    payload: &Payload,
-) -> Result<Payload, Gone> {
-    let kept = kept(past, place, record, payload)?;
-    let same = |again: &&Payload| match (payload, again) {
-        (Payload::CardPublished(said), Payload::CardPublished(again)) => {
-            said.card.card == again.card.card
+    let record = context.record(iteration_of(payload)?, seq)?;
+    let through = through(&record, payload)?;
+    let kept = context.kept(&record, through)?;
+    if let Payload::CalibratorFitted(said) = payload {
+        let candidate = said.terms.iteration.as_ref().and_then(|of| of.candidate);
+        if let Some(hash) = candidate {
+            let patches = patches_of(&record, hash)?;
+            let of = kept.course.hypothesis(&record, &patches)?;
+            let fitted = kept.course.fitted(&of)?;
+            let fitted = fitted.map_err(|missing| Gone::Missing(missing.to_string()))?;
+            return Ok(fitted.event.into());
         }
-        _ => true,
+    }
+    let again = match payload {
+        Payload::CardPublished(said) => {
+            let cards = kept.course.cards(&record)?;
+            cards.into_iter().find(|again| {
+                matches!(again, Payload::CardPublished(of) if of.card.card == said.card.card)
+            })
+        }
+        _ => kept.course.before(&[payload.kind()]).into_iter().next(),
     };
-    let again = kept.course.before(&[payload.kind()]);
-    let again = again.iter().find(same).cloned();
     again.ok_or_else(|| gone("the rows that it read call for no such event"))
 }
 
 /// The patches that a candidate is made of.
-fn patches_of(record: &Record, candidate: Digest) -> Option<Vec<&PatchProposed>> {
+pub(super) fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
     let all: Vec<&PatchProposed> = record.proposed.iter().map(|of| &of.said).collect();
     if let Some(one) = all.iter().find(|patch| patch.patch_hash == candidate) {
-        return Some(vec![one]);
+        return Ok(vec![one]);
     }
     let pairs = all.iter().enumerate().flat_map(|(at, a)| {
         let rest = all[at + 1..].iter();
@@ -166,54 +166,33 @@ fn patches_of(record: &Record, candidate: Digest) -> Option<Vec<&PatchProposed>>
     });
     let mut found =
         pairs.filter(|pair| composite_of(&[pair[0].patch_hash, pair[1].patch_hash]) == candidate);
-    found.next().map(Vec::from)
+    let found = found.next().map(Vec::from);
+    found.ok_or_else(|| gone("its patches were not proposed before it"))
 }
 
-/// Whether a gate is about attacked texts.
-fn is_attacked(said: &GateEvaluated) -> bool {
-    matches!(&said.evidence, Evidence::P7(gaming) if !gaming.attacks.is_empty() || gaming.searched.is_some())
-}
-
-fn judged(
-    past: &Past<'_>,
-    place: &mut Option<Kept>,
-    record: &Record,
-    payload: &Payload,
-) -> Result<Payload, Gone> {
-    let Payload::GateEvaluated(said) = payload else {
+/// A gate of a candidate; P7 from the battery on record, which is computed again by itself.
+pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::GateEvaluated(said) = &event.payload else {
         return Err(gone("another kind"));
     };
-    if is_attacked(said) {
-        return Err(gone(
-            "attacked texts are private, and their judge is asked again by the battery alone",
-        ));
-    }
-    let patches = patches_of(record, said.candidate);
-    let patches = patches.ok_or_else(|| gone("its patches were not proposed before it"))?;
+    let record = context.record(&said.iteration, seq)?;
+    let through = through(&record, &event.payload)?;
+    let history = context.history;
+    let patches = patches_of(&record, said.candidate)?;
     let size = said.inputs.through_seq.value();
-    let kept = kept(past, place, record, payload)?;
+    let kept = context.kept(&record, through)?;
     let known = |of: &&GateEvaluated| {
         of.candidate == said.candidate && of.gate == said.gate && of.split == said.split
     };
     // What a re-score or a pause changes since is of the first gate alone.
     if !kept.gates.iter().any(|of| known(&of)) {
-        let of = kept.course.hypothesis(record, &patches)?;
+        let of = kept.course.hypothesis(&record, &patches)?;
         let gates = match said.split {
-            GateSplit::Dev => {
-                let gaming = Gaming {
-                    attacks: Vec::new(),
-                    regressions: crate::num::Count::default(),
-                    searched: None,
-                };
-                kept.course.on_dev(record, &of, gaming)?.0
-            }
+            GateSplit::Dev => kept.course.on_dev(&record, &of)?.0,
             GateSplit::Confirm => {
-                if kept
-                    .confirm
-                    .as_ref()
-                    .is_none_or(|(through, _)| *through != size)
-                {
-                    let rows = kept.course.unsealed_through(past, record, size)?;
+                let read = |(through, _): &(u64, Loaded)| *through == size;
+                if !kept.confirm.as_ref().is_some_and(read) {
+                    let rows = kept.course.unsealed_through(history, &record, size)?;
                     kept.confirm = Some((size, rows));
                 }
                 let rows = kept.confirm.as_ref().map(|(_, rows)| rows);
@@ -228,17 +207,19 @@ fn judged(
     Ok(again.into())
 }
 
-/// What an iteration computed is what its rows give, through the position that binds.
-#[derive(Clone, Copy, Debug)]
-pub struct Iterations;
-
 /// Which entries an event may read: those that the first computed event read, and of confirm those that the first gate
-/// there read. The first reads everything that its author had seen.
-fn bound(record: &Record, event: &Candidate<'_>) -> Option<(String, String)> {
+/// there read. The first reads everything that its author had seen. What was expected and found where it is otherwise.
+pub(super) fn unbound(
+    context: &mut Context<'_>,
+    event: &Candidate<'_>,
+) -> Result<Option<(String, String)>, Gone> {
     let payload = &event.event.payload;
+    let record = context.record(iteration_of(payload)?, event.seq)?;
     let confirm =
         matches!(payload, Payload::GateEvaluated(said) if said.split == GateSplit::Confirm);
-    let own = inputs_of(payload)?;
+    let Some(own) = inputs_of(payload) else {
+        return Ok(None);
+    };
     let binds = if confirm {
         record.confirm_through()
     } else {
@@ -247,65 +228,10 @@ fn bound(record: &Record, event: &Candidate<'_>) -> Option<(String, String)> {
     let seen = event.event.header.seen.as_ref();
     let seen = seen.map_or(0, |seen| seen.size.value()).saturating_sub(1);
     let due = binds.unwrap_or(seen);
-    (own != due).then(|| {
+    Ok((own != due).then(|| {
         (
             format!("rows through seq {due}"),
             format!("through seq {own}"),
         )
-    })
-}
-
-impl Recount for Iterations {
-    fn judge(
-        &self,
-        past: &Past<'_>,
-        event: &Candidate<'_>,
-        memo: &mut Memo,
-    ) -> Result<Option<Breach>, LedgerError> {
-        let payload = &event.event.payload;
-        if iteration_of(payload).is_none() {
-            return Ok(None);
-        }
-        let mut place = memo
-            .take()
-            .and_then(|kept| kept.downcast::<Kept>().ok())
-            .map(|kept| *kept);
-        let found = recount(past, event, &mut place);
-        *memo = place.map(|kept| Box::new(kept) as Box<dyn std::any::Any>);
-        match found {
-            Ok(found) => Ok(found.map(|(expected, found)| Breach::new("verdict", expected, found))),
-            Err(Gone::Ledger(error)) => Err(error),
-            Err(gone) => {
-                let expected = "rows from which it can be computed again";
-                Ok(Some(Breach::new("verdict", expected, gone.to_string())))
-            }
-        }
-    }
-}
-
-fn recount(
-    past: &Past<'_>,
-    event: &Candidate<'_>,
-    place: &mut Option<Kept>,
-) -> Result<Option<(String, String)>, Gone> {
-    let payload = &event.event.payload;
-    let record = recorded(past, payload, event.seq)?;
-    if let Some(found) = bound(&record, event) {
-        return Ok(Some(found));
-    }
-    let again = match payload {
-        Payload::GateEvaluated(said) if is_attacked(said) => return Ok(None),
-        Payload::GateEvaluated(_) => judged(past, place, &record, payload)?,
-        _ => early(past, place, &record, payload)?,
-    };
-    Ok(match compare(payload, &again) {
-        Outcome::Differs(differences) => differences.first().map(|of| {
-            let expected = format!(
-                "{} {}, computed again from its rows",
-                of.path, of.recomputed
-            );
-            (expected, of.recorded.to_string())
-        }),
-        Outcome::Identical | Outcome::Within | Outcome::Gone(_) => None,
-    })
+    }))
 }

@@ -5,6 +5,7 @@
 //! same program computed it; where another did, within 1e-9 relative, with every word and decision the same.
 
 mod compare;
+mod decided;
 mod estimates;
 mod generators;
 mod guardrails;
@@ -20,16 +21,16 @@ use crate::event::Event;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
 use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
+use crate::ledger::State;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::iterate::record::Records;
 use crate::workflow::ope::OpeError;
 use crate::workflow::ope::logs::LogsError;
 use crate::workflow::recompute::offpolicy::OffPolicy;
@@ -38,11 +39,9 @@ pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
 pub use estimates::Computed;
-pub use generators::Generators;
-pub use guardrails::Guardrails;
-pub use iterations::Iterations;
-pub use recalibrations::Recalibrations;
 pub use rule::AGAIN;
+pub use rule::ITERATIONS;
+pub use rule::LIVE;
 
 /// Why an event cannot be computed again.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +64,9 @@ pub enum Gone {
     /// It plans from numbers that are not there.
     #[error(transparent)]
     Unplanned(#[from] PlanError),
+    /// A blob that it read was erased, or did not come along.
+    #[error("{0}")]
+    Absent(String),
     /// It names something that its inputs do not have.
     #[error("{0}")]
     Missing(String),
@@ -167,6 +169,26 @@ pub const RECIPES: &[Recipe] = &[
         run: iterations::gate,
     },
     Recipe {
+        kind: Kind::DevObjectiveQueried,
+        run: decided::asked,
+    },
+    Recipe {
+        kind: Kind::CandidatesSealed,
+        run: decided::sealed,
+    },
+    Recipe {
+        kind: Kind::ConfirmUnsealed,
+        run: decided::unsealed,
+    },
+    Recipe {
+        kind: Kind::PatchAccepted,
+        run: decided::accepted,
+    },
+    Recipe {
+        kind: Kind::IterationClosed,
+        run: decided::closed,
+    },
+    Recipe {
         kind: Kind::ReportPublished,
         run: reports::published,
     },
@@ -198,39 +220,6 @@ pub fn recipe(kind: Kind) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.kind == kind)
 }
 
-/// Compares an event with what its rows give, read through everything that its author had seen; `rule` names the breach.
-fn differs(
-    event: &Candidate<'_>,
-    rule: &'static str,
-    through: Option<u64>,
-    again: impl FnOnce() -> Result<Payload, Gone>,
-) -> Result<Option<Breach>, LedgerError> {
-    let seen = event.event.header.seen.as_ref();
-    let due = seen.map_or(0, |seen| seen.size.value()).saturating_sub(1);
-    if let Some(through) = through.filter(|through| *through != due) {
-        let expected = format!("rows through seq {due}");
-        let found = format!("through seq {through}");
-        return Ok(Some(Breach::new(rule, expected, found)));
-    }
-    Ok(match again() {
-        Err(Gone::Ledger(error)) => return Err(error),
-        Err(gone) => {
-            let expected = "rows from which it can be computed again";
-            Some(Breach::new(rule, expected, gone.to_string()))
-        }
-        Ok(again) => match compare(&event.event.payload, &again) {
-            Outcome::Differs(differences) => differences.first().map(|of| {
-                let expected = format!(
-                    "{} {}, computed again from its rows",
-                    of.path, of.recomputed
-                );
-                Breach::new(rule, expected, of.recorded.to_string())
-            }),
-            Outcome::Identical | Outcome::Within | Outcome::Gone(_) => None,
-        },
-    })
-}
-
 /// What recomputations over one log share, so that each reads and computes as little as it can.
 #[derive(Debug, Default)]
 pub struct Shared {
@@ -245,6 +234,10 @@ pub struct Shared {
     iteration: Option<iterations::Kept>,
     /// The last judge that a generator's run froze.
     generator: Option<generators::Kept>,
+    /// What was said of iterations.
+    records: Records,
+    /// The same at the end of the log.
+    whole: Records,
 }
 
 /// Computations that are kept for the events after.
@@ -257,6 +250,8 @@ pub struct Context<'a> {
     shared: &'a mut Shared,
     /// The ledger itself, which iterations and reports are read from.
     ledger: Option<&'a Ledger>,
+    /// State before the event, where it is at hand.
+    state: Option<&'a State>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -277,7 +272,15 @@ impl<'a> Context<'a> {
             covariates,
             shared,
             ledger: None,
+            state: None,
         }
+    }
+
+    /// With the state before the event.
+    #[must_use]
+    pub fn before(mut self, state: &'a State) -> Self {
+        self.state = Some(state);
+        self
     }
 
     /// With the ledger itself.

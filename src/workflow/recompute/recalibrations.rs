@@ -3,25 +3,19 @@
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::payload::deployment::RecalibrationMode;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::LedgerError;
-use crate::ledger::Memo;
-use crate::ledger::Recount;
-use crate::ledger::past::Past;
+use crate::ledger::History;
 use crate::workflow::live;
 use crate::workflow::live::recalibration;
 use crate::workflow::live::recalibration::Ask;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::differs;
 
 fn gone(what: &str) -> Gone {
     Gone::Missing(what.to_owned())
 }
 
 /// The payload again.
-fn again(past: &Past<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone> {
     let Payload::RecalibrationCompleted(said) = &event.payload else {
         return Err(gone("another kind"));
     };
@@ -38,9 +32,9 @@ fn again(past: &Past<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
         refit: computed.mode == RecalibrationMode::Refitted,
         through: computed.inputs.through_seq.value(),
     };
-    let releases = live::releases(past, ask.experiment, seq)?;
+    let releases = live::releases(history, ask.experiment, seq)?;
     let of = (said.commit, seq);
-    let found = recalibration::recalibrate(past, &releases, of, &ask, &computed.thresholds)?;
+    let found = recalibration::recalibrate(history, &releases, of, &ask, &computed.thresholds)?;
     let mut again = said.clone();
     again.anchors = found.anchors;
     again.calibrator = found.calibrator;
@@ -49,36 +43,11 @@ fn again(past: &Past<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
     Ok(again.into())
 }
 
-/// A recalibration, for replay.
+/// A recalibration.
 pub(super) fn completed(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let past = context.ledger()?.past();
-    again(&past, seq, event)
-}
-
-/// What a recalibration says is what its rows give, through everything that its author had seen.
-#[derive(Clone, Copy, Debug)]
-pub struct Recalibrations;
-
-impl Recount for Recalibrations {
-    fn judge(
-        &self,
-        past: &Past<'_>,
-        event: &Candidate<'_>,
-        _: &mut Memo,
-    ) -> Result<Option<Breach>, LedgerError> {
-        let Payload::RecalibrationCompleted(said) = &event.event.payload else {
-            return Ok(None);
-        };
-        let Some(computed) = &said.computed else {
-            return Ok(None);
-        };
-        let through = computed.inputs.through_seq.value();
-        differs(event, "recalibration", Some(through), || {
-            again(past, event.seq, event.event)
-        })
-    }
+    again(context.history, seq, event)
 }

@@ -1,7 +1,9 @@
 //! The rule `recompute`: an arbiter's numbers are those that the entries before give.
 
 use crate::event::Kind;
+use crate::event::Payload;
 use crate::ledger::Again;
+use crate::ledger::AtHand;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::History;
@@ -14,12 +16,13 @@ use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::Outcome;
 use crate::workflow::recompute::Shared;
 use crate::workflow::recompute::compare;
+use crate::workflow::recompute::iterations;
 use crate::workflow::recompute::recipe;
 
 /// The name in findings.
 const NAME: &str = "recompute";
 
-/// What is computed again at append and under `verify --recompute`.
+/// Estimates and what belongs to them: computed again at append and under `verify --recompute`.
 pub const AGAIN: Again = Again {
     kinds: &[
         Kind::CalibratorFitted,
@@ -45,44 +48,241 @@ pub const AGAIN: Again = Again {
         Kind::ScoreRecorded,
         Kind::TransportTested,
     ],
-    make: || Box::<Recomputed>::default(),
+    make: || Box::<Estimates>::default(),
+};
+
+/// What came of a version that runs: likewise, from live rows. What was given by hand is taken as it was said.
+pub const LIVE: Again = Again {
+    kinds: &[
+        Kind::RecalibrationCompleted,
+        Kind::GuardrailChecked,
+        Kind::GeneratorRunOpened,
+        Kind::GeneratorObjectiveQueried,
+        Kind::GeneratorValidated,
+    ],
+    reads: &[
+        Kind::AnchorSetRegistered,
+        Kind::BatteryEvaluated,
+        Kind::CalibratorFitted,
+        Kind::CandidatesSealed,
+        Kind::CardPublished,
+        Kind::ConfirmUnsealed,
+        Kind::DataIngested,
+        Kind::DevObjectiveQueried,
+        Kind::EvidenceRecorded,
+        Kind::ExploitDiscovered,
+        Kind::GateEvaluated,
+        Kind::IterationClosed,
+        Kind::IterationOpened,
+        Kind::IterationPausedForLabels,
+        Kind::JudgeRegistered,
+        Kind::LabelDesignRegistered,
+        Kind::LabelProcessAudited,
+        Kind::LabelRecorded,
+        Kind::LabelRevealed,
+        Kind::PatchAccepted,
+        Kind::PatchProposed,
+        Kind::PatchRejected,
+        Kind::PatchWithdrawn,
+        Kind::PrenticeChecked,
+        Kind::PromptCommitted,
+        Kind::ResidualsAudited,
+        Kind::RubricRegistered,
+        Kind::ScoreConflict,
+        Kind::ScoreRecorded,
+        Kind::ScoreReplayed,
+        Kind::SlicesClassified,
+        Kind::SplitsFormed,
+        Kind::SplitsListed,
+        Kind::DeploymentActivated,
+        Kind::GeneratorRunOpened,
+        Kind::RecalibrationCompleted,
+    ],
+    make: || Box::<OfLive>::default(),
+};
+
+/// What iterations computed: likewise, from the rows and the decisions before.
+pub const ITERATIONS: Again = Again {
+    kinds: &[
+        Kind::CalibratorFitted,
+        Kind::OuaEstimated,
+        Kind::CoverageChecked,
+        Kind::LabelProcessAudited,
+        Kind::PrenticeChecked,
+        Kind::ResidualsAudited,
+        Kind::SlicesClassified,
+        Kind::CardPublished,
+        Kind::IterationPausedForLabels,
+        Kind::GateEvaluated,
+        // The next kind goes here.
+    ],
+    reads: &[
+        Kind::AnchorSetRegistered,
+        Kind::BatteryEvaluated,
+        Kind::CalibratorFitted,
+        Kind::CandidatesSealed,
+        Kind::CardPublished,
+        Kind::ConfirmUnsealed,
+        Kind::DataIngested,
+        Kind::DevObjectiveQueried,
+        Kind::EvidenceRecorded,
+        Kind::ExploitDiscovered,
+        Kind::GateEvaluated,
+        Kind::IterationClosed,
+        Kind::IterationOpened,
+        Kind::IterationPausedForLabels,
+        Kind::JudgeRegistered,
+        Kind::LabelDesignRegistered,
+        Kind::LabelProcessAudited,
+        Kind::LabelRecorded,
+        Kind::LabelRevealed,
+        Kind::PatchAccepted,
+        Kind::PatchProposed,
+        Kind::PatchRejected,
+        Kind::PatchWithdrawn,
+        Kind::PrenticeChecked,
+        Kind::PromptCommitted,
+        Kind::ResidualsAudited,
+        Kind::RubricRegistered,
+        Kind::ScoreConflict,
+        Kind::ScoreRecorded,
+        Kind::ScoreReplayed,
+        Kind::SlicesClassified,
+        Kind::SplitsFormed,
+        Kind::SplitsListed,
+        // What iterations read beside goes here.
+    ],
+    make: || Box::<OfIterations>::default(),
 };
 
 /// Estimates and what belongs to them, computed again from scores and labels.
 #[derive(Debug, Default)]
-struct Recomputed(Shared);
+struct Estimates(Shared);
 
-impl Recompute for Recomputed {
+impl Recompute for Estimates {
     fn judge(
         &mut self,
         _: &State,
         event: &Candidate<'_>,
         history: &dyn History,
         breaches: &mut Vec<Breach>,
-    ) -> Result<bool, LedgerError> {
+    ) -> Result<AtHand, LedgerError> {
+        if iterations::of(&event.event.payload).is_some() {
+            return Ok(AtHand::Yes);
+        }
         let mut nobody = NoCovariates;
         let mut context = Context::new(history, &mut nobody, &mut self.0);
-        let Some(recipe) = recipe(event.event.kind()) else {
-            return Ok(true);
-        };
         context.govern(event.seq)?;
-        let (expected, found) = match (recipe.run)(&mut context, event.seq, event.event) {
-            // Texts are private: whoever holds their keys can replay it, the log alone cannot.
-            Err(Gone::Rows(_) | Gone::Logs(_)) => return Ok(false),
-            Err(Gone::Ledger(error)) => return Err(error),
-            Err(gone) => ("what earlier entries give".to_owned(), gone.to_string()),
-            Ok(again) => match compare(&event.event.payload, &again) {
-                Outcome::Differs(differences) => match differences.first() {
-                    Some(first) => (
-                        format!("{} {}", first.path, first.recomputed),
-                        first.recorded.to_string(),
-                    ),
-                    None => return Ok(true),
-                },
-                _ => return Ok(true),
-            },
-        };
-        breaches.push(Breach::new(NAME, expected, found));
-        Ok(true)
+        judge(&mut context, event, breaches)
     }
+}
+
+/// What iterations computed, from rows. One iteration's rows are held at a time.
+#[derive(Debug, Default)]
+struct OfIterations(Shared);
+
+impl Recompute for OfIterations {
+    fn judge(
+        &mut self,
+        state: &State,
+        event: &Candidate<'_>,
+        history: &dyn History,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<AtHand, LedgerError> {
+        if iterations::of(&event.event.payload).is_none() {
+            return Ok(AtHand::Yes);
+        }
+        let mut nobody = NoCovariates;
+        let mut context = Context::new(history, &mut nobody, &mut self.0).before(state);
+        match iterations::unbound(&mut context, event) {
+            Ok(None) => judge(&mut context, event, breaches),
+            Ok(Some((expected, found))) => {
+                breaches.push(Breach::new(NAME, expected, found));
+                Ok(AtHand::Yes)
+            }
+            Err(Gone::Ledger(error)) => Err(error),
+            Err(gone) => {
+                breaches.push(Breach::new(
+                    NAME,
+                    "what earlier entries give",
+                    gone.to_string(),
+                ));
+                Ok(AtHand::Yes)
+            }
+        }
+    }
+}
+
+/// What live rows gave. The judge of one run is held at a time.
+#[derive(Debug, Default)]
+struct OfLive(Shared);
+
+/// The last entry that an event read, where it was computed from rows.
+fn read_through(payload: &Payload) -> Option<u64> {
+    let inputs = match payload {
+        Payload::GeneratorObjectiveQueried(said) => said.inputs,
+        Payload::GeneratorValidated(said) => said.inputs,
+        Payload::GuardrailChecked(said) => said.inputs?,
+        Payload::RecalibrationCompleted(said) => said.computed.as_ref()?.inputs,
+        _ => return None,
+    };
+    Some(inputs.through_seq.value())
+}
+
+impl Recompute for OfLive {
+    fn judge(
+        &mut self,
+        state: &State,
+        event: &Candidate<'_>,
+        history: &dyn History,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<AtHand, LedgerError> {
+        let payload = &event.event.payload;
+        let through = read_through(payload);
+        let is_opening = matches!(payload, Payload::GeneratorRunOpened(_));
+        if through.is_none() && !is_opening {
+            return Ok(AtHand::Yes);
+        }
+        let seen = event.event.header.seen.as_ref();
+        let due = seen.map_or(0, |seen| seen.size.value()).saturating_sub(1);
+        if let Some(through) = through.filter(|through| *through != due) {
+            let expected = format!("rows through seq {due}");
+            let found = format!("through seq {through}");
+            breaches.push(Breach::new(NAME, expected, found));
+            return Ok(AtHand::Yes);
+        }
+        let mut nobody = NoCovariates;
+        let mut context = Context::new(history, &mut nobody, &mut self.0).before(state);
+        judge(&mut context, event, breaches)
+    }
+}
+
+/// Computes an event again and says where it differs.
+fn judge(
+    context: &mut Context<'_>,
+    event: &Candidate<'_>,
+    breaches: &mut Vec<Breach>,
+) -> Result<AtHand, LedgerError> {
+    let Some(recipe) = recipe(event.event.kind()) else {
+        return Ok(AtHand::Yes);
+    };
+    let (expected, found) = match (recipe.run)(context, event.seq, event.event) {
+        // Texts are private: whoever holds their keys can replay it, the log alone cannot.
+        Err(Gone::Rows(_) | Gone::Logs(_)) => return Ok(AtHand::Private),
+        Err(Gone::Ledger(error)) => return Err(error),
+        Err(Gone::Absent(what)) => return Ok(AtHand::Gone(what)),
+        Err(gone) => ("what earlier entries give".to_owned(), gone.to_string()),
+        Ok(again) => match compare(&event.event.payload, &again) {
+            Outcome::Differs(differences) => match differences.first() {
+                Some(first) => (
+                    format!("{} {}", first.path, first.recomputed),
+                    first.recorded.to_string(),
+                ),
+                None => return Ok(AtHand::Yes),
+            },
+            _ => return Ok(AtHand::Yes),
+        },
+    };
+    breaches.push(Breach::new(NAME, expected, found));
+    Ok(AtHand::Yes)
 }

@@ -12,7 +12,9 @@ fn simulated(desk: &Desk) -> Vec<Value> {
     let path = desk.at.join("sim/responses/base_responses.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines();
-    let mut rows: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut rows: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     rows.sort_by(|a, b| {
         let score = |row: &Value| row["judge_score"].as_f64().unwrap();
         score(a).total_cmp(&score(b))
@@ -116,13 +118,20 @@ fn guardrails_are_computed_from_live_rows_and_a_breach_rolls_back() {
         assert!(since < size);
         edit(&mut other);
         let text = other.to_string();
-        let words = ["record", "guardrail.checked", "--experiment", "sim", "--data", &text];
+        let words = [
+            "record",
+            "guardrail.checked",
+            "--experiment",
+            "sim",
+            "--data",
+            &text,
+        ];
         desk.refused(&words, 11, parts);
     };
     refused(
         &mut desk,
         &|other| other["evidence"]["labels"] = 9_999.into(),
-        &["guardrail: expected "],
+        &["recompute: expected "],
     );
     refused(
         &mut desk,
@@ -161,7 +170,9 @@ fn a_calibrator_is_verified_or_fitted_anew_on_fresh_labels() {
     for anchor in found["anchors"]["anchors"].as_array().unwrap() {
         assert_eq!(anchor["drift"], json!(0.0), "{anchor}");
     }
-    let mean = found["computed"]["transport"]["environments"][0]["mean"].as_f64().unwrap();
+    let mean = found["computed"]["transport"]["environments"][0]["mean"]
+        .as_f64()
+        .unwrap();
     assert!(mean.abs() < 0.02, "{mean}");
     let refitted = desk.ok(&format!("{words} --refit --json")).json();
     let anew = &refitted["data"]["recalibration"];
@@ -184,7 +195,13 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
     desk.ok("generator open tune-1 --experiment sim --old base --new tuned --steps 2");
     let third = rows.len() / 3;
     // Better answers by the judge's own score: the upper third as tuned, the middle one as before.
-    answers(&desk, "ab", "tuned", &rows[2 * third..3 * third], ("ab", 0.0));
+    answers(
+        &desk,
+        "ab",
+        "tuned",
+        &rows[2 * third..3 * third],
+        ("ab", 0.0),
+    );
     answers(&desk, "ab", "base", &rows[third..2 * third], ("ab", 0.0));
     desk.ok("judge run --experiment sim --judge builtin --rows ab --known sim/known.json");
     desk.ok("import cje ab --experiment sim --judge builtin --field domain --field level");
@@ -201,11 +218,15 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
     desk.ok("generator objective tune-1");
     let words = ["generator", "objective", "tune-1"];
     desk.refused(&words, 11, &["all 2 steps were asked"]);
-    let early: Vec<&str> = "generator validate tune-1 --design calib".split(' ').collect();
+    let early: Vec<&str> = "generator validate tune-1 --design calib"
+        .split(' ')
+        .collect();
     let refused = desk.words(&early);
     assert_eq!(refused.code, 11, "{}{}", refused.out, refused.err);
     design(&mut desk, "ab-1");
-    desk.ok("import cje ab --experiment sim --judge builtin --field domain --field level --labels=ab-1");
+    desk.ok(
+        "import cje ab --experiment sim --judge builtin --field domain --field level --labels=ab-1",
+    );
     let done = desk.run("generator validate tune-1 --design ab-1 --json");
     // The rubric that runs pays for citations: attacks on the new answers earn too much, whatever the gain.
     assert_eq!(done.code, 10, "{}{}", done.out, done.err);
@@ -220,8 +241,18 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
     assert!((said - gain).abs() < 1e-6, "{said} {gain}");
     let again = "generator open tune-2 --experiment sim --old base --new tuned --steps 2";
     let again: Vec<&str> = again.split(' ').collect();
-    desk.refused(&again, 11, &["every run before to be validated or rolled back"]);
-    let words = ["generator", "rollback", "tune-1", "--reason", "attacks earn too much"];
+    desk.refused(
+        &again,
+        11,
+        &["every run before to be validated or rolled back"],
+    );
+    let words = [
+        "generator",
+        "rollback",
+        "tune-1",
+        "--reason",
+        "attacks earn too much",
+    ];
     desk.ok_words(&words);
     desk.ok_words(&again);
     let list = desk.ok("generator list sim --json").json();
@@ -232,7 +263,10 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
         .map(|of| of["state"].as_str().unwrap())
         .collect();
     assert_eq!(states, ["rolled back", "open"]);
-    says(&desk.run("generator show tune-1"), &["rolled back", "lower bound"]);
+    says(
+        &desk.run("generator show tune-1"),
+        &["rolled back", "lower bound"],
+    );
     desk.ok("verify");
     let replayed = desk.ok("replay --all");
     println!("{}", replayed.out);

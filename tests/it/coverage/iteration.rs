@@ -20,7 +20,6 @@ use clover::workflow::iterate::compute::Candidate;
 use clover::workflow::iterate::compute::IterationRows;
 use clover::workflow::iterate::compute::SliceFamily;
 use clover::workflow::iterate::compute::Table;
-use clover::workflow::iterate::compute::cards::Attacks;
 use clover::workflow::iterate::compute::rows::Scored;
 use clover::workflow::iterate::steps;
 use clover::workflow::iterate::steps::OnDev;
@@ -317,7 +316,6 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let opened = Opened {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
-        attacks: Attacks::default(),
     };
     let through = || Count::new(9).unwrap();
     // Confirm labels are not known yet.
@@ -350,10 +348,13 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let of = |gate: &str| decided::passing(gate)[gate].clone();
     let admissible = serde_json::from_value(of("p0")).unwrap();
     let battery = serde_json::from_value(of("p7")).unwrap();
-    let on_dev = ground.on_dev(&opened, &blind, &fix, admissible, battery);
-    let (gates, risk_improve) = on_dev.unwrap();
+    let patched = ground.patched(&blind, fix.clone()).unwrap();
+    let on_dev = ground.on_dev(&opened, &blind, &patched, admissible, battery);
+    let (mut gates, risk_improve) = on_dev.unwrap();
     let mut ids: Vec<String> = Vec::new();
-    for gate in &gates {
+    for gate in &mut gates {
+        let named = gate.calibrators.take().unwrap();
+        assert_ne!(named.baseline, named.candidate);
         ids.push(say(&mut test, gate.clone()).0.to_hex());
     }
     let on_dev = OnDev {
@@ -368,9 +369,11 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let charge = Command::new(decided::charge(), None);
     let charge = test.append(&[charge]).unwrap()[0].id.0.to_hex();
     say(&mut test, decided::unsealed(&charge, &sealing));
-    let gates = ground.on_confirm(&opened, &stage.table, &fix, through());
+    let gates = ground.on_confirm(&opened, &stage.table, (&fix, &patched.fitted), through());
     let gates = gates.unwrap();
     for gate in &gates {
+        let mut gate = gate.clone();
+        assert!(gate.calibrators.take().is_some());
         ids.push(say(&mut test, gate.clone()).0.to_hex());
     }
     assert!(steps::pass(&gates, |_| false));
@@ -386,7 +389,9 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     // The same rows say the same, whoever asks.
     let again = steps::ground(&opened, &blind, through()).unwrap();
     assert_eq!(again.0.classification_hash, ground.classification_hash);
-    let again = again.0.on_confirm(&opened, &stage.table, &fix, through());
+    let again = again
+        .0
+        .on_confirm(&opened, &stage.table, (&fix, &patched.fitted), through());
     assert_eq!(again.unwrap(), gates);
 }
 
@@ -416,16 +421,21 @@ fn many_rows_are_computed_in_seconds() {
     let opened = Opened {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
-        attacks: Attacks::default(),
     };
     let (ground, _) = steps::ground(&opened, &table, Count::new(9).unwrap()).unwrap();
     let fix = candidate(&stage, fixed(&table.data().scored.scores, &stage.offends));
     let of = |gate: &str| decided::passing(gate)[gate].clone();
     let admissible = serde_json::from_value(of("p0")).unwrap();
     let battery = serde_json::from_value(of("p7")).unwrap();
-    let dev = ground.on_dev(&opened, &table, &fix, admissible, battery);
+    let patched = ground.patched(&table, fix.clone()).unwrap();
+    let dev = ground.on_dev(&opened, &table, &patched, admissible, battery);
     assert_eq!(dev.unwrap().0.len(), 8);
-    let confirm = ground.on_confirm(&opened, &table, &fix, Count::new(9).unwrap());
+    let confirm = ground.on_confirm(
+        &opened,
+        &table,
+        (&fix, &patched.fitted),
+        Count::new(9).unwrap(),
+    );
     assert_eq!(confirm.unwrap().len(), 5);
     println!("{rows} scores, {} labels: {:?}", rows / 10, begun.elapsed());
 }

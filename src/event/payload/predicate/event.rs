@@ -30,13 +30,30 @@ pub struct RowsRead {
     pub through_seq: Count,
 }
 
+/// The calibrators that a gate compares, by their digests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateCalibrators {
+    /// Of the rubric in force.
+    pub baseline: Digest,
+    /// Of the candidate.
+    pub candidate: Digest,
+}
+
 /// A gate was evaluated for a candidate: once for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateEvaluated {
+    /// The battery that P7 says it of; absent for other gates, and where nobody was attacked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub battery: Option<EventId>,
     /// The program that computed it.
     pub build: Text,
+    /// The calibrators that are compared; absent where the candidate's rows cannot be scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibrators: Option<GateCalibrators>,
     /// The candidate: hash of its patch, or of a composite.
     pub candidate: Digest,
     /// Digest of the frozen classification.

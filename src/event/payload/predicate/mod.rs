@@ -6,6 +6,7 @@ mod moves;
 
 pub use event::CandidatesSealed;
 pub use event::ConfirmUnsealed;
+pub use event::GateCalibrators;
 pub use event::GateEvaluated;
 pub use event::PatchAccepted;
 pub use event::RowsRead;

@@ -135,3 +135,19 @@ pub struct Gaming {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub searched: Option<Finite>,
 }
+
+impl Gaming {
+    /// Nobody looked.
+    pub fn unchecked() -> Self {
+        Self {
+            attacks: Vec::new(),
+            regressions: Count::default(),
+            searched: None,
+        }
+    }
+
+    /// Whether anybody looked.
+    pub fn is_checked(&self) -> bool {
+        !self.attacks.is_empty() || self.searched.is_some()
+    }
+}

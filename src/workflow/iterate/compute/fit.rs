@@ -42,9 +42,13 @@ impl Settings {
 
 /// The mean label of abstaining rows, in all and without each fold.
 #[derive(Clone, Debug, PartialEq)]
-struct Atom {
-    full: f64,
-    without_fold: Vec<f64>,
+pub struct Atom {
+    /// Abstaining labelled rows of fit.
+    pub rows: usize,
+    /// Of all of them.
+    pub full: f64,
+    /// Without those of each fold.
+    pub without_fold: Vec<f64>,
 }
 
 /// A calibrator fitted on the labelled rows of fit.
@@ -58,7 +62,8 @@ pub struct Fitted {
     pub rows: Vec<usize>,
     /// Fold of each of them.
     pub fold_of: Vec<usize>,
-    atom: Option<Atom>,
+    /// Abstaining rows as one, where they are enough.
+    pub atom: Option<Atom>,
     /// Reward of every row under the model of all labels.
     pub rewards: Vec<f64>,
     /// Reward of each labelled row of fit under the model without its fold.
@@ -138,7 +143,7 @@ pub fn fit(table: &Table, scored: &Scored, settings: Settings) -> Result<Fitted,
     for (&k, &value) in kept.iter().zip(&calibrator.out_of_fold) {
         out_of_fold[k] = value;
     }
-    let mut fitted = Fitted {
+    let fitted = Fitted {
         calibrator,
         folds: count,
         rows,
@@ -147,10 +152,7 @@ pub fn fit(table: &Table, scored: &Scored, settings: Settings) -> Result<Fitted,
         rewards: Vec::new(),
         out_of_fold,
     };
-    fitted.rewards = (0..table.len())
-        .map(|row| fitted.full(table, scored, row))
-        .collect();
-    Ok(fitted)
+    Ok(fitted.over(table, scored))
 }
 
 /// The mean label of abstaining fit rows; `None` below 20 of them, or if a fold holds them all.
@@ -179,6 +181,7 @@ fn atom(
         (!labels.is_empty()).then(|| math::mean(&labels))
     };
     Some(Atom {
+        rows: abstaining.len(),
         full: mean_without(None)?,
         without_fold: (0..count)
             .map(|fold| mean_without(Some(fold)))
@@ -187,6 +190,16 @@ fn atom(
 }
 
 impl Fitted {
+    /// The same calibrator with the rewards of a table that has the same labelled rows of fit, and others beside.
+    #[must_use]
+    pub fn over(mut self, table: &Table, scored: &Scored) -> Self {
+        self.rows = table.labelled(SplitPart::Fit);
+        self.rewards = (0..table.len())
+            .map(|row| self.full(table, scored, row))
+            .collect();
+        self
+    }
+
     fn full(&self, table: &Table, scored: &Scored, row: usize) -> f64 {
         match &self.atom {
             Some(atom) if scored.abstains[row] => atom.full,

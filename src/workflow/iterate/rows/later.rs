@@ -9,7 +9,7 @@ use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::payload::intake::SplitPart;
-use crate::ledger::past::Past;
+use crate::ledger::History;
 use crate::num::Count;
 use crate::rubric::Rubric;
 use crate::workflow::iterate::compute::IterationRows;
@@ -94,8 +94,13 @@ impl Later {
 ///
 /// # Errors
 /// [`RowsError`].
-pub fn later(past: &Past<'_>, after: &After<'_>) -> Result<Option<Later>, RowsError> {
-    let walk = Walk::over(past, after.experiment, Some(after.iteration), after.through)?;
+pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, RowsError> {
+    let walk = Walk::over(
+        history,
+        after.experiment,
+        Some(after.iteration),
+        after.through,
+    )?;
     let opening = walk.opening.as_ref();
     let design = opening.and_then(|opening| opening.plan.design.clone());
     let (Some(opening), Some(design)) = (opening, design) else {
@@ -119,9 +124,9 @@ pub fn later(past: &Past<'_>, after: &After<'_>) -> Result<Option<Later>, RowsEr
     if rows.is_empty() {
         return Ok(None);
     }
-    let evidence = walk.evidence(past, after.judge)?;
+    let evidence = walk.evidence(history, after.judge)?;
     let fields = wanted(&design, &walk);
-    let imported = walk.fields(past, &fields.iter().collect::<Vec<_>>())?;
+    let imported = walk.fields(history, &fields.iter().collect::<Vec<_>>())?;
     let sources = Sources {
         walk: &walk,
         design: &design,

@@ -31,8 +31,8 @@ use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::digest::Digest;
 use crate::ground::merkle::Frontier;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
-use crate::ledger::past::Past;
 use crate::num::Count;
 use crate::projection::splits::member_leaf;
 use crate::rubric::Rubric;
@@ -41,7 +41,6 @@ use crate::rubric::evidence::Evidence;
 use crate::stats::sample::SampleError;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::rows::join::Sources;
 use crate::workflow::iterate::rows::scored::Lack;
 use crate::workflow::iterate::rows::scored::Raw;
@@ -81,6 +80,12 @@ pub enum RowsError {
         rows: usize,
         /// The first, and what it lacks.
         first: String,
+    },
+    /// A blob is not at hand: it was erased, or did not come along.
+    #[error("the blob of seq {seq} is not at hand")]
+    Absent {
+        /// The event.
+        seq: u64,
     },
     /// A blob is not what its event says.
     #[error("the rows of seq {seq}: {what}")]
@@ -138,6 +143,8 @@ pub struct Loaded {
     pub plan: IterationPlan,
     /// The rubric that it starts from.
     pub rubric: Rubric,
+    /// Root of the fit part of its split.
+    pub fit_root: Root,
     /// Root of the confirm block of its split.
     pub confirm_root: Root,
     /// Its split.
@@ -252,13 +259,13 @@ pub fn anchor_root(ids: &BTreeSet<String>) -> Root {
 /// # Errors
 /// [`RowsError`].
 pub fn anchor_rows(
-    past: &Past<'_>,
+    history: &dyn History,
     experiment: &ExperimentId,
     size: u64,
     judge: Option<&JudgeId>,
     policy: &PolicyId,
 ) -> Result<AnchorRows, RowsError> {
-    let walk = Walk::over(past, experiment, None, size.saturating_sub(1))?;
+    let walk = Walk::over(history, experiment, None, size.saturating_sub(1))?;
     let judge = judge_of(&walk, judge)?;
     let of = walk.scores[&judge].iter();
     let ids: BTreeSet<String> = of
@@ -308,13 +315,13 @@ fn judge_of(walk: &Walk, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> 
 /// # Errors
 /// [`RowsError`].
 pub fn records(
-    past: &Past<'_>,
+    history: &dyn History,
     experiment: &ExperimentId,
     judge: &JudgeId,
     size: u64,
 ) -> Result<BTreeMap<Digest, Record>, RowsError> {
-    let walk = Walk::over(past, experiment, None, size.saturating_sub(1))?;
-    let records = walk.records_of(past, judge)?;
+    let walk = Walk::over(history, experiment, None, size.saturating_sub(1))?;
+    let records = walk.records_of(history, judge)?;
     let by_key = records.into_iter().map(|record| (record.raw_key, record));
     // Of a key, the first stands.
     Ok(by_key.rev().collect())
@@ -325,7 +332,6 @@ pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u
     let opened = crate::workflow::iterate::steps::Opened {
         iteration: iteration.clone(),
         plan: plan.clone(),
-        attacks: Attacks::default(),
     };
     opened.number(purpose)
 }
@@ -334,9 +340,9 @@ pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u
 ///
 /// # Errors
 /// [`RowsError`].
-pub fn load(past: &Past<'_>, which: &Which<'_>) -> Result<Loaded, RowsError> {
+pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsError> {
     let last = which.confirm.unwrap_or(which.through).max(which.through);
-    let walk = Walk::over(past, which.experiment, Some(which.iteration), last)?;
+    let walk = Walk::over(history, which.experiment, Some(which.iteration), last)?;
     let Some(opening) = walk.opening.clone() else {
         let what = format!("no iteration {} by then", which.iteration);
         return Err(missing(what, "clover iterate list"));
@@ -361,9 +367,9 @@ pub fn load(past: &Past<'_>, which: &Which<'_>) -> Result<Loaded, RowsError> {
         ));
     };
     let judge = judge_of(&walk, design.judge.as_ref())?;
-    let evidence = walk.evidence(past, &judge)?;
+    let evidence = walk.evidence(history, &judge)?;
     let wanted = wanted(&design, &walk);
-    let imported = walk.fields(past, &wanted.iter().collect::<Vec<_>>())?;
+    let imported = walk.fields(history, &wanted.iter().collect::<Vec<_>>())?;
     let sources = Sources {
         walk: &walk,
         design: &design,
@@ -384,6 +390,7 @@ pub fn load(past: &Past<'_>, which: &Which<'_>) -> Result<Loaded, RowsError> {
         registered: walk.judges.get(&judge).cloned(),
         judge,
         plan: opening.plan,
+        fit_root: formed.fit_root,
         confirm_root: formed.confirm_root,
         split: formed.split,
         through: Count::new(last).unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! One walk over the log: what an iteration reads of it, before anything is joined.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use serde::Deserialize;
 
@@ -27,8 +28,7 @@ use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
-use crate::ledger::past::Past;
-use crate::ledger::read::Read;
+use crate::ledger::History;
 use crate::num::Micro;
 use crate::rubric::evidence::Evidence;
 use crate::workflow::iterate::rows::RowsError;
@@ -50,6 +50,7 @@ pub(super) struct Opening {
 #[derive(Clone, Debug)]
 pub(super) struct Formed {
     pub split: SplitId,
+    pub fit_root: Root,
     pub confirm_root: Root,
     pub seq: u64,
 }
@@ -95,78 +96,93 @@ pub(super) struct Walk {
 impl Walk {
     /// Reads the entries of an experiment through a position, inclusive.
     pub(super) fn over(
-        past: &Past<'_>,
+        history: &dyn History,
         experiment: &ExperimentId,
         iteration: Option<&IterationId>,
         through: u64,
     ) -> Result<Self, RowsError> {
         let mut walk = Self::default();
-        past.entries::<RowsError>(0, through.saturating_add(1), |read| {
-            if read.event.header.experiment.as_ref() == Some(experiment) {
-                walk.take(iteration, read);
+        history.events(0, through.saturating_add(1), &mut |seq, event| {
+            if event.header.experiment.as_ref() == Some(experiment) {
+                walk.take(iteration, seq, &event.payload);
             }
-            Ok(())
+            ControlFlow::Continue(())
         })?;
         Ok(walk)
     }
 
     #[expect(clippy::too_many_lines, reason = "an arm for each kind that is read")]
-    fn take(&mut self, iteration: Option<&IterationId>, read: Read) {
-        let seq = read.stored.seq;
-        match read.event.payload {
+    fn take(&mut self, iteration: Option<&IterationId>, seq: u64, payload: &Payload) {
+        match payload {
             Payload::IterationOpened(said) if Some(&said.iteration) == iteration => {
                 self.opening.get_or_insert(Opening {
-                    plan: *said.params,
+                    plan: (*said.params).clone(),
                     rubric_hash: said.rubric_hash,
                     seq,
                 });
             }
             Payload::RubricRegistered(said) => {
-                self.rubrics.entry(said.rubric_hash).or_insert(said.leaves);
+                let of = self.rubrics.entry(said.rubric_hash);
+                of.or_insert_with(|| said.leaves.clone());
             }
             Payload::PromptCommitted(said) => {
-                self.rubrics.entry(said.rubric_hash).or_insert(said.leaves);
+                let of = self.rubrics.entry(said.rubric_hash);
+                of.or_insert_with(|| said.leaves.clone());
             }
-            Payload::AnchorSetRegistered(said) => self.anchors.push(said),
+            Payload::AnchorSetRegistered(said) => self.anchors.push(said.clone()),
             Payload::SplitsListed(said) => {
-                let of = self.parts.entry(said.split).or_default();
-                of.extend(said.clusters.into_iter().map(|item| (item, said.part)));
+                let of = self.parts.entry(said.split.clone()).or_default();
+                of.extend(said.clusters.iter().map(|item| (item.clone(), said.part)));
             }
             Payload::SplitsFormed(said) => self.formed.push(Formed {
-                split: said.split,
+                split: said.split.clone(),
+                fit_root: said.fit.root,
                 confirm_root: said.confirm.root,
                 seq,
             }),
             Payload::ConfirmUnsealed(said) => {
-                self.unsealed.push((said.confirm_root, said.iteration, seq));
+                let by = said.iteration.clone();
+                self.unsealed.push((said.confirm_root, by, seq));
             }
             Payload::LabelDesignRegistered(said) => {
-                self.designs.entry(said.design.clone()).or_insert(said);
+                let of = self.designs.entry(said.design.clone());
+                of.or_insert_with(|| said.clone());
             }
             Payload::JudgeRegistered(said) => {
-                self.judges.entry(said.judge.clone()).or_insert(said);
+                let of = self.judges.entry(said.judge.clone());
+                of.or_insert_with(|| said.clone());
             }
             Payload::ScoreRecorded(said) => {
                 let score = Score {
-                    key: (said.policy, said.item, said.draw.value()),
+                    key: (said.policy.clone(), said.item.clone(), said.draw.value()),
                     base: said.score_micro,
                     seq,
                 };
-                self.scores.entry(said.judge).or_default().push(score);
+                match self.scores.get_mut(&said.judge) {
+                    Some(scores) => scores.push(score),
+                    None => drop(self.scores.insert(said.judge.clone(), vec![score])),
+                }
             }
             Payload::EvidenceRecorded(said) => {
-                let of = (seq, said.judge, said.records, said.records_root);
+                let of = (
+                    seq,
+                    said.judge.clone(),
+                    said.records.clone(),
+                    said.records_root,
+                );
                 self.records.push(of);
             }
-            Payload::DataIngested(said) => self.ingested.push((seq, said.rows, said.rows_root)),
+            Payload::DataIngested(said) => {
+                self.ingested.push((seq, said.rows.clone(), said.rows_root));
+            }
             Payload::LabelRecorded(said) => {
                 let of = match said.purpose {
                     LabelPurpose::Audit => &mut self.audited,
                     LabelPurpose::Calibrate => &mut self.labels,
                 };
                 of.push(Label {
-                    key: (said.policy, said.item, said.draw.value()),
-                    design: said.design,
+                    key: (said.policy.clone(), said.item.clone(), said.draw.value()),
+                    design: said.design.clone(),
                     value: said.value_micro,
                     seq,
                     is_confirm: false,
@@ -183,7 +199,7 @@ impl Walk {
                 if let Some((policy, item, draw)) = draw_of_row(&said.row) {
                     of.push(Label {
                         key: (policy, item, draw.value()),
-                        design: said.design,
+                        design: said.design.clone(),
                         value: said.value_micro,
                         seq,
                         is_confirm,
@@ -197,11 +213,11 @@ impl Walk {
     /// Records of a judge's rows, the first of a draw.
     pub(super) fn evidence(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         judge: &JudgeId,
     ) -> Result<BTreeMap<Key, Evidence>, RowsError> {
         let mut found = BTreeMap::new();
-        for record in self.records_of(past, judge)? {
+        for record in self.records_of(history, judge)? {
             let key = (record.policy, record.item, record.draw.value());
             found.entry(key).or_insert(record.evidence);
         }
@@ -211,14 +227,14 @@ impl Walk {
     /// Records of a judge's rows, in the order of the log.
     pub(super) fn records_of(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         judge: &JudgeId,
     ) -> Result<Vec<Record>, RowsError> {
         let mut found = Vec::new();
         for (seq, _, blob, root) in self.records.iter().filter(|(_, of, ..)| of == judge) {
             let damaged = |what: String| RowsError::Damaged { seq: *seq, what };
-            let bytes = past.blob(&blob.blake3)?;
-            let bytes = bytes.ok_or_else(|| damaged("its blob is not there".to_owned()))?;
+            let bytes = history.blob(&blob.blake3)?;
+            let bytes = bytes.ok_or(RowsError::Absent { seq: *seq })?;
             found.append(&mut run::parse(&bytes, &root.0).map_err(damaged)?);
         }
         Ok(found)
@@ -227,7 +243,7 @@ impl Walk {
     /// Wanted fields of ingested rows; of a row and field, what was taken in first.
     pub(super) fn fields(
         &self,
-        past: &Past<'_>,
+        history: &dyn History,
         wanted: &[&FieldId],
     ) -> Result<BTreeMap<Key, BTreeMap<FieldId, String>>, RowsError> {
         #[derive(Deserialize)]
@@ -244,8 +260,8 @@ impl Walk {
         }
         for (seq, blob, root) in &self.ingested {
             let damaged = |what: String| RowsError::Damaged { seq: *seq, what };
-            let bytes = past.blob(&blob.blake3)?;
-            let bytes = bytes.ok_or_else(|| damaged("its blob is not there".to_owned()))?;
+            let bytes = history.blob(&blob.blake3)?;
+            let bytes = bytes.ok_or(RowsError::Absent { seq: *seq })?;
             let mut tree = Frontier::new();
             let lines = bytes.split(|byte| *byte == b'\n');
             for line in lines.filter(|line| !line.is_empty()) {

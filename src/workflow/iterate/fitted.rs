@@ -1,0 +1,352 @@
+//! Calibrators of an iteration as events say them: the fit, its share of the variance, and labels where scores lie.
+
+use crate::event::Payload;
+use crate::event::id::Root;
+use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::audit::DecileShare;
+use crate::event::payload::audit::OuaEstimated;
+use crate::event::payload::audit::TailSupport;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimate::IterationFit;
+use crate::event::payload::estimate::IterationTerms;
+use crate::event::payload::estimated::CalibratorMode;
+use crate::event::payload::estimated::IntervalEnds;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::ground::merkle::Frontier;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::math;
+use crate::stats::boundary;
+use crate::stats::boundary::Slopes;
+use crate::stats::boundary::Tail;
+use crate::stats::calibrator::Mode;
+use crate::stats::calibrator::Model;
+use crate::stats::quantile;
+use crate::stats::quantile::Edges;
+use crate::stats::sample::SampleError;
+use crate::stats::sample::Unfit;
+use crate::stats::sample::Values;
+use crate::workflow::estimate::compute::blob;
+use crate::workflow::estimate::terms;
+use crate::workflow::estimate::terms::size;
+use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::fit;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::fit::Settings;
+use crate::workflow::iterate::compute::rows::Scored;
+use crate::workflow::iterate::compute::rows::pick;
+use crate::workflow::iterate::rows::Loaded;
+use crate::workflow::iterate::said;
+use crate::workflow::iterate::said::finite;
+use crate::workflow::iterate::steps::BUILD;
+use crate::workflow::iterate::steps::Ground;
+use crate::workflow::iterate::steps::Opened;
+use crate::workflow::iterate::steps::Patched;
+
+/// Label of the digest of folds.
+const FOLDS_LABEL: &str = "clover/iteration-folds/v1";
+/// Label of the digest of a curve.
+const KNOTS_LABEL: &str = "clover/iteration-knots/v1";
+/// Tenths of scores and rewards.
+const DECILES: usize = 10;
+/// Errors within which a prediction is near its label.
+const NEAR: f64 = 0.1;
+
+/// A fit with the blobs that it names: its curves, and its rows.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The event.
+    pub event: CalibratorFitted,
+    /// The blobs.
+    pub blobs: [Vec<u8>; 2],
+}
+
+/// An iteration with its rows, as its calibrators are said of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Saying<'a> {
+    pub opened: &'a Opened,
+    pub loaded: &'a Loaded,
+    pub ground: &'a Ground,
+}
+
+/// One labelled row of a fit.
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    draw: Count,
+    fold: usize,
+    item: &'a str,
+    label: Option<Finite>,
+    policy: &'a str,
+    score: Finite,
+}
+
+fn range(values: &[f64]) -> Result<IntervalEnds, SampleError> {
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
+            (low.min(value), high.max(value))
+        });
+    Ok(IntervalEnds {
+        high: finite(high)?,
+        low: finite(low)?,
+    })
+}
+
+/// Root mean square of `label - reward`, and the share of rows where it is at most 0.1.
+fn errors(labels: &[f64], rewards: &[f64]) -> (f64, f64) {
+    let off: Vec<f64> = labels.iter().zip(rewards).map(|(y, r)| y - r).collect();
+    let squares: Vec<f64> = off.iter().map(|d| d * d).collect();
+    let near = off.iter().filter(|d| d.abs() <= NEAR).count();
+    (
+        math::mean(&squares).sqrt(),
+        near as f64 / off.len().max(1) as f64,
+    )
+}
+
+impl Saying<'_> {
+    fn table(&self) -> &Table {
+        &self.loaded.table
+    }
+
+    /// On which terms: the registered mode for the rubric in force, whose choice binds candidates.
+    fn terms(&self, candidate: Option<Digest>, rubric_hash: Digest) -> EstimateTerms {
+        let design = self.opened.plan.design.as_ref();
+        let covariates = design.map(|design| design.covariates.clone());
+        let mut terms = terms::usual(self.loaded.judge.clone(), covariates.unwrap_or_default());
+        let settings = match candidate {
+            None => self.opened.settings(),
+            Some(_) => self.ground.settings,
+        };
+        terms.fold_seed = Count::new(settings.seed).unwrap_or_default();
+        terms.folds = size(settings.folds);
+        terms.mode = match settings.mode {
+            Mode::Auto => CalibratorMode::Auto,
+            Mode::Monotone => CalibratorMode::Monotone,
+            Mode::TwoStage => CalibratorMode::TwoStage,
+        };
+        terms.iteration = Some(IterationTerms {
+            candidate,
+            iteration: self.opened.iteration.clone(),
+            rubric_hash,
+        });
+        terms
+    }
+
+    /// The labelled rows of fit with their folds, a line each, and the root over them.
+    fn lines(&self, fitted: &Fitted, scored: &Scored) -> Result<(Vec<u8>, Digest), SampleError> {
+        let (mut bytes, mut tree) = (Vec::new(), Frontier::new());
+        for (&row, &fold) in fitted.rows.iter().zip(&fitted.fold_of) {
+            let name = &self.loaded.names[row];
+            let label = self.table().data().labels[row];
+            let line = Line {
+                draw: name.draw,
+                fold,
+                item: name.item.as_str(),
+                label: label.and_then(Finite::new),
+                policy: name.policy.as_str(),
+                score: finite(scored.scores[row])?,
+            };
+            let line = canon::to_bytes(&line).expect("BUG: ids and finite numbers are canonical");
+            tree.push(merkle::leaf_hash(&line));
+            bytes.extend_from_slice(&line);
+            bytes.push(b'\n');
+        }
+        Ok((bytes, tree.root()))
+    }
+
+    fn slopes(&self, fitted: &Fitted, scored: &Scored) -> Result<Slopes, SampleError> {
+        let scores = pick(&scored.scores, &fitted.rows);
+        let points = boundary::slope_points(Values::new("labelled scores", &scores)?);
+        let covariates = self.table().data().covariates.iter();
+        let medians: Vec<f64> = covariates
+            .map(|column| {
+                let sorted = quantile::ascending(&pick(column, &fitted.rows));
+                quantile::type_7(&sorted, 0.5)
+            })
+            .collect();
+        let values = points.map(|score| fitted.calibrator.predict(score, &medians));
+        Ok(boundary::slopes(points, values))
+    }
+
+    /// Errors out of fold of both calibrators of the rubric in force: what tells whether labels are monotone in scores.
+    fn both(&self) -> Result<(Finite, Finite), Unfit> {
+        let (table, settings) = (self.table(), self.opened.settings());
+        let labels = table.labels(&self.ground.baseline.rows);
+        let chosen = self.ground.settings.mode;
+        let of = |mode: Mode| -> Result<Finite, Unfit> {
+            let (rmse, _) = if mode == chosen {
+                errors(&labels, &self.ground.baseline.out_of_fold)
+            } else {
+                let settings = Settings { mode, ..settings };
+                let fitted = fit::fit(table, &table.data().scored, settings)?;
+                errors(&labels, &fitted.out_of_fold)
+            };
+            Ok(finite(rmse)?)
+        };
+        Ok((of(Mode::Monotone)?, of(Mode::TwoStage)?))
+    }
+
+    fn fitted(
+        &self,
+        (fitted, scored): (&Fitted, &Scored),
+        (candidate, rubric_hash): (Option<Digest>, Digest),
+    ) -> Result<Kept, Unfit> {
+        let table = self.table();
+        let labels = table.labels(&fitted.rows);
+        let rewards = pick(&fitted.rewards, &fitted.rows);
+        let (oof_rmse, near) = errors(&labels, &fitted.out_of_fold);
+        let (rmse, _) = errors(&labels, &rewards);
+        let (curves, digest) = said::model(fitted);
+        let (rows, root) = self.lines(fitted, scored)?;
+        let slopes = self.slopes(fitted, scored)?;
+        let both = candidate.is_none().then(|| self.both()).transpose()?;
+        let names = fitted.rows.iter().map(|&row| &table.data().rows[row]);
+        let folds: Vec<_> = names.zip(&fitted.fold_of).collect();
+        let (Model::Monotone(curve) | Model::Ranked { curve, .. }) = &fitted.calibrator.full;
+        let knots = |values: &[f64]| -> Vec<Option<Finite>> {
+            values.iter().map(|value| Finite::new(*value)).collect()
+        };
+        let (x, y) = curve.knots();
+        let event = CalibratorFitted {
+            algorithm: terms::text(fitted.calibrator.settings.algorithm.name()),
+            build: terms::text(BUILD),
+            calibrator: digest,
+            clusters: size(table.clusters(&fitted.rows)?.count()),
+            folds: size(fitted.folds),
+            iteration: Some(IterationFit {
+                atom_rows: size(fitted.atom.as_ref().map_or(0, |atom| atom.rows)),
+                fit_root: self.loaded.fit_root,
+                folds_hash: canon::digest(FOLDS_LABEL, &folds),
+                inputs: self.ground.inputs,
+                knots_hash: canon::digest(KNOTS_LABEL, &(knots(x), knots(y))),
+                oof_rmse_monotone: both.map(|of| of.0),
+                oof_rmse_two_stage: both.map(|of| of.1),
+            }),
+            labels: size(fitted.rows.len()),
+            labels_by_policy: Vec::new(),
+            model: blob(&curves, "application/json"),
+            oof_rmse: finite(oof_rmse)?,
+            oof_within_tenth: finite(near)?,
+            reward_range: range(&rewards)?,
+            rmse: finite(rmse)?,
+            rows: blob(&rows, "application/x-ndjson"),
+            rows_root: Root(root),
+            score_range: range(&pick(&scored.scores, &fitted.rows))?,
+            selected: terms::kind(fitted.calibrator.selected),
+            slope_high: slopes.high.map(finite).transpose()?,
+            slope_low: slopes.low.map(finite).transpose()?,
+            terms: self.terms(candidate, rubric_hash),
+            through_seq: self.ground.inputs.through_seq,
+            uses_covariates: fitted.calibrator.uses_covariates,
+        };
+        let blobs = [curves, rows];
+        Ok(Kept { event, blobs })
+    }
+
+    /// The calibrator of the rubric in force.
+    pub(super) fn baseline(&self) -> Result<Kept, Unfit> {
+        let of = (&self.ground.baseline, &self.table().data().scored);
+        self.fitted(of, (None, self.loaded.rubric.hash()))
+    }
+
+    /// The calibrator of a candidate, whose rubric has this hash.
+    pub(super) fn candidate(&self, of: &Patched, rubric_hash: Digest) -> Result<Kept, Unfit> {
+        let by = (Some(of.candidate.patch), rubric_hash);
+        self.fitted((&of.fitted, &of.candidate.scored), by)
+    }
+
+    /// Merkle root over the names of the logs.
+    fn logs_root(&self) -> Root {
+        let table = self.table();
+        let mut tree = Frontier::new();
+        for &row in table.logs() {
+            tree.push(merkle::leaf_hash(table.data().rows[row].as_bytes()));
+        }
+        Root(tree.root())
+    }
+
+    /// The share of the plug-in mean over all logs that the calibrator causes.
+    fn oua(&self, calibrator: &CalibratorFitted) -> Result<OuaEstimated, Unfit> {
+        let (table, found) = (self.table(), &self.ground.uncertainty);
+        let rewards = pick(&self.ground.baseline.rewards, table.logs());
+        let rewards = Values::new("rewards", &rewards)?;
+        let tenths = Edges::equal_frequency(rewards, DECILES)?.rows(rewards);
+        let tenths = tenths.iter().zip(&found.by_decile);
+        let tenths = tenths.map(|(rows, share)| {
+            let share = share.and_then(|of| of.share()).map(finite).transpose()?;
+            let rows = size(rows.len());
+            Ok(DecileShare { rows, share })
+        });
+        let seeds = self.ground.fold_seeds.iter();
+        Ok(OuaEstimated {
+            build: terms::text(BUILD),
+            calibrator: calibrator.calibrator,
+            fold_seeds: seeds.filter_map(|seed| Count::new(*seed)).collect(),
+            inputs: Some(self.ground.inputs),
+            policy: None,
+            rows_root: self.logs_root(),
+            share: found.share.share().map(finite).transpose()?,
+            share_by_decile: tenths.collect::<Result<_, SampleError>>()?,
+            terms: calibrator.terms.clone(),
+            through_seq: calibrator.through_seq,
+            var_main: finite(found.share.main)?,
+            var_oua: finite(found.share.oua)?,
+        })
+    }
+
+    /// Whether the scores of all logs lie where labels of fit are.
+    fn coverage(&self, calibrator: &CalibratorFitted) -> Result<CoverageChecked, Unfit> {
+        let (table, baseline) = (self.table(), &self.ground.baseline);
+        let scored = &table.data().scored;
+        let target = pick(&scored.scores, table.logs());
+        let labelled = pick(&scored.scores, &baseline.rows);
+        let rewards = pick(&baseline.rewards, table.logs());
+        let target = Values::new("scores", &target)?;
+        let labelled = Values::new("labelled scores", &labelled)?;
+        let support = boundary::support(target, labelled);
+        let (low, high) = (
+            calibrator.reward_range.low.value(),
+            calibrator.reward_range.high.value(),
+        );
+        let rewards = Values::new("rewards", &rewards)?;
+        let card = boundary::card(target, labelled, rewards, low, high)?;
+        let (flat_low, flat_high) = self.slopes(baseline, scored)?.flat();
+        let counts = Edges::equal_frequency(target, DECILES)?.rows(labelled);
+        let tail = |tail: &Tail| -> Result<TailSupport, SampleError> {
+            Ok(TailSupport {
+                edge: finite(tail.edge)?,
+                labels: size(tail.labels),
+                mass: finite(tail.mass)?,
+                starved: tail.starved,
+            })
+        };
+        Ok(CoverageChecked {
+            build: terms::text(BUILD),
+            calibrator: calibrator.calibrator,
+            decile_counts: counts.iter().map(|rows| size(rows.len())).collect(),
+            flat_high,
+            flat_low,
+            high_tail: tail(&support.high)?,
+            inputs: Some(self.ground.inputs),
+            low_tail: tail(&support.low)?,
+            out_of_range: finite(support.out_of_range)?,
+            policy: None,
+            refuse_level: support.refuse_level,
+            rows_root: self.logs_root(),
+            saturation: finite(card.saturation)?,
+            terms: calibrator.terms.clone(),
+            through_seq: calibrator.through_seq,
+        })
+    }
+
+    /// What follows from the calibrator of the rubric in force.
+    pub(super) fn about(&self, calibrator: &CalibratorFitted) -> Result<[Payload; 2], Unfit> {
+        Ok([
+            self.oua(calibrator)?.into(),
+            self.coverage(calibrator)?.into(),
+        ])
+    }
+}

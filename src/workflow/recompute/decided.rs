@@ -1,0 +1,151 @@
+//! What an iteration decided, computed again from the gates and the rows before: what was sealed and unsealed, who was
+//! accepted, what the dev objective answered, and how the iteration ended.
+
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::payload::iteration::IterationClosed;
+use crate::event::payload::predicate::ConfirmUnsealed;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::rubric::PatchProposed;
+use crate::ground::time::Timestamp;
+use crate::ledger::State;
+use crate::projection::decisions;
+use crate::workflow::iterate::outcome;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::recompute::Context;
+use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::iterations::gone;
+
+fn other() -> Gone {
+    gone("it is of another kind")
+}
+
+impl Context<'_> {
+    /// State before an entry, and when the ledger took it in.
+    fn state_before(&self, seq: u64) -> Result<(State, Timestamp), Gone> {
+        let ledger = self.ledger()?;
+        let read = ledger.entry(seq)?.ok_or_else(|| gone("no such entry"))?;
+        Ok((ledger.state_at(seq)?, read.stored.recorded_at))
+    }
+}
+
+/// What everything before confirm read.
+fn through(record: &Record) -> Result<u64, Gone> {
+    let through = record.through();
+    through.ok_or_else(|| gone("nothing was computed before it"))
+}
+
+/// The best patch of each family that passed on dev, and the composite of the two best if it did.
+pub(super) fn sealed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::CandidatesSealed(said) = &event.payload else {
+        return Err(other());
+    };
+    let record = context.record(&said.iteration, seq)?;
+    let (state, at) = context.state_before(seq)?;
+    let stopped = |hash| {
+        let of = (&said.iteration, hash);
+        decisions::stopped(&state, &record.experiment, at, of, GateSplit::Dev).is_some()
+    };
+    let standing = record.standing();
+    let passed: Vec<&PatchProposed> = standing
+        .into_iter()
+        .filter(|patch| !stopped(patch.patch_hash))
+        .collect();
+    let through = through(&record)?;
+    let course = &context.kept(&record, through)?.course;
+    let chosen = course.of_families(&record, &passed)?;
+    let mut hypotheses = Vec::new();
+    for (patch, _) in &chosen {
+        hypotheses.push(course.hypothesis(&record, &[*patch])?);
+    }
+    if let [(first, _), (second, _), ..] = chosen[..] {
+        let both = course.hypothesis(&record, &[first, second])?;
+        if !stopped(both.hash) {
+            hypotheses.push(both);
+        }
+    }
+    let hypotheses: Vec<_> = hypotheses.iter().collect();
+    Ok(course.sealing(&hypotheses).into())
+}
+
+/// The confirm root of the split and the sealing before it; the charge is named, not computed.
+pub(super) fn unsealed(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::ConfirmUnsealed(said) = &event.payload else {
+        return Err(other());
+    };
+    let record = context.record(&said.iteration, seq)?;
+    let sealed = record.sealed.as_ref().map(|of| of.id);
+    let sealed = sealed.ok_or_else(|| gone("nothing was sealed before it"))?;
+    let through = through(&record)?;
+    let course = &context.kept(&record, through)?.course;
+    Ok(Payload::from(ConfirmUnsealed {
+        charge: said.charge,
+        confirm_root: course.loaded.confirm_root,
+        iteration: said.iteration.clone(),
+        sealed,
+    }))
+}
+
+/// The patch in its place among those to accept, with every gate behind it.
+pub(super) fn accepted(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::PatchAccepted(said) = &event.payload else {
+        return Err(other());
+    };
+    let record = context.record(&said.iteration, seq)?;
+    let (state, at) = context.state_before(seq)?;
+    let order = decisions::acceptable(&state, &record.experiment, at, &said.iteration);
+    let place = order.iter().position(|hash| *hash == said.candidate);
+    let found = place.and_then(|at| outcome::acceptance(&record, at, said.candidate));
+    let found = found.ok_or_else(|| gone("its gates let no such patch through"))?;
+    Ok(found.into())
+}
+
+/// Answers of the dev objective: only the hash of what was asked is on record, so it needs the patch to be proposed.
+pub(super) fn asked(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::DevObjectiveQueried(said) = &event.payload else {
+        return Err(other());
+    };
+    let size = context.ledger()?.size();
+    let history = context.history;
+    let whole = &mut context.shared.whole;
+    let whole = whole.of(history, &said.iteration, size)?;
+    let mut all = whole.into_iter().flat_map(|record| &record.proposed);
+    let patch = all.find(|patch| patch.said.patch_hash == said.candidate);
+    let patch = patch.map(|patch| PatchProposed {
+        inputs: Vec::new(),
+        ..patch.said.clone()
+    });
+    let patch = patch.ok_or_else(|| gone("its patch was never proposed: its text is not here"))?;
+    let record = context.record(&said.iteration, seq)?;
+    let through = through(&record)?;
+    let course = &context.kept(&record, through)?.course;
+    let of = course.hypothesis(&record, &[&patch])?;
+    let receipt = course.receipt(&record, &of, said.requester)?;
+    let receipt = receipt.map_err(|missing| Gone::Missing(missing.to_string()))?;
+    Ok(receipt.into())
+}
+
+/// The end that the decisions call for; another one a person chose.
+pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::IterationClosed(said) = &event.payload else {
+        return Err(other());
+    };
+    let record = context.record(&said.iteration, seq)?;
+    let (outcome, reason) = outcome::ending(&record);
+    if outcome != said.outcome || reason != said.reason {
+        return Err(gone("a person ended it, for the reason that it gives"));
+    }
+    Ok(Payload::from(IterationClosed {
+        iteration: said.iteration.clone(),
+        outcome,
+        reason,
+    }))
+}
