@@ -1837,7 +1837,8 @@ class State:
             of = self.deploys_of(entry.experiment)
             of.recalibrations[entry.id.hex()] = data
             if "computed" in data:
-                of.calibrators[data["calibrator"]] = (data["judge"], entry.position)
+                judge, _, rubrics = of.calibrators.get(data["calibrator"], (data["judge"], 0, set()))
+                of.calibrators[data["calibrator"]] = (judge, entry.position, rubrics)
 
     def generator_opened(self, entry, data):
         if entry.experiment is not None:
@@ -3771,7 +3772,7 @@ def rule_generator(state, e):
         return None
     data, of = e.data, state.deploys.get(e.experiment, Deploys())
     if e.kind == "generator.run_opened":
-        return generator_opening(of, e, data)
+        return generator_opening(state, of, e, data)
     run = of.runs.get(data["run"])
     if run is None:
         return "a generator.run_opened of %s" % e.experiment, data["run"]
@@ -3783,6 +3784,9 @@ def rule_generator(state, e):
         return "a run that is open", "%s, %s" % (data["run"], run.state())
     if of.active != run.data["deployment"]:
         return "the frozen deployment, %s, to run" % run.data["deployment"], show(of.active)
+    problem = protocol_problem(state, e, of.get(of.active))
+    if problem:
+        return problem
     if e.kind == "generator.objective_queried":
         if run.used >= run.data["steps"]:
             return "a step left of %s" % data["run"], "%d of %d asked" % (run.used, run.data["steps"])
@@ -3792,12 +3796,18 @@ def rule_generator(state, e):
     return generator_validation(state, of, e, data, run)
 
 
-def generator_opening(of, e, data):
+def protocol_problem(state, e, running):
+    force = state.sdp_in_force(e.recorded_at)
+    return force and unless("a deployment by protocol", force[0], running[1]["versions"]["sdp_version"])
+
+
+def generator_opening(state, of, e, data):
     running = of.get(of.active)
     if running is None or running[0] != data["deployment"]:
         return "the running deployment of %s" % e.experiment, data["deployment"]
     problem = unless("rubric_hash", running[1]["rubric_hash"], data["rubric_hash"]) or unless(
-        "calibrator", running[1]["versions"]["calibrator"], data["calibrator"])
+        "calibrator", running[1]["versions"]["calibrator"], data["calibrator"]) or unless(
+        "frozen", data["calibrator"], data["frozen"]) or protocol_problem(state, e, running)
     if problem:
         return problem
     if data["new"] == data["old"]:

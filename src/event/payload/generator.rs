@@ -31,7 +31,7 @@ pub struct GeneratorRunOpened {
     pub calibrator: Digest,
     /// The `deployment.activated` that runs.
     pub deployment: EventId,
-    /// Digest of f as the rubric that runs is calibrated in its iteration: its rewards of every row.
+    /// Digest of f, fitted again as the iteration of the rubric that runs evaluated it: the same as `calibrator`.
     pub frozen: Digest,
     /// The policy that is tuned.
     pub new: PolicyId,

@@ -262,3 +262,40 @@ fn assessed(status: Assessed) -> Status {
         Assessed::Warn => Status::Warn,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::payload::rubric::ChangeOp;
+    use crate::num::Count;
+
+    fn change(path: &str, value: LeafValue) -> LeafChange {
+        LeafChange {
+            op: ChangeOp::Set,
+            path: path.to_owned(),
+            value,
+        }
+    }
+
+    #[test]
+    fn patches_that_add_to_obligations_are_counted_by_the_sign_of_their_change() {
+        let adds = change("obligations.usefulness.required", LeafValue::Flag(true));
+        let off = change("obligations.usefulness.required", LeafValue::Flag(false));
+        let guard = change("guards.tool_trace_consistency", LeafValue::Flag(true));
+        assert!(adds_obligation(&[guard.clone(), adds.clone()]));
+        assert!(!adds_obligation(&[guard]));
+        assert!(!adds_obligation(&[adds, off]));
+        let loss = |mean: f64| LossMean {
+            clusters: Count::default(),
+            mean: Finite::new(mean).unwrap(),
+            rows: Count::default(),
+            standard_error: None,
+        };
+        let one = counted((0, 0), &loss(-0.001));
+        let two = counted(one, &loss(0.0));
+        assert_eq!((one, two), ((1, 1), (1, 2)));
+        assert_eq!(improving(one), Status::Pass);
+        assert_eq!(improving(two), Status::Warn);
+        assert_eq!(improving(counted((0, 0), &loss(0.002))), Status::Fail);
+    }
+}

@@ -112,6 +112,8 @@ impl<'a> Asked<'a> {
         };
         unless("rubric_hash", &running.rubric_hash, &said.rubric_hash)
             .or_else(|| unless("calibrator", &running.versions.calibrator, &said.calibrator))
+            .or_else(|| unless("frozen", &said.calibrator, &said.frozen))
+            .or_else(|| self.protocol(running))
             .or_else(|| Self::terms(said))
             .or_else(|| {
                 let over = [RunState::Validated, RunState::RolledBack];
@@ -125,6 +127,13 @@ impl<'a> Asked<'a> {
                 );
                 no("every run before to be validated or rolled back", found)
             })
+    }
+
+    /// A new protocol voids the calibrator that was frozen.
+    fn protocol(&self, running: &Deployment) -> Found {
+        let force = self.state.fold::<Assumptions>().sdp_in_force(self.now)?;
+        let runs = &running.versions.sdp_version;
+        unless("a deployment by protocol", &force.version, runs)
     }
 
     fn terms(said: &GeneratorRunOpened) -> Found {
@@ -150,15 +159,15 @@ impl<'a> Asked<'a> {
             let found = format!("{run}, {}", of.state().as_str());
             return Err(("a run that is open".to_owned(), found));
         }
-        let running = self.running().map(|of| of.id);
-        if running != Some(of.deployment) {
-            let found = running.map_or("none".to_owned(), |id| id.to_string());
+        let running = self.running();
+        let Some(running) = running.filter(|now| now.id == of.deployment) else {
+            let found = running.map_or("none".to_owned(), |now| now.id.to_string());
             return Err((
                 format!("the frozen deployment, {}, to run", of.deployment),
                 found,
             ));
-        }
-        Ok(of)
+        };
+        self.protocol(running).map_or(Ok(of), Err)
     }
 
     fn queried(&self, said: &GeneratorObjectiveQueried) -> Found {

@@ -142,7 +142,7 @@ pub struct Frozen {
     pub commit: EventId,
     /// The iteration that judged it, with its rows.
     pub course: Course,
-    /// Digest of the calibrator: its rewards of every row of the iteration.
+    /// Digest of the calibrator, as events name it.
     pub digest: Digest,
     /// The calibrator that was evaluated: fitted on the iteration's fit rows, scored under this rubric.
     pub fitted: Fitted,
@@ -241,6 +241,14 @@ impl Releases {
             let scores = &found.table.data().scored.scores;
             frozen.range = range(&pick(scores, &found.fitted.rows));
             frozen.fitted = found.fitted.on(&frozen.course.loaded.table, &frozen.scored);
+        }
+        let runs = deployment.said.versions.calibrator;
+        if runs != frozen.digest {
+            let digest = frozen.digest;
+            let what = format!(
+                "calibrator {runs} runs, and {digest} is the one that was evaluated: live rewards would not be its own"
+            );
+            return Err(missing(what, "clover deploy activate --help"));
         }
         Ok(frozen)
     }

@@ -7,7 +7,7 @@ use super::Desk;
 use super::iterate;
 use super::says;
 
-/// Rows of the simulated window, by ascending score.
+/// Rows of the simulated policy, by ascending score: those that call no tool, since nothing is known of calls for new prompts.
 fn simulated(desk: &Desk) -> Vec<Value> {
     let path = desk.at.join("sim/responses/base_responses.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
@@ -22,6 +22,13 @@ fn simulated(desk: &Desk) -> Vec<Value> {
     rows
 }
 
+/// White space that no other prompt ends with: what is asked and answered in the same words is scored once.
+fn mark(name: &str, number: usize) -> String {
+    let lines = "\n".repeat(name.bytes().map(usize::from).sum::<usize>() % 97);
+    let bits = (0..12).map(|bit| if number >> bit & 1 == 1 { '\t' } else { ' ' });
+    bits.fold(lines, |text, bit| format!("{text}{bit}"))
+}
+
 /// Writes rows as answers of a policy to new prompts, their labels moved by `shift`.
 fn answers(desk: &Desk, folder: &str, policy: &str, rows: &[Value], (name, shift): (&str, f64)) {
     let at = desk.at.join(folder);
@@ -31,6 +38,8 @@ fn answers(desk: &Desk, folder: &str, policy: &str, rows: &[Value], (name, shift
         let label = row["oracle_label"].as_f64().unwrap_or(0.5);
         row["prompt_id"] = format!("{name}-{number:04}").into();
         row["target_policy"] = policy.into();
+        let prompt = row["prompt"].as_str().unwrap();
+        row["prompt"] = format!("{prompt}{}", mark(name, number)).into();
         row["oracle_label"] = json!((label + shift).clamp(0.0, 1.0));
         row.as_object_mut().unwrap().remove("sampled_at");
         format!("{row}\n")
@@ -47,7 +56,7 @@ fn taken(desk: &mut Desk, folder: &str, design: &str) {
     let import = format!(
         "import cje {folder} --experiment sim --judge builtin --field domain --field level"
     );
-    desk.ok(&format!("{import} --labels={design}"));
+    desk.ok(&format!("{import} --labels={design} --purpose audit"));
 }
 
 fn design(desk: &mut Desk, name: &str) {
@@ -62,7 +71,6 @@ fn running() -> (Desk, Vec<Value>) {
     desk.ok("key new rel --role releaser");
     iterate::opened(&mut desk);
     desk.ok("iterate run it-1 --to audit");
-    desk.ok("estimate base --experiment sim --judge builtin");
     desk.ok("deploy activate sim@1.0 --judge builtin");
     let rows = simulated(&desk);
     (desk, rows)
@@ -79,8 +87,9 @@ fn newest(desk: &mut Desk, kind: &str) -> (Value, u64) {
     let entries = list["data"]["entries"].as_array().unwrap();
     let seq = entries.iter().map(|of| of["seq"].as_u64().unwrap()).max();
     let seq = seq.unwrap();
-    let shown = desk.ok(&format!("show {seq} --json")).json();
-    (shown["data"]["body"]["data"].clone(), seq)
+    let body = desk.ok(&format!("show {seq} --body")).out;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    (body["data"].clone(), seq)
 }
 
 #[test]
@@ -193,6 +202,11 @@ fn a_calibrator_is_verified_or_fitted_anew_on_fresh_labels() {
 fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
     let (mut desk, rows) = running();
     desk.ok("generator open tune-1 --experiment sim --old base --new tuned --steps 2");
+    let (opened, _) = newest(&mut desk, "generator.run_opened");
+    assert_eq!(
+        opened["frozen"], opened["calibrator"],
+        "what is evaluated is what runs"
+    );
     let third = rows.len() / 3;
     // Better answers by the judge's own score: the upper third as tuned, the middle one as before.
     answers(

@@ -13,6 +13,7 @@ use super::world::World;
 use super::world::tell;
 use crate::support::deployed;
 use crate::support::iterated;
+use crate::support::planned;
 use crate::support::signer;
 use crate::support::tuned;
 
@@ -77,6 +78,10 @@ fn a_run_freezes_what_runs() {
             &["calibrator ", "8888"],
         ),
         (
+            |data| data["frozen"] = "8".repeat(64).into(),
+            &["frozen 0707", "8888"],
+        ),
+        (
             |data| data["new"] = "base".into(),
             &["two policies", "base twice"],
         ),
@@ -115,7 +120,7 @@ fn a_run_asks_no_more_than_it_registered() {
         (|data| data["step"] = 2.into(), &["step 1", "2"]),
         (
             |data| data["frozen"] = "8".repeat(64).into(),
-            &["frozen 0909", "8888"],
+            &["frozen 0707", "8888"],
         ),
         (
             |data| data["policy"] = "base".into(),
@@ -232,6 +237,30 @@ fn what_does_not_pass_is_rolled_back_before_another_run() {
         said(world, tuned::back("tune-1", Some(&none)));
         said(world, open("tune-2", &runs));
         let wording = ["a run that is open", "tune-1, rolled back"];
+        refused(world, &wording, tuned::asked("tune-1", 1));
+    });
+}
+
+#[test]
+fn a_new_protocol_ends_what_was_frozen() {
+    let replaced = |world: &mut dyn World| {
+        let data = json!({
+            "document": "7".repeat(64), "effective_at": "2026-01-01T00:00:00.000000Z",
+            "sdp_version": "v2", "target": "Y",
+        });
+        let new = planned::payload("sdp.version_registered", &data);
+        world.say(&owner(), new, None);
+    };
+    let wording = ["a deployment by protocol v2", "v1.0_2025-11-11"];
+    tell(SOLO, |world| {
+        let runs = running(world);
+        replaced(world);
+        refused(world, &wording, open("tune-1", &runs));
+    });
+    tell(SOLO, |world| {
+        let runs = running(world);
+        said(world, open("tune-1", &runs));
+        replaced(world);
         refused(world, &wording, tuned::asked("tune-1", 1));
     });
 }

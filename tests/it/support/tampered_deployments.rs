@@ -1,6 +1,7 @@
 //! Samples around deployments, guardrails, rollbacks and recalibrations.
 
 use serde_json::Value;
+use serde_json::json;
 
 use super::deployed;
 use super::forger::World;
@@ -104,6 +105,21 @@ impl Table {
             ("held", "guardrail"),
         );
         self.edited(
+            "guardrail-of-chosen-rows",
+            "A check reads live rows from a place of its own choice.",
+            "breach",
+            |body| {
+                let window = &mut body["data"]["window"];
+                let from = window["from_seq"].as_u64().unwrap() + 1;
+                window["from_seq"] = from.into();
+                let through = window["through_seq"].clone();
+                let digest = "7".repeat(64);
+                body["data"]["inputs"] =
+                    json!({"digest": digest, "rows": 40, "through_seq": through});
+            },
+            ("breach", "guardrail"),
+        );
+        self.edited(
             "rolled-back-elsewhere",
             "A rollback restores another deployment than the one that ran before.",
             "back",
@@ -125,6 +141,15 @@ impl Table {
             "A recalibration claims more labels than there are.",
             "recalibrated",
             |body| body["data"]["labels"] = 101.into(),
+            ("recalibrated", "recalibration"),
+        );
+        self.edited(
+            "recalibrated-on-nothing",
+            "A recalibration rests neither on rows nor on an audit.",
+            "recalibrated",
+            |body| {
+                body["data"].as_object_mut().unwrap().remove("transport");
+            },
             ("recalibrated", "recalibration"),
         );
     }

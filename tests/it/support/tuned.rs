@@ -24,7 +24,7 @@ pub const LABELS: usize = 40;
 
 /// Digest of f.
 fn frozen() -> String {
-    Digest([9; 32]).to_hex()
+    deployed::calibrator()
 }
 
 /// An opening of a run on a deployment.
