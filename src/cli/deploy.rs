@@ -353,17 +353,15 @@ fn checked(
         from_seq: count(last.unwrap_or(running.seq + 1)),
         through_seq: count(ledger.size().saturating_sub(1)),
     };
-    let (evidence, by_hand, inputs) = match given {
-        Some((evidence, why)) => (evidence, Some(why), None),
-        None => {
-            let releases = live::releases(ledger, experiment, ledger.size())?;
-            let watched = Watched::of(ledger, &releases, running.id, ledger.size());
-            let watched = watched.map_err(failed)?;
-            let found =
-                live::guardrails::evidence(ledger, &watched, experiment, &thresholds, window);
-            let (evidence, inputs) = found.map_err(failed)?;
-            (evidence, None, Some(inputs))
-        }
+    let (evidence, by_hand, inputs) = if let Some((evidence, why)) = given {
+        (evidence, Some(why), None)
+    } else {
+        let releases = live::releases(ledger, experiment, ledger.size())?;
+        let watched = Watched::of(ledger, &releases, running.id, ledger.size());
+        let watched = watched.map_err(failed)?;
+        let found = live::guardrails::evidence(ledger, &watched, experiment, &thresholds, window);
+        let (evidence, inputs) = found.map_err(failed)?;
+        (evidence, None, Some(inputs))
     };
     Ok(GuardrailChecked {
         by_hand,
