@@ -52,6 +52,7 @@ impl Replayed {
             Outcome::Within => "within 1e-9",
             Outcome::Differs(_) => "DIFFERS",
             Outcome::Gone(_) => "cannot be computed again",
+            Outcome::Told(_) => "a person's word",
         }
     }
 
@@ -66,7 +67,7 @@ impl Replayed {
             _ => Vec::new(),
         };
         let why = match &self.outcome {
-            Outcome::Gone(why) => Some(why),
+            Outcome::Gone(why) | Outcome::Told(why) => Some(why),
             _ => None,
         };
         json!({
@@ -153,10 +154,14 @@ fn answer(args: &Args, replayed: &[Replayed], unlisted: usize) -> Answer {
     let count = |word: fn(&Outcome) -> bool| replayed.iter().filter(|of| word(&of.outcome)).count();
     let differs = count(|of| matches!(of, Outcome::Differs(_)));
     let gone = count(|of| matches!(of, Outcome::Gone(_)));
-    let same = replayed.len() - differs - gone;
+    let told = count(|of| matches!(of, Outcome::Told(_)));
+    let same = replayed.len() - differs - gone - told;
     text.push_str(&format!(
         "\n{same} the same · {differs} differ · {gone} cannot be computed again"
     ));
+    if told > 0 {
+        text.push_str(&format!(" · {told} said by people"));
+    }
     if unlisted > 0 {
         text.push_str(&format!(
             " · {unlisted} of kinds without a recipe, not checked"
@@ -164,7 +169,7 @@ fn answer(args: &Args, replayed: &[Replayed], unlisted: usize) -> Answer {
     }
     text.push('\n');
     let data = json!({
-        "same": same, "differ": differs, "gone": gone, "without_recipe": unlisted,
+        "same": same, "differ": differs, "gone": gone, "told": told, "without_recipe": unlisted,
         "events": replayed.iter().map(Replayed::json).collect::<Vec<_>>(),
     });
     let mut answer = Answer::new(text, data);
@@ -198,7 +203,7 @@ fn remarks(of: &Replayed, explain: bool) -> String {
                 ));
             }
         }
-        Outcome::Gone(why) => {
+        Outcome::Gone(why) | Outcome::Told(why) => {
             out.push_str(&ui::wrapped(&ui::escape(&format!("seq {}  {why}", of.seq))));
         }
         Outcome::Identical | Outcome::Within => {}

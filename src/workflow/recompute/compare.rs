@@ -33,6 +33,8 @@ pub enum Outcome {
     Differs(Vec<Difference>),
     /// It cannot be computed again, and why.
     Gone(String),
+    /// It says what a person decided: there is nothing to compute.
+    Told(String),
 }
 
 /// Compares two payloads of one kind.

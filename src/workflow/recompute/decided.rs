@@ -141,7 +141,8 @@ pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     let record = context.record(&said.iteration, seq)?;
     let (outcome, reason) = outcome::ending(&record);
     if outcome != said.outcome || reason != said.reason {
-        return Err(gone("a person ended it, for the reason that it gives"));
+        let told = "a person ended it, for the reason that it gives";
+        return Err(Gone::Told(told.to_owned()));
     }
     Ok(Payload::from(IterationClosed {
         iteration: said.iteration.clone(),

@@ -10,6 +10,7 @@ use crate::event::payload::rubric::PatchProposed;
 use crate::ground::digest::Digest;
 use crate::ledger::Candidate;
 use crate::projection::decisions::composite_of;
+use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::record::Record;
@@ -26,6 +27,8 @@ pub(super) struct Kept {
     pub(super) course: Course,
     confirm: Option<(u64, Loaded)>,
     gates: Vec<GateEvaluated>,
+    /// Cards under what attacks had earned.
+    cards: Option<(Attacks, Vec<Payload>)>,
 }
 
 impl From<CourseError> for Gone {
@@ -89,6 +92,7 @@ impl Context<'_> {
                 course,
                 confirm: None,
                 gates: Vec::new(),
+                cards: None,
             });
         }
         Ok(place.as_mut().expect("BUG: it was computed"))
@@ -144,10 +148,13 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     }
     let again = match payload {
         Payload::CardPublished(said) => {
-            let cards = kept.course.cards(&record)?;
-            cards.into_iter().find(|again| {
-                matches!(again, Payload::CardPublished(of) if of.card.card == said.card.card)
-            })
+            let attacks = record.attacks();
+            if kept.cards.as_ref().is_none_or(|(of, _)| *of != attacks) {
+                kept.cards = Some((attacks, kept.course.cards(&record)?));
+            }
+            let mut cards = kept.cards.iter().flat_map(|(_, cards)| cards);
+            let same = |again: &&Payload| matches!(again, Payload::CardPublished(of) if of.card.card == said.card.card);
+            cards.find(same).cloned()
         }
         _ => kept.course.before(&[payload.kind()]).into_iter().next(),
     };

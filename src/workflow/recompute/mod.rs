@@ -63,6 +63,9 @@ pub enum Gone {
     /// A blob that it read was erased, or did not come along.
     #[error("{0}")]
     Absent(String),
+    /// It says what a person decided.
+    #[error("{0}")]
+    Told(String),
     /// It names something that its inputs do not have.
     #[error("{0}")]
     Missing(String),
@@ -320,6 +323,7 @@ impl<'a> Context<'a> {
         Ok(Some(match (recipe.run)(self, seq, event) {
             Ok(again) => (compare(&event.payload, &again), Some(again)),
             Err(Gone::Ledger(error)) => return Err(error),
+            Err(Gone::Told(what)) => (Outcome::Told(what), None),
             Err(gone) => (Outcome::Gone(gone.to_string()), None),
         }))
     }

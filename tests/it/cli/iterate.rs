@@ -111,10 +111,10 @@ fn made_up(desk: &mut Desk) {
     };
     let size = say(
         &data,
-        &["verdict: expected rows through seq", "found through seq 9"],
+        &["recompute: expected rows through seq", "found through seq 9"],
     );
     data["inputs"]["through_seq"] = (size - 1).into();
-    say(&data, &["computed again from its rows"]);
+    say(&data, &["recompute: expected balance"]);
 }
 
 #[test]
