@@ -95,9 +95,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         .hypothesis(&bench.record, &[&proposed])
         .map_err(failed)?;
     let found = course.receipt(&bench.record, &of, requester);
-    let said = found.map_err(failed)?.map_err(|lack| {
-        CliError::refused(lack.to_string(), "clover iterate score ID")
-    })?;
+    let said = found
+        .map_err(failed)?
+        .map_err(|lack| CliError::refused(lack.to_string(), "clover iterate score ID"))?;
     let appended = bench.say(ctx, vec![said.clone().into()])?;
     let receipt = appended[0].id;
     Ok(told(&bench, &said, receipt, &appended))

@@ -186,13 +186,8 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<Answer, Cl
         let (_, ledger) = home::open_to_read(ctx)?;
         let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
         let rows = |policy: &PolicyId| {
-            let found = rows::anchor_rows(
-                &ledger,
-                &experiment,
-                ledger.size(),
-                judge.as_ref(),
-                policy,
-            );
+            let found =
+                rows::anchor_rows(&ledger, &experiment, ledger.size(), judge.as_ref(), policy);
             found.map_err(|error| bench::failed(CourseError::Rows(error)))
         };
         let payload = AnchorSetRegistered {

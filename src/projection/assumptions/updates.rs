@@ -183,7 +183,11 @@ fn covered(found: &CoverageChecked, say: &mut dyn FnMut(Update)) {
     let covers = enough && found.out_of_range.value() < OUT_OF_RANGE_MAX;
     let holds = |holds: bool| if holds { Status::Pass } else { Status::Fail };
     say(says(Assumption::L2, "coverage", holds(covers)));
-    say(says(Assumption::Sup, "coverage", holds(!found.refuse_level)));
+    say(says(
+        Assumption::Sup,
+        "coverage",
+        holds(!found.refuse_level),
+    ));
 }
 
 fn judged(verdict: Verdict) -> Status {

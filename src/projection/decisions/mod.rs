@@ -20,7 +20,6 @@ pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;
 pub use sealing::acceptable;
 pub use sealing::composite_of;
-pub use sealing::is_waived;
 pub use sealing::stopped;
 pub use select::ACCEPTED_MAX;
 pub use select::Ranked;
@@ -263,7 +262,9 @@ impl Fold for AllDecisions {
             Payload::CalibratorFitted(said) => {
                 if let Some(terms) = &said.terms.iteration {
                     let of = self.by_id.entry(terms.iteration.clone()).or_default();
-                    let key = terms.candidate.map_or_else(String::new, |hash| hash.to_hex());
+                    let key = terms
+                        .candidate
+                        .map_or_else(String::new, |hash| hash.to_hex());
                     of.calibrators.entry(key).or_insert(said.calibrator);
                 }
             }

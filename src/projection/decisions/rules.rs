@@ -114,14 +114,20 @@ impl Rule for Predicate {
         };
         let early = |live: &Live<'_>| before_classification(live);
         let found = match &event.event.payload {
-            Payload::CalibratorFitted(said) => said.terms.iteration.as_ref().and_then(|of| {
-                step(&of.iteration, "a calibrator", &|live| fitted(live, of))
-            }),
+            Payload::CalibratorFitted(said) => said
+                .terms
+                .iteration
+                .as_ref()
+                .and_then(|of| step(&of.iteration, "a calibrator", &|live| fitted(live, of))),
             Payload::OuaEstimated(said) => said.terms.iteration.as_ref().and_then(|of| {
-                step(&of.iteration, "an estimate", &|live| in_force(live, said.calibrator))
+                step(&of.iteration, "an estimate", &|live| {
+                    in_force(live, said.calibrator)
+                })
             }),
             Payload::CoverageChecked(said) => said.terms.iteration.as_ref().and_then(|of| {
-                step(&of.iteration, "a check", &|live| in_force(live, said.calibrator))
+                step(&of.iteration, "a check", &|live| {
+                    in_force(live, said.calibrator)
+                })
             }),
             Payload::LabelProcessAudited(said) => step(&said.iteration, "an audit", &early),
             Payload::PrenticeChecked(said) => step(&said.iteration, "a check", &early),
@@ -181,7 +187,9 @@ fn in_force(live: &Live<'_>, calibrator: Digest) -> Found {
     if known == Some(calibrator) {
         return before_classification(live);
     }
-    let word = known.map_or("the rubric in force, fitted first".to_owned(), |of| of.to_string());
+    let word = known.map_or("the rubric in force, fitted first".to_owned(), |of| {
+        of.to_string()
+    });
     no(format!("the calibrator of {word}"), calibrator.to_string())
 }
 

@@ -106,7 +106,8 @@ pub(in crate::workflow) fn bytes(
     calibrator: &Calibrator,
     abstaining: Option<Atom>,
 ) -> (Vec<u8>, Digest) {
-    let bytes = canon::to_bytes(&kept(calibrator, abstaining)).expect("BUG: finite numbers have a canonical form");
+    let bytes = canon::to_bytes(&kept(calibrator, abstaining))
+        .expect("BUG: finite numbers have a canonical form");
     let digest = Digest::labelled(CALIBRATOR_LABEL, &bytes);
     (bytes, digest)
 }

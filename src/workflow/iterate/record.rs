@@ -400,7 +400,9 @@ impl Record {
     /// The calibrator of a candidate, or of the rubric in force.
     pub fn fitted_of(&self, candidate: Option<Digest>) -> Option<&Said<CalibratorFitted>> {
         let of = |terms: &EstimateTerms| terms.iteration.as_ref().and_then(|of| of.candidate);
-        self.fitted.iter().find(|one| of(&one.said.terms) == candidate)
+        self.fitted
+            .iter()
+            .find(|one| of(&one.said.terms) == candidate)
     }
 
     /// The last entry that everything before confirm reads: the first computed event fixes it.

@@ -150,7 +150,10 @@ pub(super) fn oua(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<
         return iterations::before(context, seq, event);
     }
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
-    let policy = place(found, said.policy.as_ref().ok_or_else(|| without("policy"))?)?;
+    let policy = place(
+        found,
+        said.policy.as_ref().ok_or_else(|| without("policy"))?,
+    )?;
     Ok(found
         .oua(policy)
         .ok_or_else(|| without("calibrator"))?
@@ -169,7 +172,10 @@ pub(super) fn coverage(
         return iterations::before(context, seq, event);
     }
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
-    let policy = place(found, said.policy.as_ref().ok_or_else(|| without("policy"))?)?;
+    let policy = place(
+        found,
+        said.policy.as_ref().ok_or_else(|| without("policy"))?,
+    )?;
     Ok(found
         .coverage(policy)
         .ok_or_else(|| without("calibrator"))?

@@ -111,7 +111,10 @@ fn made_up(desk: &mut Desk) {
     };
     let size = say(
         &data,
-        &["recompute: expected rows through seq", "found through seq 9"],
+        &[
+            "recompute: expected rows through seq",
+            "found through seq 9",
+        ],
     );
     data["inputs"]["through_seq"] = (size - 1).into();
     say(&data, &["recompute: expected balance"]);

@@ -389,7 +389,9 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     // The same rows say the same, whoever asks.
     let again = steps::ground(&opened, &blind, through()).unwrap();
     assert_eq!(again.0.classification_hash, ground.classification_hash);
-    let again = again.0.on_confirm(&opened, &stage.table, (&fix, &patched.fitted), through());
+    let again = again
+        .0
+        .on_confirm(&opened, &stage.table, (&fix, &patched.fitted), through());
     assert_eq!(again.unwrap(), gates);
 }
 
@@ -428,7 +430,12 @@ fn many_rows_are_computed_in_seconds() {
     let patched = ground.patched(&table, fix.clone()).unwrap();
     let dev = ground.on_dev(&opened, &table, &patched, admissible, battery);
     assert_eq!(dev.unwrap().0.len(), 8);
-    let confirm = ground.on_confirm(&opened, &table, (&fix, &patched.fitted), Count::new(9).unwrap());
+    let confirm = ground.on_confirm(
+        &opened,
+        &table,
+        (&fix, &patched.fitted),
+        Count::new(9).unwrap(),
+    );
     assert_eq!(confirm.unwrap().len(), 5);
     println!("{rows} scores, {} labels: {:?}", rows / 10, begun.elapsed());
 }
