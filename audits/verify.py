@@ -3896,7 +3896,8 @@ def rule_battery(state, e):
     found, ran = e.data["evidence"]["p7"], it and it.batteries.get(e.data["candidate"])
     named = ran[1] if ran else None
     decided = state.decisions.get(e.data["iteration"])
-    strict = bool(decided and None in decided.calibrators)
+    somebody = any(not key.ended and "adversary" in key.roles for key in state.keys.values())
+    strict = bool(somebody and decided and None in decided.calibrators)
     if e.data.get("battery") != named and (strict or "battery" in e.data):
         return "battery %s, as recorded for the candidate" % named, str(e.data.get("battery"))
     if ran is None:

@@ -183,7 +183,7 @@ fn ran(
             Some(of.map_err(failed)?)
         }
     };
-    let attacked = attacked::attack(ctx, &mut bench, &course, of.as_ref(), command)?;
+    let attacked = attacked::attack(ctx, &mut bench, &course, (of.as_ref(), true), command)?;
     Ok((bench, attacked))
 }
 

@@ -353,6 +353,10 @@ fn checked(
         from_seq: count(last.unwrap_or(running.seq + 1)),
         through_seq: count(ledger.size().saturating_sub(1)),
     };
+    if window.from_seq > window.through_seq {
+        let message = format!("nothing was recorded since seq {}", window.through_seq);
+        return Err(CliError::refused(message, "clover judge run --help"));
+    }
     let (evidence, by_hand, inputs) = if let Some((evidence, why)) = given {
         (evidence, Some(why), None)
     } else {

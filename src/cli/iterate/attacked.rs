@@ -16,8 +16,8 @@ use crate::cli::texts::Texts;
 use crate::event::Payload;
 use crate::event::id::IterationId;
 use crate::event::payload::Role;
-use crate::event::payload::assumption::Assumption;
 use crate::event::payload::battery::BatteryEvaluated;
+use crate::event::payload::predicate::Gaming;
 use crate::ledger::Appended;
 use crate::num::Micro;
 use crate::projection::batteries::Batteries;
@@ -70,31 +70,23 @@ fn patches(bench: &Bench, of: &Hypothesis) -> Vec<Patch> {
         .collect()
 }
 
-/// Runs the battery of a hypothesis and records it, if it was not yet: what P7 says comes from there. Nothing is run where
-/// the judge cannot be asked anew, nor without an adversary where ADV is waived; P7 is not checked then.
+/// Runs the battery of a hypothesis if it was not yet, and records it where the ledger has an adversary: what P7 says comes
+/// from there. What nobody could record is given back. Nothing is run where the judge cannot be asked anew.
 pub(super) fn battery(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
     course: &Course,
     of: &Hypothesis,
     command: &[String],
-) -> Result<Vec<Appended>, CliError> {
+) -> Result<(Vec<Appended>, Option<Gaming>), CliError> {
     if !course.loaded.is_callable() || course.patched(of).map_err(failed)?.is_err() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let keyring = &bench.ledger.state().keyring;
     let has_adversary = keyring.live_with(Role::Adversary).next().is_some();
-    if !has_adversary && bench.is_waived(Assumption::Adv) {
-        return Ok(Vec::new());
-    }
-    if !has_adversary && bench.record.battery_of(of.hash).is_none() {
-        let message = "gate p7 stands on a battery that an adversary records, and no live key holds that role";
-        return Err(CliError::refused(
-            message,
-            "clover key new --role adversary",
-        ));
-    }
-    Ok(attack(ctx, bench, course, Some(of), command)?.appended)
+    let ran = attack(ctx, bench, course, (Some(of), has_adversary), command)?;
+    let unrecorded = (!has_adversary).then(|| ran.said.gaming());
+    Ok((ran.appended, unrecorded))
 }
 
 /// A response with its prompt.
@@ -227,12 +219,12 @@ impl Under<'_> {
 }
 
 /// The battery of a hypothesis, or of the rubric that the iteration starts from: one that a candidate has already, else run
-/// and recorded with the exploits that it found.
+/// and, where `is_recorded`, recorded with the exploits that it found.
 pub(in crate::cli) fn attack(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
     course: &Course,
-    of: Option<&Hypothesis>,
+    (of, is_recorded): (Option<&Hypothesis>, bool),
     command: &[String],
 ) -> Result<Attacked, CliError> {
     let known = of.and_then(|of| bench.record.battery_of(of.hash));
@@ -289,6 +281,10 @@ pub(in crate::cli) fn attack(
     let measured = measured::measure(&target, &mut now_score, both);
     let (said, found) =
         measured.map_err(|error| CliError::refused(error.to_string(), "clover iterate list"))?;
+    if !is_recorded {
+        let appended = Vec::new();
+        return Ok(Attacked { said, appended });
+    }
     let mut appended = bench.say(ctx, vec![said.clone().into()])?;
     if let Some(battery) = appended.first().map(|of| of.id) {
         let exploits = found.iter();

@@ -9,7 +9,6 @@ use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Payload;
 use crate::event::id::IterationId;
-use crate::event::payload::assumption::Assumption;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
@@ -114,12 +113,6 @@ impl Bench {
         let of = (&self.id, candidate);
         let found = decisions::stopped(state, experiment, self.now(), of, split);
         found.map(|(gate, words)| (gate.to_string(), words))
-    }
-
-    /// Whether two keys answered for an assumption, early enough for a gate.
-    pub(super) fn is_waived(&self, code: Assumption) -> bool {
-        let experiment = &self.record.experiment;
-        decisions::is_waived(self.ledger.state(), experiment, self.now(), code)
     }
 
     /// Patches to accept, in order.

@@ -126,8 +126,9 @@ fn evaluate(
         let event = vec![kept.event.into()];
         appended.extend(bench.say_with(ctx, event, &kept.blobs)?);
     }
-    appended.extend(attacked::battery(ctx, bench, course, of, command)?);
-    let found = course.on_dev(&bench.record, of);
+    let (ran, unrecorded) = attacked::battery(ctx, bench, course, of, command)?;
+    appended.extend(ran);
+    let found = course.on_dev(&bench.record, of, unrecorded);
     let (gates, lack) = found.map_err(failed)?;
     let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
     appended.extend(bench.say(ctx, gates)?);

@@ -3,6 +3,7 @@
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
+use crate::event::payload::Role;
 use crate::event::payload::Verdict;
 use crate::event::payload::battery::BatteryEvaluated;
 use crate::event::payload::battery::ExploitDiscovered;
@@ -330,8 +331,8 @@ fn stressed(state: &State, said: &CardPublished) -> Found {
     no(expected, "others")
 }
 
-/// P7 says what the battery of its candidate measured. In an iteration whose calibrators are on record it names that
-/// battery, and without one it says that nobody looked. No other gate names one.
+/// P7 says what the battery of its candidate measured. In an iteration whose calibrators are on record, of a ledger with
+/// an adversary, it names that battery, and without one it says that nobody looked. No other gate names one.
 fn gated(state: &State, said: &GateEvaluated) -> Found {
     let word = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
     let Evidence::P7(gaming) = &said.evidence else {
@@ -342,7 +343,8 @@ fn gated(state: &State, said: &GateEvaluated) -> Found {
     let ran = of.and_then(|of| of.candidate(said.candidate));
     let named = ran.map(|ran| ran.id);
     let decided = state.fold::<AllDecisions>().of(&said.iteration);
-    let is_strict = decided.is_some_and(|of| of.calibrator(None).is_some());
+    let somebody = state.keyring.live_with(Role::Adversary).next().is_some();
+    let is_strict = somebody && decided.is_some_and(|of| of.calibrator(None).is_some());
     if said.battery != named && (is_strict || said.battery.is_some()) {
         let expected = format!("battery {}, as recorded for the candidate", word(named));
         return no(expected, word(said.battery));

@@ -148,21 +148,6 @@ pub fn stopped(
     })
 }
 
-/// Whether two keys answered for an assumption before the splits of an experiment were formed, in force at `at`.
-pub fn is_waived(
-    state: &State,
-    experiment: &ExperimentId,
-    at: Timestamp,
-    code: Assumption,
-) -> bool {
-    let now = Now {
-        state,
-        experiment,
-        at,
-    };
-    now.is_answered_for(code)
-}
-
 /// Patches to accept by `at`, by hash, in order.
 pub fn acceptable(
     state: &State,

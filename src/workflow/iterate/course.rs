@@ -311,7 +311,8 @@ impl Course {
         }
     }
 
-    /// Gates P0 to P7 of a hypothesis on dev, the last from its battery on record. One whose rows cannot be scored gets P0 alone, which says so.
+    /// Gates P0 to P7 of a hypothesis on dev, the last from its battery on record, else from one that nobody could record:
+    /// the ledger has no adversary. One whose rows cannot be scored gets P0 alone, which says so.
     ///
     /// # Errors
     /// [`CourseError`].
@@ -319,13 +320,15 @@ impl Course {
         &self,
         record: &Record,
         of: &Hypothesis,
+        unrecorded: Option<Gaming>,
     ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
         match self.patched(of)? {
             Ok(patched) => {
                 let admissible = self.admissible(record, of, true);
                 let table = &self.loaded.table;
                 let battery = record.battery_of(of.hash);
-                let gaming = battery.map_or_else(Gaming::unchecked, |of| of.said.gaming());
+                let gaming = battery.map(|of| of.said.gaming()).or(unrecorded);
+                let gaming = gaming.unwrap_or_else(Gaming::unchecked);
                 let found = self
                     .ground
                     .on_dev(&self.opened, table, &patched, admissible, gaming);
@@ -371,7 +374,7 @@ impl Course {
         of: &Hypothesis,
         requester: KeyId,
     ) -> Result<Result<DevObjectiveQueried, EvidenceMissing>, CourseError> {
-        let (gates, lack) = self.on_dev(record, of)?;
+        let (gates, lack) = self.on_dev(record, of, None)?;
         if let Some(lack) = lack {
             return Ok(Err(lack));
         }

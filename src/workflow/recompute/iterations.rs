@@ -4,6 +4,7 @@ use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::IterationId;
 use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
@@ -183,6 +184,11 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
         return Err(gone("another kind"));
     };
     let record = context.record(&said.iteration, seq)?;
+    let attacked = matches!(&said.evidence, Evidence::P7(gaming) if gaming.is_checked());
+    if attacked && record.battery_of(said.candidate).is_none() {
+        let what = "its battery is not on record: the ledger had no adversary to sign it";
+        return Err(Gone::Unrecorded(what.to_owned()));
+    }
     let through = through(&record, &event.payload)?;
     let history = context.history;
     let patches = patches_of(&record, said.candidate)?;
@@ -195,7 +201,7 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
     if !kept.gates.iter().any(|of| known(&of)) {
         let of = kept.course.hypothesis(&record, &patches)?;
         let gates = match said.split {
-            GateSplit::Dev => kept.course.on_dev(&record, &of)?.0,
+            GateSplit::Dev => kept.course.on_dev(&record, &of, None)?.0,
             GateSplit::Confirm => {
                 let read = |(through, _): &(u64, Loaded)| *through == size;
                 if !kept.confirm.as_ref().is_some_and(read) {

@@ -67,6 +67,9 @@ pub enum Gone {
     /// A blob that it read was erased, or did not come along.
     #[error("{0}")]
     Absent(String),
+    /// It comes from what nobody recorded.
+    #[error("{0}")]
+    Unrecorded(String),
     /// It says what a person decided.
     #[error("{0}")]
     Told(String),

@@ -95,10 +95,12 @@ fn newest(desk: &mut Desk, kind: &str) -> (Value, u64) {
 #[test]
 fn guardrails_are_computed_from_live_rows_and_a_breach_rolls_back() {
     let (mut desk, rows) = running();
+    let words = ["deploy", "check", "sim"];
+    desk.refused(&words, 11, &["nothing was recorded since"]);
+    design(&mut desk, "live-1");
     let none = desk.ok("deploy check sim --json").json();
     assert_eq!(guardrail(&none, "environments"), "not_checked", "{none:#}");
     assert_eq!(guardrail(&none, "out_of_range"), "inconclusive");
-    design(&mut desk, "live-1");
     answers(&desk, "few", "base", &rows[..30], ("few", 0.0));
     taken(&mut desk, "few", "live-1");
     let few = desk.ok("deploy check sim --json").json();
@@ -239,7 +241,7 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
     assert_eq!(refused.code, 11, "{}{}", refused.out, refused.err);
     design(&mut desk, "ab-1");
     desk.ok(
-        "import cje ab --experiment sim --judge builtin --field domain --field level --labels=ab-1",
+        "import cje ab --experiment sim --judge builtin --field domain --field level --labels=ab-1 --purpose audit",
     );
     let done = desk.run("generator validate tune-1 --design ab-1 --json");
     // The rubric that runs pays for citations: attacks on the new answers earn too much, whatever the gain.
