@@ -33,7 +33,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 6,
+    version: 7,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -149,6 +149,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "rubrics",
         reads: rubrics::READS,
         make: || Box::<rubrics::Rubrics>::default(),
+    },
+    FoldEntry {
+        name: "sequences",
+        reads: decisions::sequence::READS,
+        make: || Box::<decisions::sequence::Sequences>::default(),
     },
     FoldEntry {
         name: "splits",

@@ -159,6 +159,10 @@ pub const RECIPES: &[Recipe] = &[
         run: iterations::gate,
     },
     Recipe {
+        kind: Kind::ConfirmLooked,
+        run: iterations::look,
+    },
+    Recipe {
         kind: Kind::ReportPublished,
         run: reports::published,
     },
