@@ -15,6 +15,7 @@ mod ope;
 mod prereg;
 mod release;
 mod rubric;
+mod sequential;
 mod shipped;
 mod simulate;
 mod verbs;
