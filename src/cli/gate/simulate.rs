@@ -127,11 +127,19 @@ impl Drawn {
         let line = |label: String, units: &[u64], values: &[f64]| Series {
             label,
             mark: Mark::Line,
-            points: units.iter().zip(values).map(|(n, value)| (*n as f64, *value)).collect(),
+            points: units
+                .iter()
+                .zip(values)
+                .map(|(n, value)| (*n as f64, *value))
+                .collect(),
             weights: Vec::new(),
         };
         let (title, y, level) = match name {
-            "wealth" => ("Log wealth of the claim, simulated", "log e-value", ("ln(1/alpha)", bar(alpha))),
+            "wealth" => (
+                "Log wealth of the claim, simulated",
+                "log e-value",
+                ("ln(1/alpha)", bar(alpha)),
+            ),
             "interval" => {
                 let margin = margin as f64 / 1e6;
                 let title = "Confidence sequence of the mean effect, simulated";
@@ -145,7 +153,10 @@ impl Drawn {
         let mut series = Vec::new();
         for (of, _, paths) in &self.paths {
             if name == "wealth" {
-                for (what, values) in ["first decile", "median", "ninth decile"].iter().zip(&paths.ln_wealth) {
+                for (what, values) in ["first decile", "median", "ninth decile"]
+                    .iter()
+                    .zip(&paths.ln_wealth)
+                {
                     series.push(line(format!("{of}: {what}"), &paths.units, values));
                 }
             } else {
@@ -171,13 +182,17 @@ impl Drawn {
         let bar = bar(alpha);
         for (name, _, paths) in &self.paths {
             let line = spark::line(&paths.ln_wealth[1], (0.0, bar));
-            answer.line(&format!("{name:<6} wealth    {line}  0 to ln(1/alpha) {bar:.2}, median"));
+            answer.line(&format!(
+                "{name:<6} wealth    {line}  0 to ln(1/alpha) {bar:.2}, median"
+            ));
             let [low, high] = &paths.interval;
             let least = low.iter().copied().fold(0.0, f64::min);
             let most = high.iter().copied().fold(0.0, f64::max);
             for (end, values) in [("<", high), (">", low)] {
                 let line = spark::line(values, (least, most));
-                answer.line(&format!("{name:<6} effect {end}  {line}  {least:+.3} to {most:+.3}, median"));
+                answer.line(&format!(
+                    "{name:<6} effect {end}  {line}  {least:+.3} to {most:+.3}, median"
+                ));
             }
         }
     }

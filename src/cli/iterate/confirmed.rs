@@ -87,7 +87,8 @@ pub(super) fn confirm_on(
     let (mut text, mut data, mut all) = (String::new(), json!({}), Vec::new());
     // A run that was cut between the unsealing and the last label goes on.
     let waits = design(bench, args).is_ok();
-    let opens = bench.record.unsealed.is_none() || (waits && bench.record.confirm_through().is_none());
+    let opens =
+        bench.record.unsealed.is_none() || (waits && bench.record.confirm_through().is_none());
     if sequential::is_registered(&bench.record) {
         let opening = match opens {
             true => unseal(ctx, bench, args, root, Shows::InOrder)?,
@@ -181,8 +182,9 @@ fn unseal(
     }
     let opened = match shows {
         Shows::All => confirm::open(ctx, &mut bench.ledger, &opens, &mut between).map(|_| None),
-        Shows::InOrder => confirm::begin(ctx, &mut bench.ledger, &opens, &mut between)
-            .map(Result::ok),
+        Shows::InOrder => {
+            confirm::begin(ctx, &mut bench.ledger, &opens, &mut between).map(Result::ok)
+        }
     };
     ctx.globals.key = kept;
     let opened = opened?;

@@ -49,8 +49,10 @@ pub(super) fn looks(
         let (shown, units) = (sequence.shown() as u64, sequence.units.len() as u64);
         let last = bench.record.looks.last();
         let looked = last.map_or(0, |look| look.said.units.value());
-        let settled = last.is_some_and(|look| stops(look).all(|stop| stop != SequentialStop::Continue));
-        let crossed = last.is_some_and(|look| stops(look).any(|stop| stop == SequentialStop::Crossed));
+        let settled =
+            last.is_some_and(|look| stops(look).all(|stop| stop != SequentialStop::Continue));
+        let crossed =
+            last.is_some_and(|look| stops(look).any(|stop| stop == SequentialStop::Crossed));
         let whole = shown == units && (looked == units || settled);
         if bench.record.saves_labels() || whole {
             return Ok(all);
@@ -123,7 +125,14 @@ pub(super) fn shown(record: &Record) -> (String, Value) {
             ]);
         }
     }
-    let head = ["seq", "clusters shown", "hypothesis", "ln wealth", "p", "test"];
+    let head = [
+        "seq",
+        "clusters shown",
+        "hypothesis",
+        "ln wealth",
+        "p",
+        "test",
+    ];
     let mut text = ui::table(&head, rows);
     let sealed = record.sealed.iter().flat_map(|of| &of.said.hypotheses);
     for one in sealed {
@@ -136,12 +145,18 @@ pub(super) fn shown(record: &Record) -> (String, Value) {
             .collect();
         if path.len() > 1 {
             let name = names(record, one.candidate);
-            let bar = record.sealed.as_ref().map_or(1, |of| of.said.divisor.value()) as f64;
+            let bar = record
+                .sealed
+                .as_ref()
+                .map_or(1, |of| of.said.divisor.value()) as f64;
             let alpha = record.opened.said.params.alpha_micro.value() as f64 / 1e6;
             let bar = crate::num::math::ln(bar / alpha);
             let least = path.iter().copied().fold(0.0, f64::min);
             let line = spark::line(&path, (least, bar));
-            text.push_str(&format!("{name}  ln wealth {line}, full at {}\n", number(bar)));
+            text.push_str(&format!(
+                "{name}  ln wealth {line}, full at {}\n",
+                number(bar)
+            ));
         }
     }
     if let Some(look) = record.looks.last().filter(|_| record.saves_labels()) {

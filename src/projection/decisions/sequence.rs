@@ -185,7 +185,9 @@ impl Fold for Sequences {
                     });
                 }
             }
-            Payload::IterationClosed(said) if self.open.get(experiment) == Some(&said.iteration) => {
+            Payload::IterationClosed(said)
+                if self.open.get(experiment) == Some(&said.iteration) =>
+            {
                 self.open.remove(experiment);
             }
             _ => {}
@@ -361,7 +363,10 @@ pub(super) fn gate(state: &State, said: &GateEvaluated) -> Found {
     };
     let mut tests = looked.hypotheses.iter();
     let test = tests.find(|of| of.candidate == said.candidate);
-    let (expected, found) = (test.map(|of| of.test.stop), loss.sequential.map(|of| of.stop));
+    let (expected, found) = (
+        test.map(|of| of.test.stop),
+        loss.sequential.map(|of| of.stop),
+    );
     let same = test.map(|of| of.test) == loss.sequential;
     // A test that had not stopped at the last look goes on to the end of the block with it: they are the same.
     (!same).then(|| {

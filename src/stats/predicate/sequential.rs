@@ -208,11 +208,16 @@ mod tests {
         assert_eq!(run(&TERMS, 99, -0.5), (SequentialVerdict::Crossed, 7));
         assert_eq!(run(&many, 99, -0.5), (SequentialVerdict::Crossed, 11));
         let mut test = Sequential::new(0.5, 0.5, &TERMS).unwrap();
-        assert!(test.push(0.6).is_err() && test.push(-0.6).is_err() && test.push(f64::NAN).is_err());
+        assert!(
+            test.push(0.6).is_err() && test.push(-0.6).is_err() && test.push(f64::NAN).is_err()
+        );
         assert_eq!((test.n(), test.verdict()), (0, SequentialVerdict::Continue));
         assert!(Sequential::new(-1.0, 0.0, &TERMS).is_err());
         assert!(Sequential::new(0.5, f64::NAN, &TERMS).is_err());
-        let no_effect = SequentialTerms { effect: 0.0, ..TERMS };
+        let no_effect = SequentialTerms {
+            effect: 0.0,
+            ..TERMS
+        };
         assert!(Sequential::new(0.5, 0.5, &no_effect).is_err());
     }
 
@@ -241,7 +246,10 @@ mod tests {
         let (verdict, n) = run(&TERMS, 1000, 0.0);
         assert!(verdict == SequentialVerdict::Futile && n < 40);
         // Harm of the bound stops by whichever bar it passes first, and never as a crossing.
-        let strict = SequentialTerms { beta: 1e-9, ..TERMS };
+        let strict = SequentialTerms {
+            beta: 1e-9,
+            ..TERMS
+        };
         let (verdict, n) = run(&strict, 1000, 0.5);
         assert!(verdict == SequentialVerdict::Harmful && n < 12);
         let mut still = Sequential::new(0.0, 0.0, &TERMS).unwrap();

@@ -104,12 +104,19 @@ pub fn places(design: &Design) -> Vec<u64> {
     let all: Vec<u64> = match &design.terms().looks {
         Looks::Every => {
             let step = most.div_ceil(PLACES).max(1);
-            (1..=most.div_ceil(step)).map(|at| (at * step).min(most)).collect()
+            (1..=most.div_ceil(step))
+                .map(|at| (at * step).min(most))
+                .collect()
         }
         Looks::At(at) => {
-            let step = at.len().div_ceil(usize::try_from(PLACES).unwrap_or(1)).max(1);
+            let step = at
+                .len()
+                .div_ceil(usize::try_from(PLACES).unwrap_or(1))
+                .max(1);
             // The last look of each stretch.
-            at.chunks(step).filter_map(|part| part.last().copied()).collect()
+            at.chunks(step)
+                .filter_map(|part| part.last().copied())
+                .collect()
         }
     };
     all.into_iter().filter(|n| *n > 0).collect()
@@ -310,7 +317,11 @@ mod tests {
         assert!(done.shown > 0.9, "{done:?}");
         let [low, middle, high] = &found.ln_wealth;
         let last = places.len() - 1;
-        assert!(middle[last] >= 20.0_f64.ln() && low[last] <= middle[last] && middle[last] <= high[last]);
+        assert!(
+            middle[last] >= 20.0_f64.ln()
+                && low[last] <= middle[last]
+                && middle[last] <= high[last]
+        );
         let [below, above] = &found.interval;
         assert!(below[last] > 0.0 && above[last] < 1.0 && below[last] < above[last]);
         // The sequence only narrows.

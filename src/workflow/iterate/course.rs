@@ -306,7 +306,11 @@ impl Course {
         let sequence = unsealed.sequence.as_ref()?;
         Some(Block {
             terms: sequential::terms_of(&self.opened.plan, &self.ground.thresholds)?,
-            units: sequence.units.iter().map(|unit| unit.rows.clone()).collect(),
+            units: sequence
+                .units
+                .iter()
+                .map(|unit| unit.rows.clone())
+                .collect(),
             shown: sequence.shown(),
         })
     }

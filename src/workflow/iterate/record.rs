@@ -336,7 +336,9 @@ impl Record {
         self.looks.last().is_some_and(|look| {
             let mut tests = look.said.hypotheses.iter().map(|of| of.test.stop);
             let early = look.said.units < look.said.of_units;
-            early && tests.all(|stop| matches!(stop, SequentialStop::Futile | SequentialStop::Harmful))
+            early
+                && tests
+                    .all(|stop| matches!(stop, SequentialStop::Futile | SequentialStop::Harmful))
         })
     }
 

@@ -253,7 +253,10 @@ fn looks_that_decide_nothing_say_so() {
     assert_eq!(wrong.code, 2, "{}", wrong.err);
     let page = desk.ok("gate simulate m-1 --streams 100 -o interval.svg --chart interval");
     let svg = std::fs::read_to_string(desk.at.join("interval.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("null margin"), "{svg}");
+    assert!(
+        svg.starts_with("<svg") && svg.contains("null margin"),
+        "{svg}"
+    );
     let sparks = |text: &str| text.lines().filter(|line| line.contains("median")).count();
     assert!(sparks(&page.out) >= 6, "{}", page.out);
     for line in page.out.lines() {
@@ -264,7 +267,10 @@ fn looks_that_decide_nothing_say_so() {
     assert_eq!(paths.len(), 2, "{simulated:#}");
     for path in paths {
         let (units, wealth) = (&path["units"], &path["ln_wealth"]["p50"]);
-        assert_eq!(units.as_array().unwrap().len(), wealth.as_array().unwrap().len());
+        assert_eq!(
+            units.as_array().unwrap().len(),
+            wealth.as_array().unwrap().len()
+        );
     }
     for line in simulated["data"]["simulated"].as_array().unwrap() {
         let shown = line["shown"].as_f64().unwrap();

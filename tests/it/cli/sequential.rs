@@ -15,7 +15,10 @@ fn sealed(effect: u64, every: u64) -> Desk {
     let bare = desk.file("bare.yaml", &plan.to_string());
     let refused = desk.run(&format!("prereg check {bare}"));
     assert_ne!(refused.code, 0, "{}", refused.out);
-    says(&refused, &["iteration.sequential", "none with confirm_test sequential"]);
+    says(
+        &refused,
+        &["iteration.sequential", "none with confirm_test sequential"],
+    );
     plan["iteration"]["effect_micro"] = effect.into();
     plan["iteration"]["sequential"] = json!({
         "alpha_harm_micro": 50_000, "beta_futile_micro": 100_000, "look_every": every,
@@ -32,7 +35,9 @@ fn sealed(effect: u64, every: u64) -> Desk {
 }
 
 fn labels(desk: &mut Desk, kind: &str) -> usize {
-    let list = desk.ok(&format!("log --kind {kind} --limit 5000 --json")).json();
+    let list = desk
+        .ok(&format!("log --kind {kind} --limit 5000 --json"))
+        .json();
     list["data"]["entries"].as_array().unwrap().len()
 }
 
@@ -63,7 +68,9 @@ fn a_fix_crosses_before_the_end_and_is_judged_on_the_whole_block() {
     // Crossing ends only the test: every label of the block is shown, and the gates stand on all of them.
     let all = labels(&mut desk, "label.sealed");
     assert_eq!(labels(&mut desk, "label.revealed"), all);
-    let confirm = shown["data"]["candidates"][0]["confirm"].as_array().unwrap();
+    let confirm = shown["data"]["candidates"][0]["confirm"]
+        .as_array()
+        .unwrap();
     assert_eq!(confirm.len(), 5, "{confirm:#?}");
     let p8 = confirm.iter().find(|gate| gate["gate"] == "p8").unwrap();
     assert_eq!(p8["evidence"]["p8"]["sequential"], *test, "{p8:#}");

@@ -386,7 +386,9 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     // The same rows say the same, whoever asks.
     let again = steps::ground(&opened, &blind, through()).unwrap();
     assert_eq!(again.0.classification_hash, ground.classification_hash);
-    let again = again.0.on_confirm(&opened, &stage.table, &fix, (through(), None));
+    let again = again
+        .0
+        .on_confirm(&opened, &stage.table, &fix, (through(), None));
     assert_eq!(again.unwrap(), gates);
 }
 

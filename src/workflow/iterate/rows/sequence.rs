@@ -65,7 +65,11 @@ impl Sequence {
                 sealed.insert(key, ());
             }
         }
-        for label in walk.labels.iter().filter(|of| of.is_confirm && of.seq > unsealed) {
+        for label in walk
+            .labels
+            .iter()
+            .filter(|of| of.is_confirm && of.seq > unsealed)
+        {
             if sealed.contains_key(&label.key)
                 && let Some(unit) = units.get_mut(&label.key.1)
             {
