@@ -323,7 +323,9 @@ mod tests {
                 && middle[last] <= high[last]
         );
         let [below, above] = &found.interval;
-        assert!(below[last] > 0.0 && above[last] < 1.0 && below[last] < above[last]);
+        // The sequence holds the effect, and is narrower than at first.
+        assert!(below[last] < 0.3 && above[last] > 0.3);
+        assert!(above[last] - below[last] < above[0] - below[0]);
         // The sequence only narrows.
         assert!(below.windows(2).all(|pair| pair[0] <= pair[1]));
         let null = paths(

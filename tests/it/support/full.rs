@@ -730,6 +730,9 @@ fn sequence(test: &mut TestLedger) {
         fn head(&self) -> clover::event::payload::gate::DrawnFrom {
             sequenced::head(&self.0.ledger)
         }
+        fn origin(&self) -> &'static str {
+            ORIGIN
+        }
         fn quarter(&self) -> String {
             self.0.ledger.ambient().now().quarter().to_string()
         }

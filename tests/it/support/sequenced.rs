@@ -54,6 +54,8 @@ pub trait Teach {
     fn charge(&mut self) -> EventId;
     /// The newest checkpoint.
     fn head(&self) -> DrawnFrom;
+    /// The name of the log.
+    fn origin(&self) -> &'static str;
     /// The quarter.
     fn quarter(&self) -> String;
     /// The key that labels are sealed to.
@@ -104,9 +106,9 @@ fn envelope(item: &ItemId) -> Vec<u8> {
     format!("age-encryption.org/v1\nan envelope of {item}").into_bytes()
 }
 
-fn label(item: &ItemId, recipient: SealRecipient) -> [Payload; 2] {
+fn label(item: &ItemId, recipient: SealRecipient, origin: &str) -> [Payload; 2] {
     let sealed = LabelSealed {
-        commitment: seal::commitment(ORIGIN, DESIGN, &row(item), &[9; 32], 250_000),
+        commitment: seal::commitment(origin, DESIGN, &row(item), &[9; 32], 250_000),
         design: DESIGN.parse().unwrap(),
         envelope: Base64Text(envelope(item)),
         recipient,
@@ -183,7 +185,7 @@ pub fn iteration(to: &mut dyn Teach, experiment: &str, manifest: &str) {
     let (mut items, confirm_root) = confirm();
     let recipient = to.recipient();
     for (names, item) in SEALS.iter().zip(&items) {
-        for (name, said) in names.iter().zip(label(item, recipient.clone())) {
+        for (name, said) in names.iter().zip(label(item, recipient.clone(), to.origin())) {
             to.say(CLEO, name, said);
         }
     }
@@ -262,6 +264,10 @@ impl Teach for Teller {
 
     fn head(&self) -> DrawnFrom {
         head(self.ledger())
+    }
+
+    fn origin(&self) -> &'static str {
+        ORIGIN
     }
 
     fn quarter(&self) -> String {
