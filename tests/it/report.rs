@@ -173,7 +173,7 @@ fn a_report_whose_rows_are_not_there_says_so_part_by_part() {
         let gap = found
             .missing
             .iter()
-            .find(|gap| gap.why.contains("no score of"));
+            .find(|gap| gap.why == "no iteration it-3 by then");
         assert!(gap.is_some(), "{part}: {:?}", found.missing);
     }
     assert!(bundle.part(ReportPart::Slices).unwrap().is_present());

@@ -41,7 +41,7 @@ pub(super) fn values(measured: &Measured) -> Part {
     }
     let mut table = Table::new(
         "direct",
-        "Direct values over the logs of the iteration: means of calibrated rewards, not corrected by labels",
+        "Direct values over the iteration's logs: mean calibrated rewards, not corrected by labels",
         &[
             ("rubric", "rubric"),
             ("policy", "policy"),
