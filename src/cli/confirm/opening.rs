@@ -181,10 +181,11 @@ fn charge(
         "open {count} labels of {} with {unit} {peek} of {amount} in {period}",
         place.design
     );
-    let again = format!(
-        "clover confirm unseal {} --for '{}'",
-        place.design, args.purpose
-    );
+    let own = || {
+        let (design, purpose) = (&place.design, &args.purpose);
+        format!("clover confirm unseal {design} --for '{purpose}'")
+    };
+    let again = args.again.clone().unwrap_or_else(own);
     ctx.confirm(&question, args.yes, &again)?;
     let payload = BudgetCharged {
         account: args.account.parse().map_err(|error| {
