@@ -17,6 +17,7 @@ pub mod tampered;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
 pub mod tampered_gates;
+pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_releases;
 pub mod valued;
