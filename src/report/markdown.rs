@@ -50,17 +50,23 @@ fn wrapped(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split(' ') {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > COLUMNS && !begins_a_list(word) {
-            out.push('\n');
-            out.push_str(indent);
-            column = indent.len();
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
+        // A chain that no line holds is broken behind its links.
+        let is_long = word.chars().count() + indent.len() > COLUMNS;
+        let links = word.split_inclusive(move |c| is_long && c == '+');
+        for (at, link) in links.enumerate() {
+            let width = link.chars().count();
+            let gap = usize::from(at == 0 && column > 0);
+            if column > 0 && column + gap + width > COLUMNS && !begins_a_list(link) {
+                out.push('\n');
+                out.push_str(indent);
+                column = indent.len();
+            } else if gap == 1 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(link);
+            column += width;
         }
-        out.push_str(word);
-        column += width;
     }
     out
 }
@@ -364,6 +370,22 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= COLUMNS),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_chain_longer_than_a_line_is_broken_behind_its_links() {
+        let link = "w".repeat(45);
+        let text = wrapped(&format!("- {link}+{link}+{link}; seeds: 3"), "  ");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= COLUMNS),
+            "{text}"
+        );
+        assert_eq!(
+            text.replace("\n  ", ""),
+            format!("- {link}+{link}+{link}; seeds: 3")
+        );
+        // Spaces between words stay; a short chain is left as it is.
+        assert_eq!(wrapped("a+b c", ""), "a+b c");
     }
 
     #[test]

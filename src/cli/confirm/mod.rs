@@ -211,13 +211,6 @@ fn broken(row: &Row, error: &dyn std::fmt::Display) -> CliError {
     CliError::integrity("seal_broken", message, format!("clover show {}", row.seq))
 }
 
-/// The command that opens an account of peeks.
-pub(super) fn peeks_opened(name: &str) -> String {
-    format!(
-        "clover record budget.opened --data '{{\"account\":\"{name}\",\"amount\":3,\"period\":\"quarter\",\"purpose\":\"confirm peeks\",\"spenders\":[\"custodian\"],\"unit\":\"peek\"}}'"
-    )
-}
-
 /// The account, with a peek left in it.
 fn account<'l>(ledger: &'l Ledger, name: &str, now: Timestamp) -> Result<&'l Account, CliError> {
     let accounts = &ledger.state().fold::<Budgets>().accounts;
@@ -225,7 +218,7 @@ fn account<'l>(ledger: &'l Ledger, name: &str, now: Timestamp) -> Result<&'l Acc
     let Some((_, account)) = found else {
         let message =
             format!("account: no account {name}: a peek is charged before a label is opened");
-        return Err(CliError::refused(message, peeks_opened(name)));
+        return Err(CliError::refused(message, budget::peeks_opened(name)));
     };
     if account.purpose() != Purpose::Peeks {
         let message = format!(

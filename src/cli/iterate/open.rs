@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::cli::confirm;
+use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -78,7 +78,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
             let message = format!(
                 "no account {name}, from which {manifest} pays for its look at confirm labels"
             );
-            return Err(CliError::refused(message, confirm::peeks_opened(name)));
+            return Err(CliError::refused(message, budget::peeks_opened(name)));
         }
         let now = ledger.ambient().now();
         let now = now.max(state.keyring.recorded_at.unwrap_or(now));
