@@ -185,7 +185,10 @@ pub fn iteration(to: &mut dyn Teach, experiment: &str, manifest: &str) {
     let (mut items, confirm_root) = confirm();
     let recipient = to.recipient();
     for (names, item) in SEALS.iter().zip(&items) {
-        for (name, said) in names.iter().zip(label(item, recipient.clone(), to.origin())) {
+        for (name, said) in names
+            .iter()
+            .zip(label(item, recipient.clone(), to.origin()))
+        {
             to.say(CLEO, name, said);
         }
     }
