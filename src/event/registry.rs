@@ -89,6 +89,7 @@ use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::PatchAccepted;
@@ -416,6 +417,7 @@ registry! {
         GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
         DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
         ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
+        ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units];
         // The next kind goes here.
     }
     retired {

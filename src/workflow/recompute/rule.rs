@@ -63,6 +63,7 @@ pub const ITERATIONS: Again = Again {
         Kind::CardPublished,
         Kind::IterationPausedForLabels,
         Kind::GateEvaluated,
+        Kind::ConfirmLooked,
         // The next kind goes here.
     ],
     reads: &[
@@ -71,6 +72,7 @@ pub const ITERATIONS: Again = Again {
         Kind::CalibratorFitted,
         Kind::CandidatesSealed,
         Kind::CardPublished,
+        Kind::ConfirmLooked,
         Kind::ConfirmUnsealed,
         Kind::DataIngested,
         Kind::DevObjectiveQueried,
@@ -85,6 +87,7 @@ pub const ITERATIONS: Again = Again {
         Kind::LabelProcessAudited,
         Kind::LabelRecorded,
         Kind::LabelRevealed,
+        Kind::LabelSealed,
         Kind::PatchAccepted,
         Kind::PatchProposed,
         Kind::PatchRejected,

@@ -9,6 +9,7 @@ mod estimate;
 mod gates;
 mod idempotency;
 mod intake;
+mod invariants;
 mod iterations;
 mod prereg;
 mod recompute;
