@@ -93,6 +93,7 @@ use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::PatchAccepted;
@@ -424,6 +425,7 @@ registry! {
         GeneratorObjectiveQueried "generator.objective_queried" 1 by Signers::Role(Arbiter), Experiment, unique [run, step];
         GeneratorValidated   "generator.validated"  1  by Signers::Role(Arbiter),   Experiment,    unique [run];
         GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
+        ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units];
         // The next kind goes here.
     }
     retired {

@@ -11,6 +11,7 @@ mod open;
 pub(super) mod outputs;
 mod run;
 mod score;
+mod sequential;
 mod show;
 
 pub(super) use open::word;

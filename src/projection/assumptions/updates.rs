@@ -7,6 +7,7 @@ use crate::event::payload::assumption::Assessed;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::BridgeKind;
 use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::audit::OuaEstimated;
 use crate::event::payload::estimate::CalibratorFitted;
 use crate::event::payload::estimated::CalibratorKind;
 use crate::event::payload::intake::Separation;
@@ -116,13 +117,7 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
             }
         }
         Payload::OuaEstimated(found) if found.terms.iteration.is_some() => {
-            let share = found.share.map(Finite::value);
-            let status = match share {
-                Some(share) if share >= PAUSE_SHARE => Status::Warn,
-                Some(_) => Status::Pass,
-                None => Status::Inconclusive,
-            };
-            say(says(Assumption::Oua, "share", status));
+            say(says(Assumption::Oua, "share", counted(found)));
         }
         Payload::OpeDiagnosed(found) => {
             say(says(Assumption::Ope, "overlap", graded(found.overlap)));
@@ -202,6 +197,15 @@ fn calibrated(found: &CalibratorFitted, say: &mut dyn FnMut(Update)) {
         Status::Warn
     };
     say(says(Assumption::CjeJ2M, "calibrator", status));
+}
+
+/// Whether the calibrator causes less of the variance than pauses an iteration.
+fn counted(found: &OuaEstimated) -> Status {
+    match found.share.map(Finite::value) {
+        Some(share) if share >= PAUSE_SHARE => Status::Warn,
+        Some(_) => Status::Pass,
+        None => Status::Inconclusive,
+    }
 }
 
 /// Five labels in each tenth of the scores and ten in the outer ones, under five percent out of range; a level that may

@@ -6,6 +6,7 @@
 pub mod compute;
 pub mod course;
 pub mod fitted;
+mod looks;
 pub mod outcome;
 pub mod record;
 pub mod rows;

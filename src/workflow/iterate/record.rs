@@ -24,11 +24,13 @@ use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::label::row_of_draw;
 use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::PatchAccepted;
+use crate::event::payload::predicate::SequentialStop;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::scoring::JudgePort;
@@ -42,6 +44,7 @@ use crate::ledger::LedgerError;
 use crate::projection::batteries;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
+use crate::projection::decisions::composite_of;
 use crate::workflow::iterate::compute::cards::Attacks;
 
 /// An event of the iteration and where it stands.
@@ -108,6 +111,8 @@ pub struct Record {
     pub sealed: Option<Said<CandidatesSealed>>,
     /// The one look at confirm.
     pub unsealed: Option<Said<ConfirmUnsealed>>,
+    /// Looks at confirm, where the test is sequential.
+    pub looks: Vec<Said<ConfirmLooked>>,
     /// Patches that were accepted.
     pub accepted: Vec<Said<PatchAccepted>>,
     /// Its end.
@@ -285,6 +290,7 @@ impl Record {
             gates: Vec::new(),
             sealed: None,
             unsealed: None,
+            looks: Vec::new(),
             accepted: Vec::new(),
             closed: None,
         })
@@ -380,6 +386,7 @@ impl Record {
             Payload::GateEvaluated(said) => many!(gates, said),
             Payload::CandidatesSealed(said) => one!(sealed, said),
             Payload::ConfirmUnsealed(said) => one!(unsealed, said),
+            Payload::ConfirmLooked(said) => many!(looks, said),
             Payload::PatchAccepted(said) => many!(accepted, said),
             Payload::IterationClosed(said) => one!(closed, said),
             _ => {}
@@ -418,6 +425,17 @@ impl Record {
         Some(first.said.inputs.through_seq.value())
     }
 
+    /// Whether every sequential test stopped without a crossing before the end of the block: its other labels stay sealed.
+    pub fn saves_labels(&self) -> bool {
+        self.looks.last().is_some_and(|look| {
+            let mut tests = look.said.hypotheses.iter().map(|of| of.test.stop);
+            let early = look.said.units < look.said.of_units;
+            early
+                && tests
+                    .all(|stop| matches!(stop, SequentialStop::Futile | SequentialStop::Harmful))
+        })
+    }
+
     /// Patches that were neither rejected nor taken back.
     pub fn standing(&self) -> Vec<&PatchProposed> {
         let all = self.proposed.iter().map(|of| &of.said);
@@ -426,6 +444,21 @@ impl Record {
             self.withdrawn.contains(&patch.patch) || self.rejected.iter().any(rejected)
         };
         all.filter(|patch| !gone(patch)).collect()
+    }
+
+    /// The patches that a candidate is made of: one, or the two of a composite.
+    pub fn patches_of(&self, candidate: Digest) -> Option<Vec<&PatchProposed>> {
+        let all: Vec<&PatchProposed> = self.proposed.iter().map(|of| &of.said).collect();
+        if let Some(one) = all.iter().find(|patch| patch.patch_hash == candidate) {
+            return Some(vec![one]);
+        }
+        let pairs = all.iter().enumerate().flat_map(|(at, a)| {
+            let rest = all[at + 1..].iter();
+            rest.map(move |b| [*a, *b])
+        });
+        let mut found = pairs
+            .filter(|pair| composite_of(&[pair[0].patch_hash, pair[1].patch_hash]) == candidate);
+        found.next().map(Vec::from)
     }
 
     /// A gate of a candidate.
@@ -523,6 +556,7 @@ impl Record {
             .hypotheses
             .iter()
             .all(|one| judged(one.candidate));
+        let all = all || self.saves_labels();
         Some(if self.unsealed.is_none() || !all {
             Step::Confirm
         } else if self.accepted.len() < acceptable() {

@@ -24,6 +24,7 @@ use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::RowsRead;
 use crate::event::payload::predicate::SealedHypothesis;
+use crate::event::payload::predicate::SequentialLook;
 use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::predicate::Verdicts;
 use crate::ground::canon;
@@ -51,6 +52,7 @@ use crate::workflow::iterate::compute::fit;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::compute::fit::Settings;
 use crate::workflow::iterate::compute::labels;
+use crate::workflow::iterate::compute::sequential::Block;
 use crate::workflow::iterate::compute::uncertainty;
 use crate::workflow::iterate::compute::uncertainty::Uncertainty;
 use crate::workflow::iterate::said;
@@ -484,7 +486,7 @@ impl Ground {
         opened: &Opened,
         table: &Table,
         (candidate, fitted): (&Candidate, &Fitted),
-        through_seq: Count,
+        (through_seq, block): (Count, Option<&Block>),
     ) -> Result<Vec<GateEvaluated>, Unfit> {
         table.check(candidate)?;
         let patched = fitted.clone().over(table, &candidate.scored);
@@ -497,7 +499,8 @@ impl Ground {
         let compared = models.compared(table, &self.classified, &self.thresholds);
         let seed = opened.seed(opened.seed_label(GateSplit::Confirm).as_str());
         let share = self.uncertainty.share.share();
-        let found = models.confirm(&compared, share, BOOTSTRAP_REPLICATES, *seed.as_bytes())?;
+        let draws = (BOOTSTRAP_REPLICATES, *seed.as_bytes());
+        let found = models.confirm(&compared, share, draws, block)?;
         let read = inputs(table, through_seq);
         let calibrators = Some(self.calibrators(fitted));
         let gate = |evidence| {
@@ -505,6 +508,30 @@ impl Ground {
             self.evaluated(opened, candidate.patch, split, read, evidence, calibrators)
         };
         Ok(found.into_iter().map(gate).collect())
+    }
+}
+
+impl Ground {
+    /// The sequential test of a candidate over the clusters that are shown; the calibrators are those of the gates.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn looked(
+        &self,
+        table: &Table,
+        (candidate, fitted): (&Candidate, &Fitted),
+        block: &Block,
+    ) -> Result<SequentialLook, Unfit> {
+        table.check(candidate)?;
+        let patched = fitted.clone().over(table, &candidate.scored);
+        let baseline = self.baseline.clone().over(table, &table.data().scored);
+        let models = Models {
+            baseline: &baseline,
+            patched: &patched,
+            candidate,
+        };
+        let compared = models.compared(table, &self.classified, &self.thresholds);
+        compared.sequential(block)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
 use crate::ground::digest::Digest;
 use crate::ledger::Candidate;
-use crate::projection::decisions::composite_of;
+use crate::ledger::History;
 use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
@@ -30,6 +30,26 @@ pub(super) struct Kept {
     gates: Vec<GateEvaluated>,
     /// Cards under what attacks had earned.
     cards: Option<(Attacks, Vec<Payload>)>,
+}
+
+impl Kept {
+    /// The rows with the labels that are shown through a position.
+    fn unsealed(
+        &mut self,
+        history: &dyn History,
+        record: &Record,
+        through: u64,
+    ) -> Result<(&Course, &Loaded), Gone> {
+        let kept = self.confirm.take().filter(|(of, _)| *of == through);
+        let kept = match kept {
+            Some(kept) => kept,
+            None => (
+                through,
+                self.course.unsealed_through(history, record, through)?,
+            ),
+        };
+        Ok((&self.course, &self.confirm.insert(kept).1))
+    }
 }
 
 impl From<CourseError> for Gone {
@@ -58,6 +78,7 @@ pub(super) fn of(payload: &Payload) -> Option<&IterationId> {
         Payload::CardPublished(said) => &said.iteration,
         Payload::IterationPausedForLabels(said) => &said.iteration,
         Payload::GateEvaluated(said) => &said.iteration,
+        Payload::ConfirmLooked(said) => &said.iteration,
         _ => return None,
     })
 }
@@ -122,6 +143,7 @@ fn inputs_of(payload: &Payload) -> Option<u64> {
         Payload::ResidualsAudited(said) => said.inputs,
         Payload::IterationPausedForLabels(said) => said.inputs,
         Payload::GateEvaluated(said) => said.inputs,
+        Payload::ConfirmLooked(said) => said.inputs,
         _ => return None,
     };
     Some(inputs.through_seq.value())
@@ -163,19 +185,9 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
 }
 
 /// The patches that a candidate is made of.
-pub(super) fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
-    let all: Vec<&PatchProposed> = record.proposed.iter().map(|of| &of.said).collect();
-    if let Some(one) = all.iter().find(|patch| patch.patch_hash == candidate) {
-        return Ok(vec![one]);
-    }
-    let pairs = all.iter().enumerate().flat_map(|(at, a)| {
-        let rest = all[at + 1..].iter();
-        rest.map(move |b| [*a, *b])
-    });
-    let mut found =
-        pairs.filter(|pair| composite_of(&[pair[0].patch_hash, pair[1].patch_hash]) == candidate);
-    let found = found.next().map(Vec::from);
-    found.ok_or_else(|| gone("its patches were not proposed before it"))
+fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
+    let patches = record.patches_of(candidate);
+    patches.ok_or_else(|| gone("its patches were not proposed before it"))
 }
 
 /// A gate of a candidate; P7 from the battery on record, which is computed again by itself.
@@ -203,14 +215,8 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
         let gates = match said.split {
             GateSplit::Dev => kept.course.on_dev(&record, &of, None)?.0,
             GateSplit::Confirm => {
-                let read = |(through, _): &(u64, Loaded)| *through == size;
-                if !kept.confirm.as_ref().is_some_and(read) {
-                    let rows = kept.course.unsealed_through(history, &record, size)?;
-                    kept.confirm = Some((size, rows));
-                }
-                let rows = kept.confirm.as_ref().map(|(_, rows)| rows);
-                let rows = rows.ok_or_else(|| gone("no rows of the confirm block"))?;
-                kept.course.on_confirm(rows, &of)?
+                let (course, rows) = kept.unsealed(history, &record, size)?;
+                course.on_confirm(rows, &of)?
             }
         };
         kept.gates.extend(gates);
@@ -220,8 +226,21 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
     Ok(again.into())
 }
 
+/// A look at the confirm block.
+pub(super) fn look(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let payload = &event.payload;
+    let record = context.record(iteration_of(payload)?, seq)?;
+    let size = inputs_of(payload).ok_or_else(|| gone("another kind"))?;
+    let through = through(&record, payload)?;
+    let history = context.history;
+    let kept = context.kept(&record, through)?;
+    let hypotheses = kept.course.sealed(&record)?;
+    let (course, rows) = kept.unsealed(history, &record, size)?;
+    Ok(course.looked(rows, &hypotheses)?.into())
+}
+
 /// Which entries an event may read: those that the first computed event read, and of confirm those that the first gate
-/// there read. The first reads everything that its author had seen. What was expected and found where it is otherwise.
+/// there read. The first, and each look at confirm, reads everything that its author had seen. What was expected and found where it is otherwise.
 pub(super) fn unbound(
     context: &mut Context<'_>,
     event: &Candidate<'_>,
@@ -233,10 +252,10 @@ pub(super) fn unbound(
     let Some(own) = inputs_of(payload) else {
         return Ok(None);
     };
-    let binds = if confirm {
-        record.confirm_through()
-    } else {
-        record.through()
+    let binds = match payload {
+        Payload::ConfirmLooked(_) => None,
+        _ if confirm => record.confirm_through(),
+        _ => record.through(),
     };
     let seen = event.event.header.seen.as_ref();
     let seen = seen.map_or(0, |seen| seen.size.value()).saturating_sub(1);

@@ -195,6 +195,10 @@ pub const RECIPES: &[Recipe] = &[
         run: decided::closed,
     },
     Recipe {
+        kind: Kind::ConfirmLooked,
+        run: iterations::look,
+    },
+    Recipe {
         kind: Kind::ReportPublished,
         run: reports::published,
     },

@@ -114,6 +114,7 @@ pub const ITERATIONS: Again = Again {
         Kind::CardPublished,
         Kind::IterationPausedForLabels,
         Kind::GateEvaluated,
+        Kind::ConfirmLooked,
         // The next kind goes here.
     ],
     reads: &[
@@ -122,6 +123,7 @@ pub const ITERATIONS: Again = Again {
         Kind::CalibratorFitted,
         Kind::CandidatesSealed,
         Kind::CardPublished,
+        Kind::ConfirmLooked,
         Kind::ConfirmUnsealed,
         Kind::DataIngested,
         Kind::DevObjectiveQueried,
@@ -136,6 +138,7 @@ pub const ITERATIONS: Again = Again {
         Kind::LabelProcessAudited,
         Kind::LabelRecorded,
         Kind::LabelRevealed,
+        Kind::LabelSealed,
         Kind::PatchAccepted,
         Kind::PatchProposed,
         Kind::PatchRejected,

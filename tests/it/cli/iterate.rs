@@ -47,7 +47,7 @@ pub(super) fn desk(sizes: &str) -> Desk {
 }
 
 /// The plan of an iteration over the cells of a simulated data set.
-fn plan(desk: &mut Desk) -> Value {
+pub(super) fn plan(desk: &mut Desk) -> Value {
     let list = desk.ok("log --kind rubric.registered --json").json();
     let seq = list["data"]["entries"][0]["seq"].as_u64().unwrap();
     let shown = desk.ok(&format!("show {seq} --json")).json();

@@ -369,7 +369,12 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let charge = Command::new(decided::charge(), None);
     let charge = test.append(&[charge]).unwrap()[0].id.0.to_hex();
     say(&mut test, decided::unsealed(&charge, &sealing));
-    let gates = ground.on_confirm(&opened, &stage.table, (&fix, &patched.fitted), through());
+    let gates = ground.on_confirm(
+        &opened,
+        &stage.table,
+        (&fix, &patched.fitted),
+        (through(), None),
+    );
     let gates = gates.unwrap();
     for gate in &gates {
         let mut gate = gate.clone();
@@ -389,9 +394,12 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     // The same rows say the same, whoever asks.
     let again = steps::ground(&opened, &blind, through()).unwrap();
     assert_eq!(again.0.classification_hash, ground.classification_hash);
-    let again = again
-        .0
-        .on_confirm(&opened, &stage.table, (&fix, &patched.fitted), through());
+    let again = again.0.on_confirm(
+        &opened,
+        &stage.table,
+        (&fix, &patched.fitted),
+        (through(), None),
+    );
     assert_eq!(again.unwrap(), gates);
 }
 
@@ -434,7 +442,7 @@ fn many_rows_are_computed_in_seconds() {
         &opened,
         &table,
         (&fix, &patched.fitted),
-        Count::new(9).unwrap(),
+        (Count::new(9).unwrap(), None),
     );
     assert_eq!(confirm.unwrap().len(), 5);
     println!("{rows} scores, {} labels: {:?}", rows / 10, begun.elapsed());

@@ -10,6 +10,7 @@ mod gates;
 mod generators;
 mod idempotency;
 mod intake;
+mod invariants;
 mod iterations;
 mod prereg;
 mod recompute;

@@ -10,6 +10,7 @@ mod fields;
 mod join;
 mod later;
 mod scored;
+mod sequence;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ use crate::projection::splits::member_leaf;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
 use crate::rubric::evidence::Evidence;
+use crate::rubric::prompt::Firing;
 use crate::stats::sample::SampleError;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::Table;
@@ -55,6 +57,8 @@ pub use fields::LOG_TOKENS;
 pub use later::After;
 pub use later::Later;
 pub use later::later;
+pub use sequence::Sequence;
+pub use sequence::Unit;
 
 /// The imported field that names a row's stratum, for designs that have strata.
 pub const STRATUM: &str = "stratum";
@@ -157,6 +161,8 @@ pub struct Loaded {
     pub names: Vec<Named>,
     /// What a reader should know: anchors that are not those registered, rows without evidence.
     pub notes: Vec<String>,
+    /// The order of the confirm block, once it is unsealed, where its test is sequential.
+    pub sequence: Option<Sequence>,
     raw: Vec<Raw>,
     anchors: Vec<Vec<Raw>>,
 }
@@ -186,6 +192,21 @@ impl Loaded {
     /// The evidence of a row.
     pub fn evidence(&self, row: usize) -> Option<&Evidence> {
         self.raw[row].evidence.as_ref()
+    }
+
+    /// How often each rule of a rubric fires over the rows before the confirm window, and how many of those have no
+    /// score under it.
+    pub fn firing(&self, rubric: &Rubric) -> (Firing, u64) {
+        let (rules, mut firing, mut without) = (rubric.rules(), Firing::new(rubric), 0);
+        for &row in self.table.logs() {
+            let raw = &self.raw[row];
+            let scored = raw.evidence.as_ref().map(|of| rules.score(raw.base, of));
+            match scored {
+                Some(Ok(scored)) => firing.add(&scored),
+                Some(Err(_)) | None => without += 1,
+            }
+        }
+        (firing, without)
     }
 
     /// Covariates of an edited text: those of its own record; an imported one has its mean over the rows.
@@ -370,6 +391,9 @@ pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsErro
     let evidence = walk.evidence(history, &judge)?;
     let wanted = wanted(&design, &walk);
     let imported = walk.fields(history, &wanted.iter().collect::<Vec<_>>())?;
+    let unsealed = walk.unsealed.iter();
+    let unsealed = unsealed.filter(|(_, by, _)| by == which.iteration);
+    let unsealed = unsealed.map(|(.., seq)| *seq).next();
     let sources = Sources {
         walk: &walk,
         design: &design,
@@ -379,14 +403,12 @@ pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsErro
         judge: &judge,
         formed: &formed,
         through: which.through,
-        unsealed: walk
-            .unsealed
-            .iter()
-            .find(|(_, by, _)| by == which.iteration)
-            .map(|(.., seq)| *seq),
+        unsealed,
     };
     let (table, names, raw, anchors, notes) = sources.table()?;
+    let sequence = Sequence::of(&walk, &opening, &formed, (unsealed, &names, &raw));
     Ok(Loaded {
+        sequence,
         registered: walk.judges.get(&judge).cloned(),
         judge,
         plan: opening.plan,

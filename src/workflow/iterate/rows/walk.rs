@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use serde::Deserialize;
 
+use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
@@ -16,6 +17,7 @@ use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::SplitId;
 use crate::event::payload::BlobRef;
+use crate::event::payload::gate::DrawnFrom;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::label::DesignPurpose;
@@ -41,6 +43,7 @@ pub(super) type Key = (PolicyId, ItemId, u64);
 /// The iteration as it was opened.
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
+    pub digest: Digest,
     pub plan: IterationPlan,
     pub rubric_hash: Digest,
     pub seq: u64,
@@ -89,6 +92,11 @@ pub(super) struct Walk {
     pub labels: Vec<Label>,
     /// Open labels of audits, which no iteration reads.
     pub audited: Vec<Label>,
+    /// Rows with a sealed label of a design for confirm.
+    pub sealed: Vec<(Key, u64)>,
+    /// The first checkpoint above the sealing of the iteration's candidates that an entry names.
+    pub beacon: Option<DrawnFrom>,
+    sealed_seq: Option<u64>,
     records: Vec<(u64, JudgeId, BlobRef, Root)>,
     ingested: Vec<(u64, BlobRef, Root)>,
 }
@@ -103,6 +111,7 @@ impl Walk {
     ) -> Result<Self, RowsError> {
         let mut walk = Self::default();
         history.events(0, through.saturating_add(1), &mut |seq, event| {
+            walk.draw_from(event);
             if event.header.experiment.as_ref() == Some(experiment) {
                 walk.take(iteration, seq, &event.payload);
             }
@@ -111,11 +120,24 @@ impl Walk {
         Ok(walk)
     }
 
+    fn draw_from(&mut self, event: &Event) {
+        let Some(from) = self.sealed_seq.filter(|_| self.beacon.is_none()) else {
+            return;
+        };
+        let seen = event.header.seen;
+        let above = seen.filter(|seen| seen.size.value() > from);
+        self.beacon = above.map(|seen| DrawnFrom {
+            root: seen.root,
+            size: seen.size,
+        });
+    }
+
     #[expect(clippy::too_many_lines, reason = "an arm for each kind that is read")]
     fn take(&mut self, iteration: Option<&IterationId>, seq: u64, payload: &Payload) {
         match payload {
             Payload::IterationOpened(said) if Some(&said.iteration) == iteration => {
                 self.opening.get_or_insert(Opening {
+                    digest: said.digest,
                     plan: (*said.params).clone(),
                     rubric_hash: said.rubric_hash,
                     seq,
@@ -140,6 +162,17 @@ impl Walk {
                 confirm_root: said.confirm.root,
                 seq,
             }),
+            Payload::CandidatesSealed(said) if Some(&said.iteration) == iteration => {
+                self.sealed_seq.get_or_insert(seq);
+            }
+            Payload::LabelSealed(said) => {
+                let purpose = self.designs.get(&said.design).map(|of| of.purpose);
+                if purpose == Some(DesignPurpose::Confirm)
+                    && let Some((policy, item, draw)) = draw_of_row(&said.row)
+                {
+                    self.sealed.push(((policy, item, draw.value()), seq));
+                }
+            }
             Payload::ConfirmUnsealed(said) => {
                 let by = said.iteration.clone();
                 self.unsealed.push((said.confirm_root, by, seq));
