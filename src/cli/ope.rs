@@ -20,6 +20,7 @@ use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::ope::OpeTerms;
 use crate::ground::ambient;
 use crate::num::Finite;
+use crate::projection::drifts;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
@@ -101,7 +102,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
         .map_err(|error| CliError::input(error.to_string(), HELP))?;
     let (logger, logs) = logger(all, args.logger.as_deref())?;
     let names = targets(&logs, &logger, &args.policies)?;
-    let terms = ope::terms(found.terms.clone(), logger);
+    let state = read.ledger.state();
+    let planned = estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap")?;
+    let terms = ope::terms(found.terms.clone(), logger, planned);
     let mut computed = Vec::with_capacity(names.len());
     let mut progress = ctx.progress("policies");
     for (done, name) in names.iter().enumerate() {

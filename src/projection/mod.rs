@@ -13,6 +13,7 @@ pub mod bundle;
 pub mod decisions;
 pub mod deployments;
 pub mod designs;
+pub mod drifts;
 pub mod experiments;
 pub mod gates;
 pub mod iterations;
@@ -33,7 +34,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 6,
+    version: 7,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -52,6 +53,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &access::Gateway,
         &assumptions::Bridge,
         &audits::Transport,
+        &drifts::Drifting,
         &iterations::Iterating,
         &judges::Registered,
         &orders::Ordered,
@@ -114,6 +116,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "designs",
         reads: designs::READS,
         make: || Box::<designs::Designs>::default(),
+    },
+    FoldEntry {
+        name: "drifts",
+        reads: drifts::READS,
+        make: || Box::<drifts::Drifts>::default(),
     },
     FoldEntry {
         name: "experiments",

@@ -5,6 +5,7 @@ pub mod battery;
 pub mod bundle;
 pub mod campaign;
 pub mod deploy;
+pub mod drift;
 pub mod estimate;
 pub mod gates;
 pub mod guardrails;

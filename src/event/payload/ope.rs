@@ -30,6 +30,9 @@ pub struct OpeTerms {
     pub estimate: EstimateTerms,
     /// The policy that gave the logged responses.
     pub logger: PolicyId,
+    /// Digest of the manifest version that registers the thresholds; absent for those of table 9.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Digest>,
     /// Seed of the outer folds of calibrated IPS.
     pub outer_seed: Count,
     /// Where gates change their verdict.
