@@ -13,6 +13,7 @@ use clover::ledger::Command;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::workflow::drift;
+use clover::workflow::drift::AnchorRow;
 use clover::workflow::drift::Heard;
 use clover::workflow::drift::Recorded;
 use clover::workflow::drift::Which;
@@ -35,7 +36,7 @@ pub fn score(policy: &str, at: u64) -> i64 {
 }
 
 /// Scores of both policies, and the set that names them.
-pub fn anchored() -> Vec<Payload> {
+pub fn anchored(judge: &str) -> Vec<Payload> {
     let mut said = Vec::new();
     let mut of = |policy: &str| {
         let mut ids = BTreeSet::new();
@@ -43,7 +44,7 @@ pub fn anchored() -> Vec<Payload> {
             let scored = ScoreRecorded {
                 draw: Count::default(),
                 item: format!("anchor-{at:03}").parse().unwrap(),
-                judge: JUDGE.parse().unwrap(),
+                judge: judge.parse().unwrap(),
                 policy: policy.parse().unwrap(),
                 prompt: None,
                 response: None,
@@ -63,7 +64,7 @@ pub fn anchored() -> Vec<Payload> {
 /// Appends scores and set in one batch.
 pub fn anchor(test: &mut TestLedger, experiment: &str) {
     let id = || Some(experiment.parse::<ExperimentId>().unwrap());
-    let batch: Vec<_> = anchored()
+    let batch: Vec<_> = anchored(JUDGE)
         .into_iter()
         .map(|payload| Command::new(payload, id()))
         .collect();
@@ -106,6 +107,44 @@ pub fn checked(test: &TestLedger, experiment: &str, change: impl Fn(usize) -> i6
     drift::check(&found, heard, usual()).unwrap().into()
 }
 
+/// What the judge says anew, where good rows moved by a change, after earlier checks of the same rows; and its scores.
+pub fn again(
+    judge: &str,
+    earlier: &[Vec<Micro>],
+    through: u64,
+    change: i64,
+) -> (Payload, Vec<Micro>) {
+    let rows = ["bad", "good"].into_iter();
+    let rows = rows.flat_map(|policy| (0..ROWS).map(move |at| (policy, at)));
+    let rows = rows.map(|(policy, at)| AnchorRow {
+        id: format!("{policy}/anchor-{at:03}/0"),
+        policy: policy.parse().unwrap(),
+        item: format!("anchor-{at:03}").parse().unwrap(),
+        draw: 0,
+        recorded: Micro::new(score(policy, at)).unwrap(),
+    });
+    let found = Recorded {
+        anchors: SET.parse().unwrap(),
+        judge: judge.parse().unwrap(),
+        rows: rows.collect(),
+        earlier: earlier.to_vec(),
+        registered: None,
+        unversioned: 0,
+        through,
+    };
+    let moved = |row: &AnchorRow| {
+        let good = row.policy.as_str() == "good";
+        Micro::new(row.recorded.value() + if good { change } else { 0 }).unwrap()
+    };
+    let scores: Vec<Micro> = found.rows.iter().map(moved).collect();
+    let heard = Heard {
+        asked: None,
+        scores: scores.clone(),
+    };
+    let said = drift::check(&found, heard, usual()).unwrap();
+    (said.into(), scores)
+}
+
 fn charted(drifts: bool) -> Value {
     let p = if drifts { 0.0001 } else { 0.5 };
     json!({
@@ -139,5 +178,15 @@ pub fn plan() -> Value {
     json!({
         "chart": "cusum", "chart_micro": 500_000, "q_micro": 10_000, "replicates": 9_999, "sd_micro": 50_000,
         "seed": 42, "tau_min_micro": 800_000,
+    })
+}
+
+/// Table 9 of the CJE paper with the warnings of its implementation, as `schema/DRIFT.md` has them.
+pub fn table_9() -> Value {
+    json!({
+        "affinity_good_micro": 850_000, "affinity_warn_micro": 500_000, "cv_max_micro": 2_000_000,
+        "ess_good_micro": 300_000, "ess_warn_micro": 100_000, "guarded_max_micro": 500_000,
+        "hill_good_micro": 2_000_000, "hill_warn_micro": 1_000_000, "near_zero_max_micro": 850_000,
+        "top_mass_max_micro": 300_000, "ttc_good_micro": 700_000, "ttc_warn_micro": 300_000,
     })
 }
