@@ -1024,7 +1024,7 @@ KINDS = {
         estimate=number, estimator=text, interval=Optional(ENDS), jackknife=listing(number), policy=ident, rows=COUNT,
         rows_root=encoded(32), se=Optional(number), share=Optional(number),
         stack=listing(record(estimator=text, share=number)), terms=OPE_TERMS, through_seq=COUNT,
-        verdict=one_of(*READABLE)),
+        transport=Optional(STANDING), verdict=one_of(*READABLE)),
     ("transport.tested", 1): Kind(
         "arbiter", None, algorithm=text,
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
@@ -2939,6 +2939,14 @@ def rule_calibrator(state, e):
 def rule_transport(state, e):
     if e.kind == "transport.tested":
         return audit_problem(state, e)
+    if e.kind == "ope.estimated" and e.experiment is not None:
+        seq = state.failed.get((e.experiment, e.data["terms"]["estimate"]["judge"], e.data["policy"]))
+        standing = None if seq is None else {"seq": seq, "state": "fail"}
+        if e.data.get("transport") != standing:
+            return "the audit that stands against it: %s" % standing, str(e.data.get("transport"))
+        if standing and e.data["verdict"] != "refused":
+            return "verdict refused after the failed audit at seq %d" % seq, e.data["verdict"]
+        return None
     if e.kind != "estimate.recorded" or e.experiment is None:
         return None
     standing = state.standing(e)

@@ -108,8 +108,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
     let mut computed = Vec::with_capacity(names.len());
     let mut progress = ctx.progress("policies");
     for (done, name) in names.iter().enumerate() {
-        let one = ope::target(&found, &logs, &terms, name)
+        let mut one = ope::target(&found, &logs, &terms, name)
             .map_err(|error| CliError::input(format!("{name}: {error}"), HELP))?;
+        let place = found.gathered.policy(name.as_str());
+        let failed = place.and_then(|place| found.failed(&read.experiment, place));
+        let estimates = std::mem::take(&mut one.estimates).into_iter();
+        one.estimates = estimates.map(|of| ope::marked(of, failed)).collect();
         computed.push(one);
         progress.at(done as u64 + 1, names.len() as u64);
     }
@@ -191,7 +195,11 @@ fn rows(of: &Target, direct: Option<f64>) -> Vec<Vec<String>> {
         let interval = interval.map_or("-".to_owned(), |at| {
             format!("[{:.3}, {:.3}]", at.low.value(), at.high.value())
         });
-        let (verdict, _) = reasons(&of.diagnosed, name);
+        let failed = estimate.and_then(|of| of.transport);
+        let verdict = match failed {
+            Some(failed) => format!("refused: transport FAIL at seq {}", failed.seq),
+            None => reasons(&of.diagnosed, name).0,
+        };
         vec![name.to_owned(), value, interval, verdict]
     };
     let mut rows = Vec::new();

@@ -7,6 +7,7 @@ use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
+use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::overlap::Admissibility;
@@ -174,7 +175,10 @@ pub struct OpeEstimated {
     pub terms: OpeTerms,
     /// The last entry that was read.
     pub through_seq: Count,
-    /// Whether it may be read, by its `ope.diagnosed`.
+    /// The failed audit that stands against the policy under this judge: its calibration does not transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportStanding>,
+    /// Whether it may be read, by its `ope.diagnosed`; never after a failed audit.
     pub verdict: Admissibility,
 }
 

@@ -3,6 +3,7 @@
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::Text;
+use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::ope::GuideEntry;
 use crate::event::payload::ope::OpeDiagnosed;
@@ -51,6 +52,21 @@ const OUTER_SEED: u64 = 1042;
 const OVERLAP_WEIGHTS: &str = "overlap-weights";
 /// The self-normalised mean over cohorts with overlap.
 const COHORTS: &str = "snips-cohorts";
+
+/// An estimate with the failed audit that stands against its policy, after which nobody may read it: every estimator here
+/// weighs or models rewards of the calibrator that was audited.
+#[must_use]
+pub fn marked(estimate: OpeEstimated, failed: Option<TransportStanding>) -> OpeEstimated {
+    let verdict = match failed {
+        Some(_) => Admissibility::Refused,
+        None => estimate.verdict,
+    };
+    OpeEstimated {
+        transport: failed,
+        verdict,
+        ..estimate
+    }
+}
 
 /// Terms over those of a direct estimate: thresholds as a manifest registers them, with its digest, else those of the CJE
 /// paper, table 9.
@@ -211,6 +227,7 @@ impl Numbers<'_> {
                 .collect(),
             terms: self.terms.clone(),
             through_seq: count(self.through()),
+            transport: None,
             verdict,
         }
     }
