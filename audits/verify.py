@@ -2034,7 +2034,7 @@ FOLDS = {
     "prompt.committed": State.prompt_committed, "judge.registered": State.judge_registered,
     "deployment.activated": State.deployment_activated, "recalibration.completed": State.recalibrated,
     "guardrail.checked": State.guardrail_checked, "deployment.rolled_back": State.rolled_back,
-    "judge.drift_checked": State.drift_checked,
+    "judge.drift_checked": State.drift_checked, "manifest.deviated": State.manifest_deviated,
     "card.published": State.decided, "dev.objective_queried": State.decided,
     "battery.evaluated": State.battery_evaluated, "exploit.discovered": State.exploit_discovered,
 }

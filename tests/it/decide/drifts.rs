@@ -223,14 +223,21 @@ fn verdicts_follow_from_the_figures() {
     edited("drift", &["figures of all 2 scores", "3 rows"], |said| {
         said["rows"]["rows"] = 3.into();
     });
-    edited("drift", &["anchor_set.registered"], |said| {
-        said["anchors"] = "anchors-of-nobody".into();
-    });
     edited("thresholds", &["the usual thresholds", "others"], |said| {
         said["terms"]["plan"]["sd_micro"] = 900_000.into();
     });
     edited("thresholds", &["a manifest version in force"], |said| {
         said["terms"]["manifest"] = "0".repeat(64).into();
+    });
+}
+
+#[test]
+fn a_check_of_anchors_that_nobody_registered_is_found() {
+    tell_forged(SOLO, |world| {
+        say(world, planned::experiment_registered());
+        let data = drifted::written("judge-1", "anchors-of-nobody", true);
+        let said = payload("judge.drift_checked", &data);
+        refused(world, "drift", &["anchor_set.registered"], said);
     });
 }
 
