@@ -1145,7 +1145,7 @@ KINDS = {
     ("report.published", 1): Kind(
         "arbiter", "@ bundle_hash iteration", assumptions_digest=hex64, build=text, bundle=BLOB, bundle_hash=hex64,
         gaps=listing(record(part=one_of(*REPORT_PARTS), what=text, why=text)), iteration=ident,
-        present=listing(one_of(*REPORT_PARTS)), through_seq=COUNT),
+        layout=Optional(one_of("rows")), present=listing(one_of(*REPORT_PARTS)), through_seq=COUNT),
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.

@@ -152,6 +152,13 @@ fn accounts(state: &State, now: Timestamp) -> Vec<Line> {
     lines
 }
 
+/// The command that opens an account of peeks.
+pub(super) fn peeks_opened(name: &str) -> String {
+    format!(
+        "clover record budget.opened --data '{{\"account\":\"{name}\",\"amount\":3,\"period\":\"quarter\",\"purpose\":\"confirm peeks\",\"spenders\":[\"custodian\"],\"unit\":\"peek\"}}'"
+    )
+}
+
 pub(super) fn is_empty(state: &State) -> bool {
     let manifests = state.fold::<Manifests>();
     let binds = manifests.by_id.values().any(|record| {

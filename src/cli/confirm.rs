@@ -88,6 +88,9 @@ pub(super) struct UnsealArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
+    /// The command that does it again, where another one asked for it
+    #[arg(skip)]
+    pub again: Option<String>,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
@@ -223,10 +226,7 @@ fn account<'l>(ledger: &'l Ledger, name: &str, now: Timestamp) -> Result<&'l Acc
     let Some((_, account)) = found else {
         let message =
             format!("account: no account {name}: a peek is charged before a label is opened");
-        let next = format!(
-            "clover record budget.opened --data '{{\"account\":\"{name}\",\"amount\":3,\"period\":\"quarter\",\"purpose\":\"confirm peeks\",\"spenders\":[\"custodian\"],\"unit\":\"peek\"}}'"
-        );
-        return Err(CliError::refused(message, next));
+        return Err(CliError::refused(message, budget::peeks_opened(name)));
     };
     if account.purpose() != Purpose::Peeks {
         let message = format!(
@@ -387,10 +387,11 @@ fn charge(
         "open {count} labels of {} with {unit} {peek} of {amount} in {period}",
         place.design
     );
-    let again = format!(
-        "clover confirm unseal {} --for '{}'",
-        place.design, args.purpose
-    );
+    let own = || {
+        let (design, purpose) = (&place.design, &args.purpose);
+        format!("clover confirm unseal {design} --for '{purpose}'")
+    };
+    let again = args.again.clone().unwrap_or_else(own);
     ctx.confirm(&question, args.yes, &again)?;
     let payload = BudgetCharged {
         account: args.account.parse().map_err(|error| {

@@ -34,6 +34,7 @@ use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
 use crate::projection::experiments::Experiments;
+use crate::projection::splits::Splits;
 use crate::workflow::import;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
@@ -389,7 +390,10 @@ fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Reque
         None => None,
         Some(named) => {
             let design = name("seal", named, DesignId::new)?;
-            registered(state, &experiment, &design)?;
+            let purpose = registered(state, &experiment, &design)?;
+            if common.labels.is_some() && purpose == DesignPurpose::Confirm {
+                has_split(state, &experiment)?;
+            }
             Some(design)
         }
     };
@@ -406,6 +410,20 @@ fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Reque
         reveal_by: common.reveal_by.as_deref().map(record::time).transpose()?,
         to: common.to.clone(),
     })
+}
+
+/// Open labels and sealed ones are told apart by the confirm clusters of a split: without one all would be open, and no
+/// label that was open is ever one of confirm.
+fn has_split(state: &State, experiment: &ExperimentId) -> Result<(), CliError> {
+    let of = state.fold::<Splits>().by_experiment.get(experiment);
+    if of.is_some_and(|of| !of.formed.is_empty()) {
+        return Ok(());
+    }
+    let message = format!(
+        "no split of {experiment} is formed: nothing says which labels are of confirm clusters, to be sealed"
+    );
+    let next = format!("clover experiment split {experiment} --seed N --hashed");
+    Err(CliError::refused(message, next))
 }
 
 const NEW_DESIGN: &str = "clover label design new DESIGN --purpose PURPOSE --probability P";

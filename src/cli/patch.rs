@@ -215,10 +215,8 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<Answer, Cl
         ("two keys", two_key),
         ("rubric after it", checked.rubric.hash().to_hex()),
     ];
-    let next = format!(
-        "clover patch propose {} --iteration ID",
-        args.file.display()
-    );
+    let iteration = args.iteration.as_deref().unwrap_or("ID");
+    let next = format!("clover iterate propose {iteration} {}", args.file.display());
     Ok(Answer::new(ui::pairs(&rows), data).with_next(next))
 }
 

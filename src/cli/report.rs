@@ -17,6 +17,7 @@ use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::IterationId;
+use crate::event::payload::report::ReportLayout;
 use crate::event::payload::report::ReportPublished;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
@@ -24,14 +25,17 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
-use crate::projection::bundle::BUNDLE_LABEL;
 use crate::projection::bundle::Bundle;
 use crate::projection::bundle::Part;
+use crate::projection::bundle::label;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
 use crate::report::markdown;
 use crate::report::page;
 use crate::workflow::bundle;
+
+/// What reports are made of from here on.
+const LAYOUT: Option<ReportLayout> = Some(ReportLayout::Rows);
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -160,8 +164,9 @@ fn gathered(
     it: &Iteration,
     through_seq: u64,
 ) -> Result<Bundle, CliError> {
-    let story = bundle::read(ledger, &it.experiment, id, through_seq)?;
-    Ok(bundle::bundle(ledger, &story, state, Vec::new())?)
+    let asked = (through_seq, LAYOUT);
+    let story = bundle::read(ledger, &it.experiment, id, asked)?;
+    Ok(bundle::bundle(ledger, &story, state)?.bundle)
 }
 
 fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> {
@@ -197,6 +202,7 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError
         gaps(&bundle)
     );
     answer.data["bytes"] = bytes.len().into();
+    answer.next = vec![format!("clover report iteration {id} --publish")];
     Ok(answer)
 }
 
@@ -277,7 +283,7 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> 
             it.experiment.clone(),
         )
     };
-    let command = Command::new(bundle::published(&bundle), Some(experiment));
+    let command = Command::new(bundle::published(&bundle, LAYOUT), Some(experiment));
     let signer = record::signer(ctx, &ledger, &command.payload)?;
     if !args.dry_run {
         ledger.put_blobs(&[bundle.to_bytes()])?;
@@ -371,7 +377,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
     let bytes = ledger.store().reader().blob(&said.bundle.blake3)?;
     let bytes = bytes.ok_or_else(missing)?;
     let is_same = Digest::blake3(&bytes) == said.bundle.blake3
-        && Digest::labelled(BUNDLE_LABEL, &bytes) == said.bundle_hash;
+        && Digest::labelled(label(said.layout), &bytes) == said.bundle_hash;
     if !is_same {
         let message = format!(
             "the bundle kept under {} is not what was signed",

@@ -13,6 +13,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::input::Fault;
+use crate::cli::iterate::bench;
 use crate::cli::record;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -28,6 +29,8 @@ use crate::rubric::Rubric;
 use crate::rubric::between;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
+use crate::workflow::dead;
+use crate::workflow::iterate::course::CourseError;
 use crate::workflow::patches;
 
 const NEXT: &str = "clover rubric show EXPERIMENT";
@@ -46,8 +49,10 @@ pub(super) enum Verb {
     /// Registered rubrics
     #[command(after_help = "Example:\n  clover rubric list")]
     List,
-    /// Rules that fire on fewer than one row in a thousand
-    #[command(after_help = "Example:\n  clover rubric dead rubric.yaml --raw raw.jsonl")]
+    /// Rules that fire on fewer than one row in a thousand, over the rows of the last two iterations
+    #[command(
+        after_help = "Examples:\n  clover rubric dead arena\n  clover rubric dead rubric.yaml --raw raw.jsonl"
+    )]
     Dead(DeadArgs),
 }
 
@@ -88,9 +93,12 @@ pub(super) struct DeadArgs {
     /// A file, or an experiment, as in arena or arena@1.0
     #[arg(value_name = "FILE|EXPERIMENT[@VERSION]")]
     pub rubric: String,
-    /// Raw answers, one {"base":0.8,"evidence":{…}} a line; once for each iteration
-    #[arg(long, value_name = "FILE", required = true)]
+    /// Raw answers instead, one {"base":0.8,"evidence":{…}} a line; once for each iteration
+    #[arg(long, value_name = "FILE", conflicts_with = "experiment")]
     pub raw: Vec<PathBuf>,
+    /// Whose iterations, for a rubric from a file
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
@@ -321,42 +329,93 @@ fn fired(ctx: &mut Ctx<'_>, rubric: &Rubric, file: &Path) -> Result<(Firing, u64
     Ok((firing, missing))
 }
 
+/// What was counted over one file or iteration.
+struct Counted {
+    name: String,
+    firing: Firing,
+    missing: u64,
+}
+
+/// Counts over the newest iterations of an experiment that read rows, oldest first.
+fn counted(ctx: &mut Ctx<'_>, args: &DeadArgs, rubric: &Rubric) -> Result<Vec<Counted>, CliError> {
+    let as_of = ctx.as_of;
+    let (_, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let named = args.experiment.as_deref();
+    let named = named.unwrap_or_else(|| args.rubric.split('@').next().unwrap_or_default());
+    let next = "clover rubric dead RUBRIC --experiment ID";
+    let experiment: ExperimentId = named.parse().map_err(|_| {
+        let message =
+            format!("{named} is a file: expected --experiment, whose iterations are counted");
+        CliError::usage(message, next)
+    })?;
+    let below = as_of.map_or(ledger.size(), |seq| seq.saturating_add(1));
+    let turns = dead::turns(
+        &ledger.past(),
+        (state, &experiment),
+        rubric,
+        (below, below),
+        dead::TURNS,
+    );
+    let mut turns = turns.map_err(|error| bench::failed(CourseError::Rows(error)))?;
+    if turns.is_empty() {
+        let message = format!("no iteration of {experiment} has read rows");
+        return Err(CliError::not_found(message, "clover iterate list"));
+    }
+    turns.reverse();
+    let counted = turns.into_iter().map(|turn| Counted {
+        name: turn.iteration.to_string(),
+        firing: turn.firing,
+        missing: turn.without,
+    });
+    Ok(counted.collect())
+}
+
 fn dead(ctx: &mut Ctx<'_>, args: &DeadArgs) -> Result<Answer, CliError> {
     let rubric = find(ctx, &args.rubric)?;
-    let mut files = Vec::new();
+    let mut all = Vec::new();
     for file in &args.raw {
-        files.push(fired(ctx, &rubric, file)?);
+        let (firing, missing) = fired(ctx, &rubric, file)?;
+        all.push(Counted {
+            name: source(file),
+            firing,
+            missing,
+        });
     }
-    let dead = |path: &String| {
-        let rare = |(firing, _): &(Firing, u64)| firing.rare().contains(&path.as_str());
-        files.len() > 1 && files[files.len() - 2..].iter().all(rare)
-    };
+    if all.is_empty() {
+        all = counted(ctx, args, &rubric)?;
+    }
+    let firings: Vec<&Firing> = all.iter().map(|of| &of.firing).collect();
     let (mut rows, mut data) = (Vec::new(), Vec::new());
     for path in rubric.rule_paths() {
-        let counts: Vec<_> = files
+        let counts = firings
             .iter()
-            .map(|(firing, _)| (firing.fired[&path], firing.rows))
-            .collect();
-        let rare = files
-            .iter()
-            .any(|(of, _)| of.rare().contains(&path.as_str()));
-        let standing = match (dead(&path), rare) {
-            (true, _) => "dead",
-            (false, true) => "rare",
-            (false, false) => "",
-        };
-        let shown: Vec<_> = counts.iter().map(|(n, of)| format!("{n}/{of}")).collect();
+            .map(|firing| (firing.fired[&path], firing.rows));
+        let counts: Vec<_> = counts.collect();
+        let standing = dead::standing(&path, &firings).as_str();
         data.push(json!({"path": path, "standing": standing, "fired": counts}));
-        rows.push(vec![path, shown.join("  "), standing.to_owned()]);
+        let mut row = vec![path];
+        row.extend(counts.iter().map(|(n, of)| format!("{n}/{of}")));
+        row.push(standing.to_owned());
+        rows.push(row);
     }
-    let missing: u64 = files.iter().map(|(_, missing)| missing).sum();
-    let text = ui::table(&["rule", "fired", "standing"], rows);
-    let data = json!({"rules": data, "evidence_missing": missing});
-    let mut answer = Answer::new(text, data);
+    let missing: u64 = all.iter().map(|of| of.missing).sum();
+    let names: Vec<String> = all
+        .iter()
+        .map(|of| ui::escape(&of.name).into_owned())
+        .collect();
+    let mut head = vec!["rule"];
+    head.extend(names.iter().map(String::as_str));
+    head.push("standing");
+    let data = json!({"rules": data, "evidence_missing": missing, "counted": names});
+    let mut answer = Answer::new(ui::table(&head, rows), data);
     if missing > 0 {
         answer.line(&format!(
             "{missing} rows have no score: their evidence was never checked"
         ));
+    }
+    if all.len() < dead::TURNS {
+        answer.line("a rule is dead when it is rare in two iterations in a row: one was counted");
     }
     Ok(answer)
 }

@@ -226,6 +226,7 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             account: args.account.clone(),
             purpose: "transport audit".to_owned(),
             yes: args.yes,
+            again: Some("clover audit transport".to_owned()),
         };
         confirm::open(ctx, &mut read.ledger, &unseal, &mut |_, _, _| Ok(()))?;
     }

@@ -243,10 +243,12 @@ fn signer_for(
                 .map(|(record, file)| format!("{} ({})", file.name, record.roles));
             let held = held.collect::<Vec<_>>().join(", ");
             let message = format!("{what} needs {needed}; your keys: {held}");
-            Err(CliError::refused(
-                message,
-                "clover key new NAME --role ROLE",
-            ))
+            let role = match signers {
+                Signers::Role(role) => role.to_string(),
+                _ => "ROLE".to_owned(),
+            };
+            let next = format!("clover key new NAME --role {role}");
+            Err(CliError::refused(message, next))
         }
         [(_, first), ..] => {
             let several = fit.iter().map(|(_, file)| file.name.as_str());

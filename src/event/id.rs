@@ -1,6 +1,7 @@
 //! Typed ids and bounded texts: what is not one of these does not become an event.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
 
 use base64ct::Base64;
@@ -17,6 +18,7 @@ use crate::ground::digest::Digest;
 use crate::ground::note::Origin;
 use crate::ground::note::SigType;
 use crate::ground::note::VerifierKey;
+use crate::ground::seal::AgeError;
 use crate::ground::seal::Recipient;
 
 /// Longest id, in bytes of UTF-8.
@@ -336,8 +338,24 @@ impl Serialize for SealRecipient {
 impl<'de> Deserialize<'de> for SealRecipient {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(D::Error::custom)
+        recipient(&text).map(Self).map_err(D::Error::custom)
     }
+}
+
+/// Reads a recipient. Its check multiplies on the curve, and labels are sealed to one recipient by the thousand: the last
+/// that was read is known again by its text.
+fn recipient(text: &str) -> Result<Recipient, AgeError> {
+    thread_local! {
+        static LAST: RefCell<Option<(String, Recipient)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some((known, recipient)) if known == text => Ok(*recipient),
+        _ => {
+            let recipient: Recipient = text.parse()?;
+            *last = Some((text.to_owned(), recipient));
+            Ok(recipient)
+        }
+    })
 }
 
 #[cfg(test)]
@@ -411,6 +429,18 @@ mod schemas {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recipient_is_checked_however_often_it_comes() {
+        let good = "\"age1xmwwc06ly3ee5rytxm9mflaz2u56jjj36s0mypdrwsvlul66mv4q47ryef\"";
+        let read = |text: &str| serde_json::from_str::<SealRecipient>(text);
+        for _ in 0..2 {
+            let found = read(good).unwrap();
+            assert_eq!(serde_json::to_string(&found).unwrap(), good);
+            assert!(read("\"age1no\"").is_err());
+            assert!(read(&good.to_uppercase()).is_err());
+        }
+    }
 
     #[test]
     fn ids_are_checked() {

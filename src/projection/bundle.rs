@@ -16,6 +16,7 @@ use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::payload::Verdict;
 use crate::event::payload::report::ReportGap;
+use crate::event::payload::report::ReportLayout;
 use crate::event::payload::report::ReportPart;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
@@ -25,10 +26,20 @@ use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
 
-/// Label of the digest of a bundle.
+/// Label of the digest of a bundle of what entries say.
 pub const BUNDLE_LABEL: &str = "clover/iteration-report/v1";
+/// Label of the digest of a bundle that has what is computed from rows too.
+pub const BUNDLE_LABEL_ROWS: &str = "clover/iteration-report/v2";
 /// Label of the digest of the table of assumptions in it.
 pub const ASSUMPTIONS_LABEL: &str = "clover/report-assumptions/v1";
+
+/// The label of a bundle of some layout, which is its format too.
+pub fn label(layout: Option<ReportLayout>) -> &'static str {
+    match layout {
+        None => BUNDLE_LABEL,
+        Some(ReportLayout::Rows) => BUNDLE_LABEL_ROWS,
+    }
+}
 
 /// What stands in one place of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,6 +172,25 @@ pub enum Plot {
         reference: Option<f64>,
         /// What the axis measures.
         axis: &'static str,
+        /// Where the estimate stood before, drawn hollow.
+        before: Option<usize>,
+    },
+    /// Points over a measured axis, some with whiskers, beside what they are to be compared with.
+    Points {
+        /// Across, and what it measures.
+        x: (usize, &'static str),
+        /// What y measures.
+        y: &'static str,
+        /// What is joined by a line, and what that is.
+        line: Option<(usize, &'static str)>,
+        /// Filled points, their whiskers, and what they are.
+        dots: (usize, Option<usize>, &'static str),
+        /// Hollow points, and what they are.
+        hollow: Option<(usize, &'static str)>,
+        /// How much stands behind a point: its area.
+        weight: usize,
+        /// A line across.
+        reference: Option<f64>,
     },
     /// A row for each candidate, a column for each gate, in it what was said.
     Matrix {
@@ -443,7 +473,7 @@ impl Bundle {
 
     /// Its digest.
     pub fn digest(&self) -> Digest {
-        Digest::labelled(BUNDLE_LABEL, &self.to_bytes())
+        Digest::labelled(self.format, &self.to_bytes())
     }
 
     /// Digest of its table of assumptions.

@@ -57,6 +57,32 @@ impl Forest {
         (ends.0 - margin, ends.1 + margin)
     }
 
+    /// The least range that holds another and whose ticks are round: a step of 1, 2 or 5 times a power of ten, or of a
+    /// quarter where two digits show it.
+    pub fn round(low: f64, high: f64) -> (f64, f64) {
+        if !(low < high && low.is_finite() && high.is_finite()) {
+            return (low, high);
+        }
+        let steps = (TICKS - 1) as f64;
+        let mut ten = 1.0;
+        while ten * steps < high - low {
+            ten *= 10.0;
+        }
+        while ten * steps / 10.0 >= high - low {
+            ten /= 10.0;
+        }
+        // From the smallest step up; twice the last one reaches from wherever its lower end is rounded to.
+        let steps_of = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0].map(|of| of * ten);
+        let quarters = |step: &f64| ten >= 1.0 || (*step - 0.25 * ten).abs() > 1e-12;
+        for step in steps_of.into_iter().filter(quarters) {
+            let from = (low / step).floor() * step;
+            if from + steps * step >= high {
+                return (from, from + steps * step);
+            }
+        }
+        (low, high)
+    }
+
     /// Where a value stands on the axis: 0 to 1 inside it.
     fn place(&self, value: f64) -> f64 {
         (value - self.range.0) / (self.range.1 - self.range.0)
@@ -133,14 +159,21 @@ impl Forest {
             0
         } else if span >= 2.0 {
             1
-        } else {
+        } else if span >= 0.04 {
             2
+        } else {
+            3
         };
         format!("{value:.digits$}")
     }
 
     /// A drawing of its own: no script, no outside reference.
     pub fn svg(&self) -> String {
+        self.svg_over(&[])
+    }
+
+    /// The same over hollow marks, one for each row: where its estimate stood before.
+    pub fn svg_over(&self, before: &[Option<f64>]) -> String {
         let (left, plot, right, row_height, top) = (220.0, 420.0, 240.0, 28.0, 52.0);
         let width = left + plot + right;
         let bottom = top + row_height * self.rows.len() as f64;
@@ -183,6 +216,12 @@ impl Forest {
         }
         for (at, row) in self.rows.iter().enumerate() {
             let y = top + row_height * (at as f64 + 0.5);
+            if let Some(value) = before.get(at).copied().flatten() {
+                put(format!(
+                    "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"7\" fill=\"none\" stroke=\"#8a94a3\" stroke-width=\"2\"/>",
+                    x(value)
+                ));
+            }
             put(row_svg(row, y, left, plot, self));
         }
         out.push_str("</svg>\n");
@@ -310,6 +349,35 @@ mod tests {
         assert!(lines[2].contains('◀') && lines[2].contains('▶') && lines[2].contains('○'));
         assert!(!lines[3].contains('─'));
         assert!(lines[4].contains("0.00") && lines[4].contains("1.00"));
+    }
+
+    #[test]
+    fn a_round_range_holds_its_values_and_ticks_at_round_numbers() {
+        for (low, high) in [
+            (-0.056, 0.03),
+            (0.0, 1.0),
+            (-3.0, 12.0),
+            (0.71, 0.7101),
+            (-0.4, -0.39),
+        ] {
+            let (from, to) = Forest::round(low, high);
+            assert!(from <= low && high <= to, "{low} {high}: {from} {to}");
+            let step = (to - from) / (TICKS - 1) as f64;
+            assert!(
+                (from / step - (from / step).round()).abs() < 1e-6,
+                "{from} in steps of {step}"
+            );
+            let mut lead = step;
+            while lead < 0.95 {
+                lead *= 10.0;
+            }
+            let round = [1.0, 2.0, 2.5, 5.0, 10.0];
+            assert!(round.iter().any(|of| (lead - of).abs() < 1e-6), "{lead}");
+            // No wider than five times what is shown.
+            assert!(to - from <= 5.0 * (high - low), "{low} {high}: {from} {to}");
+        }
+        assert_eq!(Forest::round(0.0, 1.0), (0.0, 1.0));
+        assert_eq!(Forest::round(-0.056, 0.03), (-0.1, 0.1));
     }
 
     #[test]

@@ -1,11 +1,21 @@
-//! The report of an iteration as Markdown: tables with the entries of each row, texts in fences.
+//! The report of an iteration as Markdown that a terminal of 100 columns shows as it is: tables with their columns
+//! aligned, wide ones in pieces, those of long texts as lists; the entries of each row; texts in blocks.
 
 use std::fmt::Write as _;
 
 use crate::projection::bundle::Bundle;
+use crate::projection::bundle::Cell;
 use crate::projection::bundle::Part;
+use crate::projection::bundle::Row;
 use crate::projection::bundle::Table;
 use crate::report::shown;
+
+/// Columns of a terminal.
+const COLUMNS: usize = 100;
+/// Entries that a row names before it says how many more there are.
+const REFS: usize = 4;
+/// Hex digits that are shown of an entry's id.
+const ID: usize = 16;
 
 fn put(out: &mut String, line: &str) {
     writeln!(out, "{line}").expect("BUG: a String takes every write");
@@ -28,8 +38,45 @@ pub fn plain(text: &str) -> String {
     out
 }
 
+/// A word that would begin a list if a line began with it.
+fn begins_a_list(word: &str) -> bool {
+    let number = word.trim_end_matches(['.', ')']);
+    let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+    matches!(word, "-" | "+" | "=") || (is_number && number.len() < word.len())
+}
+
+/// Words in lines of at most 100 columns, from the second on behind `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        // A chain that no line holds is broken behind its links.
+        let is_long = word.chars().count() + indent.len() > COLUMNS;
+        let links = word.split_inclusive(move |c| is_long && c == '+');
+        for (at, link) in links.enumerate() {
+            let width = link.chars().count();
+            let gap = usize::from(at == 0 && column > 0);
+            if column > 0 && column + gap + width > COLUMNS && !begins_a_list(link) {
+                out.push('\n');
+                out.push_str(indent);
+                column = indent.len();
+            } else if gap == 1 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(link);
+            column += width;
+        }
+    }
+    out
+}
+
 fn refs(events: &[u64]) -> String {
-    let words: Vec<String> = events.iter().map(|seq| format!("#{seq}")).collect();
+    let shown = events.iter().take(REFS);
+    let mut words: Vec<String> = shown.map(|seq| format!("#{seq}")).collect();
+    if events.len() > REFS {
+        words.push(format!("+{}", events.len() - REFS));
+    }
     words.join(" ")
 }
 
@@ -40,54 +87,61 @@ pub fn markdown(bundle: &Bundle) -> String {
         &mut out,
         &format!("# Iteration {}\n", plain(bundle.iteration.as_str())),
     );
-    put(
-        &mut out,
-        &format!(
-            "Experiment {}, ledger {}, entries 0 to {}. Numbers after # are entries; the last part lists them.",
-            plain(bundle.experiment.as_str()),
-            plain(&bundle.ledger),
-            bundle.through_seq
-        ),
+    let head = format!(
+        "Experiment {}, ledger {}, entries 0 to {}. Numbers after # are entries; the last part lists them.",
+        plain(bundle.experiment.as_str()),
+        plain(&bundle.ledger),
+        bundle.through_seq
     );
-    put(&mut out, &format!("Bundle {}.", bundle.digest().to_hex()));
+    put(&mut out, &wrapped(&head, ""));
+    put(&mut out, &format!("\nBundle {}.", bundle.digest().to_hex()));
     for of in &bundle.parts {
         part(&mut out, of);
     }
-    put(&mut out, "\n## Entries\n");
-    put(&mut out, "| entry | kind | recorded at | signed by | id |");
-    put(&mut out, "|---:|---|---|---|---|");
-    for entry in &bundle.events {
-        put(
-            &mut out,
-            &format!(
-                "| {} | {} | {} | {} | {} |",
-                entry.seq,
-                plain(entry.kind),
-                entry.recorded_at,
-                plain(&entry.holder),
-                entry.id
-            ),
-        );
-    }
+    entries(&mut out, bundle);
     out
+}
+
+fn entries(out: &mut String, bundle: &Bundle) {
+    put(out, "\n## Entries\n");
+    let line = "The signed entries that this report rests on, each with the first digits of its id: `clover show N` has \
+                the rest.";
+    put(out, &wrapped(line, ""));
+    put(out, "");
+    let heads = ["entry", "kind", "recorded at", "signed by", "id"].map(str::to_owned);
+    let rows = bundle.events.iter().map(|entry| {
+        let at = entry.recorded_at.to_string();
+        let id = entry.id.to_string();
+        vec![
+            entry.seq.to_string(),
+            plain(entry.kind),
+            at.chars().take(19).collect(),
+            plain(&entry.holder),
+            id.chars().take(ID).collect(),
+        ]
+    });
+    let grid = Grid {
+        heads: heads.to_vec(),
+        rows: rows.collect(),
+    };
+    let all: Vec<usize> = (0..grid.heads.len()).collect();
+    grid.put(out, &all);
 }
 
 fn part(out: &mut String, part: &Part) {
     put(out, &format!("\n## {}\n", part.title));
-    put(out, &plain(part.about));
+    put(out, &wrapped(&plain(part.about), ""));
     if !part.facts.is_empty() {
         put(out, "");
     }
     for fact in &part.facts {
-        put(
-            out,
-            &format!(
-                "- {}: {} ({})",
-                plain(fact.title),
-                plain(&shown::alone(&fact.value)),
-                refs(&fact.events)
-            ),
+        let line = format!(
+            "- {}: {} ({})",
+            plain(fact.title),
+            plain(&shown::alone(&fact.value)),
+            refs(&fact.events)
         );
+        put(out, &wrapped(&line, "  "));
     }
     for of in &part.tables {
         table(out, of);
@@ -114,28 +168,234 @@ fn part(out: &mut String, part: &Part) {
         put(out, "\nNot shown:\n");
     }
     for gap in &part.missing {
-        put(out, &format!("- {}: {}", plain(&gap.what), plain(&gap.why)));
+        let line = format!("- {}: {}", plain(&gap.what), plain(&gap.why));
+        put(out, &wrapped(&line, "  "));
     }
 }
 
+/// Texts by row and column.
+struct Grid {
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| row[column].chars().count());
+        cells
+            .max()
+            .unwrap_or(0)
+            .max(self.heads[column].chars().count())
+            .max(3)
+    }
+
+    /// Columns that a table of some columns takes on a line.
+    fn across(&self, columns: &[usize]) -> usize {
+        let inner: usize = columns.iter().map(|column| self.width(*column) + 3).sum();
+        inner + 1
+    }
+
+    /// The table of some columns.
+    fn put(&self, out: &mut String, columns: &[usize]) {
+        let line = |cells: &[String]| {
+            let padded = columns.iter().map(|column| {
+                let width = self.width(*column);
+                format!("{:width$}", cells[*column])
+            });
+            format!("| {} |", padded.collect::<Vec<_>>().join(" | "))
+        };
+        put(out, &line(&self.heads));
+        let rules = columns
+            .iter()
+            .map(|column| "-".repeat(self.width(*column) + 2));
+        put(out, &format!("|{}|", rules.collect::<Vec<_>>().join("|")));
+        for row in &self.rows {
+            put(out, &line(row));
+        }
+    }
+
+    /// Columns in pieces that fit, the first `labels` in each; `None` where one does not.
+    fn pieces(&self, labels: usize) -> Option<Vec<Vec<usize>>> {
+        let lead: Vec<usize> = (0..labels).collect();
+        let mut pieces: Vec<Vec<usize>> = vec![lead.clone()];
+        for column in labels..self.heads.len() {
+            let mut wider = pieces.pop()?;
+            wider.push(column);
+            if self.across(&wider) <= COLUMNS {
+                pieces.push(wider);
+                continue;
+            }
+            wider.pop();
+            pieces.push(wider);
+            let mut next = lead.clone();
+            next.push(column);
+            if self.across(&next) > COLUMNS {
+                return None;
+            }
+            pieces.push(next);
+        }
+        Some(pieces)
+    }
+}
+
+/// A cell that says what its row is about.
+fn names(cell: &Cell) -> bool {
+    matches!(cell, Cell::Text(_) | Cell::Count(_))
+}
+
 fn table(out: &mut String, table: &Table) {
-    put(out, &format!("\n### {}\n", plain(&table.title)));
-    let heads: Vec<String> = table.columns.iter().map(|of| plain(of.head)).collect();
-    put(out, &format!("| {} | entry |", heads.join(" | ")));
-    put(out, &format!("|{}", "---|".repeat(heads.len() + 1)));
-    let digits: Vec<usize> = (0..heads.len())
+    put(
+        out,
+        &format!(
+            "\n{}\n",
+            wrapped(&format!("### {}", plain(&table.title)), "    ")
+        ),
+    );
+    let digits: Vec<usize> = (0..table.columns.len())
         .map(|at| shown::digits(&table.rows, at))
         .collect();
-    for row in &table.rows {
-        let cells: Vec<String> = row
-            .cells
-            .iter()
-            .zip(&digits)
+    let cells = |row: &Row| -> Vec<String> {
+        let texts = row.cells.iter().zip(&digits);
+        let mut texts: Vec<String> = texts
             .map(|(cell, digits)| plain(&shown::cell(cell, *digits)))
             .collect();
-        put(
-            out,
-            &format!("| {} | {} |", cells.join(" | "), refs(&row.events)),
+        texts.push(refs(&row.events));
+        texts
+    };
+    let heads = table.columns.iter().map(|of| plain(of.head));
+    let grid = Grid {
+        heads: heads.chain(["entry".to_owned()]).collect(),
+        rows: table.rows.iter().map(cells).collect(),
+    };
+    let all: Vec<usize> = (0..grid.heads.len()).collect();
+    if grid.across(&all) <= COLUMNS {
+        return grid.put(out, &all);
+    }
+    // As many leading columns as it takes to tell rows apart, of those that are names.
+    let leading = table.columns.len().min(3);
+    let named = |at: &usize| {
+        table
+            .rows
+            .iter()
+            .all(|row| row.cells.get(*at).is_some_and(names))
+    };
+    let most = (0..leading).take_while(named).count().max(1);
+    let apart = |labels: &usize| {
+        let mut of: Vec<&[String]> = grid.rows.iter().map(|row| &row[..*labels]).collect();
+        of.sort_unstable();
+        of.windows(2).all(|two| two[0] != two[1])
+    };
+    let labels = (1..=most).find(apart).unwrap_or(most);
+    match grid.pieces(labels) {
+        Some(pieces) => {
+            for (at, piece) in pieces.iter().enumerate() {
+                if at > 0 {
+                    put(out, "");
+                }
+                grid.put(out, piece);
+            }
+        }
+        None => list(out, &grid),
+    }
+}
+
+/// Rows as items of a list, for texts that no column holds.
+fn list(out: &mut String, grid: &Grid) {
+    for row in &grid.rows {
+        let last = row.len() - 1;
+        let mut line = format!("- {}", row[0]);
+        let rest = row.iter().zip(&grid.heads).take(last).skip(1);
+        for (cell, head) in rest.filter(|(cell, _)| *cell != "–") {
+            write!(line, "; {head}: {cell}").expect("BUG: a String takes every write");
+        }
+        if !row[last].is_empty() {
+            write!(line, " ({})", row[last]).expect("BUG: a String takes every write");
+        }
+        put(out, &wrapped(&line, "  "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(columns: &[(&'static str, &'static str)], rows: &[&[&str]]) -> String {
+        let mut of = Table::new("t", "Title", columns);
+        for (at, row) in (7..).zip(rows) {
+            of.row(at, row.iter().map(|text| Cell::text(*text)).collect());
+        }
+        let mut out = String::new();
+        table(&mut out, &of);
+        out
+    }
+
+    #[test]
+    fn a_table_that_fits_is_aligned() {
+        let text = rendered(
+            &[("a", "name"), ("b", "says")],
+            &[&["x", "1"], &["longer", "a|b"]],
+        );
+        let expected = "\n### Title\n\n\
+                        | name   | says | entry |\n\
+                        |--------|------|-------|\n\
+                        | x      | 1    | #7    |\n\
+                        | longer | a\\|b | #8    |\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_wide_table_comes_in_pieces_that_say_of_what() {
+        let wide = "w".repeat(40);
+        let columns = [("a", "name"), ("b", "one"), ("c", "two"), ("d", "three")];
+        let text = rendered(
+            &columns,
+            &[&["x", &wide, &wide, &wide], &["y", &wide, &wide, &wide]],
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= COLUMNS),
+            "{text}"
+        );
+        assert_eq!(text.matches("| x ").count(), 2, "{text}");
+        assert_eq!(text.matches("#7").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn what_no_column_holds_is_a_list() {
+        let long = "word ".repeat(40);
+        let columns = [("a", "name"), ("b", "says")];
+        let text = rendered(&columns, &[&["x", long.trim()]]);
+        assert!(text.contains("\n- x; says: word word"), "{text}");
+        assert!(text.trim_end().ends_with("(#7)"), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= COLUMNS),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_chain_longer_than_a_line_is_broken_behind_its_links() {
+        let link = "w".repeat(45);
+        let text = wrapped(&format!("- {link}+{link}+{link}; seeds: 3"), "  ");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= COLUMNS),
+            "{text}"
+        );
+        assert_eq!(
+            text.replace("\n  ", ""),
+            format!("- {link}+{link}+{link}; seeds: 3")
+        );
+        // Spaces between words stay; a short chain is left as it is.
+        assert_eq!(wrapped("a+b c", ""), "a+b c");
+    }
+
+    #[test]
+    fn no_line_begins_a_list_by_accident() {
+        let text = format!("{} - and 3. on", "w".repeat(98));
+        assert!(
+            !wrapped(&text, "")
+                .lines()
+                .skip(1)
+                .any(|line| line.starts_with(['-', '3']))
         );
     }
 }

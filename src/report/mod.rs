@@ -5,5 +5,6 @@ pub mod forest;
 pub mod markdown;
 pub mod page;
 mod plot;
+mod points;
 pub mod shown;
 pub mod spark;

@@ -9,6 +9,7 @@ use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
+use crate::report::points;
 use crate::report::shown;
 
 /// A drawing of a table, if there is anything to draw.
@@ -20,21 +21,26 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
             interval,
             reference,
             axis,
+            before,
         } => {
             let digits = shown::digits(&table.rows, estimate);
-            let rows: Vec<ForestRow> = table
-                .rows
-                .iter()
-                .filter_map(|row| forest_row(row, label, (estimate, digits), interval))
-                .collect();
+            let stood = |row: &Row| row.cells.get(before?)?.as_number();
+            let rows = table.rows.iter().filter_map(|row| {
+                let drawn = forest_row(row, label, (estimate, digits), interval)?;
+                Some((drawn, stood(row)))
+            });
+            let (rows, before): (Vec<ForestRow>, Vec<Option<f64>>) = rows.unzip();
             if rows.is_empty() {
                 return None;
             }
             let (low, high) = Forest::spanning(&rows);
-            let range = match reference {
+            let stood = || before.iter().flatten().copied();
+            let (low, high) = (stood().fold(low, f64::min), stood().fold(high, f64::max));
+            let (low, high) = match reference {
                 Some(at) => (low.min(at), high.max(at)),
                 None => (low, high),
             };
+            let range = Forest::round(low, high);
             let forest = Forest {
                 title: table.title.clone(),
                 axis: axis.to_owned(),
@@ -42,7 +48,7 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
                 reference,
                 rows,
             };
-            Some(forest.svg())
+            Some(forest.svg_over(&before))
         }
         Plot::Reliability {
             series,
@@ -50,6 +56,7 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
             y,
             weight,
         } => reliability(table, series, (x, y), weight),
+        Plot::Points { .. } => points::svg(table, plot),
         Plot::Matrix { .. } => None,
     }
 }

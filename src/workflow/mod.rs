@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod battery;
 pub mod bundle;
 pub mod campaign;
+pub mod dead;
 pub mod deploy;
 pub mod drift;
 pub mod estimate;

@@ -139,6 +139,7 @@ fn unseal(
         account: account.unwrap_or_default(),
         purpose: format!("iteration {id}"),
         yes: args.yes,
+        again: Some(format!("clover iterate confirm {id}")),
     };
     let sealed = bench.record.sealed.as_ref().map(|sealed| sealed.id);
     let is_open = bench.record.unsealed.is_some();

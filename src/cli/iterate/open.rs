@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -18,8 +19,11 @@ use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ledger::Command;
+use crate::projection::budgets::Budgets;
 use crate::projection::iterations::Iterations;
 use crate::projection::manifests::Manifests;
+use crate::workflow::campaign;
+use crate::workflow::campaign::PATIENCE;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::rows;
 
@@ -47,7 +51,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
         .manifest
         .parse()
         .map_err(|error| wrong("manifest", &args.manifest, error))?;
-    let (payload, experiment) = {
+    let (payload, experiment, stopped) = {
         let (_, ledger) = home::open_to_read(ctx)?;
         let state = ledger.state();
         let record = state.fold::<Manifests>().by_id.get(&manifest);
@@ -65,6 +69,17 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
             let message = format!("{manifest} has no section iteration.design");
             return Err(CliError::refused(message, next));
         };
+        if !state
+            .fold::<Budgets>()
+            .accounts
+            .contains_key(&design.peek_account)
+        {
+            let name = design.peek_account.as_str();
+            let message = format!(
+                "no account {name}, from which {manifest} pays for its look at confirm labels"
+            );
+            return Err(CliError::refused(message, budget::peeks_opened(name)));
+        }
         let now = ledger.ambient().now();
         let now = now.max(state.keyring.recorded_at.unwrap_or(now));
         // An iteration that is open already is said again as it was.
@@ -78,15 +93,31 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
             quarter,
             rubric_hash: design.rubric_hash,
         };
-        (payload, version.manifest.experiment.clone())
+        let experiment = version.manifest.experiment.clone();
+        let through = ledger.size().saturating_sub(1);
+        let stopped = campaign::read(&ledger, &experiment, through)?.has_stopped();
+        (payload, experiment, stopped && known.is_none())
     };
-    let hash = payload.params_hash;
+    let (hash, name) = (payload.params_hash, experiment.to_string());
     let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
     if !args.dry_run {
         answer.line(&format!("iteration {}  parameters {hash}", args.id));
         answer.data["params_hash"] = hash.to_hex().into();
     }
+    if stopped {
+        ctx.warn(after_the_stop(&name, &args.id));
+    }
+    answer.data["campaign_stopped"] = stopped.into();
     Ok(answer.with_next(format!("clover iterate run {}", args.id)))
+}
+
+/// What follows from opening an iteration after two quiet ones in a row.
+fn after_the_stop(experiment: &str, iteration: &str) -> String {
+    format!(
+        "the campaign of {experiment} has stopped: in its last {PATIENCE} iterations no slice was significant, every shrunk \
+         interval covered 0, and transport passed. {iteration} opens all the same; it may spend a peek, and what it finds \
+         is likelier to be noise. The numbers: clover campaign status {experiment}"
+    )
 }
 
 pub(super) fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
@@ -208,4 +239,22 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<Answer, Cl
         answer.line(&format!("low {} · high {}", words[0], words[1]));
     }
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_opens_after_the_stop_is_told_what_follows() {
+        let words = after_the_stop("arena", "it-9");
+        for part in [
+            "the campaign of arena has stopped",
+            "it-9 opens all the same",
+            "may spend a peek",
+            "clover campaign status arena",
+        ] {
+            assert!(words.contains(part), "{words}");
+        }
+    }
 }

@@ -92,6 +92,15 @@ pub struct ReportGap {
     pub why: Text,
 }
 
+/// What a report is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum ReportLayout {
+    /// What entries say, and what is computed from the rows that the iteration read.
+    Rows,
+}
+
 /// The report of an iteration was given out. `schema/REPORT.md` gives the bundle and its digests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,6 +118,9 @@ pub struct ReportPublished {
     pub gaps: Vec<ReportGap>,
     /// The iteration.
     pub iteration: IterationId,
+    /// What it is made of; absent where it is what entries say and nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<ReportLayout>,
     /// Parts that show anything, in the order of their words.
     pub present: Vec<ReportPart>,
     /// The last entry that was read.

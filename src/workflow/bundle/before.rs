@@ -19,7 +19,14 @@ use crate::workflow::bundle::Story;
 use crate::workflow::predicate;
 
 /// Slices that are listed as costing most.
-const SEGMENTS: usize = 5;
+pub(super) const SEGMENTS: usize = 5;
+
+/// What a report that reads no rows does not show.
+pub(super) fn without_rows(part: &mut Part, story: &Story, what: &str) {
+    if !story.has_rows() {
+        part.lacks(what, "nothing was read from its rows");
+    }
+}
 
 fn share(value: Probability) -> Cell {
     Cell::number(value.value())
@@ -40,7 +47,7 @@ fn classified(story: &Story) -> Option<(u64, &SlicesClassified)> {
     })
 }
 
-/// Squared error and calibration error of candidates. Errors before and after, and the curve, need rows.
+/// Squared error and calibration error of candidates, as gates recorded them.
 pub(super) fn calibration(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Calibration,
@@ -90,9 +97,10 @@ pub(super) fn calibration(story: &Story, names: &Names) -> Part {
     }
     part.table(change);
     part.table(ece);
-    part.lacks(
+    without_rows(
+        &mut part,
+        story,
         "root mean squared errors and the calibration curve",
-        "nothing was read from its rows",
     );
     part
 }
@@ -148,6 +156,7 @@ pub(super) fn slices(story: &Story, names: &Names) -> Part {
                 interval: Some(9),
                 reference: Some(0.0),
                 axis: "shrunk mean residual with its 95 % interval",
+                before: None,
             });
             part.table(table);
         }
@@ -163,9 +172,10 @@ pub(super) fn slices(story: &Story, names: &Names) -> Part {
         part.lacks("what candidates change", story.why_no_gates());
     }
     part.table(after);
-    part.lacks(
+    without_rows(
+        &mut part,
+        story,
         "residuals of slices under the patched rubric",
-        "nothing was read from its rows",
     );
     part
 }
@@ -295,9 +305,10 @@ pub(super) fn segments(story: &Story) -> Part {
         );
     }
     part.table(table);
-    part.lacks(
+    without_rows(
+        &mut part,
+        story,
         "the shortest patch that brings each within .03",
-        "nothing was read from its rows",
     );
     part
 }
@@ -354,29 +365,38 @@ pub(super) fn residuals(story: &Story) -> Part {
         interval: Some(3),
         reference: Some(0.0),
         axis: "label less calibrated reward",
+        before: None,
     });
     if table.rows.is_empty() {
         part.lacks("residuals", "no slice has 40 labelled rows");
     }
     part.table(table);
-    part.lacks(
-        "residuals by tenth of the reward",
-        "nothing was read from its rows",
-    );
+    without_rows(&mut part, story, "residuals by tenth of the reward");
     part
 }
 
 /// Environments under each candidate, and audits of policies.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
 pub(super) fn transport(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Transport,
         "Whether calibration holds in every environment: mean residual there, with p adjusted within its family.",
     );
-    let mut environments = Table::new(
+    let environments = environments(story, names);
+    let audits = audits(story);
+    if environments.rows.is_empty() && audits.rows.is_empty() {
+        part.lacks(
+            "transport",
+            "no gate P6 with environments, and no audit of a policy, is on record",
+        );
+    }
+    part.table(environments);
+    part.table(audits);
+    part
+}
+
+/// What gate P6 found of each environment under each candidate.
+fn environments(story: &Story, names: &Names) -> Table {
+    let mut table = Table::new(
         "environments",
         "Environments under each candidate (gate P6)",
         &[
@@ -398,7 +418,7 @@ pub(super) fn transport(story: &Story, names: &Names) -> Part {
         };
         let adjusted = predicate::adjusted(found);
         for (one, p_adjusted) in found.environments.iter().zip(adjusted) {
-            environments.row(
+            table.row(
                 seq,
                 vec![
                     Cell::text(names.of(gate.candidate)),
@@ -415,7 +435,12 @@ pub(super) fn transport(story: &Story, names: &Names) -> Part {
             );
         }
     }
-    let mut audits = Table::new(
+    table
+}
+
+/// Audits of policies on probes.
+fn audits(story: &Story) -> Table {
+    let mut table = Table::new(
         "audits",
         "Audits of policies on labels that calibration never saw",
         &[
@@ -433,7 +458,7 @@ pub(super) fn transport(story: &Story, names: &Names) -> Part {
         _ => None,
     });
     for (seq, said) in tested {
-        audits.row(
+        table.row(
             seq,
             vec![
                 Cell::text(said.policy.as_str()),
@@ -448,21 +473,13 @@ pub(super) fn transport(story: &Story, names: &Names) -> Part {
             ],
         );
     }
-    if environments.rows.is_empty() && audits.rows.is_empty() {
-        part.lacks(
-            "transport",
-            "no gate P6 with environments, and no audit of a policy, is on record",
-        );
-    }
-    environments.plot = None;
-    audits.plot = Some(Plot::Forest {
+    table.plot = Some(Plot::Forest {
         label: (0, 0),
         estimate: 2,
         interval: Some(3),
         reference: Some(0.0),
         axis: "mean residual with its interval",
+        before: None,
     });
-    part.table(environments);
-    part.table(audits);
-    part
+    table
 }

@@ -1,5 +1,7 @@
 //! What was decided: the outcome, every candidate's fate, what patches change and how long they are.
 
+use std::collections::BTreeMap;
+
 use crate::event::Payload;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::manifest::Profile;
@@ -10,14 +12,19 @@ use crate::event::payload::rubric::LeafChange;
 use crate::event::payload::rubric::LeafValue;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::RejectStage;
-use crate::ground::digest::Digest;
+use crate::ledger::State;
 use crate::num::Finite;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Listing;
 use crate::projection::bundle::Names;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::Table;
+use crate::rubric::Rubric;
+use crate::rubric::kappa;
 use crate::workflow::bundle::Story;
+use crate::workflow::bundle::before;
+use crate::workflow::patches;
+use crate::workflow::prompts;
 
 /// The words for an outcome.
 pub(super) fn outcome(outcome: IterationOutcome) -> &'static str {
@@ -78,51 +85,13 @@ fn fate(story: &Story, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u6
 }
 
 /// The outcome and the candidates.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
 pub(super) fn decision(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Decision,
         "How the iteration ended, and what became of every patch that was proposed in it.",
     );
-    let closed = story.first(|payload| match payload {
-        Payload::IterationClosed(said) => Some(said),
-        _ => None,
-    });
-    match closed {
-        Some((seq, closed)) => {
-            part.fact(
-                seq,
-                "outcome",
-                "Outcome",
-                Cell::text(outcome(closed.outcome)),
-            );
-            part.fact(seq, "reason", "Reason", Cell::text(closed.reason.as_str()));
-        }
-        None => part.lacks("the outcome", "the iteration is still open"),
-    }
-    if let Some((seq, opened)) = story.opened() {
-        part.fact(
-            seq,
-            "rubric_hash",
-            "Rubric that it starts from",
-            opened.rubric_hash,
-        );
-        part.fact(seq, "manifest", "Manifest that binds it", opened.digest);
-        let profile = match opened.params.profile {
-            Profile::Literal => "literal",
-            Profile::Recommended => "recommended",
-        };
-        part.fact(seq, "profile", "Profile that binds", Cell::text(profile));
-        part.fact(
-            seq,
-            "quarter",
-            "Quarter",
-            Cell::text(opened.quarter.as_str()),
-        );
-    }
+    ended(story, &mut part);
+    began(story, &mut part);
     let unsealed = story.first(|payload| match payload {
         Payload::ConfirmUnsealed(said) => Some(said),
         _ => None,
@@ -135,6 +104,60 @@ pub(super) fn decision(story: &Story, names: &Names) -> Part {
             Cell::text("unsealed once, for one peek"),
         );
     }
+    let table = fates(story, names);
+    if table.rows.is_empty() {
+        part.lacks("patches", "none was proposed");
+    }
+    part.table(table);
+    part
+}
+
+/// How it ended, if it did.
+fn ended(story: &Story, part: &mut Part) {
+    let closed = story.first(|payload| match payload {
+        Payload::IterationClosed(said) => Some(said),
+        _ => None,
+    });
+    let Some((seq, closed)) = closed else {
+        part.lacks("the outcome", "the iteration is still open");
+        return;
+    };
+    part.fact(
+        seq,
+        "outcome",
+        "Outcome",
+        Cell::text(outcome(closed.outcome)),
+    );
+    part.fact(seq, "reason", "Reason", Cell::text(closed.reason.as_str()));
+}
+
+/// What it started from, and what binds it.
+fn began(story: &Story, part: &mut Part) {
+    let Some((seq, opened)) = story.opened() else {
+        return;
+    };
+    part.fact(
+        seq,
+        "rubric_hash",
+        "Rubric that it starts from",
+        opened.rubric_hash,
+    );
+    part.fact(seq, "manifest", "Manifest that binds it", opened.digest);
+    let profile = match opened.params.profile {
+        Profile::Literal => "literal",
+        Profile::Recommended => "recommended",
+    };
+    part.fact(seq, "profile", "Profile that binds", Cell::text(profile));
+    part.fact(
+        seq,
+        "quarter",
+        "Quarter",
+        Cell::text(opened.quarter.as_str()),
+    );
+}
+
+/// Every patch with its fate.
+fn fates(story: &Story, names: &Names) -> Table {
     let mut table = Table::new(
         "candidates",
         "Patches",
@@ -168,15 +191,11 @@ pub(super) fn decision(story: &Story, names: &Names) -> Part {
             ],
         );
     }
-    if table.rows.is_empty() {
-        part.lacks("patches", "none was proposed");
-    }
-    part.table(table);
-    part
+    table
 }
 
-/// Code lengths. Tokens of the rubric and rules that never fire need its rows.
-pub(super) fn complexity(story: &Story) -> Part {
+/// Code lengths, and the size of the rubric before and after. Which rules never fire needs its rows.
+pub(super) fn complexity(story: &Story, state: &State) -> Part {
     let mut part = Part::new(
         ReportPart::Complexity,
         "How much longer the rubric gets: tokens that come and go, new guards and fields, and rules that fire on \
@@ -211,11 +230,58 @@ pub(super) fn complexity(story: &Story) -> Part {
         );
     }
     part.table(table);
-    part.lacks(
+    if story.has_rows() {
+        sizes(story, state, &mut part);
+    }
+    before::without_rows(
+        &mut part,
+        story,
         "tokens of the rubric, and rules that never fire",
-        "nothing was read from its rows",
     );
     part
+}
+
+/// Tokens, leaves and rules of the rubric in force and of what each patch makes of it.
+fn sizes(story: &Story, state: &State, part: &mut Part) {
+    let registered = story.rubric(state);
+    let rubric = registered.and_then(|of| Some((of.seq, patches::rubric_of(of)?)));
+    let Some((at, rubric)) = rubric else {
+        part.lacks("the size of the rubric", "it is not on record");
+        return;
+    };
+    let mut table = Table::new(
+        "sizes",
+        "Size of the rubric: tokens of its values and key names",
+        &[
+            ("rubric", "rubric"),
+            ("tokens", "tokens"),
+            ("leaves", "leaves"),
+            ("rules", "rules that can fire"),
+        ],
+    );
+    let mut row = |name: &str, of: &Rubric, events: Vec<u64>| {
+        let tokens = kappa::length(&BTreeMap::new(), of.leaves()).tokens_added;
+        table.row_of(
+            events,
+            vec![
+                Cell::text(name),
+                Cell::count(tokens),
+                Cell::count(of.leaves().len() as u64),
+                Cell::count(of.rule_paths().len() as u64),
+            ],
+        );
+    };
+    row("in force", &rubric, vec![at]);
+    for (seq, patch) in proposed(story) {
+        match prompts::patched(&rubric, &patch.diff, rubric.version()) {
+            Ok(after) => row(patch.patch.as_str(), &after, vec![at, seq]),
+            Err(fault) => part.lacks(
+                format!("the size of the rubric under {}", patch.patch),
+                fault.to_string(),
+            ),
+        }
+    }
+    part.table(table);
 }
 
 /// A leaf's value as one line.
@@ -238,7 +304,7 @@ fn change(change: &LeafChange) -> (&'static str, String) {
 }
 
 /// What every patch changes, and its document as it was written.
-pub(super) fn diffs(story: &Story) -> Part {
+pub(super) fn diffs(story: &Story, state: &State) -> Part {
     let mut part = Part::new(
         ReportPart::Diffs,
         "What each patch changes in the rubric, leaf by leaf, and the document as its author wrote it.",
@@ -254,13 +320,13 @@ pub(super) fn diffs(story: &Story) -> Part {
             ("after", "after"),
         ],
     );
-    let before = leaves(story);
+    let before = story.rubric(state);
     for (seq, patch) in proposed(story) {
         for one in &patch.diff {
             let (op, after) = change(one);
-            let old = before.as_ref().and_then(|(at, leaves)| {
-                let found = leaves.iter().find(|leaf| leaf.path == one.path)?;
-                Some((*at, leaf(&found.value)))
+            let old = before.and_then(|rubric| {
+                let found = rubric.leaves.iter().find(|leaf| leaf.path == one.path)?;
+                Some((rubric.seq, leaf(&found.value)))
             });
             let mut events = vec![seq];
             events.extend(old.as_ref().map(|(at, _)| *at));
@@ -286,13 +352,4 @@ pub(super) fn diffs(story: &Story) -> Part {
     }
     part.table(table);
     part
-}
-
-/// Leaves of the rubric that the iteration starts from, where it was registered as such.
-fn leaves(story: &Story) -> Option<(u64, &Vec<crate::event::payload::rubric::RubricLeaf>)> {
-    let hash: Digest = story.opened()?.1.rubric_hash;
-    story.first(|payload| match payload {
-        Payload::RubricRegistered(said) if said.rubric_hash == hash => Some(&said.leaves),
-        _ => None,
-    })
 }

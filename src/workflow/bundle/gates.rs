@@ -118,16 +118,32 @@ fn value(value: f64) -> Cell {
 }
 
 /// Uplift of each attack, the searched worst case, and what came back of earlier exploits.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
 pub(super) fn gaming(story: &Story, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Gaming,
         "What an answer gains by edits that earn nothing: each attack of the battery, the worst chain that a search \
          found, and exploits that came back.",
     );
+    let (attacks, searched, unchecked) = attacked(story, names);
+    for name in unchecked {
+        part.lacks(
+            format!("attacks on {name}"),
+            "no battery ran: gate P7 is not_checked",
+        );
+    }
+    if attacks.rows.is_empty() && part.missing.is_empty() {
+        part.lacks("attacks", story.why_no_gates());
+    }
+    part.table(attacks);
+    part.table(searched);
+    let (chains, exploits) = found(story, names);
+    part.table(chains);
+    part.table(exploits);
+    part
+}
+
+/// What gate P7 read of each candidate: its attacks, its search, and candidates on which no battery ran.
+fn attacked(story: &Story, names: &Names) -> (Table, Table, Vec<String>) {
     let mut attacks = Table::new(
         "attacks",
         "Uplift of each attack",
@@ -181,21 +197,7 @@ pub(super) fn gaming(story: &Story, names: &Names) -> Part {
             ],
         );
     }
-    for name in unchecked {
-        part.lacks(
-            format!("attacks on {name}"),
-            "no battery ran: gate P7 is not_checked",
-        );
-    }
-    if attacks.rows.is_empty() && part.missing.is_empty() {
-        part.lacks("attacks", story.why_no_gates());
-    }
-    part.table(attacks);
-    part.table(searched);
-    let (chains, exploits) = found(story, names);
-    part.table(chains);
-    part.table(exploits);
-    part
+    (attacks, searched, unchecked)
 }
 
 /// The worst chains of attacks, and exploits that were discovered in the iteration.

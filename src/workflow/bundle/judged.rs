@@ -1,24 +1,24 @@
-//! What is estimated and by whom: target, anchors, versions, policy values, the calibrator's share, labels.
+//! What is estimated and by whom: target, anchors, versions, policy values.
 
 use std::collections::BTreeMap;
 
 use crate::event::Payload;
-use crate::event::payload::audit::CoverageChecked;
-use crate::event::payload::audit::OuaEstimated;
+use crate::event::id::Text;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::iteration::AnchorSetRegistered;
+use crate::event::payload::ope::OpeDiagnosed;
+use crate::event::payload::overlap::Admissibility;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::report::ReportPart;
-use crate::event::payload::rubric::RubricRegistered;
 use crate::ledger::State;
-use crate::num::Probability;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Names;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
+use crate::projection::rubrics::Registered;
 use crate::workflow::bundle::Story;
 use crate::workflow::bundle::decided::leaf;
 
@@ -31,40 +31,27 @@ fn anchors(story: &Story) -> Option<(u64, &AnchorSetRegistered)> {
     })
 }
 
-/// The rubric that the iteration starts from, where it was registered as such.
-fn rubric(story: &Story) -> Option<(u64, &RubricRegistered)> {
-    let hash = story.opened()?.1.rubric_hash;
-    story.first(|payload| match payload {
-        Payload::RubricRegistered(said) if said.rubric_hash == hash => Some(said),
-        _ => None,
-    })
-}
-
-fn leaf_of(said: &RubricRegistered, path: &str) -> Option<Cell> {
-    let found = said.leaves.iter().find(|leaf| leaf.path == path)?;
+fn leaf_of(rubric: &Registered, path: &str) -> Option<Cell> {
+    let found = rubric.leaves.iter().find(|leaf| leaf.path == path)?;
     let text = leaf(&found.value);
     Some(Cell::text(text.trim_matches('"')))
 }
 
 /// Y or Y*, the protocol of labels, and the anchor policies with how far candidates move them.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
-pub(super) fn target(story: &Story, names: &Names) -> Part {
+pub(super) fn target(story: &Story, state: &State, names: &Names) -> Part {
     let mut part = Part::new(
         ReportPart::Target,
         "What rewards estimate, by which labelling protocol, and stored answers of a bad and a good policy that hold the \
          scale in place.",
     );
-    match rubric(story) {
-        Some((seq, said)) => {
+    match story.rubric(state) {
+        Some(rubric) => {
             for (path, key, title) in [
                 ("target", "target", "Target"),
                 ("sdp_version", "sdp_version", "Labelling protocol"),
             ] {
-                if let Some(cell) = leaf_of(said, path) {
-                    part.fact(seq, key, title, cell);
+                if let Some(cell) = leaf_of(rubric, path) {
+                    part.fact(rubric.seq, key, title, cell);
                 }
             }
         }
@@ -74,30 +61,43 @@ pub(super) fn target(story: &Story, names: &Names) -> Part {
         ),
     }
     match anchors(story) {
-        Some((seq, said)) => {
-            let mut table = Table::new(
-                "anchors",
-                "Anchor policies",
-                &[
-                    ("anchor", "anchor"),
-                    ("policy", "policy"),
-                    ("rows", "stored rows"),
-                ],
-            );
-            for (word, rows) in [("low", &said.low), ("high", &said.high)] {
-                table.row(
-                    seq,
-                    vec![
-                        Cell::text(word),
-                        Cell::text(rows.policy.as_str()),
-                        rows.count.into(),
-                    ],
-                );
-            }
-            part.table(table);
-        }
+        Some((seq, said)) => part.table(anchor_table(seq, said)),
         None => part.lacks("anchors", "the manifest registers no anchor set"),
     }
+    let drift = drift(story, names);
+    if drift.rows.is_empty() {
+        part.lacks("drift of anchors", story.why_no_gates());
+    }
+    part.table(drift);
+    part
+}
+
+/// Both anchor policies.
+fn anchor_table(seq: u64, said: &AnchorSetRegistered) -> Table {
+    let mut table = Table::new(
+        "anchors",
+        "Anchor policies",
+        &[
+            ("anchor", "anchor"),
+            ("policy", "policy"),
+            ("rows", "stored rows"),
+        ],
+    );
+    for (word, rows) in [("low", &said.low), ("high", &said.high)] {
+        table.row(
+            seq,
+            vec![
+                Cell::text(word),
+                Cell::text(rows.policy.as_str()),
+                rows.count.into(),
+            ],
+        );
+    }
+    table
+}
+
+/// How far gate P5 saw candidates move each anchor.
+fn drift(story: &Story, names: &Names) -> Table {
     let mut drift = Table::new(
         "drift",
         "How far candidates move the anchors",
@@ -124,23 +124,59 @@ pub(super) fn target(story: &Story, names: &Names) -> Part {
             );
         }
     }
-    if drift.rows.is_empty() {
-        part.lacks("drift of anchors", story.why_no_gates());
-    }
-    part.table(drift);
-    part
+    drift
 }
 
 /// Model, prompt, rubric, calibrator, protocol, anchors.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
 pub(super) fn versions(story: &Story, state: &State) -> Part {
     let mut part = Part::new(
         ReportPart::Versions,
         "What every number here depends on: change one of these, and it is another judge.",
     );
+    let judges = judges(story);
+    if judges.rows.is_empty() {
+        part.lacks(
+            "judge model and prompt",
+            "no judge is registered: its scores were imported without saying whose they are",
+        );
+    }
+    part.table(judges);
+    match story.rubric(state) {
+        Some(rubric) => {
+            let version = Cell::text(rubric.version.as_str());
+            part.fact(rubric.seq, "rubric_version", "Rubric version", version);
+            part.fact(rubric.seq, "rubric_hash", "Rubric hash", rubric.hash);
+        }
+        None => part.lacks("the rubric's version", "it was not registered as such"),
+    }
+    computed(story, &mut part);
+    let now = super::ledger_time(state);
+    match state.fold::<Assumptions>().sdp_in_force(now) {
+        Some(version) => part.fact(
+            version.seq,
+            "sdp_version",
+            "Labelling protocol in force",
+            Cell::text(version.version.as_str()),
+        ),
+        None => part.lacks(
+            "the labelling protocol in force",
+            "no version of it is registered",
+        ),
+    }
+    match anchors(story) {
+        Some((seq, said)) => part.fact(
+            seq,
+            "anchors",
+            "Anchors",
+            Cell::text(format!("{}, {}", said.low.policy, said.high.policy)),
+        ),
+        None => part.lacks("anchors", "the manifest registers no anchor set"),
+    }
+    part
+}
+
+/// Judges of the experiment as they were registered.
+fn judges(story: &Story) -> Table {
     let mut judges = Table::new(
         "judges",
         "Judges",
@@ -172,67 +208,29 @@ pub(super) fn versions(story: &Story, state: &State) -> Part {
             ],
         );
     }
-    if judges.rows.is_empty() {
-        part.lacks(
-            "judge model and prompt",
-            "no judge is registered: its scores were imported without saying whose they are",
-        );
-    }
-    part.table(judges);
-    match rubric(story) {
-        Some((seq, said)) => {
-            part.fact(
-                seq,
-                "rubric_version",
-                "Rubric version",
-                Cell::text(said.version.as_str()),
-            );
-            part.fact(seq, "rubric_hash", "Rubric hash", said.rubric_hash);
-        }
-        None => part.lacks("the rubric's version", "it was not registered as such"),
-    }
-    match story.audited() {
-        Some((seq, audited)) => {
-            part.fact(seq, "calibrator", "Calibrator", audited.calibrator);
-            part.fact(
-                seq,
-                "algorithm",
-                "Residual audit",
-                Cell::text(audited.algorithm.as_str()),
-            );
-            part.fact(
-                seq,
-                "build",
-                "Computed by",
-                Cell::text(audited.build.as_str()),
-            );
-            part.fact(seq, "rows_digest", "Rows as read", audited.inputs.digest);
-        }
-        None => part.lacks("the calibrator", "residuals were not audited"),
-    }
-    let now = super::ledger_time(state);
-    match state.fold::<Assumptions>().sdp_in_force(now) {
-        Some(version) => part.fact(
-            version.seq,
-            "sdp_version",
-            "Labelling protocol in force",
-            Cell::text(version.version.as_str()),
-        ),
-        None => part.lacks(
-            "the labelling protocol in force",
-            "no version of it is registered",
-        ),
-    }
-    match anchors(story) {
-        Some((seq, said)) => part.fact(
-            seq,
-            "anchors",
-            "Anchors",
-            Cell::text(format!("{}, {}", said.low.policy, said.high.policy)),
-        ),
-        None => part.lacks("anchors", "the manifest registers no anchor set"),
-    }
-    part
+    judges
+}
+
+/// Calibrator, algorithm, build and rows of the residual audit.
+fn computed(story: &Story, part: &mut Part) {
+    let Some((seq, audited)) = story.audited() else {
+        part.lacks("the calibrator", "residuals were not audited");
+        return;
+    };
+    part.fact(seq, "calibrator", "Calibrator", audited.calibrator);
+    part.fact(
+        seq,
+        "algorithm",
+        "Residual audit",
+        Cell::text(audited.algorithm.as_str()),
+    );
+    part.fact(
+        seq,
+        "build",
+        "Computed by",
+        Cell::text(audited.build.as_str()),
+    );
+    part.fact(seq, "rows_digest", "Rows as read", audited.inputs.digest);
 }
 
 /// What policies are worth, newest estimate of each.
@@ -292,6 +290,7 @@ pub(super) fn values(story: &Story) -> Part {
         interval: Some(3),
         reference: None,
         axis: "mean label",
+        before: None,
     });
     if table.rows.is_empty() {
         part.lacks(
@@ -300,231 +299,73 @@ pub(super) fn values(story: &Story) -> Part {
         );
     }
     part.table(table);
+    if story.has_rows() {
+        off_policy(story, &mut part);
+    }
     part
 }
 
-fn probability(value: Probability) -> Cell {
-    Cell::number(value.value())
-}
-
-/// How much of the variance the calibrator causes.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
-pub(super) fn uncertainty(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
-        ReportPart::Uncertainty,
-        "How much of a value's variance comes from having few labels. From .30 on, more labels are worth more than any \
-         patch; up to .10, more scores are.",
-    );
-    let paused = story.first(|payload| match payload {
-        Payload::IterationPausedForLabels(said) => Some(said),
+/// What logged responses say of other policies, by estimators that may be read.
+fn off_policy(story: &Story, part: &mut Part) {
+    let mut diagnosed: BTreeMap<_, (u64, &OpeDiagnosed)> = BTreeMap::new();
+    let all = story.all(|payload| match payload {
+        Payload::OpeDiagnosed(said) => Some(said),
         _ => None,
     });
-    if let Some((seq, said)) = paused {
-        part.fact(
-            seq,
-            "paused_share",
-            "Share at the pause",
-            probability(said.share),
-        );
-        part.fact(seq, "gain", "Gain in sight at most", said.gain);
-        part.fact(
-            seq,
-            "labels_requested",
-            "Labels asked for",
-            said.labels_requested,
-        );
-    }
-    let mut shares = Table::new(
-        "shares",
-        "Share over all logs of the iteration (gate P10)",
-        &[
-            ("candidate", "candidate"),
-            ("share", "share"),
-            ("confirm_change", "change on confirm"),
-        ],
-    );
-    for (seq, gate) in story.gates() {
-        if let Evidence::P10(found) = &gate.evidence {
-            shares.row(
-                seq,
-                vec![
-                    Cell::text(names.of(gate.candidate)),
-                    probability(found.share),
-                    found.confirm_change.into(),
-                ],
-            );
-        }
-    }
-    if shares.rows.is_empty() && paused.is_none() {
-        part.lacks("the share of the iteration", story.why_no_gates());
-    }
-    part.table(shares);
-    let mut newest: BTreeMap<_, (u64, &OuaEstimated)> = BTreeMap::new();
-    let estimated = story.all(|payload| match payload {
-        Payload::OuaEstimated(said) => Some(said),
-        _ => None,
-    });
-    for (seq, said) in estimated {
-        newest.insert((&said.terms.judge, &said.policy), (seq, said));
-    }
-    let mut policies = Table::new(
-        "policies",
-        "Share by policy",
-        &[
-            ("policy", "policy"),
-            ("share", "share"),
-            ("var_main", "sampling variance"),
-            ("var_oua", "calibration variance"),
-        ],
-    );
-    let mut deciles = Table::new(
-        "deciles",
-        "Share by tenth of the reward, lowest first; ties merge tenths",
-        &[
-            ("policy", "policy"),
-            ("tenth", "tenth"),
-            ("share", "share"),
-            ("rows", "rows"),
-        ],
-    );
-    for (seq, said) in newest.values() {
-        policies.row(
-            *seq,
-            vec![
-                Cell::text(said.policy.as_str()),
-                Cell::maybe(said.share, Cell::Number),
-                said.var_main.into(),
-                said.var_oua.into(),
-            ],
-        );
-        for (tenth, one) in (1..).zip(&said.share_by_decile) {
-            deciles.row(
-                *seq,
-                vec![
-                    Cell::text(said.policy.as_str()),
-                    Cell::count(tenth),
-                    Cell::maybe(one.share, Cell::Number),
-                    one.rows.into(),
-                ],
-            );
-        }
-    }
-    if policies.rows.is_empty() {
-        part.lacks(
-            "shares by policy and tenth",
-            "no oua.estimated is on record: clover estimate records them",
-        );
-    }
-    part.table(policies);
-    part.table(deciles);
-    part
-}
-
-/// How rows came to be labelled, whether anything but the reward predicts the residual, and where labels lie.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
-pub(super) fn labels(story: &Story) -> Part {
-    let mut part = Part::new(
-        ReportPart::Labels,
-        "Whether labelled rows stand for all rows, whether scores say all that labels know, and whether labels lie where \
-         scores are.",
-    );
-    let audited = story.first(|payload| match payload {
-        Payload::LabelProcessAudited(said) => Some(said),
-        _ => None,
-    });
-    match audited {
-        Some((seq, said)) => {
-            part.fact(seq, "labelled", "Labelled rows", said.labelled);
-            part.fact(
-                seq,
-                "orphans",
-                "Labels that no design explains",
-                said.orphans,
-            );
-            part.fact(seq, "balance", "Missing at random", said.verdict);
-            let mut table = Table::new(
-                "balance",
-                "Labelled rows against all rows",
-                &[
-                    ("column", "column"),
-                    ("smd", "standardised mean difference"),
-                ],
-            );
-            for column in &said.balance {
-                table.row(
-                    seq,
-                    vec![Cell::text(column.column.as_str()), column.smd.into()],
-                );
-            }
-            part.table(table);
-        }
-        None => part.lacks("the audit of labels", "it is not on record"),
-    }
-    let checked = story.first(|payload| match payload {
-        Payload::PrenticeChecked(said) => Some(said),
-        _ => None,
-    });
-    match checked {
-        Some((seq, said)) => {
-            part.fact(
-                seq,
-                "prentice_p",
-                "p that the reward says all",
-                probability(said.p),
-            );
-            part.fact(seq, "prentice_f", "Wald F of all other terms", said.f);
-            part.fact(
-                seq,
-                "prentice_term",
-                "Largest other term",
-                Cell::text(said.top_term.as_str()),
-            );
-            part.fact(seq, "prentice", "Surrogacy", said.verdict);
-        }
-        None => part.lacks("the surrogacy check", "it is not on record"),
-    }
-    let mut newest: BTreeMap<_, (u64, &CoverageChecked)> = BTreeMap::new();
-    let covered = story.all(|payload| match payload {
-        Payload::CoverageChecked(said) => Some(said),
-        _ => None,
-    });
-    for (seq, said) in covered {
-        newest.insert((&said.terms.judge, &said.policy), (seq, said));
+    for (seq, said) in all {
+        diagnosed.insert(&said.policy, (seq, said));
     }
     let mut table = Table::new(
-        "coverage",
-        "Labels where scores are",
+        "off_policy",
+        "What logged responses say of other policies, by each estimator of the guide",
         &[
             ("policy", "policy"),
-            ("out_of_range", "scores outside the labelled"),
-            ("fewest", "fewest labels in a tenth"),
-            ("refuse_level", "level withheld"),
+            ("estimator", "estimator"),
+            ("verdict", "may be read"),
+            ("estimate", "value"),
+            ("interval", "interval"),
+            ("rows", "rows"),
+            ("reasons", "why"),
         ],
     );
-    for (seq, said) in newest.values() {
-        let fewest = said.decile_counts.iter().copied().min();
-        table.row(
-            *seq,
-            vec![
-                Cell::text(said.policy.as_str()),
-                said.out_of_range.into(),
-                Cell::maybe(fewest, Cell::Count),
-                said.refuse_level.into(),
-            ],
-        );
+    for (policy, (at, guide)) in &diagnosed {
+        for entry in &guide.guide {
+            let newest = story.all(|payload| match payload {
+                Payload::OpeEstimated(said)
+                    if said.policy == **policy && said.estimator == entry.estimator =>
+                {
+                    Some(said)
+                }
+                _ => None,
+            });
+            let readable = matches!(
+                entry.verdict,
+                Admissibility::Admissible | Admissibility::Warned
+            );
+            let found = newest.filter(|_| readable).last();
+            let mut events = vec![*at];
+            events.extend(found.map(|(seq, _)| seq));
+            let reasons: Vec<&str> = entry.reasons.iter().map(Text::as_str).collect();
+            let ends = found.and_then(|(_, said)| said.interval);
+            table.row_of(
+                events,
+                vec![
+                    Cell::text(policy.as_str()),
+                    Cell::text(entry.estimator.as_str()),
+                    Cell::text(entry.verdict.as_str()),
+                    Cell::maybe(found, |(_, said)| said.estimate.into()),
+                    Cell::maybe(ends, |ends| Cell::Interval(ends.low, ends.high)),
+                    Cell::maybe(found, |(_, said)| said.rows.into()),
+                    Cell::text(reasons.join("; ")),
+                ],
+            );
+        }
     }
     if table.rows.is_empty() {
         part.lacks(
-            "coverage by policy",
-            "no coverage.checked is on record: clover estimate records it",
+            "off-policy values",
+            "no logged responses were diagnosed: clover estimate --ope records them",
         );
     }
     part.table(table);
-    part
 }

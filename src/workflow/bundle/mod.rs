@@ -1,15 +1,20 @@
 //! The report of an iteration: what the log says of it, part by part, each number with the entry that says it.
 //!
-//! [`read`] takes what belongs to an iteration out of the log, [`bundle`] arranges it; nothing is computed but counts,
-//! products and differences of recorded numbers. What needs rows is computed by `workflow` and handed in as [`Extra`]s.
-//! Renderings are `report`'s.
+//! [`read`] takes what belongs to an iteration out of the log, [`bundle`] arranges it. From entries nothing is computed
+//! but counts, products and differences of recorded numbers; under [`ReportLayout::Rows`] the rows that the iteration
+//! read are read again, and parts that need them join. Renderings are `report`'s.
+//!
+//! A report without a layout is one from before parts were computed from rows; it is written as it was then, to the
+//! byte, so that published ones can be recomputed.
 
 mod before;
 mod decided;
 mod gates;
 mod judged;
+mod measured;
 mod standing;
 mod story;
+mod uncertain;
 
 pub use story::Said;
 pub use story::Story;
@@ -18,6 +23,8 @@ pub use story::read;
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
+use crate::event::payload::report::ReportLayout;
+use crate::event::payload::report::ReportPart;
 use crate::event::payload::report::ReportPublished;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
@@ -26,45 +33,44 @@ use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::ledger::read::Read;
 use crate::num::Count;
-use crate::projection::bundle::BUNDLE_LABEL;
 use crate::projection::bundle::Bundle;
 use crate::projection::bundle::Cited;
+use crate::projection::bundle::Names;
 use crate::projection::bundle::Part;
+use crate::projection::bundle::label;
+use crate::workflow::bundle::measured::NotRead;
 use crate::workflow::iterate::steps::BUILD;
 
-/// Arranges what is known of an iteration. `state` is that of the log at the story's last entry; `extras` are parts
-/// that were computed from rows, each taking the place of what its part lacked.
+/// A report as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// The report.
+    pub bundle: Bundle,
+    /// Why nothing in it comes from rows, where its layout asks for that.
+    pub unread: Option<String>,
+}
+
+/// Arranges what is known of an iteration. `state` is that of the log at the story's last entry.
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn bundle(
-    ledger: &Ledger,
-    story: &Story,
-    state: &State,
-    extras: Vec<Part>,
-) -> Result<Bundle, LedgerError> {
+pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<Written, LedgerError> {
     let names = story.names();
-    let mut parts = vec![
-        decided::decision(story, &names),
-        gates::gates(story, &names),
-        judged::target(story, &names),
-        judged::versions(story, state),
-        judged::values(story),
-        before::calibration(story, &names),
-        before::slices(story, &names),
-        before::segments(story),
-        before::residuals(story),
-        before::transport(story, &names),
-        gates::gaming(story, &names),
-        judged::uncertainty(story, &names),
-        judged::labels(story),
-        decided::complexity(story),
-        decided::diffs(story),
-        standing::budgets(story, state),
-        standing::assumptions(story, state),
-    ];
-    for extra in extras {
-        join(&mut parts, extra);
+    let mut parts = said(story, state, &names);
+    let mut unread = None;
+    if story.layout == Some(ReportLayout::Rows) {
+        match measured::read(ledger, story, &names) {
+            Ok(found) => {
+                for extra in found.parts(ledger, story, state)? {
+                    join(&mut parts, extra);
+                }
+            }
+            Err(NotRead::Ledger(error)) => return Err(error),
+            Err(NotRead::Why(why)) => {
+                without_rows(&mut parts, &why);
+                unread = Some(why);
+            }
+        }
     }
     for part in &mut parts {
         if !part.is_present() && part.missing.is_empty() {
@@ -74,7 +80,7 @@ pub fn bundle(
     let mut bundle = Bundle {
         events: Vec::new(),
         experiment: story.experiment.clone(),
-        format: BUNDLE_LABEL,
+        format: label(story.layout),
         iteration: story.iteration.clone(),
         ledger: state.keyring.origin.clone(),
         parts,
@@ -85,7 +91,61 @@ pub fn bundle(
             bundle.events.push(cited(&read, state));
         }
     }
-    Ok(bundle)
+    Ok(Written { bundle, unread })
+}
+
+/// Every part as far as entries say it, in reading order.
+fn said(story: &Story, state: &State, names: &Names) -> Vec<Part> {
+    vec![
+        decided::decision(story, names),
+        gates::gates(story, names),
+        judged::target(story, state, names),
+        judged::versions(story, state),
+        judged::values(story),
+        before::calibration(story, names),
+        before::slices(story, names),
+        before::segments(story),
+        before::residuals(story),
+        before::transport(story, names),
+        gates::gaming(story, names),
+        uncertain::uncertainty(story, names),
+        uncertain::labels(story),
+        decided::complexity(story, state),
+        decided::diffs(story, state),
+        standing::budgets(story, state),
+        standing::assumptions(story, state),
+    ]
+}
+
+/// What the parts lack that come from rows.
+const FROM_ROWS: [(ReportPart, &str); 7] = [
+    (
+        ReportPart::Calibration,
+        "root mean squared errors and the calibration curve",
+    ),
+    (
+        ReportPart::Slices,
+        "residuals of slices under the patched rubric",
+    ),
+    (
+        ReportPart::Segments,
+        "the shortest patch that brings each within .03",
+    ),
+    (ReportPart::Residuals, "residuals by tenth of the reward"),
+    (
+        ReportPart::Transport,
+        "environments under the rubric in force",
+    ),
+    (ReportPart::Values, "values over the logs of the iteration"),
+    (ReportPart::Complexity, "rules that never fire"),
+];
+
+fn without_rows(parts: &mut [Part], why: &str) {
+    for (of, what) in FROM_ROWS {
+        if let Some(part) = parts.iter_mut().find(|part| part.part == of) {
+            part.lacks(what, why);
+        }
+    }
 }
 
 fn cited(read: &Read, state: &State) -> Cited {
@@ -108,7 +168,7 @@ fn ledger_time(state: &State) -> Timestamp {
 
 /// The event that gives a bundle out; its bytes go into the ledger's blobs.
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
-pub fn published(bundle: &Bundle) -> ReportPublished {
+pub fn published(bundle: &Bundle, layout: Option<ReportLayout>) -> ReportPublished {
     let bytes = bundle.to_bytes();
     let count = |value: u64| Count::new(value).expect("BUG: a log and a report are below 2^53");
     ReportPublished {
@@ -122,6 +182,7 @@ pub fn published(bundle: &Bundle) -> ReportPublished {
         bundle_hash: bundle.digest(),
         gaps: bundle.gaps(),
         iteration: bundle.iteration.clone(),
+        layout,
         present: bundle.present(),
         through_seq: count(bundle.through_seq),
     }
@@ -129,7 +190,7 @@ pub fn published(bundle: &Bundle) -> ReportPublished {
 
 fn join(parts: &mut [Part], extra: Part) {
     if let Some(part) = parts.iter_mut().find(|part| part.part == extra.part) {
-        part.missing = extra.missing;
+        part.missing.extend(extra.missing);
         part.facts.extend(extra.facts);
         part.tables.extend(extra.tables);
         part.listings.extend(extra.listings);

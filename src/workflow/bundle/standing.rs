@@ -14,16 +14,24 @@ use crate::projection::bundle::Table;
 use crate::workflow::bundle::Story;
 
 /// Accounts with what was spent and what is left, and deviations from the manifest.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one part of the page, fact by fact in the order of reading"
-)]
 pub(super) fn budgets(story: &Story, state: &State) -> Part {
     let mut part = Part::new(
         ReportPart::Budgets,
         "What may be spent, and what was: looks at confirm labels first of all. Quarters are those of the last entry that \
          was read.",
     );
+    let accounts = accounts(state);
+    if accounts.rows.is_empty() {
+        part.lacks("accounts", "none was opened");
+    }
+    part.table(accounts);
+    dev_calls(story, &mut part);
+    part.table(deviations(story));
+    part
+}
+
+/// Every account of the ledger.
+fn accounts(state: &State) -> Table {
     let now = super::ledger_time(state);
     let mut table = Table::new(
         "accounts",
@@ -56,39 +64,46 @@ pub(super) fn budgets(story: &Story, state: &State) -> Part {
             ],
         );
     }
-    if table.rows.is_empty() {
-        part.lacks("accounts", "none was opened");
-    }
-    part.table(table);
-    if let Some((seq, opened)) = story.opened()
-        && let Some(design) = &opened.params.design
-    {
-        part.fact(
-            seq,
-            "peek_account",
-            "Account of peeks",
-            Cell::text(design.peek_account.as_str()),
-        );
-        part.fact(
-            seq,
-            "dev_calls_max",
-            "Calls of the dev objective at most",
-            design.dev_calls_max,
-        );
-        let calls = story.all(|payload| match payload {
-            Payload::DevObjectiveQueried(_) => Some(()),
-            _ => None,
-        });
-        let calls: Vec<u64> = calls.map(|(seq, ())| seq).collect();
-        let mut events = vec![seq];
-        events.extend(&calls);
-        part.facts.push(Fact {
-            events,
-            key: "dev_calls",
-            title: "Calls of the dev objective",
-            value: Cell::count(calls.len() as u64),
-        });
-    }
+    table
+}
+
+/// The account of peeks, and calls of the dev objective beside their limit.
+fn dev_calls(story: &Story, part: &mut Part) {
+    let Some((seq, opened)) = story.opened() else {
+        return;
+    };
+    let Some(design) = &opened.params.design else {
+        return;
+    };
+    part.fact(
+        seq,
+        "peek_account",
+        "Account of peeks",
+        Cell::text(design.peek_account.as_str()),
+    );
+    part.fact(
+        seq,
+        "dev_calls_max",
+        "Calls of the dev objective at most",
+        design.dev_calls_max,
+    );
+    let calls = story.all(|payload| match payload {
+        Payload::DevObjectiveQueried(_) => Some(()),
+        _ => None,
+    });
+    let calls: Vec<u64> = calls.map(|(seq, ())| seq).collect();
+    let mut events = vec![seq];
+    events.extend(&calls);
+    part.facts.push(Fact {
+        events,
+        key: "dev_calls",
+        title: "Calls of the dev objective",
+        value: Cell::count(calls.len() as u64),
+    });
+}
+
+/// What was done otherwise than the manifest of the iteration says.
+fn deviations(story: &Story) -> Table {
     let mut deviations = Table::new(
         "deviations",
         "Deviations from the manifest",
@@ -117,8 +132,7 @@ pub(super) fn budgets(story: &Story, state: &State) -> Part {
             ],
         );
     }
-    part.table(deviations);
-    part
+    deviations
 }
 
 /// The assumptions ledger as of the last entry that was read: rows never disappear.

@@ -7,12 +7,16 @@ use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::report::ReportLayout;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
+use crate::ledger::State;
 use crate::projection::bundle::Names;
+use crate::projection::rubrics::Registered;
+use crate::projection::rubrics::Rubrics;
 
 /// An entry with its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +36,8 @@ pub struct Story {
     pub experiment: ExperimentId,
     /// The iteration.
     pub iteration: IterationId,
+    /// What the report is made of.
+    pub layout: Option<ReportLayout>,
     /// The entries.
     pub said: Vec<Said>,
     /// The last entry that was read.
@@ -74,6 +80,8 @@ fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
         | Payload::ManifestAmended(_)
         | Payload::ManifestDeviated(_)
         | Payload::ManifestRegistered(_)
+        | Payload::OpeDiagnosed(_)
+        | Payload::OpeEstimated(_)
         | Payload::OuaEstimated(_)
         | Payload::RubricRegistered(_)
         | Payload::ScoreConflict(_)
@@ -93,7 +101,7 @@ pub fn read(
     ledger: &Ledger,
     experiment: &ExperimentId,
     iteration: &IterationId,
-    through_seq: u64,
+    (through_seq, layout): (u64, Option<ReportLayout>),
 ) -> Result<Story, LedgerError> {
     let mut said = Vec::new();
     ledger.entries::<LedgerError>(0, through_seq + 1, |read| {
@@ -110,6 +118,7 @@ pub fn read(
     Ok(Story {
         experiment: experiment.clone(),
         iteration: iteration.clone(),
+        layout,
         said,
         through_seq,
     })
@@ -137,6 +146,22 @@ impl Story {
             Payload::IterationOpened(said) => Some(said),
             _ => None,
         })
+    }
+
+    /// Whether parts are computed from rows too.
+    pub fn has_rows(&self) -> bool {
+        self.layout == Some(ReportLayout::Rows)
+    }
+
+    /// The rubric that the iteration starts from. Without rows only a registered one was looked for, none that a
+    /// prompt was committed with.
+    pub fn rubric<'s>(&self, state: &'s State) -> Option<&'s Registered> {
+        let hash = self.opened()?.1.rubric_hash;
+        let found = state.fold::<Rubrics>().of_hash(&self.experiment, hash)?;
+        let registered = self.said.iter().any(|said| {
+            said.seq == found.seq && matches!(said.event.payload, Payload::RubricRegistered(_))
+        });
+        (self.has_rows() || registered).then_some(found)
     }
 
     /// The residual audit.

@@ -86,6 +86,59 @@ pub struct Hypothesis {
     pub declared: bool,
 }
 
+impl Hypothesis {
+    /// A hypothesis of some proposed patches, each on what those before it give.
+    ///
+    /// # Errors
+    /// [`CourseError::Candidate`] for patches that are none of this rubric.
+    pub fn of(
+        loaded: &Loaded,
+        record: &Record,
+        patches: &[&PatchProposed],
+    ) -> Result<Self, CourseError> {
+        let hashes: Vec<Digest> = patches.iter().map(|patch| patch.patch_hash).collect();
+        let mut sorted = hashes.clone();
+        sorted.sort_unstable();
+        let mut found = Self {
+            hash: composite_of(&hashes),
+            patches: sorted,
+            kappa: 0,
+            rubric: loaded.rubric.clone(),
+            valid: true,
+            declared: true,
+        };
+        for patch in patches {
+            let bench = Bench::under(&loaded.plan, found.rubric.clone());
+            let bench =
+                bench.ok_or_else(|| CourseError::Candidate("a plan without design".to_owned()))?;
+            let checked = bench.check(patch.yaml.as_str().as_bytes(), None);
+            let (_, checked) = checked.map_err(|fault| {
+                CourseError::Candidate(format!("patch {}: {fault}", patch.patch))
+            })?;
+            found.valid &= checked.needs_rescore != Some(true) && checked.hash == patch.patch_hash;
+            found.kappa += patch.length.kappa.value();
+            found.rubric = checked.rubric;
+            found.declared &= is_declared(loaded, record, patch);
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a patch names no input but the rubric and cards of the iteration, receipts and grammars.
+fn is_declared(loaded: &Loaded, record: &Record, patch: &PatchProposed) -> bool {
+    let rubric = loaded.rubric.hash();
+    patch.inputs.iter().all(|input| {
+        let mut cards = record.cards.iter();
+        let mut receipts = record.receipts.iter();
+        *input == rubric
+            || GRAMMARS
+                .iter()
+                .any(|name| Digest::sha256(name.as_bytes()) == *input)
+            || receipts.any(|receipt| receipt.0 == *input)
+            || cards.any(|card| card.said.public_digest == *input)
+    })
+}
+
 /// The rows of an iteration and what was computed of them before any candidate.
 #[derive(Debug)]
 pub struct Course {
@@ -153,46 +206,7 @@ impl Course {
         record: &Record,
         patches: &[&PatchProposed],
     ) -> Result<Hypothesis, CourseError> {
-        let hashes: Vec<Digest> = patches.iter().map(|patch| patch.patch_hash).collect();
-        let mut sorted = hashes.clone();
-        sorted.sort_unstable();
-        let mut found = Hypothesis {
-            hash: composite_of(&hashes),
-            patches: sorted,
-            kappa: 0,
-            rubric: self.loaded.rubric.clone(),
-            valid: true,
-            declared: true,
-        };
-        for patch in patches {
-            let bench = Bench::under(&self.loaded.plan, found.rubric.clone());
-            let bench =
-                bench.ok_or_else(|| CourseError::Candidate("a plan without design".to_owned()))?;
-            let checked = bench.check(patch.yaml.as_str().as_bytes(), None);
-            let (_, checked) = checked.map_err(|fault| {
-                CourseError::Candidate(format!("patch {}: {fault}", patch.patch))
-            })?;
-            found.valid &= checked.needs_rescore != Some(true) && checked.hash == patch.patch_hash;
-            found.kappa += patch.length.kappa.value();
-            found.rubric = checked.rubric;
-            found.declared &= self.is_declared(record, patch);
-        }
-        Ok(found)
-    }
-
-    /// Whether a patch names no input but the rubric and cards of the iteration, receipts and grammars.
-    fn is_declared(&self, record: &Record, patch: &PatchProposed) -> bool {
-        let rubric = self.loaded.rubric.hash();
-        patch.inputs.iter().all(|input| {
-            let mut cards = record.cards.iter();
-            let mut receipts = record.receipts.iter();
-            *input == rubric
-                || GRAMMARS
-                    .iter()
-                    .any(|name| Digest::sha256(name.as_bytes()) == *input)
-                || receipts.any(|receipt| receipt.0 == *input)
-                || cards.any(|card| card.said.public_digest == *input)
-        })
+        Hypothesis::of(&self.loaded, record, patches)
     }
 
     /// The candidate of a hypothesis: every row scored anew.

@@ -35,6 +35,7 @@ use crate::ledger::read::Read;
 use crate::projection::batteries;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
+use crate::projection::decisions::composite_of;
 use crate::workflow::iterate::compute::cards::Attacks;
 
 /// An event of the iteration and where it stands.
@@ -333,6 +334,21 @@ impl Record {
             self.withdrawn.contains(&patch.patch) || self.rejected.iter().any(rejected)
         };
         all.filter(|patch| !gone(patch)).collect()
+    }
+
+    /// The patches that a candidate is made of: one, or the two of a composite.
+    pub fn patches_of(&self, candidate: Digest) -> Option<Vec<&PatchProposed>> {
+        let all: Vec<&PatchProposed> = self.proposed.iter().map(|of| &of.said).collect();
+        if let Some(one) = all.iter().find(|patch| patch.patch_hash == candidate) {
+            return Some(vec![one]);
+        }
+        let pairs = all.iter().enumerate().flat_map(|(at, a)| {
+            let rest = all[at + 1..].iter();
+            rest.map(move |b| [*a, *b])
+        });
+        let mut found = pairs
+            .filter(|pair| composite_of(&[pair[0].patch_hash, pair[1].patch_hash]) == candidate);
+        found.next().map(Vec::from)
     }
 
     /// A gate of a candidate.

@@ -7,15 +7,12 @@ use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::Gaming;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::rubric::PatchProposed;
-use crate::ground::digest::Digest;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::LedgerError;
 use crate::ledger::Memo;
 use crate::ledger::Recount;
 use crate::ledger::past::Past;
-use crate::projection::decisions::composite_of;
 use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
@@ -154,21 +151,6 @@ fn early(
     again.ok_or_else(|| gone("the rows that it read call for no such event"))
 }
 
-/// The patches that a candidate is made of.
-fn patches_of(record: &Record, candidate: Digest) -> Option<Vec<&PatchProposed>> {
-    let all: Vec<&PatchProposed> = record.proposed.iter().map(|of| &of.said).collect();
-    if let Some(one) = all.iter().find(|patch| patch.patch_hash == candidate) {
-        return Some(vec![one]);
-    }
-    let pairs = all.iter().enumerate().flat_map(|(at, a)| {
-        let rest = all[at + 1..].iter();
-        rest.map(move |b| [*a, *b])
-    });
-    let mut found =
-        pairs.filter(|pair| composite_of(&[pair[0].patch_hash, pair[1].patch_hash]) == candidate);
-    found.next().map(Vec::from)
-}
-
 /// Whether a gate is about attacked texts.
 fn is_attacked(said: &GateEvaluated) -> bool {
     matches!(&said.evidence, Evidence::P7(gaming) if !gaming.attacks.is_empty() || gaming.searched.is_some())
@@ -188,7 +170,7 @@ fn judged(
             "attacked texts are private, and their judge is asked again by the battery alone",
         ));
     }
-    let patches = patches_of(record, said.candidate);
+    let patches = record.patches_of(said.candidate);
     let patches = patches.ok_or_else(|| gone("its patches were not proposed before it"))?;
     let size = said.inputs.through_seq.value();
     let kept = kept(past, place, record, payload)?;

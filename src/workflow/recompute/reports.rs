@@ -16,7 +16,14 @@ pub(super) fn published(context: &mut Context<'_>, _: u64, event: &Event) -> Res
     let state = ledger.state_at(through.saturating_add(1))?;
     let it = state.fold::<Iterations>().by_id.get(&said.iteration);
     let it = it.ok_or_else(|| Gone::Missing(format!("{} was never opened", said.iteration)))?;
-    let story = bundle::read(ledger, &it.experiment, &said.iteration, through)?;
-    let again = bundle::bundle(ledger, &story, &state, Vec::new())?;
-    Ok(bundle::published(&again).into())
+    let asked = (through, said.layout);
+    let story = bundle::read(ledger, &it.experiment, &said.iteration, asked)?;
+    let again = bundle::bundle(ledger, &story, &state)?;
+    // Rows that were there and are not any more, erased ones for one, make no other report: they make none.
+    if let Some(why) = again.unread
+        && !said.gaps.iter().any(|gap| gap.why.as_str() == why)
+    {
+        return Err(Gone::Missing(why));
+    }
+    Ok(bundle::published(&again.bundle, said.layout).into())
 }

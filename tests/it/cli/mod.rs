@@ -14,6 +14,7 @@ mod killed;
 mod ope;
 mod prereg;
 mod release;
+mod reported;
 mod rubric;
 mod shipped;
 mod simulate;

@@ -215,7 +215,12 @@ fn rubrics_are_shown_compared_and_counted() {
     assert_eq!(standing("guards.tool_trace_consistency"), "dead");
     assert_eq!(
         standing("obligations.risk_accounting.requires_stakeholders"),
-        ""
+        "live"
+    );
+    desk.refused(
+        &["rubric", "dead", "exp-1"],
+        5,
+        &["no iteration of exp-1 has read rows", "clover iterate list"],
     );
     let bad = desk.file("raw.jsonl", "\n{\"base\":0.9}\n");
     desk.refused(

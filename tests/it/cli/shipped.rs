@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Desk;
+use super::reported;
 
 const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
@@ -120,6 +121,13 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     // It reached confirm, where a peek was spent on it, and was not accepted.
     assert_eq!(count(&mut desk, "confirm.unsealed"), 2, "{page}");
     assert_eq!(count(&mut desk, "patch.accepted"), 1, "{page}");
+    for of in [&mended, &overfitted] {
+        let iteration = format!("it-{}", of.name);
+        reported::check(&mut desk, &iteration, of.patch_id);
+        reported::publish(&mut desk, &iteration);
+        let dead = desk.ok(&format!("rubric dead {} --json", of.name)).json();
+        assert_eq!(dead["data"]["counted"], json!([iteration]));
+    }
     desk.ok("verify");
     let replayed = desk.ok("replay --all").out;
     assert!(replayed.contains("0 differ"), "{replayed}");

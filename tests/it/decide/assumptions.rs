@@ -165,7 +165,7 @@ fn a_bridge_is_of_the_newest_protocol_and_signed_by_a_person() {
 }
 
 #[test]
-fn people_label_by_the_protocol_in_force() {
+pub(super) fn people_label_by_the_protocol_in_force() {
     let told = |world: &mut dyn World| {
         begin(world);
         world.say(&owner(), sdp("sdp-1", "2026-01-01T00:00:00.000000Z"), None);
@@ -341,7 +341,7 @@ fn a_failed_bridge_and_a_contradiction_are_never_waived() {
 }
 
 #[test]
-fn a_contradicting_judge_blocks_governed_steps_and_nothing_else() {
+pub(super) fn a_contradicting_judge_blocks_governed_steps_and_nothing_else() {
     let told = |world: &mut dyn World| {
         begin(world);
         let scored = world.say(&owner(), score("a", 5), EXP);
@@ -408,7 +408,7 @@ fn a_conflict_says_what_the_event_it_names_recorded() {
 }
 
 #[test]
-fn a_read_names_a_live_key_and_a_role_that_it_holds() {
+pub(super) fn a_read_names_a_live_key_and_a_role_that_it_holds() {
     let read = |reader: &Signer, role: Option<&str>| {
         let mut data = json!({
             "class": "label", "outcome": "allowed", "purpose": "to look", "reader": reader.id().to_string(),

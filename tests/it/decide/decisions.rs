@@ -25,11 +25,11 @@ fn owner() -> Signer {
     signer(1)
 }
 
-fn refused(world: &mut dyn World, rule: &str, wording: &[&str], payload: Payload) {
+pub(super) fn refused(world: &mut dyn World, rule: &str, wording: &[&str], payload: Payload) {
     world.refuse_saying(rule, wording, &owner(), payload, EXP);
 }
 
-fn said(world: &mut dyn World, payload: Payload) -> String {
+pub(super) fn said(world: &mut dyn World, payload: Payload) -> String {
     world.say(&owner(), payload, EXP).0.to_hex()
 }
 
@@ -40,7 +40,12 @@ fn edited(payload: &Payload, edit: impl FnOnce(&mut Value)) -> Payload {
 }
 
 /// Given: an open iteration over a split.
-fn begun(world: &mut dyn World) -> Value {
+pub(super) fn begun(world: &mut dyn World) -> Value {
+    begun_over(world, decided::split_events())
+}
+
+/// Given: an open iteration over this split.
+pub(super) fn begun_over(world: &mut dyn World, split: Vec<Payload>) -> Value {
     let plan = iterated::plan("exp-1", "m-it");
     said(world, planned::experiment_registered());
     world.say(&owner(), iterated::peek_account(), None);
@@ -51,7 +56,7 @@ fn begun(world: &mut dyn World) -> Value {
     ] {
         said(world, payload);
     }
-    for payload in decided::split_events() {
+    for payload in split {
         said(world, payload);
     }
     let quarter = world.now().quarter().to_string();
@@ -60,7 +65,7 @@ fn begun(world: &mut dyn World) -> Value {
 }
 
 /// Given: its slices are classified and two patches are proposed.
-fn classified(world: &mut dyn World) -> (Value, [Payload; 2]) {
+pub(super) fn classified(world: &mut dyn World) -> (Value, [Payload; 2]) {
     let plan = begun(world);
     said(world, decided::audited());
     said(world, decided::classified());
@@ -72,15 +77,15 @@ fn classified(world: &mut dyn World) -> (Value, [Payload; 2]) {
 }
 
 /// A decided iteration in the making.
-struct Stage {
-    plan: Value,
-    patches: [Payload; 2],
-    hashes: [Digest; 3],
-    gates: [Vec<String>; 3],
+pub(super) struct Stage {
+    pub plan: Value,
+    pub patches: [Payload; 2],
+    pub hashes: [Digest; 3],
+    pub gates: [Vec<String>; 3],
 }
 
 /// Given: both patches and their composite passed on dev.
-fn passed_on_dev(world: &mut dyn World) -> Stage {
+pub(super) fn passed_on_dev(world: &mut dyn World) -> Stage {
     let (plan, patches) = classified(world);
     let [a, b] = [0, 1].map(|at: usize| decided::patch_of(&patches[at]).0);
     let hashes = [a, b, composite_of(&[a, b])];
@@ -98,7 +103,7 @@ fn passed_on_dev(world: &mut dyn World) -> Stage {
 }
 
 /// Given: the battery was run against each candidate.
-fn attacked(world: &mut dyn World, hashes: &[Digest], patches: &[Payload]) {
+pub(super) fn attacked(world: &mut dyn World, hashes: &[Digest], patches: &[Payload]) {
     said(world, decided::judge());
     for (place, hash) in hashes.iter().enumerate() {
         let result = patches.get(place).map(|patch| decided::patch_of(patch).1);
@@ -107,12 +112,12 @@ fn attacked(world: &mut dyn World, hashes: &[Digest], patches: &[Payload]) {
     }
 }
 
-fn charged(world: &mut dyn World) -> EventId {
+pub(super) fn charged(world: &mut dyn World) -> EventId {
     world.say(&owner(), decided::charge(), None)
 }
 
 /// Given: they were sealed, and confirm was unsealed.
-fn unsealed(world: &mut dyn World) -> Stage {
+pub(super) fn unsealed(world: &mut dyn World) -> Stage {
     let stage = passed_on_dev(world);
     let sealing = said(world, decided::sealed(&stage.hashes[..2]));
     let charge = charged(world).0.to_hex();
@@ -121,7 +126,7 @@ fn unsealed(world: &mut dyn World) -> Stage {
 }
 
 /// Given: every gate on confirm was evaluated, with these statistics of p8 for the first patch.
-fn judged(world: &mut dyn World, p8: impl FnOnce(&mut Value)) -> Stage {
+pub(super) fn judged(world: &mut dyn World, p8: impl FnOnce(&mut Value)) -> Stage {
     let mut stage = unsealed(world);
     let mut first = passing("p8");
     p8(&mut first["p8"]);
@@ -143,7 +148,7 @@ fn judged(world: &mut dyn World, p8: impl FnOnce(&mut Value)) -> Stage {
 type Edit = fn(&mut Value);
 
 #[test]
-fn a_gate_stands_on_what_is_frozen_and_registered() {
+pub(super) fn a_gate_stands_on_what_is_frozen_and_registered() {
     let cases: &[(Edit, &[&str])] = &[
         (
             |data| data["gate"] = "p2".into(),
@@ -181,7 +186,7 @@ fn a_gate_stands_on_what_is_frozen_and_registered() {
 }
 
 #[test]
-fn a_verdict_follows_from_its_statistics() {
+pub(super) fn a_verdict_follows_from_its_statistics() {
     tell(SOLO, |world| {
         let (plan, patches) = classified(world);
         let candidate = decided::patch_of(&patches[0]).0;
@@ -294,7 +299,7 @@ fn steps_come_in_order() {
 }
 
 #[test]
-fn what_is_sealed_is_what_alpha_is_divided_by() {
+pub(super) fn what_is_sealed_is_what_alpha_is_divided_by() {
     let cases: &[(Edit, &[&str])] = &[
         (|data| data["divisor"] = 3.into(), &["divisor 4", "3"]),
         (
@@ -330,7 +335,7 @@ fn what_is_sealed_is_what_alpha_is_divided_by() {
 }
 
 #[test]
-fn two_of_a_family_are_never_sealed() {
+pub(super) fn two_of_a_family_are_never_sealed() {
     tell(SOLO, |world| {
         let (plan, _) = classified(world);
         let changes = "{guards.length_bias_cap.if_tokens_gt: 400}";
@@ -361,7 +366,7 @@ fn two_of_a_family_are_never_sealed() {
 }
 
 #[test]
-fn confirm_is_unsealed_once_for_a_charge() {
+pub(super) fn confirm_is_unsealed_once_for_a_charge() {
     tell(SOLO, |world| {
         passed_on_dev(world);
         let charge = charged(world).0.to_hex();
@@ -412,7 +417,7 @@ fn confirm_is_unsealed_once_for_a_charge() {
 }
 
 #[test]
-fn a_patch_is_accepted_by_all_its_gates() {
+pub(super) fn a_patch_is_accepted_by_all_its_gates() {
     tell(SOLO, |world| {
         let stage = unsealed(world);
         let wording = ["every gate of every sealed candidate", "not evaluated"];
@@ -442,7 +447,7 @@ fn a_patch_is_accepted_by_all_its_gates() {
 }
 
 #[test]
-fn patches_are_accepted_in_order_and_none_is_left_out() {
+pub(super) fn patches_are_accepted_in_order_and_none_is_left_out() {
     let cases: &[(Edit, &[&str])] = &[
         (
             |data| {
@@ -491,7 +496,7 @@ fn patches_are_accepted_in_order_and_none_is_left_out() {
 }
 
 #[test]
-fn a_patch_is_written_from_what_was_published() {
+pub(super) fn a_patch_is_written_from_what_was_published() {
     let strange = |patch: &Payload| edited(patch, |data| data["inputs"] = json!(["0".repeat(64)]));
     tell(SOLO, |world| {
         let (plan, patches) = {

@@ -216,7 +216,7 @@ fn a_new_protocol_voids_calibrators() {
 }
 
 #[test]
-fn an_iteration_whose_protocol_was_replaced_only_closes_and_says_so() {
+pub(super) fn an_iteration_whose_protocol_was_replaced_only_closes_and_says_so() {
     let replaced = |world: &mut dyn World| {
         accepted(world, 100_000);
         let data = json!({
@@ -297,7 +297,7 @@ fn guardrails_are_computed_again() {
 }
 
 #[test]
-fn a_breach_is_rolled_back_next_and_to_what_ran_before() {
+pub(super) fn a_breach_is_rolled_back_next_and_to_what_ran_before() {
     let breach = |world: &mut dyn World| {
         let now = running(world);
         let window = (now.since + 1, now.since + 1);

@@ -80,7 +80,7 @@ fn anchors_have_rows_and_two_policies() {
 }
 
 #[test]
-fn every_number_comes_from_the_manifest() {
+pub(super) fn every_number_comes_from_the_manifest() {
     type Edit = fn(&mut Value);
     let cases: &[(Edit, &[&str])] = &[
         (
@@ -117,7 +117,7 @@ fn every_number_comes_from_the_manifest() {
 }
 
 #[test]
-fn an_iteration_needs_what_its_plan_names() {
+pub(super) fn an_iteration_needs_what_its_plan_names() {
     type Skip = &'static str;
     let cases: &[(Skip, &[&str])] = &[
         ("rubric", &["a registered rubric", "none"]),
@@ -155,7 +155,7 @@ fn an_iteration_needs_what_its_plan_names() {
 }
 
 #[test]
-fn one_iteration_is_open_at_a_time_and_its_parameters_stand() {
+pub(super) fn one_iteration_is_open_at_a_time_and_its_parameters_stand() {
     tell(SOLO, |world| {
         let plan = begun(world);
         let said = opened(&plan, "it-2", &quarter(world));
@@ -196,7 +196,7 @@ fn one_iteration_is_open_at_a_time_and_its_parameters_stand() {
 }
 
 #[test]
-fn patches_belong_to_an_open_iteration() {
+pub(super) fn patches_belong_to_an_open_iteration() {
     tell(SOLO, |world| {
         planned_out(world);
         let wording = ["an open iteration of exp-1", "it-1, never opened"];
@@ -283,7 +283,7 @@ fn the_first_rubric_is_what_its_document_says() {
 }
 
 #[test]
-fn a_patch_is_what_its_document_says_and_passes_every_check() {
+pub(super) fn a_patch_is_what_its_document_says_and_passes_every_check() {
     type Edit = fn(&mut Value);
     let cases: &[(Edit, &[&str])] = &[
         (

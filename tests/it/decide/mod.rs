@@ -10,6 +10,7 @@ mod estimate;
 mod gates;
 mod idempotency;
 mod intake;
+mod invariants;
 mod iterations;
 mod prereg;
 mod recompute;

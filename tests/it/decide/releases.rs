@@ -124,7 +124,7 @@ impl Stage {
 }
 
 #[test]
-fn two_people_approve_an_accepted_patch_by_name() {
+pub(super) fn two_people_approve_an_accepted_patch_by_name() {
     let cases: [(u8, &str, &[&str]); 3] = [
         (PETRA, "author", &["another meaning", "author"]),
         (
@@ -160,7 +160,7 @@ const STRICT: Start = Start {
 };
 
 #[test]
-fn under_strict_author_and_approvers_are_different_people() {
+pub(super) fn under_strict_author_and_approvers_are_different_people() {
     for (holder, wording) in [
         (
             "Opal",
@@ -179,7 +179,7 @@ fn under_strict_author_and_approvers_are_different_people() {
 }
 
 #[test]
-fn what_needs_two_approvals_is_not_committed_with_fewer() {
+pub(super) fn what_needs_two_approvals_is_not_committed_with_fewer() {
     for given in 0..2 {
         tell(SOLO, |world| {
             let stage = accepted(world, 700_000);

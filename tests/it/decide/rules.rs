@@ -361,7 +361,7 @@ fn key_unknown_retired_compromised() {
 }
 
 #[test]
-fn signature() {
+pub(super) fn signature() {
     tell(SOLO, |world| {
         let mut line = world.line(&owner(), note(), None);
         line.signature = Some([0; 64]);
@@ -492,7 +492,7 @@ fn backdated_both_ways() {
 }
 
 #[test]
-fn role() {
+pub(super) fn role() {
     tell(SOLO, |world| {
         register(world, "exp-1");
         add(world, &signer(3), "Bo", &[Role::Auditor]);
@@ -761,7 +761,7 @@ fn refs() {
 }
 
 #[test]
-fn natural_key() {
+pub(super) fn natural_key() {
     tell(SOLO, |world| {
         register(world, "exp-1");
         world.say(&owner(), item(1), EXP);
@@ -843,7 +843,7 @@ fn seal() {
 }
 
 #[test]
-fn charge() {
+pub(super) fn charge() {
     // Not a charge.
     tell(SOLO, |world| {
         charged_seal(world);

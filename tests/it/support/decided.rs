@@ -9,6 +9,7 @@ use clover::event::payload::report::ReportPart;
 use clover::ground::canon;
 use clover::ground::digest::Digest;
 use clover::ground::sign::KeyId;
+use clover::ground::time::Timestamp;
 use clover::projection::bundle::BUNDLE_LABEL;
 use clover::projection::decisions::CLASSIFICATION_LABEL;
 use clover::projection::decisions::CONFIRM_GATES;
@@ -310,20 +311,44 @@ pub fn charge() -> Payload {
     )
 }
 
+/// The events of a split of 24 clusters, half of which were sampled in the confirm window.
+fn split_apart(apart: Apart) -> Vec<Payload> {
+    let sampled = |i: i64| match apart {
+        Apart::Hashed => None,
+        Apart::Time { t1, t2, .. } => Some(if i % 2 == 0 { t1 } else { t2 }.plus_seconds(-1 - i)),
+    };
+    let clusters = (0..24).map(|i| (format!("p{i:02}").parse().unwrap(), sampled(i)));
+    let parts = split::parts(&clusters.collect(), 7, apart).unwrap();
+    let seed = clover::num::Count::new(7).unwrap();
+    split::events(&"split-1".parse().unwrap(), seed, apart, &parts)
+}
+
 /// Clusters of a split, and its events.
 pub fn split_events() -> Vec<Payload> {
-    let clusters = (0..24).map(|i| (format!("p{i:02}").parse().unwrap(), None));
-    let parts = split::parts(&clusters.collect(), 7, Apart::Hashed).unwrap();
-    let seed = clover::num::Count::new(7).unwrap();
-    split::events(&"split-1".parse().unwrap(), seed, Apart::Hashed, &parts)
+    split_apart(Apart::Hashed)
+}
+
+/// The same, where confirm is a later window that ends in 2027.
+pub fn split_in_time() -> Vec<Payload> {
+    let time = |text: &str| Timestamp::parse(text).unwrap();
+    split_apart(Apart::Time {
+        t1: time("2026-09-01T00:00:00.000000Z"),
+        t2: time("2027-01-01T00:00:00.000000Z"),
+        gap_seconds: split::GAP_SECONDS_DEFAULT,
+    })
+}
+
+/// The root under which the confirm clusters of a split stand.
+pub fn confirm_root_of(split: &[Payload]) -> String {
+    let Some(Payload::SplitsFormed(formed)) = split.last() else {
+        unreachable!("a split is closed");
+    };
+    formed.confirm.root.0.to_base64()
 }
 
 /// The root under which the confirm clusters stand.
 pub fn confirm_root() -> String {
-    let Some(Payload::SplitsFormed(formed)) = split_events().pop() else {
-        unreachable!("a split is closed");
-    };
-    formed.confirm.root.0.to_base64()
+    confirm_root_of(&split_events())
 }
 
 pub fn unsealed(charge: &str, sealed: &str) -> Payload {
@@ -395,6 +420,29 @@ pub fn patches() -> [Payload; 2] {
     ];
     both.sort_by_key(|patch| patch_of(patch).2);
     both
+}
+
+/// Three patches of three families in the order of acceptance, and what is judged of them: each, and the composite of the
+/// first two.
+pub fn three() -> ([Payload; 3], [Digest; 4]) {
+    let third = iterated::patch("risks-3", "contradiction_check", iterated::STAKEHOLDERS);
+    let [a, b] = patches();
+    let mut all = [a, b, iterated::proposed(IT, &third)];
+    all.sort_by_key(|patch| {
+        let (hash, _, kappa) = patch_of(patch);
+        (kappa, hash)
+    });
+    let [a, b, c] = [0, 1, 2].map(|at: usize| patch_of(&all[at]).0);
+    (all, [a, b, c, composite_of(&[a, b])])
+}
+
+/// Seals them.
+pub fn sealed_three(hashes: &[Digest; 4]) -> Payload {
+    let mut data = serde_json::to_value(sealed(&hashes[..2])).unwrap();
+    let all = data["hypotheses"].as_array_mut().unwrap();
+    all.push(json!({"candidate": hashes[2], "patches": [hashes[2]]}));
+    all.sort_by_key(|one| one["candidate"].as_str().unwrap().to_owned());
+    payload("candidates.sealed", &data)
 }
 
 /// The story, told through the real ledger: two patches and their composite pass everything, and both are accepted.

@@ -15,6 +15,7 @@ use clover::ground::note::KeyName;
 use clover::ground::note::SignedCheckpoint;
 use clover::ground::sign::KeyId;
 use clover::ground::sign::Signed;
+use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
 use serde_json::Value;
 use serde_json::json;
@@ -150,10 +151,12 @@ impl World {
 
     /// Numbers, binds and signs everything.
     pub fn seal(&self) -> Sealed {
-        let seeds: BTreeMap<_, _> = AUTHORS
-            .iter()
-            .map(|seed| (signer(*seed).id().to_string(), *seed))
-            .collect();
+        let keys = AUTHORS.iter().map(|seed| signer(*seed));
+        self.seal_with(&keys.map(|key| (key.id().to_string(), key)).collect())
+    }
+
+    /// The same with these keys, by their ids.
+    pub fn seal_with(&self, keys: &BTreeMap<String, Signer>) -> Sealed {
         let (mut tiler, mut sealed) = (
             Tiler::new(),
             Sealed {
@@ -182,11 +185,10 @@ impl World {
             let canonical = || canon::to_bytes(&body).unwrap_or_else(plain);
             let bytes = item.raw.clone().unwrap_or_else(canonical);
             ids.insert(item.was.clone(), Digest::sha256(&bytes).to_hex());
-            let seed = item
-                .signer
-                .or_else(|| seeds.get(&author).copied())
-                .unwrap_or(AUTHORS[0]);
-            let signed = Signed::sign(PAYLOAD_TYPE, bytes, &signer(seed));
+            let other = item.signer.map(signer);
+            let first = signer(AUTHORS[0]);
+            let key = other.as_ref().or_else(|| keys.get(&author));
+            let signed = Signed::sign(PAYLOAD_TYPE, bytes, key.unwrap_or(&first));
             let keyid = Digest::from_hex(&author).map_or(signed.signer(), KeyId);
             let mut line = Vec::new();
             entry::write_line(
@@ -216,8 +218,9 @@ fn bind(body: &mut Value, roots: &[Digest]) {
 }
 
 /// Members of a body that name one other entry.
-const NAMING: [&str; 14] = [
+const NAMING: [&str; 15] = [
     "acceptance",
+    "battery",
     "breach",
     "charge",
     "commit",

@@ -19,6 +19,7 @@ pub mod tampered_decisions;
 pub mod tampered_deployments;
 pub mod tampered_drifts;
 pub mod tampered_gates;
+pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_releases;
 pub mod valued;

@@ -55,14 +55,32 @@ impl Audited {
 ///
 /// # Errors
 /// [`Unfit`] without labelled dev rows.
+pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audited>, Unfit> {
+    audit_on(table, baseline, SplitPart::Dev, terms)
+}
+
+/// The same under any calibrator, on the labelled rows of a part.
+///
+/// # Errors
+/// [`Unfit`] without labelled rows there.
 ///
 /// # Panics
 /// Never: the id of what lies outside of every slice is one.
-pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audited>, Unfit> {
-    let dev = table.labelled(SplitPart::Dev);
-    Thin::unless("labelled dev rows", dev.len(), 1)?;
-    let residuals = baseline.residuals(table, &dev);
-    let clusters = table.clusters(&dev)?;
+pub fn audit_on(
+    table: &Table,
+    fitted: &Fitted,
+    part: SplitPart,
+    terms: &Terms,
+) -> Result<Vec<Audited>, Unfit> {
+    let labelled = table.labelled(part);
+    let which = match part {
+        SplitPart::Confirm => "labelled confirm rows",
+        SplitPart::Dev => "labelled dev rows",
+        SplitPart::Fit => "labelled fit rows",
+    };
+    Thin::unless(which, labelled.len(), 1)?;
+    let residuals = fitted.residuals(table, &labelled);
+    let clusters = table.clusters(&labelled)?;
     let other: SliceId = OTHER.parse().expect("BUG: a constant id");
     let mut audited = Vec::with_capacity(table.data().slices.len());
     for family in &table.data().slices {
@@ -72,8 +90,8 @@ pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audi
                 .map(|&row| family.of_row[row])
                 .collect::<Vec<_>>()
         };
-        let (of_logs, of_dev) = (of(table.logs()), of(&dev));
-        let slices = Slices::new(&of_dev, count)?;
+        let (of_logs, of_labelled) = (of(table.logs()), of(&labelled));
+        let slices = Slices::new(&of_labelled, count)?;
         let exposures = Slices::new(&of_logs, count)?.exposures();
         let audit = residuals::audit(
             &Family {
@@ -110,7 +128,7 @@ pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audi
             mse: mse.collect(),
             members: places
                 .iter()
-                .map(|places| places.iter().map(|&at| dev[at]).collect())
+                .map(|places| places.iter().map(|&at| labelled[at]).collect())
                 .collect(),
             audit,
         });

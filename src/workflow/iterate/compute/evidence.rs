@@ -38,7 +38,7 @@ use crate::workflow::iterate::compute::transport;
 /// Equal-frequency bins of the calibration error.
 const BINS: usize = 10;
 /// Level at which the baseline counts as failing in an environment.
-const TRANSPORT_LEVEL: f64 = 0.10;
+pub const TRANSPORT_LEVEL: f64 = 0.10;
 
 /// What the gates of one candidate read of the rows: both rewards, and the classification.
 #[derive(Clone, Copy, Debug)]

@@ -72,6 +72,23 @@ fn family(
     Ok(found)
 }
 
+/// The environments of every registered family under one calibrator, on the labelled rows of a part; an environment
+/// without labelled rows has no finding.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn under(
+    table: &Table,
+    (fitted, scored): (&Fitted, &Scored),
+    part: SplitPart,
+    level: f64,
+) -> Result<Vec<Vec<Option<Finding>>>, Unfit> {
+    let families = table.data().environments.iter();
+    families
+        .map(|of| family(table, of, fitted, scored, part, level))
+        .collect()
+}
+
 /// Every registered environment under `fitted`, beside whether it fails under the baseline too.
 ///
 /// # Errors

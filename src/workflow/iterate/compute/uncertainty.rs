@@ -1,5 +1,7 @@
 //! How much of a policy value's variance the calibrator causes, and whether that stops the iteration.
 
+use rayon::prelude::*;
+
 use crate::num::math;
 use crate::stats::oua;
 use crate::stats::oua::RiskSlice;
@@ -63,11 +65,15 @@ pub fn uncertainty(
             .collect()
     };
     let settings = settings.bound_to(baseline);
-    let mut of_seeds = Vec::with_capacity(seeds.len());
-    for &seed in seeds {
-        let fitted = fit::fit(table, scored, Settings { seed, ..settings })?;
-        of_seeds.push(fold_values(&fitted));
-    }
+    // Each seed by itself on any core; the order of seeds is that of the sums.
+    let of_seeds: Vec<Result<Vec<f64>, Unfit>> = seeds
+        .par_iter()
+        .map(|&seed| {
+            let fitted = fit::fit(table, scored, Settings { seed, ..settings })?;
+            Ok(fold_values(&fitted))
+        })
+        .collect();
+    let of_seeds: Vec<Vec<f64>> = of_seeds.into_iter().collect::<Result<_, _>>()?;
     let columns: Vec<Values<'_>> = of_seeds
         .iter()
         .map(|values| Values::new("fold values", values))

@@ -37,6 +37,7 @@ use crate::projection::splits::member_leaf;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
 use crate::rubric::evidence::Evidence;
+use crate::rubric::prompt::Firing;
 use crate::stats::sample::SampleError;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::Table;
@@ -175,6 +176,21 @@ impl Loaded {
     /// The evidence of a row.
     pub fn evidence(&self, row: usize) -> Option<&Evidence> {
         self.raw[row].evidence.as_ref()
+    }
+
+    /// How often each rule of a rubric fires over the rows before the confirm window, and how many of those have no
+    /// score under it.
+    pub fn firing(&self, rubric: &Rubric) -> (Firing, u64) {
+        let (rules, mut firing, mut without) = (rubric.rules(), Firing::new(rubric), 0);
+        for &row in self.table.logs() {
+            let raw = &self.raw[row];
+            let scored = raw.evidence.as_ref().map(|of| rules.score(raw.base, of));
+            match scored {
+                Some(Ok(scored)) => firing.add(&scored),
+                Some(Err(_)) | None => without += 1,
+            }
+        }
+        (firing, without)
     }
 
     /// Covariates of an edited text: those of its own record; an imported one has its mean over the rows.

@@ -1,0 +1,352 @@
+//! What a report computes from the rows that its iteration read: errors, curves, slices, values under the rubric in force
+//! and under every candidate that was put to a gate.
+//!
+//! Rows are those of the residual audit, to the digest; of confirm, those of the first gate there, and only once the
+//! iteration has unsealed them. Calibrators are fitted again as the gates fitted them: same rows, folds and mode.
+
+mod curve;
+mod places;
+mod rules;
+mod slices;
+mod tenths;
+mod worth;
+
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::predicate::GateSplit;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::State;
+use crate::ledger::past::Past;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Names;
+use crate::projection::bundle::Part;
+use crate::rubric::Rubric;
+use crate::stats::inference::Interval;
+use crate::stats::residuals::Terms;
+use crate::stats::sample::Unfit;
+use crate::workflow::bundle::Story;
+use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::cards::Attacks;
+use crate::workflow::iterate::compute::fit;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::compute::fit::Settings;
+use crate::workflow::iterate::compute::rows::Scored;
+use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::record;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::rows;
+use crate::workflow::iterate::rows::Loaded;
+use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::iterate::rows::Which;
+use crate::workflow::iterate::steps;
+use crate::workflow::iterate::steps::Opened;
+
+/// What the rubric that the iteration starts from is called.
+const IN_FORCE: &str = "in force";
+
+/// Why nothing is computed from rows.
+#[derive(Debug)]
+pub(super) enum NotRead {
+    /// The ledger cannot be read: no report.
+    Ledger(LedgerError),
+    /// There is nothing to compute from, in words.
+    Why(String),
+}
+
+impl From<LedgerError> for NotRead {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl From<RowsError> for NotRead {
+    fn from(error: RowsError) -> Self {
+        match error {
+            RowsError::Ledger(error) => Self::Ledger(error),
+            other => Self::Why(other.to_string()),
+        }
+    }
+}
+
+impl From<Unfit> for NotRead {
+    fn from(error: Unfit) -> Self {
+        Self::Why(error.to_string())
+    }
+}
+
+fn why<T>(words: impl Into<String>) -> Result<T, NotRead> {
+    Err(NotRead::Why(words.into()))
+}
+
+/// A rubric with its scores of all rows and its calibrator.
+struct Judge {
+    name: String,
+    kappa: u64,
+    scored: Scored,
+    fitted: Fitted,
+    /// Entries that its numbers come from.
+    events: Vec<u64>,
+}
+
+/// Rows as they were read for dev, or for confirm, and who judges them.
+struct Side {
+    part: SplitPart,
+    loaded: Loaded,
+    in_force: Judge,
+    candidates: Vec<Judge>,
+}
+
+impl Side {
+    fn table(&self) -> &Table {
+        &self.loaded.table
+    }
+
+    fn word(&self) -> &'static str {
+        self.part.as_str()
+    }
+
+    fn labelled(&self) -> Vec<usize> {
+        self.table().labelled(self.part)
+    }
+
+    /// The rubric in force first.
+    fn judges(&self) -> impl Iterator<Item = &Judge> {
+        std::iter::once(&self.in_force).chain(&self.candidates)
+    }
+}
+
+/// Everything that is computed from rows.
+pub(super) struct Measured {
+    dev: Side,
+    /// Rows of the confirm block, or why there are none to show.
+    confirm: Result<Side, String>,
+    /// Candidates that cannot be computed again, and why.
+    left_out: Vec<(String, String)>,
+    rubric: Rubric,
+    terms: Terms,
+}
+
+/// Reads the rows of an iteration and fits its calibrators.
+pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Measured, NotRead> {
+    let past = ledger.past();
+    let record = record::record(&past, &story.iteration, story.through_seq.saturating_add(1))?;
+    let Some(record) = record else {
+        return why("the iteration never opened");
+    };
+    let Some(audited) = &record.audited else {
+        return why("residuals were not audited");
+    };
+    let through = audited.said.inputs.through_seq.value();
+    let which = Which {
+        experiment: &record.experiment,
+        iteration: &record.iteration,
+        through,
+        confirm: None,
+    };
+    let loaded = rows::load(&past, &which)?;
+    if steps::inputs(&loaded.table, loaded.through).digest != audited.said.inputs.digest {
+        return why(format!(
+            "the rows that the log gives now are not those that seq {} read",
+            audited.seq
+        ));
+    }
+    let opened = Opened {
+        iteration: record.iteration.clone(),
+        plan: loaded.plan.clone(),
+        attacks: Attacks::default(),
+    };
+    let events = vec![record.opened.seq, audited.seq];
+    let rubric = loaded.rubric.clone();
+    let terms = Terms {
+        level: opened.plan.q_micro.value() as f64 / 1e6,
+        ..Terms::default()
+    };
+    let (settings, in_force) = in_force(&loaded, opened.settings(), events)?;
+    let candidates: Vec<_> = story.candidates();
+    let mut left_out = Vec::new();
+    let dev = side(
+        SplitPart::Dev,
+        (loaded, in_force),
+        (&record, &candidates, names),
+        settings,
+        &mut left_out,
+    );
+    let confirm = confirm(&past, &record, &dev, names, settings)?;
+    Ok(Measured {
+        dev,
+        confirm,
+        left_out,
+        rubric,
+        terms,
+    })
+}
+
+/// The rubric in force with its calibrator, and how candidates are fitted beside it.
+fn in_force(
+    loaded: &Loaded,
+    settings: Settings,
+    events: Vec<u64>,
+) -> Result<(Settings, Judge), NotRead> {
+    let scored = loaded.table.data().scored.clone();
+    let fitted = fit::fit(&loaded.table, &scored, settings)?;
+    let settings = settings.bound_to(&fitted);
+    let judge = Judge {
+        name: IN_FORCE.to_owned(),
+        kappa: 0,
+        scored,
+        fitted,
+        events,
+    };
+    Ok((settings, judge))
+}
+
+fn side(
+    part: SplitPart,
+    (loaded, in_force): (Loaded, Judge),
+    (record, candidates, names): (&Record, &[crate::ground::digest::Digest], &Names),
+    settings: Settings,
+    left_out: &mut Vec<(String, String)>,
+) -> Side {
+    let mut side = Side {
+        part,
+        loaded,
+        in_force,
+        candidates: Vec::new(),
+    };
+    for candidate in candidates {
+        let name = names.of(*candidate);
+        match judge(&side, record, *candidate, settings) {
+            Ok(of) => side.candidates.push(Judge { name, ..of }),
+            Err(why) => left_out.push((name, why)),
+        }
+    }
+    side
+}
+
+/// A candidate scored and fitted again, or why it cannot be.
+fn judge(
+    side: &Side,
+    record: &Record,
+    candidate: crate::ground::digest::Digest,
+    settings: Settings,
+) -> Result<Judge, String> {
+    let patches = record.patches_of(candidate);
+    let patches = patches.ok_or("its patches were not proposed in this iteration")?;
+    let of = Hypothesis::of(&side.loaded, record, &patches).map_err(|error| error.to_string())?;
+    let scored = side
+        .loaded
+        .candidate(of.hash, of.kappa, &of.rubric.rules())
+        .map_err(|missing| missing.to_string())?
+        .scored;
+    let fitted = fit::fit(side.table(), &scored, settings).map_err(|unfit| unfit.to_string())?;
+    let mut events = side.in_force.events.clone();
+    let proposed = record.proposed.iter();
+    let mine = proposed.filter(|of| patches.iter().any(|patch| patch.patch == of.said.patch));
+    events.extend(mine.map(|of| of.seq));
+    Ok(Judge {
+        name: String::new(),
+        kappa: of.kappa,
+        scored,
+        fitted,
+        events,
+    })
+}
+
+/// The confirm block and what was sealed, once it was unsealed and read by a gate.
+fn confirm(
+    past: &Past<'_>,
+    record: &Record,
+    dev: &Side,
+    names: &Names,
+    settings: Settings,
+) -> Result<Result<Side, String>, NotRead> {
+    let (Some(unsealed), Some(sealed)) = (&record.unsealed, &record.sealed) else {
+        return Ok(Err("the confirm block was not unsealed".to_owned()));
+    };
+    let mut gates = record.gates.iter();
+    let Some(gate) = gates.find(|gate| gate.said.split == GateSplit::Confirm) else {
+        return Ok(Err("no gate has read the confirm block yet".to_owned()));
+    };
+    let which = Which {
+        experiment: &record.experiment,
+        iteration: &record.iteration,
+        through: dev.loaded.through.value(),
+        confirm: Some(gate.said.inputs.through_seq.value()),
+    };
+    let loaded = rows::load(past, &which)?;
+    if steps::inputs(&loaded.table, loaded.through).digest != gate.said.inputs.digest {
+        return Ok(Err(format!(
+            "the rows that the log gives now are not those that seq {} read",
+            gate.seq
+        )));
+    }
+    let events = vec![record.opened.seq, unsealed.seq, gate.seq];
+    let (_, in_force) = in_force(&loaded, settings, events)?;
+    let sealed = sealed.said.hypotheses.iter();
+    let sealed: Vec<_> = sealed.map(|one| one.candidate).collect();
+    let mut left_out = Vec::new();
+    let of = (record, &sealed[..], names);
+    let side = side(
+        SplitPart::Confirm,
+        (loaded, in_force),
+        of,
+        settings,
+        &mut left_out,
+    );
+    match left_out.into_iter().next() {
+        Some((name, why)) => Ok(Err(format!("{name}: {why}"))),
+        None => Ok(Ok(side)),
+    }
+}
+
+impl Measured {
+    /// What is computed, part by part.
+    pub(super) fn parts(
+        &self,
+        ledger: &Ledger,
+        story: &Story,
+        state: &State,
+    ) -> Result<Vec<Part>, LedgerError> {
+        let mut parts = vec![
+            curve::calibration(self),
+            slices::after(self),
+            slices::segments(self),
+            tenths::residuals(self),
+            worth::values(self),
+            places::transport(self),
+        ];
+        parts.push(rules::complexity(self, ledger, story, state)?);
+        Ok(parts)
+    }
+
+    /// Dev, and confirm if there is anything to show of it.
+    fn sides(&self) -> impl Iterator<Item = &Side> {
+        std::iter::once(&self.dev).chain(self.confirm.as_ref().ok())
+    }
+
+    /// Names what a part cannot show of candidates and of confirm.
+    fn lacks(&self, part: &mut Part, what: &str) {
+        for (name, why) in &self.left_out {
+            part.lacks(format!("{what} under {name}"), why.as_str());
+        }
+        if let Err(why) = &self.confirm {
+            part.lacks(format!("{what} on confirm"), why.as_str());
+        }
+    }
+}
+
+fn interval(found: Option<Interval>) -> Cell {
+    let ends = found.map(|of| (Cell::number(of.low), Cell::number(of.high)));
+    match ends {
+        Some((Cell::Number(low), Cell::Number(high))) => Cell::Interval(low, high),
+        _ => Cell::Absent,
+    }
+}
+
+fn number(value: Option<f64>) -> Cell {
+    value.map_or(Cell::Absent, Cell::number)
+}
+
+fn count(value: usize) -> Cell {
+    Cell::count(value as u64)
+}

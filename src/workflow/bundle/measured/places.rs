@@ -1,0 +1,92 @@
+//! Environments under the rubric in force.
+
+use crate::event::payload::report::ReportPart;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Part;
+use crate::projection::bundle::Plot;
+use crate::projection::bundle::Table;
+use crate::stats::environment::Finding;
+use crate::stats::environment::Verdict;
+use crate::workflow::bundle::measured::Measured;
+use crate::workflow::bundle::measured::Side;
+use crate::workflow::bundle::measured::count;
+use crate::workflow::bundle::measured::interval;
+use crate::workflow::bundle::measured::number;
+use crate::workflow::iterate::compute::evidence::TRANSPORT_LEVEL;
+use crate::workflow::iterate::compute::transport;
+
+/// Every registered environment, on dev and on confirm.
+pub(super) fn transport(measured: &Measured) -> Part {
+    let mut part = Part::new(ReportPart::Transport, "");
+    if measured.dev.table().data().environments.is_empty() {
+        part.lacks("environments", "the plan registers none");
+        return part;
+    }
+    let mut table = Table::new(
+        "in_force",
+        "Environments under the rubric in force",
+        &[
+            ("environment", "environment"),
+            ("split", "on"),
+            ("required", "required"),
+            ("rows", "labelled rows"),
+            ("mean", "mean residual"),
+            ("interval", "95 % interval"),
+            ("p", "p"),
+            ("p_adjusted", "p (BH)"),
+            ("detectable", "detectable bias"),
+            ("verdict", "verdict"),
+        ],
+    );
+    for side in measured.sides() {
+        let judged = (&side.in_force.fitted, &side.in_force.scored);
+        match transport::under(side.table(), judged, side.part, TRANSPORT_LEVEL) {
+            Ok(found) => rows(&mut table, side, &found),
+            Err(error) => part.lacks(
+                format!("environments on {}", side.word()),
+                error.to_string(),
+            ),
+        }
+    }
+    table.plot = Some(Plot::Forest {
+        label: (0, 1),
+        estimate: 4,
+        interval: Some(5),
+        reference: Some(0.0),
+        axis: "mean residual (label less reward) with its 95 % interval",
+        before: None,
+    });
+    part.table(table);
+    if let Err(why) = &measured.confirm {
+        part.lacks("environments on confirm", why.as_str());
+    }
+    part
+}
+
+fn rows(table: &mut Table, side: &Side, found: &[Vec<Option<Finding>>]) {
+    for (family, found) in side.table().data().environments.iter().zip(found) {
+        for (at, environment) in family.environments.iter().enumerate() {
+            let of = found[at].as_ref();
+            let verdict = of.map_or(Verdict::Inconclusive, |of| of.verdict);
+            table.row_of(
+                side.in_force.events.clone(),
+                vec![
+                    Cell::text(format!("{} / {environment}", family.id)),
+                    Cell::text(side.word()),
+                    family.required[at].into(),
+                    count(of.map_or(0, |of| of.rows)),
+                    number(of.map(|of| of.mean)),
+                    interval(of.and_then(|of| of.interval)),
+                    number(of.and_then(|of| of.p)),
+                    number(of.map(|of| of.p_adjusted)),
+                    number(of.and_then(|of| of.detectable_bias)),
+                    Cell::Verdict(match verdict {
+                        Verdict::Fail => crate::event::payload::Verdict::Fail,
+                        Verdict::Inconclusive => crate::event::payload::Verdict::Inconclusive,
+                        Verdict::Pass => crate::event::payload::Verdict::Pass,
+                    }),
+                ],
+            );
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Rules that fire, and those that hardly do.
+
+use crate::event::payload::report::ReportPart;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::State;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Part;
+use crate::projection::bundle::Table;
+use crate::rubric::prompt::Firing;
+use crate::workflow::bundle::Story;
+use crate::workflow::bundle::measured::Measured;
+use crate::workflow::dead;
+use crate::workflow::dead::Turn;
+use crate::workflow::iterate::rows::RowsError;
+
+/// How often each rule of the rubric in force fired over the logs of this iteration and of the one before.
+pub(super) fn complexity(
+    measured: &Measured,
+    ledger: &Ledger,
+    story: &Story,
+    state: &State,
+) -> Result<Part, LedgerError> {
+    let mut part = Part::new(ReportPart::Complexity, "");
+    let opened = story.opened().map_or(0, |(seq, _)| seq);
+    let before = dead::turns(
+        &ledger.past(),
+        (state, &story.experiment),
+        &measured.rubric,
+        (opened, story.through_seq.saturating_add(1)),
+        1,
+    );
+    let before = match before {
+        Ok(turns) => turns.into_iter().next(),
+        Err(RowsError::Ledger(error)) => return Err(error),
+        Err(other) => {
+            part.lacks("rules in the iteration before", other.to_string());
+            None
+        }
+    };
+    if before.is_none() && part.missing.is_empty() {
+        part.lacks(
+            "dead rules",
+            "a rule is dead when it is rare in two iterations in a row, and none before this one has read rows",
+        );
+    }
+    let (firing, without) = measured.dev.loaded.firing(&measured.rubric);
+    part.table(table(measured, &firing, before.as_ref()));
+    if without > 0 {
+        part.lacks(
+            format!("{without} rows among the counts"),
+            "they have no evidence that the rules could read",
+        );
+    }
+    Ok(part)
+}
+
+fn share(firing: &Firing, path: &str) -> Cell {
+    let fired = firing.fired.get(path).copied().unwrap_or(0);
+    if firing.rows == 0 {
+        return Cell::Absent;
+    }
+    Cell::number(fired as f64 / firing.rows as f64)
+}
+
+fn table(measured: &Measured, firing: &Firing, before: Option<&Turn>) -> Table {
+    let mut title = format!(
+        "Rules of the rubric in force: how many of {} logs they fired on",
+        firing.rows
+    );
+    if let Some(before) = before {
+        title.push_str(&format!(
+            ", and of {} in {}",
+            before.firing.rows, before.iteration
+        ));
+    }
+    let mut table = Table::new(
+        "rules",
+        title,
+        &[
+            ("rule", "rule"),
+            ("fired", "fired on"),
+            ("share", "share"),
+            ("fired_before", "the iteration before"),
+            ("share_before", "share"),
+            ("standing", "standing"),
+        ],
+    );
+    let mut counted: Vec<&Firing> = before.iter().map(|turn| &turn.firing).collect();
+    counted.push(firing);
+    let mut events = measured.dev.in_force.events.clone();
+    events.extend(before.map(|turn| turn.read_seq));
+    let fired = |of: &Firing, path: &str| {
+        of.fired
+            .get(path)
+            .copied()
+            .map_or(Cell::Absent, Cell::count)
+    };
+    for path in firing.fired.keys() {
+        table.row_of(
+            events.clone(),
+            vec![
+                Cell::text(path.as_str()),
+                fired(firing, path),
+                share(firing, path),
+                before.map_or(Cell::Absent, |turn| fired(&turn.firing, path)),
+                before.map_or(Cell::Absent, |turn| share(&turn.firing, path)),
+                Cell::text(dead::standing(path, &counted).as_str()),
+            ],
+        );
+    }
+    table
+}

@@ -1,0 +1,124 @@
+//! What each policy is worth by the iteration's own calibrators: plug-in means over its logs, with the calibrator's
+//! variance in the interval.
+
+use std::collections::BTreeMap;
+
+use crate::event::id::PolicyId;
+use crate::event::payload::report::ReportPart;
+use crate::num::math;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Part;
+use crate::projection::bundle::Plot;
+use crate::projection::bundle::Table;
+use crate::stats::boundary;
+use crate::stats::inference;
+use crate::stats::inference::Interval;
+use crate::stats::oua;
+use crate::stats::oua::Share;
+use crate::stats::sample::Unfit;
+use crate::stats::sample::Values;
+use crate::workflow::bundle::measured::Judge;
+use crate::workflow::bundle::measured::Measured;
+use crate::workflow::bundle::measured::Side;
+use crate::workflow::bundle::measured::count;
+use crate::workflow::bundle::measured::interval;
+use crate::workflow::bundle::measured::number;
+use crate::workflow::iterate::compute::rows::pick;
+use crate::workflow::iterate::compute::uncertainty;
+
+/// Level of the intervals.
+const ALPHA: f64 = 0.05;
+
+/// Values of every policy under every rubric.
+pub(super) fn values(measured: &Measured) -> Part {
+    let mut part = Part::new(ReportPart::Values, "");
+    let side = &measured.dev;
+    let mut of: BTreeMap<&PolicyId, Vec<usize>> = BTreeMap::new();
+    for &row in side.table().logs() {
+        of.entry(&side.loaded.names[row].policy)
+            .or_default()
+            .push(row);
+    }
+    let mut table = Table::new(
+        "direct",
+        "Direct values over the iteration's logs: mean calibrated rewards, not corrected by labels",
+        &[
+            ("rubric", "rubric"),
+            ("policy", "policy"),
+            ("value", "value"),
+            ("interval", "95 % interval"),
+            ("se", "standard error"),
+            ("share", "calibrator's share"),
+            ("rows", "rows"),
+            ("labels", "own labels in fit"),
+            ("level", "level"),
+        ],
+    );
+    for judge in side.judges() {
+        for (policy, rows) in &of {
+            let name = format!("{policy} under {}", judge.name);
+            match row(side, judge, policy, rows) {
+                Ok(cells) => table.row_of(judge.events.clone(), cells),
+                Err(error) => part.lacks(format!("the value of {name}"), error.to_string()),
+            }
+        }
+    }
+    table.plot = Some(Plot::Forest {
+        label: (0, 1),
+        estimate: 2,
+        interval: Some(3),
+        reference: None,
+        axis: "mean calibrated reward, in label units, with its 95 % interval",
+        before: None,
+    });
+    part.table(table);
+    for (name, why) in &measured.left_out {
+        part.lacks(format!("values under {name}"), why.as_str());
+    }
+    part
+}
+
+fn row(side: &Side, judge: &Judge, policy: &PolicyId, rows: &[usize]) -> Result<Vec<Cell>, Unfit> {
+    let table = side.table();
+    let rewards = pick(&judge.fitted.rewards, rows);
+    let clusters = table.clusters(rows)?;
+    let share = Share {
+        rows: rows.len(),
+        main: oua::main_variance(Values::new("rewards", &rewards)?, &clusters)?,
+        oua: uncertainty::variance_on(table, &judge.fitted, &judge.scored, rows)?,
+    };
+    let value = math::mean(&rewards);
+    let se = (share.main + share.oua).sqrt();
+    let (units, folds) = (clusters.count() as f64, judge.fitted.folds as f64);
+    let df = inference::welch(share.main, units - 1.0, share.oua, folds - 1.0);
+    let scores = pick(&judge.scored.scores, rows);
+    let labelled = pick(&judge.scored.scores, &judge.fitted.rows);
+    let support = boundary::support(
+        Values::new("scores", &scores)?,
+        Values::new("labelled scores", &labelled)?,
+    );
+    let own = judge.fitted.rows.iter();
+    let own = own.filter(|row| side.loaded.names[**row].policy == *policy);
+    let shown = |cell: Cell| {
+        if support.refuse_level {
+            Cell::Absent
+        } else {
+            cell
+        }
+    };
+    Ok(vec![
+        Cell::text(judge.name.as_str()),
+        Cell::text(policy.as_str()),
+        shown(Cell::number(value)),
+        shown(interval(Some(Interval::student(value, se, df, ALPHA)))),
+        shown(Cell::number(se)),
+        number(share.share()),
+        count(rows.len()),
+        count(own.count()),
+        Cell::text(if support.refuse_level {
+            "withheld: scores where labels are missing"
+        } else {
+            "labels lie where scores are"
+        }),
+    ])
+}
