@@ -693,13 +693,15 @@ DESIGN = record(
         conditions=listing(record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO),
                                   below_micro=Optional(MICRO), field=ident)),
         must_not_regress=boolean, slice=ident, stakes_micro=MICRO)))))
+TESTS = ("betting", "bootstrap", "sequential", "t")
 ITERATION = record(
     alpha_micro=MICRO, confirm_rows=COUNT, confirm_separation=one_of("hashed", "time"),
-    confirm_test=one_of("betting", "bootstrap", "t"), design=Optional(DESIGN), dev_rows=COUNT,
+    confirm_test=one_of(*TESTS), design=Optional(DESIGN), dev_rows=COUNT,
     difference_sd_micro=MICRO, drift_max_micro=MICRO, ece_slack_micro=MICRO, effect_micro=MICRO, eta_micro=MICRO,
     fit_rows=COUNT, gap_seconds=COUNT, green_sd_micro=MICRO, green_slices=COUNT, hypotheses_max=COUNT,
     ks_max_micro=MICRO, patch_families=listing(ident), power_micro=MICRO,
     profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
+    sequential=Optional(record(alpha_harm_micro=MICRO, beta_futile_micro=MICRO, look_every=COUNT)),
     slice_rows_min=COUNT, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
 LEAF_VALUE = choice(count=COUNT, flag=boolean, list=listing(string), share_micro=MICRO, text=string)
 VERDICT = one_of("pass", "fail", "inconclusive", "not_checked")
@@ -715,6 +717,8 @@ CLASS = one_of("green", "neutral", "risk")
 REPORT_PARTS = tuple("""assumptions budgets calibration complexity decision diffs gaming gates labels residuals segments
     slices target transport uncertainty values versions""".split())
 LOSS = record(clusters=COUNT, mean=number, rows=COUNT, standard_error=Optional(number))
+LOOK = record(bound=number, ln_peak=number, ln_wealth=number, p=share, units=COUNT,
+              stop=one_of("continue", "crossed", "futile", "harmful"))
 GREENS = record(tau_micro=MICRO, slices=listing(record(
     abstention_rise=number, family=ident, loss=Optional(LOSS), must_not_regress=boolean, p=Optional(share),
     p_zero=Optional(share), slice=ident, untouched=boolean, upper=Optional(number), worst=listing(number))))
@@ -729,10 +733,10 @@ EVIDENCE = choice(
     p7=record(regressions=COUNT, searched=Optional(number), attacks=listing(record(
         attack=ident, mean=number, mean_absolute=number, seeds=COUNT, tighter_max=Optional(number)))),
     p8=record(bound=number, ln_wealth=number, loss=LOSS, moved_clusters=COUNT, p_bootstrap=Optional(share),
-              p_exact=share, p_t=Optional(share), risk_improve=number),
+              p_exact=share, p_t=Optional(share), risk_improve=number, sequential=Optional(LOOK)),
     p9=GREENS, p10=record(confirm_change=number, share=share))
 THRESHOLDS = record(
-    alpha_micro=MICRO, confirm_test=one_of("betting", "bootstrap", "t"), drift_max_micro=MICRO, ece_slack_micro=MICRO,
+    alpha_micro=MICRO, confirm_test=one_of(*TESTS), drift_max_micro=MICRO, ece_slack_micro=MICRO,
     eta_micro=MICRO, hypotheses=COUNT, ks_max_micro=MICRO, must_not_regress=one_of("guard", "literal"),
     profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
     style_max_micro=MICRO, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
@@ -1123,6 +1127,10 @@ KINDS = {
         answers=listing(record(gate=one_of(*("p%d" % gate for gate in range(11))), verdict=VERDICT))),
     ("confirm.unsealed", 1): Kind("custodian", "@ iteration", charge=hex64, confirm_root=encoded(32), iteration=ident,
                                   sealed=hex64),
+    ("confirm.looked", 1): Kind(
+        "arbiter", "@ iteration units", beacon=record(root=encoded(32), size=COUNT), build=text,
+        hypotheses=listing(record(candidate=hex64, test=LOOK)), inputs=ROWS_READ, iteration=ident, of_units=COUNT,
+        params_hash=hex64, seed=hex64, units=COUNT),
     ("patch.accepted", 1): Kind("arbiter", "@ candidate iteration", candidate=hex64, gates=listing(hex64),
                                 iteration=ident, kappa=COUNT, patch=ident, rank=COUNT, result_hash=hex64,
                                 risk_improve=number),
@@ -1285,6 +1293,30 @@ class Version:
         self.countersigned = False
 
 
+class Block:
+    """A confirm block whose labels are shown in order: how many clusters, which was last, and the last look."""
+
+    def __init__(self, every):
+        self.every, self.units, self.last, self.looked, self.root = every, 0, None, None, None
+
+    def stops(self):
+        return [one["test"]["stop"] for one in self.looked[1]["hypotheses"]] if self.looked else ["continue"]
+
+    def settled(self):
+        return "continue" not in self.stops()
+
+    def saves(self):
+        return self.settled() and "crossed" not in self.stops()
+
+    def seen(self):
+        return self.looked[1]["units"] if self.looked else 0
+
+    def whole(self):
+        """Every label is shown, and no test waits for a further look."""
+        done = self.looked and (self.seen() == self.looked[1]["of_units"] or self.settled() and not self.saves())
+        return bool(done) and self.units == self.looked[1]["of_units"]
+
+
 class Iteration:
     """One iteration: what it was opened on, its patches as [hash, whether it stands], whether a label was seen."""
 
@@ -1294,6 +1326,8 @@ class Iteration:
         self.candidates, self.closed, self.unsealed = {}, None, None
         self.patches, self.params_hash = {}, data["params_hash"]
         self.authors = {}                         # patch -> who proposed it
+        plan = data["params"].get("sequential") if data["params"]["confirm_test"] == "sequential" else None
+        self.block = Block(plan["look_every"]) if plan else None
         self.batteries, self.in_force, self.stress = {}, None, {}   # candidate -> (seq, id, data); of the rubric
 
 
@@ -1520,7 +1554,7 @@ class State:
             named = [seq for seq in self.waiting if seq < size <= entry.position]
             self.beacons.update({seq: {"root": b64(root), "size": size} for seq in named})
             self.waiting = [seq for seq in self.waiting if seq not in named]
-        if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned"):
+        if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned", "candidates.sealed"):
             self.waiting.append(entry.position)
         fold = FOLDS.get(entry.kind)
         if fold:
@@ -1663,6 +1697,9 @@ class State:
         for record_ in self.manifests.values():
             if record_.experiment == entry.experiment:
                 record_.look(entry.position)
+        block, item = shown_of(self, entry)
+        if block and block.last != item:
+            block.units, block.last = block.units + 1, item
         for it in self.iterations.values():
             if it.experiment == entry.experiment and it.closed is None and it.unsealed is None:
                 it.unsealed = entry.position
@@ -1887,6 +1924,13 @@ class State:
             of.unsealed = of.unsealed or once
             self.spent_roots.setdefault(data["confirm_root"], entry.position)
             self.peek_charges.setdefault(data["charge"], entry.position)
+            it = self.iterations.get(data["iteration"])
+            if it and it.block and it.block.root is None:
+                it.block.root = data["confirm_root"]
+        elif entry.kind == "confirm.looked":
+            it = self.iterations.get(data["iteration"])
+            if it and it.block:
+                it.block.looked = (entry.position, data)
         elif entry.kind == "patch.accepted":
             of.accepted.append(data["candidate"])
             it = self.iterations.get(data["iteration"])
@@ -2029,7 +2073,7 @@ FOLDS = {
     "promotion.issued": State.promotion_issued, "promotion.revoked": State.promotion_revoked,
     "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
     "iteration.paused_for_labels": State.decided, "candidates.sealed": State.decided,
-    "confirm.unsealed": State.decided, "patch.accepted": State.decided,
+    "confirm.unsealed": State.decided, "confirm.looked": State.decided, "patch.accepted": State.decided,
     "approval.granted": State.approval, "approval.refused": State.approval,
     "prompt.committed": State.prompt_committed, "judge.registered": State.judge_registered,
     "deployment.activated": State.deployment_activated, "recalibration.completed": State.recalibrated,
@@ -2433,7 +2477,9 @@ RANGES = (
     ("iteration.effect_micro", 1, 2 * ONE), ("iteration.eta_micro", 500, 2500),
     ("iteration.gap_seconds", 48 * 3600, MANY), ("iteration.green_sd_micro", 1, ONE),
     ("iteration.hypotheses_max", 1, 1000), ("iteration.power_micro", ONE // 2 + 1, ONE - 1),
-    ("iteration.q_micro", 1, ONE - 1), ("iteration.tau_micro", 0, 2000), ("sgd.batch", 3, MANY),
+    ("iteration.q_micro", 1, ONE - 1), ("iteration.tau_micro", 0, 2000),
+    ("iteration.sequential.alpha_harm_micro", 1, ONE - 1), ("iteration.sequential.beta_futile_micro", 1, ONE - 1),
+    ("iteration.sequential.look_every", 1, MANY), ("sgd.batch", 3, MANY),
     ("sgd.lr_max_micro", 1, ONE), ("sgd.lr_min_micro", 0, ONE), ("sgd.repeats", 2, MANY), ("sgd.steps", 1, MANY),
     ("workflow.beam", 1, MANY), ("workflow.calls_max", 1, MANY), ("workflow.proposals", 1, MANY),
     ("workflow.rounds", 1, MANY))
@@ -2509,6 +2555,10 @@ def manifest_fault(manifest):
         if looks is not None and not (looks and all(a < b for a, b in zip(looks, looks[1:]))
                                       and test["n_min"] <= looks[0] and looks[-1] <= test["n_max"]):
             return "test.look_at: looks from n_min to n_max, ascending", "%d looks (E_N)" % len(looks)
+    iteration = manifest.get("iteration")
+    if iteration and ("sequential" in iteration) != (iteration["confirm_test"] == "sequential"):
+        return ("iteration.sequential: looks with confirm_test sequential, and with no other",
+                "%s with confirm_test %s" % ("some" if "sequential" in iteration else "none", iteration["confirm_test"]))
     audits, sgd = manifest.get("transport"), manifest.get("sgd")
     if audits:
         names = [audited["environment"] for audited in audits["environments"]]
@@ -3242,7 +3292,21 @@ def gate_problem(state, e, it, decided):
     if not decided.unsealed:
         return "confirm.unsealed before a gate on confirm", "none"
     sealed = [one["candidate"] for one in decided.sealed[2]] if decided.sealed else []
-    return None if data["candidate"] in sealed else ("a sealed candidate", data["candidate"])
+    if data["candidate"] not in sealed:
+        return "a sealed candidate", data["candidate"]
+    return block_problem(it, data) if it.block else None
+
+
+def block_problem(it, data):
+    """Gates on confirm stand on the whole block, and P8 on how the test ended at the looks."""
+    block = it.block
+    if not block.whole():
+        return "a gate on the whole confirm block", "%d clusters shown" % block.units
+    if data["gate"] != "p8":
+        return None
+    tests = {one["candidate"]: one["test"] for one in block.looked[1]["hypotheses"]}
+    if tests.get(data["candidate"]) != data["evidence"]["p8"].get("sequential"):
+        return "the test as at seq %d" % block.looked[0], "other numbers"
 
 
 def thresholds_of(plan):
@@ -3289,6 +3353,85 @@ def rule_sealing(state, e):
         name = state.open_iteration(e.experiment)
         if name is not None and not state.decisions.get(name, Decisions()).unsealed:
             return "confirm.unsealed of %s, which is open, before a reveal" % name, "none"
+        return shown_problem(state, e, name) if name is not None else None
+    return looked_problem(state, e) if e.kind == "confirm.looked" else None
+
+
+def shown_of(state, e):
+    """(block, cluster) of a label that is shown in an open iteration whose test is sequential, else (None, None)."""
+    draw = draw_of_row(e.data["row"])
+    if draw is None or state.designs.get((e.experiment, e.data["design"])) != "confirm":
+        return None, None
+    blocks = [it.block for it in state.iterations.values()
+              if it.experiment == e.experiment and it.closed is None and it.block and it.block.root]
+    return (blocks[0], draw[1]) if blocks else (None, None)
+
+
+def block_order(state, e, name):
+    """(beacon, seed) of the order in which labels of an iteration are shown, or None before a checkpoint is named."""
+    it, sealed = state.iterations[name], state.decisions[name].sealed
+    beacon = state.beacons.get(sealed[0]) if sealed else None
+    if beacon is None and sealed and e.seen and e.seen[0] > sealed[0]:
+        beacon = {"root": b64(e.seen[1]), "size": e.seen[0]}
+    if beacon is None:
+        return None
+    parts = (bytes.fromhex(it.digest), decode_base64(it.block.root), decode_base64(beacon["root"]))
+    return beacon, sha256(*parts).hex()
+
+
+def shown_problem(state, e, name):
+    """Labels are shown in the order of the beacon, up to the next look, and none after every test stopped."""
+    block, item = shown_of(state, e)
+    if not block:
+        return None
+    if block.saves():
+        return ("no further label of %s: every test stopped, none by crossing" % name,
+                "a reveal after seq %d" % block.looked[0])
+    if block.last == item:
+        return None
+    drawn = block_order(state, e, name)
+    if drawn is None:
+        return "a checkpoint above the sealing", "none (E_ORDER)"
+    if block.last is not None and unit_order(drawn[1], block.last) >= unit_order(drawn[1], item):
+        return "labels in the order that seed %s gives" % drawn[1], "%s (E_ORDER)" % item
+    if not block.settled() and block.units >= block.seen() + block.every:
+        return "confirm.looked of %s after %d clusters" % (name, block.seen() + block.every), "a further label"
+
+
+def looked_problem(state, e):
+    it, decided, problem = live_iteration(state, e)
+    if problem:
+        return problem
+    data, block = e.data, it.block
+    if not block:
+        return "an iteration with confirm_test sequential", "%s (E_UNREGISTERED_RULE)" % data["iteration"]
+    if not block.root:
+        return "confirm.unsealed before a look", "none"
+    if data["params_hash"] != it.params_hash:
+        return "params_hash %s, as opened" % it.params_hash, data["params_hash"]
+    if block.settled():
+        return "a test that did not stop", "all of them since seq %d" % block.looked[0]
+    drawn = block_order(state, e, data["iteration"])
+    if drawn is None:
+        return "a checkpoint above the sealing", "none (E_ORDER)"
+    if (data["beacon"], data["seed"]) != drawn:
+        return "the checkpoint of size %d, seed %s" % (drawn[0]["size"], drawn[1]), "another (E_ORDER)"
+    due = min(block.seen() + block.every, data["of_units"])
+    if data["units"] != block.units or data["units"] != due:
+        return ("a look at %d of %d clusters, all of them shown" % (due, data["of_units"]),
+                "at %d, with %d shown" % (data["units"], block.units))
+    sealed = [one["candidate"] for one in decided.sealed[2]] if decided.sealed else []
+    if sealed != [one["candidate"] for one in data["hypotheses"]]:
+        return "the sealed hypotheses, in order", "others"
+    if not block.looked:
+        return None
+    before = block.looked[1]
+    if before["of_units"] != data["of_units"]:
+        return "a block of %d clusters, as before" % before["of_units"], str(data["of_units"])
+    for old, new in zip(before["hypotheses"], data["hypotheses"]):
+        stopped = old["test"]["stop"] != "continue"
+        if old["test"]["bound"] != new["test"]["bound"] or stopped and old != new:
+            return "%s %s, as at seq %d" % (old["candidate"], old["test"]["stop"], block.looked[0]), new["test"]["stop"]
 
 
 def sealed_problem(state, e):
@@ -3451,7 +3594,8 @@ def ending_problem(state, e):
             return None
         return "a tainted iteration", "one that is not"
     sealed = decided.sealed[2] if decided.sealed else []
-    judged = bool(decided.unsealed) and not any(unjudged(decided, one["candidate"]) for one in sealed)
+    saved = bool(it.block) and it.block.saves() and not it.block.whole()
+    judged = bool(decided.unsealed) and (saved or not any(unjudged(decided, one["candidate"]) for one in sealed))
     due, accepted = len(order_of(state, e, it, decided)), len(decided.accepted)
     if outcome == "stopped" and decided.unsealed and not judged:
         return "every gate of every sealed candidate", "some missing"
@@ -3904,7 +4048,7 @@ def held_under(thresholds, profile):
     of["level"] = of["alpha"] / max(thresholds["hypotheses"], 1)
     registered, test = thresholds["profile"] == profile, thresholds["confirm_test"]
     if profile == "literal":
-        of.update(ece_slack=0.0, shift="ks", guard="literal", test=test if registered or test != "betting" else "t")
+        of.update(ece_slack=0.0, shift="ks", guard="literal", test=test if registered or test not in ("betting", "sequential") else "t")
     else:
         of.update(guard=thresholds["must_not_regress"], shift=thresholds["shift_metric"] if registered else "either",
                   test=test if registered else "betting")
@@ -3983,6 +4127,12 @@ def judge_p7(found, held):
 
 
 def judge_p8(found, held):
+    if held["test"] == "sequential":
+        test = found.get("sequential")
+        if test is None:
+            return "inconclusive"
+        crossed = test["stop"] == "crossed" and test["p"] <= held["level"]
+        return pass_if(crossed and found["loss"]["mean"] <= -held["eta"])
     p = {"betting": found["p_exact"], "bootstrap": found.get("p_bootstrap"), "t": found.get("p_t")}[held["test"]]
     if p is None or (held["test"] != "betting" and found["moved_clusters"] < 30):
         return "inconclusive"

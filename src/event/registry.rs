@@ -90,6 +90,7 @@ use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::PatchAccepted;
@@ -418,6 +419,7 @@ registry! {
         DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
         ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
         JudgeDriftChecked    "judge.drift_checked"  1  by Signers::Role(Releaser),  Experiment,    repeatable;
+        ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units];
         // The next kind goes here.
     }
     retired {

@@ -158,6 +158,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<rubrics::Rubrics>::default(),
     },
     FoldEntry {
+        name: "sequences",
+        reads: decisions::sequence::READS,
+        make: || Box::<decisions::sequence::Sequences>::default(),
+    },
+    FoldEntry {
         name: "splits",
         reads: splits::READS,
         make: || Box::<splits::Splits>::default(),

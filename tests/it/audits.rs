@@ -15,6 +15,7 @@ use crate::support::iterated;
 use crate::support::planned;
 use crate::support::released;
 use crate::support::samples;
+use crate::support::sequenced;
 use crate::support::tampered;
 use crate::support::tampered::Sample;
 use crate::support::tampered_drifts;
@@ -110,6 +111,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&gated::story().lines).items);
     items.extend(tampered_drifts::good().items);
     items.extend(World::of(&decided::story().lines).items);
+    items.extend(World::of(&sequenced::story().lines).items);
     items.extend(World::of(&released::story().lines).items);
     items.extend(World::of(&deployed::story().lines).items);
     items.extend(World::of(&deployed::recalibration().lines).items);

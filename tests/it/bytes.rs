@@ -891,6 +891,7 @@ fn decided_fields(kind: Kind) -> Fields {
             return fields;
         }
         Kind::CandidatesSealed => decided::sealed(&[candidate, Digest([8; 32])]),
+        Kind::ConfirmLooked => decided::looked(),
         Kind::ConfirmUnsealed => decided::unsealed(&"0".repeat(64), &"1".repeat(64)),
         Kind::DeploymentActivated => deployed::activated(
             (&"2".repeat(64), "1.1"),

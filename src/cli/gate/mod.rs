@@ -50,7 +50,7 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover gate list")]
     List,
     /// What a registered design does to streams of known effect
-    #[command(after_help = "Example:\n  clover gate simulate m-1 --streams 2000")]
+    #[command(after_help = "Example:\n  clover gate simulate m-1 --streams 2000 -o wealth.svg")]
     Simulate(SimulateArgs),
 }
 
@@ -139,6 +139,12 @@ pub(super) struct SimulateArgs {
     /// Seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Write a plot of the paths
+    #[arg(short = 'o', long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// Which: wealth by units, or the interval
+    #[arg(long, value_name = "NAME", default_value = "wealth")]
+    pub chart: String,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {

@@ -2,6 +2,7 @@
 
 use crate::event::payload::drift::DriftChart;
 use crate::event::payload::manifest::ArmRole;
+use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::OWNED;
 use crate::event::payload::manifest::Test;
@@ -176,6 +177,14 @@ fn plan_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
         out.push(("iteration.power_micro", power, ONE / 2 + 1, ONE - 1));
         out.push(("iteration.q_micro", plan.q_micro.value(), 1, ONE - 1));
         out.push(("iteration.tau_micro", plan.tau_micro.value(), 0, 2_000));
+        if let Some(of) = &plan.sequential {
+            let (alpha, beta) = (of.alpha_harm_micro.value(), of.beta_futile_micro.value());
+            let path = "iteration.sequential.alpha_harm_micro";
+            out.push((path, alpha, 1, ONE - 1));
+            out.push(("iteration.sequential.beta_futile_micro", beta, 1, ONE - 1));
+            let every = count(of.look_every);
+            out.push(("iteration.sequential.look_every", every, 1, MANY));
+        }
     }
     if let Some(plan) = &manifest.sgd {
         out.push(("sgd.batch", count(plan.batch), 3, MANY));
@@ -324,6 +333,18 @@ fn looks(test: &Test) -> Option<Fault> {
 }
 
 fn plans(manifest: &Manifest) -> Option<Fault> {
+    if let Some(plan) = &manifest.iteration {
+        let (test, section) = (plan.confirm_test, plan.sequential.is_some());
+        if section != (test == ConfirmTest::Sequential) {
+            let found = if section { "some" } else { "none" };
+            let expected = "looks with confirm_test sequential, and with no other";
+            return fault(
+                "iteration.sequential",
+                expected,
+                format!("{found} with confirm_test {}", test.as_str()),
+            );
+        }
+    }
     if let Some(plan) = &manifest.transport {
         let audits = plan.environments.len() as u64;
         let ids: std::collections::BTreeSet<_> = plan

@@ -164,6 +164,10 @@ pub const RECIPES: &[Recipe] = &[
         run: iterations::gate,
     },
     Recipe {
+        kind: Kind::ConfirmLooked,
+        run: iterations::look,
+    },
+    Recipe {
         kind: Kind::ReportPublished,
         run: reports::published,
     },

@@ -14,6 +14,7 @@ pub mod mutator;
 pub mod planned;
 pub mod released;
 pub mod samples;
+pub mod sequenced;
 pub mod tampered;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
@@ -22,6 +23,7 @@ pub mod tampered_gates;
 pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_releases;
+pub mod tampered_sequences;
 pub mod valued;
 pub mod verifiers;
 

@@ -40,6 +40,7 @@ pub use plan::EditAxis;
 pub use plan::IterationPlan;
 pub use plan::LossWeights;
 pub use plan::Profile;
+pub use plan::SequentialPlan;
 pub use plan::SgdPlan;
 pub use plan::ShiftMetric;
 pub use plan::TransportPlan;
