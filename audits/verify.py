@@ -45,8 +45,8 @@ RULES = (
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp",
-    "waiver", "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation",
-    "look", "decision", "promotion", "predicate", "sealing", "acceptance", "approval", "commit", "deployment",
+    "waiver", "blocked", "calibrator", "transport", "thresholds", "drift", "iteration", "rubric", "patch", "order", "gate",
+    "observation", "look", "decision", "promotion", "predicate", "sealing", "acceptance", "approval", "commit", "deployment",
     "recalibration", "guardrail", "rollback", "verdict", "battery", "report", "target", "genesis", "root",
     "checkpoint", "size", "blob", "judge", "recompute",
 )
@@ -693,13 +693,15 @@ DESIGN = record(
         conditions=listing(record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO),
                                   below_micro=Optional(MICRO), field=ident)),
         must_not_regress=boolean, slice=ident, stakes_micro=MICRO)))))
+TESTS = ("betting", "bootstrap", "sequential", "t")
 ITERATION = record(
     alpha_micro=MICRO, confirm_rows=COUNT, confirm_separation=one_of("hashed", "time"),
-    confirm_test=one_of("betting", "bootstrap", "t"), design=Optional(DESIGN), dev_rows=COUNT,
+    confirm_test=one_of(*TESTS), design=Optional(DESIGN), dev_rows=COUNT,
     difference_sd_micro=MICRO, drift_max_micro=MICRO, ece_slack_micro=MICRO, effect_micro=MICRO, eta_micro=MICRO,
     fit_rows=COUNT, gap_seconds=COUNT, green_sd_micro=MICRO, green_slices=COUNT, hypotheses_max=COUNT,
     ks_max_micro=MICRO, patch_families=listing(ident), power_micro=MICRO,
     profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
+    sequential=Optional(record(alpha_harm_micro=MICRO, beta_futile_micro=MICRO, look_every=COUNT)),
     slice_rows_min=COUNT, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
 LEAF_VALUE = choice(count=COUNT, flag=boolean, list=listing(string), share_micro=MICRO, text=string)
 VERDICT = one_of("pass", "fail", "inconclusive", "not_checked")
@@ -715,6 +717,8 @@ CLASS = one_of("green", "neutral", "risk")
 REPORT_PARTS = tuple("""assumptions budgets calibration complexity decision diffs gaming gates labels residuals segments
     slices target transport uncertainty values versions""".split())
 LOSS = record(clusters=COUNT, mean=number, rows=COUNT, standard_error=Optional(number))
+LOOK = record(bound=number, ln_peak=number, ln_wealth=number, p=share, units=COUNT,
+              stop=one_of("continue", "crossed", "futile", "harmful"))
 GREENS = record(tau_micro=MICRO, slices=listing(record(
     abstention_rise=number, family=ident, loss=Optional(LOSS), must_not_regress=boolean, p=Optional(share),
     p_zero=Optional(share), slice=ident, untouched=boolean, upper=Optional(number), worst=listing(number))))
@@ -729,10 +733,10 @@ EVIDENCE = choice(
     p7=record(regressions=COUNT, searched=Optional(number), attacks=listing(record(
         attack=ident, mean=number, mean_absolute=number, seeds=COUNT, tighter_max=Optional(number)))),
     p8=record(bound=number, ln_wealth=number, loss=LOSS, moved_clusters=COUNT, p_bootstrap=Optional(share),
-              p_exact=share, p_t=Optional(share), risk_improve=number),
+              p_exact=share, p_t=Optional(share), risk_improve=number, sequential=Optional(LOOK)),
     p9=GREENS, p10=record(confirm_change=number, share=share))
 THRESHOLDS = record(
-    alpha_micro=MICRO, confirm_test=one_of("betting", "bootstrap", "t"), drift_max_micro=MICRO, ece_slack_micro=MICRO,
+    alpha_micro=MICRO, confirm_test=one_of(*TESTS), drift_max_micro=MICRO, ece_slack_micro=MICRO,
     eta_micro=MICRO, hypotheses=COUNT, ks_max_micro=MICRO, must_not_regress=one_of("guard", "literal"),
     profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
     style_max_micro=MICRO, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
@@ -770,6 +774,14 @@ def source(value, path):
     require(good, path, "a document of at most 8,192 bytes", value)
 
 
+OVERLAP_THRESHOLDS = record(
+    affinity_good_micro=MICRO, affinity_warn_micro=MICRO, cv_max_micro=MICRO, ess_good_micro=MICRO,
+    ess_warn_micro=MICRO, guarded_max_micro=MICRO, hill_good_micro=MICRO, hill_warn_micro=MICRO,
+    near_zero_max_micro=MICRO, top_mass_max_micro=MICRO, ttc_good_micro=MICRO, ttc_warn_micro=MICRO)
+DRIFT_PLAN = record(chart=one_of("cusum", "ewma"), chart_micro=MICRO, q_micro=MICRO, replicates=COUNT, sd_micro=MICRO,
+                    seed=COUNT, tau_min_micro=MICRO)
+CHARTED = record(check=COUNT, drifts=boolean, excursion=number, p=probability, p_adjusted=probability,
+                 side=one_of("down", "up"))
 BETTOR = record(cap_micro=Optional(MICRO), grid=Optional(COUNT), name=one_of("agrapa", "grid_kelly", "hedged"))
 TEST = record(
     alpha_kill_micro=Optional(MICRO), alpha_micro=MICRO, beacon=one_of("drand", "first_checkpoint"),
@@ -783,6 +795,7 @@ MANIFEST = record(
     arms=Optional(listing(record(artifact_digest=hex64, id=ident, role=one_of("baseline", "candidate")))),
     data=Optional(record(confirm_root=encoded(32), exposure_cap=COUNT, n_units=COUNT, strata=Optional(listing(ident)),
                          label_policy=Optional(record(pi_min_micro=MICRO, rule=text)))),
+    diagnostics=Optional(record(drift=Optional(DRIFT_PLAN), overlap=Optional(OVERLAP_THRESHOLDS))),
     estimand=Optional(record(
         aggregation=one_of("mean"), missing_rule=one_of("conservative", "excluded"),
         population=one_of("finite", "superpopulation"), rep_rule=one_of("mean", "single"), unit_key=ident,
@@ -838,12 +851,8 @@ TAIL = record(edge=number, labels=COUNT, mass=number, starved=boolean)
 
 OVERLAP = ("critical", "good", "unknown", "warn")
 READABLE = ("admissible", "refused", "unavailable", "warned")
-OPE_TERMS = record(
-    estimate=TERMS, logger=ident, outer_seed=COUNT,
-    thresholds=record(
-        affinity_good_micro=MICRO, affinity_warn_micro=MICRO, cv_max_micro=MICRO, ess_good_micro=MICRO,
-        ess_warn_micro=MICRO, guarded_max_micro=MICRO, hill_good_micro=MICRO, hill_warn_micro=MICRO,
-        near_zero_max_micro=MICRO, top_mass_max_micro=MICRO, ttc_good_micro=MICRO, ttc_warn_micro=MICRO))
+OPE_TERMS = record(estimate=TERMS, logger=ident, manifest=Optional(hex64), outer_seed=COUNT,
+                   thresholds=OVERLAP_THRESHOLDS)
 FIGURES = record(cv_squared=number, ess_fraction=number, hill=Optional(number),
                  hill_band=Optional(record(high=number, low=number, median=number)), max_over_median=Optional(number),
                  max_share=number, percentile_99_5=number, top_5_percent=number)
@@ -926,6 +935,15 @@ KINDS = {
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text,
                                   port=one_of("builtin", "command", "recorded"), prompt_hash=hex64,
                                   tool_snapshot=hex64),
+    ("judge.drift_checked", 1): Kind(
+        "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
+        asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text, model=text,
+                              port=one_of("builtin", "command", "recorded"), prompt_hash=hex64, tool_snapshot=hex64)),
+        build=text, judge=ident, kendall_tau=Optional(number), p=Optional(probability),
+        policies=listing(record(charted=CHARTED, mean_change=number, policy=ident, rows=COUNT)),
+        rows=record(changed=COUNT, drifting=COUNT, rows=COUNT, worst=ident, worst_charted=CHARTED),
+        scores_micro=listing(MICRO), terms=record(manifest=Optional(hex64), plan=DRIFT_PLAN), through_seq=COUNT,
+        unversioned=COUNT, verdicts=record(ranks=VERDICT, residuals=VERDICT, version=VERDICT)),
     ("evidence.recorded", 1): Kind("scorer", "@ judge records_root", judge=ident, records=BLOB,
                                    records_count=integer(), records_root=encoded(32)),
     ("score.replayed", 1): Kind("scorer", None, judge=ident, keys=integer(), keys_root=encoded(32),
@@ -1010,7 +1028,7 @@ KINDS = {
         estimate=number, estimator=text, interval=Optional(ENDS), jackknife=listing(number), policy=ident, rows=COUNT,
         rows_root=encoded(32), se=Optional(number), share=Optional(number),
         stack=listing(record(estimator=text, share=number)), terms=OPE_TERMS, through_seq=COUNT,
-        verdict=one_of(*READABLE)),
+        transport=Optional(STANDING), verdict=one_of(*READABLE)),
     ("transport.tested", 1): Kind(
         "arbiter", None, algorithm=text,
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
@@ -1109,6 +1127,10 @@ KINDS = {
         answers=listing(record(gate=one_of(*("p%d" % gate for gate in range(11))), verdict=VERDICT))),
     ("confirm.unsealed", 1): Kind("custodian", "@ iteration", charge=hex64, confirm_root=encoded(32), iteration=ident,
                                   sealed=hex64),
+    ("confirm.looked", 1): Kind(
+        "arbiter", "@ iteration units", beacon=record(root=encoded(32), size=COUNT), build=text,
+        hypotheses=listing(record(candidate=hex64, test=LOOK)), inputs=ROWS_READ, iteration=ident, of_units=COUNT,
+        params_hash=hex64, seed=hex64, units=COUNT),
     ("patch.accepted", 1): Kind("arbiter", "@ candidate iteration", candidate=hex64, gates=listing(hex64),
                                 iteration=ident, kappa=COUNT, patch=ident, rank=COUNT, result_hash=hex64,
                                 risk_improve=number),
@@ -1271,6 +1293,30 @@ class Version:
         self.countersigned = False
 
 
+class Block:
+    """A confirm block whose labels are shown in order: how many clusters, which was last, and the last look."""
+
+    def __init__(self, every):
+        self.every, self.units, self.last, self.looked, self.root = every, 0, None, None, None
+
+    def stops(self):
+        return [one["test"]["stop"] for one in self.looked[1]["hypotheses"]] if self.looked else ["continue"]
+
+    def settled(self):
+        return "continue" not in self.stops()
+
+    def saves(self):
+        return self.settled() and "crossed" not in self.stops()
+
+    def seen(self):
+        return self.looked[1]["units"] if self.looked else 0
+
+    def whole(self):
+        """Every label is shown, and no test waits for a further look."""
+        done = self.looked and (self.seen() == self.looked[1]["of_units"] or self.settled() and not self.saves())
+        return bool(done) and self.units == self.looked[1]["of_units"]
+
+
 class Iteration:
     """One iteration: what it was opened on, its patches as [hash, whether it stands], whether a label was seen."""
 
@@ -1280,6 +1326,8 @@ class Iteration:
         self.candidates, self.closed, self.unsealed = {}, None, None
         self.patches, self.params_hash = {}, data["params_hash"]
         self.authors = {}                         # patch -> who proposed it
+        plan = data["params"].get("sequential") if data["params"]["confirm_test"] == "sequential" else None
+        self.block = Block(plan["look_every"]) if plan else None
         self.batteries, self.in_force, self.stress = {}, None, {}   # candidate -> (seq, id, data); of the rubric
 
 
@@ -1334,6 +1382,7 @@ class Record:
         self.exposures = self.units = 0
         self.exposed, self.deviations = [], []    # (units by then, seq), and whether an outcome had been seen
         self.reveal_by, self.plan_open = None, False
+        self.handled = []                         # deviations on the judge: (seq, last entry that they knew of)
 
     def version(self, digest):
         return next((version for version in self.versions if version.digest == digest), None)
@@ -1384,6 +1433,7 @@ class Gate:
 
     def __init__(self, entry, data):
         self.experiment, self.sources, self.test = entry.experiment, data["sources"], data["test"]
+        self.opened = entry.position
         self.n, self.streams = 0, [[] for _ in data["sources"]]
         self.state = labelled(b"clover/gate-state/v1", [entry.experiment, data["gate"]])
         self.last = self.decided = self.carried = self.parent = self.child = None
@@ -1456,6 +1506,7 @@ class State:
         self.orders, self.placed_units, self.ordered = {}, set(), {}
         self.drawn = {}                           # digest of a version -> its order.drawn
         self.gates_by_id, self.closed, self.promotions = {}, {}, {}
+        self.drifts = {}                          # (experiment, judge) -> (newest failed check, whether the newest failed)
         self.values = {}                          # natural key -> (seq, value) where gates read it
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
@@ -1503,7 +1554,7 @@ class State:
             named = [seq for seq in self.waiting if seq < size <= entry.position]
             self.beacons.update({seq: {"root": b64(root), "size": size} for seq in named})
             self.waiting = [seq for seq in self.waiting if seq not in named]
-        if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned"):
+        if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned", "candidates.sealed"):
             self.waiting.append(entry.position)
         fold = FOLDS.get(entry.kind)
         if fold:
@@ -1646,6 +1697,9 @@ class State:
         for record_ in self.manifests.values():
             if record_.experiment == entry.experiment:
                 record_.look(entry.position)
+        block, item = shown_of(self, entry)
+        if block and block.last != item:
+            block.units, block.last = block.units + 1, item
         for it in self.iterations.values():
             if it.experiment == entry.experiment and it.closed is None and it.unsealed is None:
                 it.unsealed = entry.position
@@ -1690,6 +1744,8 @@ class State:
         record_ = self.of_digest(data["digest"])
         if record_:
             record_.deviations.append(data["outcome_seen"])
+            if data["rule_path"] == JUDGE_PATH:
+                record_.handled.append((_entry.position, data["known_at_seq"] - 1))
 
     def of_digest(self, digest):
         """The manifest that has a version with this digest, or None."""
@@ -1868,6 +1924,13 @@ class State:
             of.unsealed = of.unsealed or once
             self.spent_roots.setdefault(data["confirm_root"], entry.position)
             self.peek_charges.setdefault(data["charge"], entry.position)
+            it = self.iterations.get(data["iteration"])
+            if it and it.block and it.block.root is None:
+                it.block.root = data["confirm_root"]
+        elif entry.kind == "confirm.looked":
+            it = self.iterations.get(data["iteration"])
+            if it and it.block:
+                it.block.looked = (entry.position, data)
         elif entry.kind == "patch.accepted":
             of.accepted.append(data["candidate"])
             it = self.iterations.get(data["iteration"])
@@ -1927,6 +1990,11 @@ class State:
             listed[1] = unit
             self.placed_units.add((data["digest"], place, unit))
             self.ordered.setdefault(unit, entry.position)
+
+    def drift_checked(self, entry, data):
+        failed = "fail" in data["verdicts"].values()
+        seq = entry.position if failed else self.drifts.get((entry.experiment, data["judge"]), (None,))[0]
+        self.drifts[entry.experiment, data["judge"]] = seq, failed
 
     def order_drawn(self, entry, data):
         self.drawn.setdefault(data["digest"], (entry.position, data))
@@ -2005,11 +2073,12 @@ FOLDS = {
     "promotion.issued": State.promotion_issued, "promotion.revoked": State.promotion_revoked,
     "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
     "iteration.paused_for_labels": State.decided, "candidates.sealed": State.decided,
-    "confirm.unsealed": State.decided, "patch.accepted": State.decided,
+    "confirm.unsealed": State.decided, "confirm.looked": State.decided, "patch.accepted": State.decided,
     "approval.granted": State.approval, "approval.refused": State.approval,
     "prompt.committed": State.prompt_committed, "judge.registered": State.judge_registered,
     "deployment.activated": State.deployment_activated, "recalibration.completed": State.recalibrated,
     "guardrail.checked": State.guardrail_checked, "deployment.rolled_back": State.rolled_back,
+    "judge.drift_checked": State.drift_checked, "manifest.deviated": State.manifest_deviated,
     "card.published": State.decided, "dev.objective_queried": State.decided,
     "battery.evaluated": State.battery_evaluated, "exploit.discovered": State.exploit_discovered,
 }
@@ -2408,10 +2477,24 @@ RANGES = (
     ("iteration.effect_micro", 1, 2 * ONE), ("iteration.eta_micro", 500, 2500),
     ("iteration.gap_seconds", 48 * 3600, MANY), ("iteration.green_sd_micro", 1, ONE),
     ("iteration.hypotheses_max", 1, 1000), ("iteration.power_micro", ONE // 2 + 1, ONE - 1),
-    ("iteration.q_micro", 1, ONE - 1), ("iteration.tau_micro", 0, 2000), ("sgd.batch", 3, MANY),
+    ("iteration.q_micro", 1, ONE - 1), ("iteration.tau_micro", 0, 2000),
+    ("iteration.sequential.alpha_harm_micro", 1, ONE - 1), ("iteration.sequential.beta_futile_micro", 1, ONE - 1),
+    ("iteration.sequential.look_every", 1, MANY), ("sgd.batch", 3, MANY),
     ("sgd.lr_max_micro", 1, ONE), ("sgd.lr_min_micro", 0, ONE), ("sgd.repeats", 2, MANY), ("sgd.steps", 1, MANY),
     ("workflow.beam", 1, MANY), ("workflow.calls_max", 1, MANY), ("workflow.proposals", 1, MANY),
     ("workflow.rounds", 1, MANY))
+RANGES += (("diagnostics.drift.q_micro", 1, ONE - 1), ("diagnostics.drift.replicates", 99, 100_000),
+           ("diagnostics.drift.sd_micro", 1, MICRO_MAX), ("diagnostics.drift.tau_min_micro", -ONE, ONE))
+RANGES += tuple(("diagnostics.overlap.%s_micro" % name, 0, MICRO_MAX) for name in (
+    "affinity_good", "affinity_warn", "cv_max", "ess_good", "ess_warn", "guarded_max", "hill_good", "hill_warn",
+    "near_zero_max", "top_mass_max", "ttc_good", "ttc_warn"))
+JUDGE_PATH = "metric.judge_digest"    # what a deviation names when it says how drift is handled
+DRIFT_USUAL = dict(chart="cusum", chart_micro=500_000, q_micro=10_000, replicates=9999, sd_micro=50_000, seed=42,
+                   tau_min_micro=800_000)
+TABLE_9 = dict(
+    affinity_good_micro=850_000, affinity_warn_micro=500_000, cv_max_micro=2_000_000, ess_good_micro=300_000,
+    ess_warn_micro=100_000, guarded_max_micro=500_000, hill_good_micro=2_000_000, hill_warn_micro=1_000_000,
+    near_zero_max_micro=850_000, top_mass_max_micro=300_000, ttc_good_micro=700_000, ttc_warn_micro=300_000)
 WORDS = ("title", "hypothesis.claim")
 PREDICTABLE = ("preflight", "test.bettor", "test.look_at", "test.n_max")
 TESTED = ("arms", "data", "estimand", "experiment", "hypothesis.kind", "manifest", "metric", "multiplicity",
@@ -2446,6 +2529,16 @@ def manifest_fault(manifest):
         value = at_path(manifest, path)
         if value is not None and not low <= value <= high:
             return "%s: %d to %d" % (path, low, high), str(value)
+    diagnostics = manifest.get("diagnostics", {})
+    drift, overlap = diagnostics.get("drift"), diagnostics.get("overlap")
+    if drift:
+        low, high = (1, ONE) if drift["chart"] == "ewma" else (0, 10 * ONE)
+        if not low <= drift["chart_micro"] <= high:
+            return "diagnostics.drift.chart_micro: %d to %d" % (low, high), str(drift["chart_micro"])
+    for name in ("affinity", "ess", "hill", "ttc") if overlap else ():
+        good, warn = overlap[name + "_good_micro"], overlap[name + "_warn_micro"]
+        if good < warn:
+            return "diagnostics.overlap.%s_good_micro: at least %d" % (name, warn), str(good)
     roles = [arm["role"] for arm in manifest.get("arms", [])]
     if "arms" in manifest and (roles.count("baseline") != 1 or len(roles) < 2
                                or not each_once([arm["id"] for arm in manifest["arms"]])):
@@ -2462,6 +2555,10 @@ def manifest_fault(manifest):
         if looks is not None and not (looks and all(a < b for a, b in zip(looks, looks[1:]))
                                       and test["n_min"] <= looks[0] and looks[-1] <= test["n_max"]):
             return "test.look_at: looks from n_min to n_max, ascending", "%d looks (E_N)" % len(looks)
+    iteration = manifest.get("iteration")
+    if iteration and ("sequential" in iteration) != (iteration["confirm_test"] == "sequential"):
+        return ("iteration.sequential: looks with confirm_test sequential, and with no other",
+                "%s with confirm_test %s" % ("some" if "sequential" in iteration else "none", iteration["confirm_test"]))
     audits, sgd = manifest.get("transport"), manifest.get("sgd")
     if audits:
         names = [audited["environment"] for audited in audits["environments"]]
@@ -2892,6 +2989,14 @@ def rule_calibrator(state, e):
 def rule_transport(state, e):
     if e.kind == "transport.tested":
         return audit_problem(state, e)
+    if e.kind == "ope.estimated" and e.experiment is not None:
+        seq = state.failed.get((e.experiment, e.data["terms"]["estimate"]["judge"], e.data["policy"]))
+        standing = None if seq is None else {"seq": seq, "state": "fail"}
+        if e.data.get("transport") != standing:
+            return "the audit that stands against it: %s" % standing, str(e.data.get("transport"))
+        if standing and e.data["verdict"] != "refused":
+            return "verdict refused after the failed audit at seq %d" % seq, e.data["verdict"]
+        return None
     if e.kind != "estimate.recorded" or e.experiment is None:
         return None
     standing = state.standing(e)
@@ -2914,6 +3019,88 @@ def audit_problem(state, e):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
+# Thresholds that a manifest registers, and drift of judges (`schema/DRIFT.md`).
+
+def rule_thresholds(state, e):
+    """Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones."""
+    if e.experiment is None:
+        return None
+    if e.kind == "judge.drift_checked":
+        of, usual = "drift", DRIFT_USUAL
+        found, digest = e.data["terms"]["plan"], e.data["terms"].get("manifest")
+    elif e.kind in ("ope.diagnosed", "ope.estimated"):
+        of, usual = "overlap", TABLE_9
+        found, digest = e.data["terms"]["thresholds"], e.data["terms"].get("manifest")
+    elif e.kind == "transport.tested":
+        of, usual, digest = "transport", None, e.data["audit"].get("manifest")
+        found = {name: e.data["audit"].get(name) for name in GRADED}
+    else:
+        return None
+    planned = {}
+    for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
+        record_ = state.manifests[name]
+        current = record_.in_force()
+        if record_.experiment != e.experiment or record_.superseded_by or current is None:
+            continue
+        sections = current.manifest if of == "transport" else current.manifest.get("diagnostics", {})
+        if of in sections:
+            numbers = sections[of]
+            planned[current.digest] = {n: numbers[n] for n in GRADED} if of == "transport" else numbers
+    if digest is not None:
+        if digest not in planned:
+            return "the digest of a manifest version in force that registers the thresholds", digest
+        return None if planned[digest] == found else ("the thresholds that it registers", "others")
+    if planned:
+        return "the thresholds that a manifest registers, and its digest", "those of no manifest"
+    return None if usual is None or usual == found else ("the usual thresholds", "others")
+
+
+GRADED = ("alpha_micro", "clusters_min", "family_size", "margin_micro")
+
+
+def stale_problem(state, e, gate, record_, opened):
+    """A judge of the gate failed a drift check, and no deviation that knew of it says how that is handled."""
+    for source_ in gate:
+        seq, newest = state.drifts.get((e.experiment, source_.get("judge")), (None, False))
+        counts = seq is not None and (newest if opened is None else seq > opened)
+        if counts and not any(known >= seq and at > seq for at, known in record_.handled):
+            return ("a manifest.deviated on %s, known after seq %d, that says how the drift is handled" % (JUDGE_PATH, seq),
+                    "none: judge %s failed its drift check, and the gate is stale" % source_["judge"])
+
+
+def rule_drift(state, e):
+    if e.kind == "judge.drift_checked":
+        return drift_problem(state, e)
+    if e.kind not in ("gate.opened", "gate.observed", "gate.looked", "gate.decided"):
+        return None
+    record_, gate = state.manifests.get(e.data["gate"]), state.gates_by_id.get(e.data["gate"])
+    if record_ is None or e.experiment is None:
+        return None
+    if e.kind == "gate.opened":
+        return stale_problem(state, e, e.data["sources"], record_, None)
+    if gate is None or gate.experiment != e.experiment or e.data.get("outcome") in ("superseded", "void"):
+        return None
+    return stale_problem(state, e, gate.sources, record_, gate.opened)
+
+
+def drift_problem(state, e):
+    """Verdicts follow from the figures beside them, every row has its score, and the anchor set is registered."""
+    data, said = e.data, e.data["verdicts"]
+    rows = len(data["scores_micro"])
+    if not rows == data["rows"]["rows"] == sum(of["rows"] for of in data["policies"]):
+        return "figures of all %d scores" % rows, str(data["rows"]["rows"])
+    tau = data.get("kendall_tau")
+    least = data["terms"]["plan"]["tau_min_micro"] / ONE
+    ranks = "inconclusive" if tau is None else "fail" if tau < least else "pass"
+    drifts = data["rows"]["drifting"] > 0 or any(of["charted"]["drifts"] for of in data["policies"])
+    version = "fail" if data["unversioned"] else said["version"] if "asked" in data else "not_checked"
+    for name, due in (("ranks", ranks), ("residuals", "fail" if drifts else "pass"), ("version", version)):
+        if said[name] != due:
+            return "%s %s" % (name, due), said[name]
+    if (e.experiment, data["anchors"]) not in state.anchors:
+        return "an earlier anchor_set.registered of that set", data["anchors"]
+
+
 # Iterations, rubrics and patches (`schema/RUBRIC.md`).
 
 def rule_iteration(state, e):
@@ -3105,7 +3292,21 @@ def gate_problem(state, e, it, decided):
     if not decided.unsealed:
         return "confirm.unsealed before a gate on confirm", "none"
     sealed = [one["candidate"] for one in decided.sealed[2]] if decided.sealed else []
-    return None if data["candidate"] in sealed else ("a sealed candidate", data["candidate"])
+    if data["candidate"] not in sealed:
+        return "a sealed candidate", data["candidate"]
+    return block_problem(it, data) if it.block else None
+
+
+def block_problem(it, data):
+    """Gates on confirm stand on the whole block, and P8 on how the test ended at the looks."""
+    block = it.block
+    if not block.whole():
+        return "a gate on the whole confirm block", "%d clusters shown" % block.units
+    if data["gate"] != "p8":
+        return None
+    tests = {one["candidate"]: one["test"] for one in block.looked[1]["hypotheses"]}
+    if tests.get(data["candidate"]) != data["evidence"]["p8"].get("sequential"):
+        return "the test as at seq %d" % block.looked[0], "other numbers"
 
 
 def thresholds_of(plan):
@@ -3152,6 +3353,85 @@ def rule_sealing(state, e):
         name = state.open_iteration(e.experiment)
         if name is not None and not state.decisions.get(name, Decisions()).unsealed:
             return "confirm.unsealed of %s, which is open, before a reveal" % name, "none"
+        return shown_problem(state, e, name) if name is not None else None
+    return looked_problem(state, e) if e.kind == "confirm.looked" else None
+
+
+def shown_of(state, e):
+    """(block, cluster) of a label that is shown in an open iteration whose test is sequential, else (None, None)."""
+    draw = draw_of_row(e.data["row"])
+    if draw is None or state.designs.get((e.experiment, e.data["design"])) != "confirm":
+        return None, None
+    blocks = [it.block for it in state.iterations.values()
+              if it.experiment == e.experiment and it.closed is None and it.block and it.block.root]
+    return (blocks[0], draw[1]) if blocks else (None, None)
+
+
+def block_order(state, e, name):
+    """(beacon, seed) of the order in which labels of an iteration are shown, or None before a checkpoint is named."""
+    it, sealed = state.iterations[name], state.decisions[name].sealed
+    beacon = state.beacons.get(sealed[0]) if sealed else None
+    if beacon is None and sealed and e.seen and e.seen[0] > sealed[0]:
+        beacon = {"root": b64(e.seen[1]), "size": e.seen[0]}
+    if beacon is None:
+        return None
+    parts = (bytes.fromhex(it.digest), decode_base64(it.block.root), decode_base64(beacon["root"]))
+    return beacon, sha256(*parts).hex()
+
+
+def shown_problem(state, e, name):
+    """Labels are shown in the order of the beacon, up to the next look, and none after every test stopped."""
+    block, item = shown_of(state, e)
+    if not block:
+        return None
+    if block.saves():
+        return ("no further label of %s: every test stopped, none by crossing" % name,
+                "a reveal after seq %d" % block.looked[0])
+    if block.last == item:
+        return None
+    drawn = block_order(state, e, name)
+    if drawn is None:
+        return "a checkpoint above the sealing", "none (E_ORDER)"
+    if block.last is not None and unit_order(drawn[1], block.last) >= unit_order(drawn[1], item):
+        return "labels in the order that seed %s gives" % drawn[1], "%s (E_ORDER)" % item
+    if not block.settled() and block.units >= block.seen() + block.every:
+        return "confirm.looked of %s after %d clusters" % (name, block.seen() + block.every), "a further label"
+
+
+def looked_problem(state, e):
+    it, decided, problem = live_iteration(state, e)
+    if problem:
+        return problem
+    data, block = e.data, it.block
+    if not block:
+        return "an iteration with confirm_test sequential", "%s (E_UNREGISTERED_RULE)" % data["iteration"]
+    if not block.root:
+        return "confirm.unsealed before a look", "none"
+    if data["params_hash"] != it.params_hash:
+        return "params_hash %s, as opened" % it.params_hash, data["params_hash"]
+    if block.settled():
+        return "a test that did not stop", "all of them since seq %d" % block.looked[0]
+    drawn = block_order(state, e, data["iteration"])
+    if drawn is None:
+        return "a checkpoint above the sealing", "none (E_ORDER)"
+    if (data["beacon"], data["seed"]) != drawn:
+        return "the checkpoint of size %d, seed %s" % (drawn[0]["size"], drawn[1]), "another (E_ORDER)"
+    due = min(block.seen() + block.every, data["of_units"])
+    if data["units"] != block.units or data["units"] != due:
+        return ("a look at %d of %d clusters, all of them shown" % (due, data["of_units"]),
+                "at %d, with %d shown" % (data["units"], block.units))
+    sealed = [one["candidate"] for one in decided.sealed[2]] if decided.sealed else []
+    if sealed != [one["candidate"] for one in data["hypotheses"]]:
+        return "the sealed hypotheses, in order", "others"
+    if not block.looked:
+        return None
+    before = block.looked[1]
+    if before["of_units"] != data["of_units"]:
+        return "a block of %d clusters, as before" % before["of_units"], str(data["of_units"])
+    for old, new in zip(before["hypotheses"], data["hypotheses"]):
+        stopped = old["test"]["stop"] != "continue"
+        if old["test"]["bound"] != new["test"]["bound"] or stopped and old != new:
+            return "%s %s, as at seq %d" % (old["candidate"], old["test"]["stop"], block.looked[0]), new["test"]["stop"]
 
 
 def sealed_problem(state, e):
@@ -3314,7 +3594,8 @@ def ending_problem(state, e):
             return None
         return "a tainted iteration", "one that is not"
     sealed = decided.sealed[2] if decided.sealed else []
-    judged = bool(decided.unsealed) and not any(unjudged(decided, one["candidate"]) for one in sealed)
+    saved = bool(it.block) and it.block.saves() and not it.block.whole()
+    judged = bool(decided.unsealed) and (saved or not any(unjudged(decided, one["candidate"]) for one in sealed))
     due, accepted = len(order_of(state, e, it, decided)), len(decided.accepted)
     if outcome == "stopped" and decided.unsealed and not judged:
         return "every gate of every sealed candidate", "some missing"
@@ -3767,7 +4048,7 @@ def held_under(thresholds, profile):
     of["level"] = of["alpha"] / max(thresholds["hypotheses"], 1)
     registered, test = thresholds["profile"] == profile, thresholds["confirm_test"]
     if profile == "literal":
-        of.update(ece_slack=0.0, shift="ks", guard="literal", test=test if registered or test != "betting" else "t")
+        of.update(ece_slack=0.0, shift="ks", guard="literal", test=test if registered or test not in ("betting", "sequential") else "t")
     else:
         of.update(guard=thresholds["must_not_regress"], shift=thresholds["shift_metric"] if registered else "either",
                   test=test if registered else "betting")
@@ -3846,6 +4127,12 @@ def judge_p7(found, held):
 
 
 def judge_p8(found, held):
+    if held["test"] == "sequential":
+        test = found.get("sequential")
+        if test is None:
+            return "inconclusive"
+        crossed = test["stop"] == "crossed" and test["p"] <= held["level"]
+        return pass_if(crossed and found["loss"]["mean"] <= -held["eta"])
     p = {"betting": found["p_exact"], "bootstrap": found.get("p_bootstrap"), "t": found.get("p_t")}[held["test"]]
     if p is None or (held["test"] != "betting" and found["moved_clusters"] < 30):
         return "inconclusive"
@@ -5216,6 +5503,7 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("countersign", rule_countersign), ("family", rule_family), ("exposure", rule_exposure),
               ("plan", rule_plan), ("access", rule_access), ("sdp", rule_sdp), ("waiver", rule_waiver),
               ("blocked", rule_blocked), ("calibrator", rule_calibrator), ("transport", rule_transport),
+              ("thresholds", rule_thresholds), ("drift", rule_drift),
               ("iteration", rule_iteration), ("rubric", rule_rubric), ("patch", rule_patch),
               ("order", rule_order), ("gate", rule_gate), ("observation", rule_observation), ("look", rule_look),
               ("decision", rule_decision), ("promotion", rule_promotion), ("predicate", rule_predicate),

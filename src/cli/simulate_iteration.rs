@@ -232,6 +232,15 @@ fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Su
             .text
             .push_str(&ui::table(&["candidate", "gate", "asks", "blocks"], gates));
     }
+    for (proposal, of) in found {
+        if let Some((saved, crossed)) = of.saved.zip(of.crossed.as_ref()) {
+            answer.line(&format!(
+                "{}: the sequential test crosses {} and leaves {saved:.3} of the labels sealed, of runs to confirm",
+                proposal.as_str(),
+                percent(crossed)
+            ));
+        }
+    }
     let [fit, dev, confirm] = design.sizes;
     let alpha = design.thresholds.alpha_micro;
     answer.line(&format!(

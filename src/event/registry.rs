@@ -60,6 +60,7 @@ use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
+use crate::event::payload::drift::JudgeDriftChecked;
 use crate::event::payload::estimate::CalibratorFitted;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -89,6 +90,7 @@ use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::PatchAccepted;
@@ -416,6 +418,8 @@ registry! {
         GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
         DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
         ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
+        JudgeDriftChecked    "judge.drift_checked"  1  by Signers::Role(Releaser),  Experiment,    repeatable;
+        ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units];
         // The next kind goes here.
     }
     retired {

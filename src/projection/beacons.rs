@@ -1,5 +1,5 @@
-//! Beacons: for each entry that may bring a manifest version into force, the first checkpoint above it that an entry
-//! named. Nobody could know it when the version was written, and an order of units is drawn from it.
+//! Beacons: for each entry that may bring a manifest version into force, and each that seals candidates, the first
+//! checkpoint above it that an entry named. Nobody could know it when that was written, and an order is drawn from it.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -50,7 +50,8 @@ impl Fold for Beacons {
         }
         if let Payload::ManifestRegistered(_)
         | Payload::ManifestAmended(_)
-        | Payload::ManifestCountersigned(_) = &event.payload
+        | Payload::ManifestCountersigned(_)
+        | Payload::CandidatesSealed(_) = &event.payload
         {
             self.waiting.push(seq);
         }

@@ -13,6 +13,7 @@ pub mod bundle;
 pub mod decisions;
 pub mod deployments;
 pub mod designs;
+pub mod drifts;
 pub mod experiments;
 pub mod gates;
 pub mod iterations;
@@ -33,7 +34,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 6,
+    version: 7,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -52,6 +53,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &access::Gateway,
         &assumptions::Bridge,
         &audits::Transport,
+        &drifts::Drifting,
         &iterations::Iterating,
         &judges::Registered,
         &orders::Ordered,
@@ -116,6 +118,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<designs::Designs>::default(),
     },
     FoldEntry {
+        name: "drifts",
+        reads: drifts::READS,
+        make: || Box::<drifts::Drifts>::default(),
+    },
+    FoldEntry {
         name: "experiments",
         reads: experiments::READS,
         make: || Box::<experiments::Experiments>::default(),
@@ -149,6 +156,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "rubrics",
         reads: rubrics::READS,
         make: || Box::<rubrics::Rubrics>::default(),
+    },
+    FoldEntry {
+        name: "sequences",
+        reads: decisions::sequence::READS,
+        make: || Box::<decisions::sequence::Sequences>::default(),
     },
     FoldEntry {
         name: "splits",

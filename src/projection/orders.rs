@@ -85,7 +85,11 @@ impl Orders {
 /// The checkpoint from which the order of a version's units is drawn. Where no entry has named one yet, an entry that
 /// names `seen` does.
 pub fn beacon(state: &State, bound: &Version, seen: Option<Seen>) -> Option<DrawnFrom> {
-    let from = in_force_since(bound);
+    beacon_above(state, in_force_since(bound), seen)
+}
+
+/// The first checkpoint above an entry that [`Beacons`] waits for, likewise.
+pub fn beacon_above(state: &State, from: u64, seen: Option<Seen>) -> Option<DrawnFrom> {
     state.fold::<Beacons>().above(from).or_else(|| {
         let seen = seen.filter(|seen| seen.size.value() > from)?;
         Some(DrawnFrom {

@@ -211,7 +211,9 @@ fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
     };
     let compared = models.compared(&table, &classified, &thresholds);
     let dev = models.dev(&compared).unwrap();
-    let confirm = models.confirm(&compared, share, 200, [1; 32]).unwrap();
+    let confirm = models
+        .confirm(&compared, share, (200, [1; 32]), None)
+        .unwrap();
     let not_passed = |all: &[Evidence]| -> Vec<GateId> {
         let passes = |evidence: &&Evidence| {
             predicate::verdicts(evidence, &thresholds).recommended == Verdict::Pass

@@ -11,13 +11,21 @@ use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::manifest::HypothesisKind;
+use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::num::Micro;
+use crate::num::math;
 use crate::projection::manifests::Manifests;
+use crate::report::chart::Chart;
+use crate::report::chart::Mark;
+use crate::report::chart::Series;
+use crate::report::spark;
 use crate::stats::eprocess::Design;
+use crate::stats::eprocess::Looks;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::simulate;
+use crate::workflow::gates::simulate::Paths;
 use crate::workflow::gates::simulate::Plan;
 use crate::workflow::gates::simulate::Shape;
 
@@ -56,6 +64,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     let planned = args.effect.or(test.delta_design_micro.map(Micro::value));
     let mut lines = vec![("null", null)];
     lines.extend(planned.map(|effect| ("effect", effect)));
+    let drawn = Drawn::of(args, &design, &lines, |looks| {
+        design::of(manifest, test, family, None, looks).ok()
+    });
+    let chart = drawn.chart(&args.chart, (null, test.alpha_micro))?;
+    if let Some(path) = &args.svg {
+        ambient::replace(&ctx.path(path), chart.svg().as_bytes(), false)?;
+    }
     let (rows, found) = runs(args, &design, &lines);
     let head = [
         "effect",
@@ -71,10 +86,132 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         "{} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
         args.streams, test.alpha_micro
     ));
+    drawn.lines(&mut answer, test.alpha_micro);
+    answer.data["paths"] = drawn.data();
     answer.data["streams"] = args.streams.into();
     answer.data["seed"] = args.seed.into();
     answer.data["simulated"] = found.into();
     Ok(answer.with_next(next))
+}
+
+/// Paths under the null and under the effect, of differences that are all or nothing: no others spread as wide.
+struct Drawn {
+    paths: Vec<(String, i64, Paths)>,
+}
+
+impl Drawn {
+    fn of(
+        args: &SimulateArgs,
+        design: &Design,
+        lines: &[(&str, i64)],
+        at: impl Fn(Looks) -> Option<Design>,
+    ) -> Self {
+        let shown = at(Looks::At(simulate::places(design)));
+        let path = |(name, effect): &(&str, i64)| {
+            let label = format!("gate/simulate/{name}/paths");
+            let plan = Plan {
+                effect: *effect,
+                seed: SeedTree::of_number(args.seed).child(&label).seed(),
+                shape: Shape::TwoPoint,
+                streams: args.streams,
+            };
+            let found = simulate::paths(design, shown.as_ref()?, plan);
+            Some(((*name).to_owned(), *effect, found))
+        };
+        Self {
+            paths: lines.iter().filter_map(path).collect(),
+        }
+    }
+
+    fn chart(&self, name: &str, (margin, alpha): (i64, Micro)) -> Result<Chart, CliError> {
+        let line = |label: String, units: &[u64], values: &[f64]| Series {
+            label,
+            mark: Mark::Line,
+            points: units
+                .iter()
+                .zip(values)
+                .map(|(n, value)| (*n as f64, *value))
+                .collect(),
+            weights: Vec::new(),
+        };
+        let (title, y, level) = match name {
+            "wealth" => (
+                "Log wealth of the claim, simulated",
+                "log e-value",
+                ("ln(1/alpha)", bar(alpha)),
+            ),
+            "interval" => {
+                let margin = margin as f64 / 1e6;
+                let title = "Confidence sequence of the mean effect, simulated";
+                (title, "mean effect", ("null margin", margin))
+            }
+            other => {
+                let message = format!("--chart {other}: expected wealth or interval");
+                return Err(CliError::usage(message, "clover gate simulate --help"));
+            }
+        };
+        let mut series = Vec::new();
+        for (of, _, paths) in &self.paths {
+            if name == "wealth" {
+                for (what, values) in ["first decile", "median", "ninth decile"]
+                    .iter()
+                    .zip(&paths.ln_wealth)
+                {
+                    series.push(line(format!("{of}: {what}"), &paths.units, values));
+                }
+            } else {
+                for (what, values) in ["lowest", "highest"].iter().zip(&paths.interval) {
+                    series.push(line(format!("{of}: median {what}"), &paths.units, values));
+                }
+            }
+        }
+        let units = self.paths.first().map(|(.., paths)| &paths.units[..]);
+        let units = units.unwrap_or_default();
+        series.push(line(level.0.to_owned(), units, &vec![level.1; units.len()]));
+        Ok(Chart {
+            title: title.to_owned(),
+            x: "units observed".to_owned(),
+            y: y.to_owned(),
+            series,
+            log_y: false,
+        })
+    }
+
+    /// The same in a terminal: median paths.
+    fn lines(&self, answer: &mut Answer, alpha: Micro) {
+        let bar = bar(alpha);
+        for (name, _, paths) in &self.paths {
+            let line = spark::line(&paths.ln_wealth[1], (0.0, bar));
+            answer.line(&format!(
+                "{name:<6} wealth    {line}  0 to ln(1/alpha) {bar:.2}, median"
+            ));
+            let [low, high] = &paths.interval;
+            let least = low.iter().copied().fold(0.0, f64::min);
+            let most = high.iter().copied().fold(0.0, f64::max);
+            for (end, values) in [("<", high), (">", low)] {
+                let line = spark::line(values, (least, most));
+                answer.line(&format!(
+                    "{name:<6} effect {end}  {line}  {least:+.3} to {most:+.3}, median"
+                ));
+            }
+        }
+    }
+
+    fn data(&self) -> Value {
+        let each = self.paths.iter().map(|(name, effect, paths)| {
+            json!({
+                "line": name, "effect_micro": effect, "shape": Shape::TwoPoint.as_str(), "units": paths.units,
+                "ln_wealth": {"p10": paths.ln_wealth[0], "p50": paths.ln_wealth[1], "p90": paths.ln_wealth[2]},
+                "interval": {"low": paths.interval[0], "high": paths.interval[1]},
+            })
+        });
+        each.collect()
+    }
+}
+
+/// The log wealth at which the claim holds.
+fn bar(alpha: Micro) -> f64 {
+    math::ln(1e6 / alpha.value().max(1) as f64)
 }
 
 /// A row and an object for each effect and shape.

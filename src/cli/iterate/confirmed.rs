@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::cli::confirm;
+use crate::cli::confirm::Opening;
 use crate::cli::confirm::SealArgs;
 use crate::cli::confirm::UnsealArgs;
 use crate::cli::ctx::Ctx;
@@ -13,13 +14,13 @@ use crate::cli::iterate::bench::Bench;
 use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::gates;
 use crate::cli::iterate::ground::Done;
+use crate::cli::iterate::sequential;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::rubric::PatchProposed;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -82,51 +83,71 @@ pub(super) fn confirm_on(
     args: &ConfirmArgs,
 ) -> Result<Done, CliError> {
     let course = bench.take_course()?;
+    let root = course.loaded.confirm_root;
+    let (mut text, mut data, mut all) = (String::new(), json!({}), Vec::new());
     // A run that was cut between the unsealing and the last label goes on.
     let waits = design(bench, args).is_ok();
-    if bench.record.unsealed.is_none() || (waits && bench.record.confirm_through().is_none()) {
-        let design = design(bench, args)?;
-        unseal(ctx, bench, args, design, course.loaded.confirm_root)?;
+    let opens =
+        bench.record.unsealed.is_none() || (waits && bench.record.confirm_through().is_none());
+    if sequential::is_registered(&bench.record) {
+        let opening = match opens {
+            true => unseal(ctx, bench, args, root, Shows::InOrder)?,
+            false => None,
+        };
+        all.extend(sequential::looks(ctx, bench, &course, opening.as_ref())?);
+        let (looks, looks_data) = sequential::shown(&bench.record);
+        text.push_str(&looks);
+        if bench.record.saves_labels() {
+            bench.keep(course);
+            return Ok((text, json!({"hypotheses": [], "looks": looks_data}), all));
+        }
+        data["looks"] = looks_data;
+    } else if opens {
+        unseal(ctx, bench, args, root, Shows::All)?;
     }
     let size = bench.ledger.size();
     let unsealed = course.unsealed(&bench.ledger.past(), &bench.record, size);
     let unsealed = unsealed.map_err(failed)?;
-    let sealed = bench.record.sealed.clone();
-    let hypotheses = sealed.map(|of| of.said.hypotheses).unwrap_or_default();
-    let (mut text, mut data, mut all) = (String::new(), Vec::new(), Vec::new());
-    for one in &hypotheses {
-        let of: Vec<PatchProposed> = bench
-            .record
-            .proposed
+    let mut judged = Vec::new();
+    for hypothesis in &course.sealed(&bench.record).map_err(failed)? {
+        let names: Vec<String> = hypothesis
+            .patches
             .iter()
-            .filter(|patch| one.patches.contains(&patch.said.patch_hash))
-            .map(|patch| patch.said.clone())
+            .map(|hash| gates::name_of(&bench.record, *hash))
             .collect();
-        let of: Vec<&PatchProposed> = of.iter().collect();
-        let names: Vec<String> = of.iter().map(|patch| patch.patch.to_string()).collect();
-        if !bench.record.is_judged(one.candidate, GateSplit::Confirm) {
-            let hypothesis = course.hypothesis(&bench.record, &of).map_err(failed)?;
-            let gates = course.on_confirm(&unsealed, &hypothesis).map_err(failed)?;
+        if !bench.record.is_judged(hypothesis.hash, GateSplit::Confirm) {
+            let gates = course.on_confirm(&unsealed, hypothesis).map_err(failed)?;
             let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
             all.extend(bench.say(ctx, gates)?);
         }
         text.push_str(&format!("{} on confirm\n", names.join(" + ")));
-        let (table, gates) = gates::judged(&bench.record, one.candidate, GateSplit::Confirm);
+        let (table, gates) = gates::judged(&bench.record, hypothesis.hash, GateSplit::Confirm);
         text.push_str(&table);
-        data.push(json!({"patches": names, "gates": gates}));
+        judged.push(json!({"patches": names, "gates": gates}));
     }
     bench.keep(course);
-    Ok((text, json!({"hypotheses": data}), all))
+    data["hypotheses"] = judged.into();
+    Ok((text, data, all))
 }
 
-/// Charges a peek, says that confirm is unsealed, and reveals its labels.
+/// Which labels an unsealing shows.
+#[derive(Clone, Copy)]
+enum Shows {
+    /// All of them.
+    All,
+    /// None yet: they come in order.
+    InOrder,
+}
+
+/// Charges a peek, says that confirm is unsealed, and reveals its labels, or leaves them to come in order.
 fn unseal(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
     args: &ConfirmArgs,
-    design: String,
     confirm_root: crate::event::id::Root,
-) -> Result<(), CliError> {
+    shows: Shows,
+) -> Result<Option<Opening>, CliError> {
+    let design = design(bench, args)?;
     let (id, experiment) = (bench.id.clone(), bench.record.experiment.clone());
     let plan = bench.record.opened.said.params.design.as_ref();
     let account = plan.map(|design| design.peek_account.to_string());
@@ -160,8 +181,14 @@ fn unseal(
     if args.custodian.is_some() {
         ctx.globals.key.clone_from(&args.custodian);
     }
-    let opened = confirm::open(ctx, &mut bench.ledger, &opens, &mut between);
+    let opened = match shows {
+        Shows::All => confirm::open(ctx, &mut bench.ledger, &opens, &mut between).map(|_| None),
+        Shows::InOrder => {
+            confirm::begin(ctx, &mut bench.ledger, &opens, &mut between).map(Result::ok)
+        }
+    };
     ctx.globals.key = kept;
-    opened?;
-    bench.again()
+    let opened = opened?;
+    bench.again()?;
+    Ok(opened)
 }

@@ -9,6 +9,7 @@ use crate::cli::iterate::gates;
 use crate::cli::iterate::ground::Done;
 use crate::cli::iterate::ground::number;
 use crate::cli::iterate::open;
+use crate::cli::iterate::sequential;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::ui;
@@ -161,7 +162,9 @@ fn reject_rest(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<String, CliError>
         if bench.record.unsealed.is_none() {
             continue;
         }
-        let (stage, code, words) = match bench.stopped(one.candidate, GateSplit::Confirm) {
+        let early = sequential::stopped(&bench.record, one.candidate);
+        let stopped = early.or_else(|| bench.stopped(one.candidate, GateSplit::Confirm));
+        let (stage, code, words) = match stopped {
             Some((code, words)) => (RejectStage::Confirm, code, words),
             None => (
                 RejectStage::Selection,

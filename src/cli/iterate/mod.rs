@@ -10,6 +10,7 @@ mod ground;
 mod open;
 mod run;
 mod score;
+mod sequential;
 mod show;
 
 pub(super) use open::word;

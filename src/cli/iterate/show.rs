@@ -10,6 +10,7 @@ use crate::cli::iterate::gates;
 use crate::cli::iterate::ground;
 use crate::cli::iterate::ground::number;
 use crate::cli::iterate::open;
+use crate::cli::iterate::sequential;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::predicate::GateSplit;
@@ -30,6 +31,10 @@ pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let (slices, slices_data) = ground::audited(&record);
     if record.audited.is_some() {
         text.push_str(&format!("\nslices on dev\n{slices}"));
+    }
+    let (looks, looks_data) = sequential::shown(&record);
+    if !record.looks.is_empty() {
+        text.push_str(&format!("\nlooks at confirm\n{looks}"));
     }
     let mut candidates = Vec::new();
     for (hash, names) in hypotheses(&record) {
@@ -62,6 +67,7 @@ pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         "rubric_hash": record.opened.said.rubric_hash.to_hex(), "audit": slices_data, "candidates": candidates,
         "label_process": record.label_process.as_ref().map(|of| json!(of.said)),
         "prentice": record.prentice.as_ref().map(|of| json!(of.said)),
+        "looks": looks_data,
         "outcome": record.closed.as_ref().map(|of| open::word(of.said.outcome)),
         "accepted": record.accepted.iter().map(|of| of.said.patch.to_string()).collect::<Vec<_>>(),
     });

@@ -3,6 +3,7 @@
 mod rules;
 mod sealing;
 mod select;
+pub mod sequence;
 mod terms;
 
 use std::collections::BTreeMap;

@@ -22,6 +22,7 @@ use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
 use crate::projection::decisions::Decisions;
 use crate::projection::decisions::composite_of;
+use crate::projection::decisions::sequence;
 use crate::projection::decisions::thresholds_of;
 use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
@@ -264,7 +265,8 @@ fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
             let sealed = live.decided.and_then(|of| of.sealed.as_ref());
             let holds = sealed.is_some_and(|sealed| sealed.holds(said.candidate));
             let found = format!("{}, not among them", said.candidate);
-            (!holds).then(|| ("a sealed candidate".to_owned(), found))
+            let strange = (!holds).then(|| ("a sealed candidate".to_owned(), found));
+            strange.or_else(|| sequence::gate(state, said))
         }
     })
 }

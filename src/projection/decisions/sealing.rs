@@ -39,6 +39,7 @@ use crate::projection::decisions::rules::live;
 use crate::projection::decisions::rules::no;
 use crate::projection::decisions::rules::taint;
 use crate::projection::decisions::select;
+use crate::projection::decisions::sequence;
 use crate::projection::decisions::thresholds_of;
 use crate::projection::designs::Designs;
 use crate::projection::iterations::Candidate as Patch;
@@ -80,7 +81,19 @@ impl Rule for Sealing {
         let (rule, found) = match &event.event.payload {
             Payload::CandidatesSealed(said) => ("sealing", now.sealed(said)),
             Payload::ConfirmUnsealed(said) => ("sealing", now.unsealed(said)),
-            Payload::LabelRevealed(said) => ("sealing", now.revealed(&said.design)),
+            Payload::LabelRevealed(said) => {
+                let found = now.revealed(&said.design);
+                let header = &event.event.header;
+                let shown = || sequence::shown(state, experiment, header, said);
+                ("sealing", found.or_else(shown))
+            }
+            Payload::ConfirmLooked(said) => {
+                let found = match live(state, experiment, &said.iteration) {
+                    Ok(live) => sequence::looked(state, &live, &event.event.header, said),
+                    Err(found) => Some(found),
+                };
+                ("sealing", found)
+            }
             Payload::IterationClosed(said) => ("acceptance", now.closed(said)),
             Payload::PatchAccepted(said) => ("acceptance", now.accepted(said)),
             _ => return,
@@ -485,7 +498,8 @@ impl Now<'_> {
             }
             None => None,
         };
-        let judged = decided.unsealed.is_some() && left.is_none();
+        let saved = sequence::saves(self.state, &said.iteration);
+        let judged = decided.unsealed.is_some() && (saved || left.is_none());
         let due = self.order(it, decided).len();
         let accepted = decided.accepted.len();
         match said.outcome {

@@ -23,6 +23,17 @@ pub struct Losses {
     clusters: Clusters,
 }
 
+/// `H = max_i max(R'^2 - R^2, (1-R')^2 - (1-R)^2)`, at least 0, of rewards before and after on the same rows: no difference
+/// of losses can exceed it, whatever the labels. With both exchanged it bounds the improvement.
+pub fn bound(before: &[f64], after: &[f64]) -> f64 {
+    // d is linear in Y, so its largest value lies at Y = 0 or Y = 1.
+    before.iter().zip(after).fold(0.0_f64, |bound, (r, s)| {
+        let at_zero = s * s - r * r;
+        let at_one = (1.0 - s) * (1.0 - s) - (1.0 - r) * (1.0 - r);
+        bound.max(at_zero).max(at_one)
+    })
+}
+
 impl Losses {
     /// Pairs labels with both rewards.
     ///
@@ -50,18 +61,12 @@ impl Losses {
             |row: usize, rewards: &[f64]| (y[row] - rewards[row]) * (y[row] - rewards[row]);
         let before: Vec<f64> = (0..y.len()).map(|row| square(row, r)).collect();
         let after: Vec<f64> = (0..y.len()).map(|row| square(row, s)).collect();
-        // d is linear in Y, so its largest value lies at Y = 0 or Y = 1.
-        let bound = r.iter().zip(s).fold(0.0_f64, |bound, (r, s)| {
-            let at_zero = s * s - r * r;
-            let at_one = (1.0 - s) * (1.0 - s) - (1.0 - r) * (1.0 - r);
-            bound.max(at_zero).max(at_one)
-        });
         Ok(Self {
             differences: after.iter().zip(&before).map(|(a, b)| a - b).collect(),
             changes: r.iter().zip(s).map(|(r, s)| s - r).collect(),
             before,
             after,
-            bound,
+            bound: bound(r, s),
             clusters: clusters.clone(),
         })
     }
@@ -86,7 +91,7 @@ impl Losses {
         math::mean(&self.after)
     }
 
-    /// `H = max_i max(R'^2 - R^2, (1-R')^2 - (1-R)^2)`, at least 0: no difference can exceed it, whatever the labels.
+    /// [`bound`] of the rewards.
     pub fn bound(&self) -> f64 {
         self.bound
     }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::stats::eprocess::Design;
 use crate::stats::eprocess::Gate;
+use crate::stats::eprocess::Looks;
 use crate::stats::eprocess::Outcome;
 
 /// How differences are made: about the effect, within the scale.
@@ -70,6 +71,119 @@ pub struct Simulated {
     pub mean_units: f64,
 }
 
+/// Streams whose paths are drawn.
+const PATHS: usize = 64;
+/// Places of a path.
+const PLACES: u64 = 24;
+/// Log wealth beyond which a path is drawn as flat.
+const LN_MOST: f64 = 100.0;
+
+/// Where a stream stands at one place; after its end, where it ended.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    ln_wealth: f64,
+    low: f64,
+    high: f64,
+}
+
+/// Paths of simulated gates at some numbers of units, by nearest rank over the streams. A stream that ended stands where
+/// it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paths {
+    /// Units observed.
+    pub units: Vec<u64>,
+    /// Log wealth of the claim: first decile, median and ninth decile.
+    pub ln_wealth: [Vec<f64>; 3],
+    /// Medians of the two ends of the confidence sequence of the mean effect, looked at at these places.
+    pub interval: [Vec<f64>; 2],
+}
+
+/// Places for paths: registered looks, at most 24 of them, the last one among them.
+pub fn places(design: &Design) -> Vec<u64> {
+    let most = design.terms().max_n;
+    let all: Vec<u64> = match &design.terms().looks {
+        Looks::Every => {
+            let step = most.div_ceil(PLACES).max(1);
+            (1..=most.div_ceil(step))
+                .map(|at| (at * step).min(most))
+                .collect()
+        }
+        Looks::At(at) => {
+            let step = at
+                .len()
+                .div_ceil(usize::try_from(PLACES).unwrap_or(1))
+                .max(1);
+            // The last look of each stretch.
+            at.chunks(step)
+                .filter_map(|part| part.last().copied())
+                .collect()
+        }
+    };
+    all.into_iter().filter(|n| *n > 0).collect()
+}
+
+/// Paths of gates of one design; `shown` is the same design with looks at [`places`] alone, where intervals are taken.
+pub fn paths(design: &Design, shown: &Design, plan: Plan) -> Paths {
+    let units = places(design);
+    let streams: Vec<Vec<Place>> = (0..plan.streams.min(PATHS))
+        .into_par_iter()
+        .map(|stream| path(design, shown, plan, (stream, &units)))
+        .collect();
+    let rank = |tenths: usize, of: fn(&Place) -> f64| -> Vec<f64> {
+        let at = |place: usize| {
+            let mut values: Vec<f64> = streams.iter().map(|path| of(&path[place])).collect();
+            values.sort_by(f64::total_cmp);
+            let rank = (tenths * values.len()).div_ceil(10).saturating_sub(1);
+            values.get(rank).copied().unwrap_or(0.0)
+        };
+        (0..units.len()).map(at).collect()
+    };
+    Paths {
+        ln_wealth: [1, 5, 9].map(|tenths| rank(tenths, |place| place.ln_wealth)),
+        interval: [rank(5, |place| place.low), rank(5, |place| place.high)],
+        units,
+    }
+}
+
+fn path(
+    design: &Design,
+    shown: &Design,
+    plan: Plan,
+    (stream, units): (usize, &[u64]),
+) -> Vec<Place> {
+    let mut source = Source::new(design, plan, stream);
+    let (mut gate, mut looking) = (
+        Gate::verdicts_only(design.clone()),
+        Gate::open(shown.clone()),
+    );
+    let mut found = Vec::with_capacity(units.len());
+    for n in 1..=units.last().copied().unwrap_or(0) {
+        if !gate.verdict().is_terminal() {
+            let (delta, guardrails) = source.next();
+            // What the one takes the other takes: it looks at fewer places.
+            let took = gate.push_all(delta, &guardrails).is_ok();
+            if !took || looking.push_all(delta, &guardrails).is_err() {
+                break;
+            }
+        }
+        if units.get(found.len()) == Some(&n) {
+            let claim = gate.look().claim;
+            let bounds = looking.look().interval;
+            let real = |micro: Option<i64>| micro.map_or(0.0, |micro| micro as f64 / 1e6);
+            found.push(Place {
+                // What a finite set makes impossible would leave the drawing.
+                ln_wealth: claim.map_or(0.0, |claim| claim.ln_wealth.clamp(-LN_MOST, LN_MOST)),
+                low: real(bounds.map(|of| of.low)),
+                high: real(bounds.map(|of| of.high)),
+            });
+        }
+    }
+    if let Some(last) = found.last().copied() {
+        found.resize(units.len(), last);
+    }
+    found
+}
+
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -116,22 +230,49 @@ pub fn run(design: &Design, plan: Plan) -> Simulated {
     }
 }
 
+/// The differences of one stream.
+struct Source {
+    plan: Plan,
+    rng: ChaCha20Rng,
+    scale: f64,
+    factor: i64,
+    guardrails: Vec<i64>,
+}
+
+impl Source {
+    fn new(design: &Design, plan: Plan, stream: usize) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(plan.seed);
+        rng.set_stream(stream as u64);
+        let terms = design.terms();
+        let sign = match terms.direction {
+            crate::stats::eprocess::Direction::Increase => 1,
+            crate::stats::eprocess::Direction::Decrease => -1,
+        };
+        Self {
+            plan,
+            rng,
+            scale: terms.scale as f64,
+            // A unit's repeats agree: what is between units is what counts.
+            factor: sign * i64::from(terms.repeats),
+            guardrails: vec![0; terms.guardrails.len()],
+        }
+    }
+
+    /// The next unit: its difference, and none of the guardrails.
+    fn next(&mut self) -> (i64, Vec<i64>) {
+        let shape = self.plan.shape;
+        let delta = shape.draw(&mut self.rng, self.plan.effect as f64, self.scale);
+        let delta = whole(delta.round().clamp(-self.scale, self.scale));
+        (self.factor * delta, self.guardrails.clone())
+    }
+}
+
 fn one(design: &Design, plan: Plan, stream: usize) -> (Outcome, u64) {
-    let mut rng = ChaCha20Rng::from_seed(plan.seed);
-    rng.set_stream(stream as u64);
-    let terms = design.terms();
-    let (scale, repeats) = (terms.scale as f64, i64::from(terms.repeats));
-    let sign = match terms.direction {
-        crate::stats::eprocess::Direction::Increase => 1,
-        crate::stats::eprocess::Direction::Decrease => -1,
-    };
+    let mut source = Source::new(design, plan, stream);
     let mut gate = Gate::verdicts_only(design.clone());
-    let guardrails: Vec<i64> = terms.guardrails.iter().map(|_| 0).collect();
-    for _ in 0..terms.max_n {
-        let delta = plan.shape.draw(&mut rng, plan.effect as f64, scale);
-        let delta = whole(delta.round().clamp(-scale, scale));
-        // A unit's repeats agree: what is between units is what counts. Guardrails see no effect.
-        let Ok(step) = gate.push_all(sign * delta * repeats, &guardrails) else {
+    for _ in 0..design.terms().max_n {
+        let (delta, guardrails) = source.next();
+        let Ok(step) = gate.push_all(delta, &guardrails) else {
             break;
         };
         if step.verdict.is_terminal() {
@@ -145,4 +286,56 @@ fn one(design: &Design, plan: Plan, stream: usize) -> (Outcome, u64) {
 #[expect(clippy::cast_possible_truncation, reason = "a scale is at most 10^12")]
 fn whole(value: f64) -> i64 {
     value as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::eprocess::Terms;
+
+    fn design(looks: Looks) -> Design {
+        let mut terms = Terms::new(1_000_000, 200);
+        terms.looks = looks;
+        Design::new(terms).unwrap()
+    }
+
+    #[test]
+    fn paths_lead_where_gates_end() {
+        let registered = design(Looks::Every);
+        let places = places(&registered);
+        assert_eq!((places.len(), places.last()), (23, Some(&200)));
+        let plan = Plan {
+            effect: 300_000,
+            seed: [4; 32],
+            shape: Shape::TwoPoint,
+            streams: 64,
+        };
+        let found = paths(&registered, &design(Looks::At(places.clone())), plan);
+        assert_eq!(found.units, places);
+        let done = run(&registered, plan);
+        // Nearly every gate shows the claim, so the median path ends past ln 20, and at no less than the first decile.
+        assert!(done.shown > 0.9, "{done:?}");
+        let [low, middle, high] = &found.ln_wealth;
+        let last = places.len() - 1;
+        assert!(
+            middle[last] >= 20.0_f64.ln()
+                && low[last] <= middle[last]
+                && middle[last] <= high[last]
+        );
+        let [below, above] = &found.interval;
+        // The sequence holds the effect, and is narrower than at first.
+        assert!(below[last] < 0.3 && above[last] > 0.3);
+        assert!(above[last] - below[last] < above[0] - below[0]);
+        // The sequence only narrows.
+        assert!(below.windows(2).all(|pair| pair[0] <= pair[1]));
+        let null = paths(
+            &registered,
+            &design(Looks::At(places.clone())),
+            Plan { effect: 0, ..plan },
+        );
+        assert!(null.ln_wealth[1][last] < 20.0_f64.ln());
+        assert!(null.interval[0][last] < 0.0 && null.interval[1][last] > 0.0);
+        let few = design(Looks::At((1..=100).map(|at| 2 * at).collect()));
+        assert_eq!(super::places(&few).len(), 20);
+    }
 }

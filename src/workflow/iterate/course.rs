@@ -13,10 +13,12 @@ use crate::event::payload::Verdict;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::predicate::Admissible;
 use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::Gaming;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::LookedHypothesis;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
@@ -32,6 +34,8 @@ use crate::projection::decisions::thresholds_of;
 use crate::rubric::Rubric;
 use crate::stats::sample::Unfit;
 use crate::workflow::iterate::compute::Candidate;
+use crate::workflow::iterate::compute::sequential;
+use crate::workflow::iterate::compute::sequential::Block;
 use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::record::Said;
 use crate::workflow::iterate::rows;
@@ -303,10 +307,86 @@ impl Course {
         let candidate = unsealed
             .candidate(of.hash, of.kappa, &of.rubric.rules())
             .map_err(|missing| CourseError::Candidate(missing.to_string()))?;
-        let found =
-            self.ground
-                .on_confirm(&self.opened, &unsealed.table, &candidate, unsealed.through);
-        Ok(found?)
+        let block = self.block(unsealed);
+        let read = (unsealed.through, block.as_ref());
+        let table = &unsealed.table;
+        Ok(self
+            .ground
+            .on_confirm(&self.opened, table, &candidate, read)?)
+    }
+
+    /// The confirm block in its order, where the test is sequential.
+    fn block(&self, unsealed: &Loaded) -> Option<Block> {
+        let sequence = unsealed.sequence.as_ref()?;
+        Some(Block {
+            terms: sequential::terms_of(&self.opened.plan, &self.ground.thresholds)?,
+            units: sequence
+                .units
+                .iter()
+                .map(|unit| unit.rows.clone())
+                .collect(),
+            shown: sequence.shown(),
+        })
+    }
+
+    /// A look at the confirm block: the test of each sealed hypothesis, in the order given.
+    ///
+    /// # Errors
+    /// [`CourseError`]; [`CourseError::Candidate`] where the test is no sequential one, or a label is shown out of order.
+    pub fn looked(
+        &self,
+        unsealed: &Loaded,
+        hypotheses: &[Hypothesis],
+    ) -> Result<ConfirmLooked, CourseError> {
+        let none = || CourseError::Candidate("no sequential test of an unsealed block".to_owned());
+        let sequence = unsealed.sequence.as_ref().ok_or_else(none)?;
+        let block = self.block(unsealed).ok_or_else(none)?;
+        if sequence.is_ahead() {
+            let first = sequence.units.get(block.shown);
+            let first = first.map_or(String::new(), |unit| unit.item.to_string());
+            let what = format!("a label is shown before those of {first}, which is next in order");
+            return Err(CourseError::Candidate(what));
+        }
+        let mut looked = Vec::with_capacity(hypotheses.len());
+        for of in hypotheses {
+            let candidate = unsealed.candidate(of.hash, of.kappa, &of.rubric.rules());
+            let candidate =
+                candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
+            looked.push(LookedHypothesis {
+                candidate: of.hash,
+                test: self.ground.looked(&unsealed.table, &candidate, &block)?,
+            });
+        }
+        let count = |value: usize| Count::new(value as u64).unwrap_or_default();
+        Ok(ConfirmLooked {
+            beacon: sequence.beacon,
+            build: text(steps::BUILD),
+            hypotheses: looked,
+            inputs: steps::inputs(&unsealed.table, unsealed.through),
+            iteration: self.opened.iteration.clone(),
+            of_units: count(block.units.len()),
+            params_hash: self.opened.plan.params_hash(),
+            seed: sequence.seed,
+            units: count(block.shown),
+        })
+    }
+
+    /// The hypotheses that were sealed, in their order.
+    ///
+    /// # Errors
+    /// [`CourseError::Candidate`].
+    pub fn sealed(&self, record: &Record) -> Result<Vec<Hypothesis>, CourseError> {
+        let sealed = record.sealed.iter().flat_map(|of| &of.said.hypotheses);
+        let each = sealed.map(|one| {
+            let of: Vec<&PatchProposed> = record
+                .proposed
+                .iter()
+                .map(|patch| &patch.said)
+                .filter(|patch| one.patches.contains(&patch.patch_hash))
+                .collect();
+            self.hypothesis(record, &of)
+        });
+        each.collect()
     }
 
     /// Rows whose responses the battery attacks: none that the calibrator was fitted on, none of confirm; spread over the

@@ -16,11 +16,13 @@ use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::label::row_of_draw;
 use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::PatchAccepted;
+use crate::event::payload::predicate::SequentialStop;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::scoring::JudgePort;
@@ -94,6 +96,8 @@ pub struct Record {
     pub sealed: Option<Said<CandidatesSealed>>,
     /// The one look at confirm.
     pub unsealed: Option<Said<ConfirmUnsealed>>,
+    /// Looks at confirm, where the test is sequential.
+    pub looks: Vec<Said<ConfirmLooked>>,
     /// Patches that were accepted.
     pub accepted: Vec<Said<PatchAccepted>>,
     /// Its end.
@@ -227,6 +231,7 @@ impl Record {
             gates: Vec::new(),
             sealed: None,
             unsealed: None,
+            looks: Vec::new(),
             accepted: Vec::new(),
             closed: None,
         })
@@ -307,6 +312,7 @@ impl Record {
             Payload::GateEvaluated(said) => many!(gates, said),
             Payload::CandidatesSealed(said) => one!(sealed, said),
             Payload::ConfirmUnsealed(said) => one!(unsealed, said),
+            Payload::ConfirmLooked(said) => many!(looks, said),
             Payload::PatchAccepted(said) => many!(accepted, said),
             Payload::IterationClosed(said) => one!(closed, said),
             _ => {}
@@ -324,6 +330,17 @@ impl Record {
         let mut gates = self.gates.iter();
         let first = gates.find(|gate| gate.said.split == GateSplit::Confirm)?;
         Some(first.said.inputs.through_seq.value())
+    }
+
+    /// Whether every sequential test stopped without a crossing before the end of the block: its other labels stay sealed.
+    pub fn saves_labels(&self) -> bool {
+        self.looks.last().is_some_and(|look| {
+            let mut tests = look.said.hypotheses.iter().map(|of| of.test.stop);
+            let early = look.said.units < look.said.of_units;
+            early
+                && tests
+                    .all(|stop| matches!(stop, SequentialStop::Futile | SequentialStop::Harmful))
+        })
     }
 
     /// Patches that were neither rejected nor taken back.
@@ -446,6 +463,7 @@ impl Record {
             .hypotheses
             .iter()
             .all(|one| judged(one.candidate));
+        let all = all || self.saves_labels();
         Some(if self.unsealed.is_none() || !all {
             Step::Confirm
         } else if self.accepted.len() < acceptable() {

@@ -23,6 +23,7 @@ use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::RowsRead;
 use crate::event::payload::predicate::SealedHypothesis;
+use crate::event::payload::predicate::SequentialLook;
 use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::predicate::Verdicts;
 use crate::ground::canon;
@@ -49,6 +50,7 @@ use crate::workflow::iterate::compute::fit;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::compute::fit::Settings;
 use crate::workflow::iterate::compute::labels;
+use crate::workflow::iterate::compute::sequential::Block;
 use crate::workflow::iterate::compute::uncertainty;
 use crate::workflow::iterate::compute::uncertainty::Uncertainty;
 use crate::workflow::iterate::said;
@@ -430,7 +432,7 @@ impl Ground {
         opened: &Opened,
         table: &Table,
         candidate: &Candidate,
-        through_seq: Count,
+        (through_seq, block): (Count, Option<&Block>),
     ) -> Result<Vec<GateEvaluated>, Unfit> {
         let patched = self.fitted(table, candidate)?;
         let baseline = fit::fit(table, &table.data().scored, self.settings)?;
@@ -442,11 +444,35 @@ impl Ground {
         let compared = models.compared(table, &self.classified, &self.thresholds);
         let seed = opened.seed(opened.seed_label(GateSplit::Confirm).as_str());
         let share = self.uncertainty.share.share();
-        let found = models.confirm(&compared, share, BOOTSTRAP_REPLICATES, *seed.as_bytes())?;
+        let draws = (BOOTSTRAP_REPLICATES, *seed.as_bytes());
+        let found = models.confirm(&compared, share, draws, block)?;
         let read = inputs(table, through_seq);
         let gate =
             |evidence| self.evaluated(opened, candidate.patch, GateSplit::Confirm, read, evidence);
         Ok(found.into_iter().map(gate).collect())
+    }
+}
+
+impl Ground {
+    /// The sequential test of a candidate over the clusters that are shown; the calibrators are those of the gates.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn looked(
+        &self,
+        table: &Table,
+        candidate: &Candidate,
+        block: &Block,
+    ) -> Result<SequentialLook, Unfit> {
+        let patched = self.fitted(table, candidate)?;
+        let baseline = fit::fit(table, &table.data().scored, self.settings)?;
+        let models = Models {
+            baseline: &baseline,
+            patched: &patched,
+            candidate,
+        };
+        let compared = models.compared(table, &self.classified, &self.thresholds);
+        compared.sequential(block)
     }
 }
 

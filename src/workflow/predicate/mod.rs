@@ -136,7 +136,10 @@ impl Held {
     pub fn under(thresholds: &Thresholds, profile: Profile) -> Self {
         let registered = thresholds.profile == profile;
         let literal = profile == Profile::Literal;
-        let asymptotic = thresholds.confirm_test != ConfirmTest::Betting;
+        let asymptotic = matches!(
+            thresholds.confirm_test,
+            ConfirmTest::Bootstrap | ConfirmTest::T
+        );
         let (ece_slack, shift_metric, must_not_regress) = match (literal, registered) {
             (true, _) => (0.0, ShiftMetric::Ks, RegressionGuard::Literal),
             (false, true) => (

@@ -6,6 +6,7 @@ use crate::event::payload::predicate::ConfirmLoss;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::SequentialStop;
 use crate::num::Probability;
 use crate::stats::crv1::ClusteredMean;
 use crate::stats::predicate;
@@ -16,6 +17,7 @@ use crate::workflow::predicate::Gate;
 use crate::workflow::predicate::Held;
 use crate::workflow::predicate::Shown;
 use crate::workflow::predicate::loss_lines;
+use crate::workflow::predicate::pass_if;
 use crate::workflow::predicate::whole;
 
 /// DMSE(confirm) <= -eta and p <= alpha divided by the hypotheses.
@@ -29,7 +31,8 @@ pub(super) const GATE: Gate = Gate {
 
 fn test_of(held: &Held) -> predicate::ConfirmTest {
     match held.confirm_test {
-        ConfirmTest::Betting => predicate::ConfirmTest::Betting,
+        // The sequential test is exact too; its own p decides.
+        ConfirmTest::Betting | ConfirmTest::Sequential => predicate::ConfirmTest::Betting,
         ConfirmTest::Bootstrap => predicate::ConfirmTest::Bootstrap,
         ConfirmTest::T => predicate::ConfirmTest::StudentT,
     }
@@ -60,6 +63,9 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     let Evidence::P8(found) = evidence else {
         return None;
     };
+    if held.confirm_test == ConfirmTest::Sequential {
+        return Some(sequential(found, held));
+    }
     Some(
         match numbers(found).decide(test_of(held), held.eta, held.level) {
             Ok(Decision::Pass) => Verdict::Pass,
@@ -67,6 +73,15 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
             Ok(Decision::Inconclusive) | Err(_) => Verdict::Inconclusive,
         },
     )
+}
+
+/// The test crossed at its level while labels were shown, and the whole block improves as demanded.
+fn sequential(found: &ConfirmLoss, held: &Held) -> Verdict {
+    let Some(test) = found.sequential else {
+        return Verdict::Inconclusive;
+    };
+    let crossed = test.stop == SequentialStop::Crossed && test.p.value() <= held.level;
+    pass_if(crossed && found.loss.mean.value() <= -held.eta)
 }
 
 fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
@@ -82,6 +97,14 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
         }
     };
     let p = |p: Option<Probability>| p.map(Probability::value);
+    if let Some(test) = found.sequential {
+        let (stop, units) = (test.stop.as_str(), test.units);
+        lines.push(Shown::new(
+            format!("p sequential, {stop} at cluster {units}"),
+            test.p.value(),
+            level(ConfirmTest::Sequential),
+        ));
+    }
     lines.push(Shown::new(
         "p betting",
         found.p_exact.value(),
@@ -107,6 +130,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 mod tests {
     use super::*;
     use crate::event::payload::predicate::LossMean;
+    use crate::event::payload::predicate::SequentialLook;
     use crate::num::Count;
     use crate::num::Finite;
     use crate::workflow::predicate::tests::held;
@@ -127,7 +151,46 @@ mod tests {
             p_exact: Probability::new(p_exact).unwrap(),
             p_t: Probability::new(p_t),
             risk_improve: Finite::default(),
+            sequential: None,
         }
+    }
+
+    #[test]
+    fn a_sequential_test_passes_by_crossing_and_by_nothing_else() {
+        let said = |mean: f64, p: f64, stop: Option<SequentialStop>| {
+            let number = |value| Finite::new(value).unwrap();
+            let test = stop.map(|stop| SequentialLook {
+                bound: number(0.1),
+                ln_peak: number(5.0),
+                ln_wealth: number(5.0),
+                p: Probability::new(p).unwrap(),
+                stop,
+                units: Count::new(120).unwrap(),
+            });
+            let of = ConfirmLoss {
+                sequential: test,
+                // Every other test would pass.
+                ..found(mean, 0.0, 0.0, 300)
+            };
+            let confirm_test = ConfirmTest::Sequential;
+            let held = Held {
+                confirm_test,
+                ..held()
+            };
+            judge(&Evidence::P8(of), &held).unwrap()
+        };
+        let crossed = Some(SequentialStop::Crossed);
+        assert_eq!(said(-0.002, 0.0125, crossed), Verdict::Pass);
+        assert_eq!(said(-0.002, 0.0126, crossed), Verdict::Fail);
+        assert_eq!(said(-0.0009, 0.001, crossed), Verdict::Fail);
+        for stop in [
+            SequentialStop::Continue,
+            SequentialStop::Futile,
+            SequentialStop::Harmful,
+        ] {
+            assert_eq!(said(-0.002, 0.001, Some(stop)), Verdict::Fail);
+        }
+        assert_eq!(said(-0.002, 0.001, None), Verdict::Inconclusive);
     }
 
     #[test]

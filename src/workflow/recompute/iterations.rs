@@ -36,6 +36,26 @@ pub(super) struct Kept {
     gates: Vec<GateEvaluated>,
 }
 
+impl Kept {
+    /// The rows with the labels that are shown through a position.
+    fn unsealed(
+        &mut self,
+        past: &Past<'_>,
+        record: &Record,
+        through: u64,
+    ) -> Result<(&Course, &Loaded), Gone> {
+        let kept = self.confirm.take().filter(|(of, _)| *of == through);
+        let kept = match kept {
+            Some(kept) => kept,
+            None => (
+                through,
+                self.course.unsealed_through(past, record, through)?,
+            ),
+        };
+        Ok((&self.course, &self.confirm.insert(kept).1))
+    }
+}
+
 impl From<CourseError> for Gone {
     fn from(error: CourseError) -> Self {
         match error {
@@ -55,6 +75,7 @@ fn iteration_of(payload: &Payload) -> Option<&IterationId> {
         Payload::CardPublished(said) => &said.iteration,
         Payload::IterationPausedForLabels(said) => &said.iteration,
         Payload::GateEvaluated(said) => &said.iteration,
+        Payload::ConfirmLooked(said) => &said.iteration,
         _ => return None,
     })
 }
@@ -87,6 +108,7 @@ fn inputs_of(payload: &Payload) -> Option<u64> {
         Payload::ResidualsAudited(said) => said.inputs,
         Payload::IterationPausedForLabels(said) => said.inputs,
         Payload::GateEvaluated(said) => said.inputs,
+        Payload::ConfirmLooked(said) => said.inputs,
         _ => return None,
     };
     Some(inputs.through_seq.value())
@@ -151,6 +173,27 @@ fn early(
     again.ok_or_else(|| gone("the rows that it read call for no such event"))
 }
 
+/// A look at the confirm block.
+pub(super) fn look(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let past = context.ledger()?.past();
+    let payload = &event.payload;
+    let record = recorded(&past, payload, seq)?;
+    looked(&past, &mut context.shared.iteration, &record, payload)
+}
+
+fn looked(
+    past: &Past<'_>,
+    place: &mut Option<Kept>,
+    record: &Record,
+    payload: &Payload,
+) -> Result<Payload, Gone> {
+    let size = inputs_of(payload).ok_or_else(|| gone("another kind"))?;
+    let kept = kept(past, place, record, payload)?;
+    let hypotheses = kept.course.sealed(record)?;
+    let (course, rows) = kept.unsealed(past, record, size)?;
+    Ok(course.looked(rows, &hypotheses)?.into())
+}
+
 /// Whether a gate is about attacked texts.
 fn is_attacked(said: &GateEvaluated) -> bool {
     matches!(&said.evidence, Evidence::P7(gaming) if !gaming.attacks.is_empty() || gaming.searched.is_some())
@@ -190,17 +233,8 @@ fn judged(
                 kept.course.on_dev(record, &of, gaming)?.0
             }
             GateSplit::Confirm => {
-                if kept
-                    .confirm
-                    .as_ref()
-                    .is_none_or(|(through, _)| *through != size)
-                {
-                    let rows = kept.course.unsealed_through(past, record, size)?;
-                    kept.confirm = Some((size, rows));
-                }
-                let rows = kept.confirm.as_ref().map(|(_, rows)| rows);
-                let rows = rows.ok_or_else(|| gone("no rows of the confirm block"))?;
-                kept.course.on_confirm(rows, &of)?
+                let (course, rows) = kept.unsealed(past, record, size)?;
+                course.on_confirm(rows, &of)?
             }
         };
         kept.gates.extend(gates);
@@ -215,16 +249,16 @@ fn judged(
 pub struct Iterations;
 
 /// Which entries an event may read: those that the first computed event read, and of confirm those that the first gate
-/// there read. The first reads everything that its author had seen.
+/// there read. The first, and each look at confirm, reads everything that its author had seen.
 fn bound(record: &Record, event: &Candidate<'_>) -> Option<(String, String)> {
     let payload = &event.event.payload;
     let confirm =
         matches!(payload, Payload::GateEvaluated(said) if said.split == GateSplit::Confirm);
     let own = inputs_of(payload)?;
-    let binds = if confirm {
-        record.confirm_through()
-    } else {
-        record.through()
+    let binds = match payload {
+        Payload::ConfirmLooked(_) => None,
+        _ if confirm => record.confirm_through(),
+        _ => record.through(),
     };
     let seen = event.event.header.seen.as_ref();
     let seen = seen.map_or(0, |seen| seen.size.value()).saturating_sub(1);
@@ -278,6 +312,7 @@ fn recount(
     let again = match payload {
         Payload::GateEvaluated(said) if is_attacked(said) => return Ok(None),
         Payload::GateEvaluated(_) => judged(past, place, &record, payload)?,
+        Payload::ConfirmLooked(_) => looked(past, place, &record, payload)?,
         _ => early(past, place, &record, payload)?,
     };
     Ok(match compare(payload, &again) {

@@ -249,7 +249,29 @@ fn looks_that_decide_nothing_say_so() {
         12,
         &["CONTINUE: nothing is decided"],
     );
+    let wrong = desk.run("gate simulate m-1 --streams 20 --chart width");
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    let page = desk.ok("gate simulate m-1 --streams 100 -o interval.svg --chart interval");
+    let svg = std::fs::read_to_string(desk.at.join("interval.svg")).unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.contains("null margin"),
+        "{svg}"
+    );
+    let sparks = |text: &str| text.lines().filter(|line| line.contains("median")).count();
+    assert!(sparks(&page.out) >= 6, "{}", page.out);
+    for line in page.out.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
     let simulated = desk.ok("gate simulate m-1 --streams 200 --json").json();
+    let paths = simulated["data"]["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 2, "{simulated:#}");
+    for path in paths {
+        let (units, wealth) = (&path["units"], &path["ln_wealth"]["p50"]);
+        assert_eq!(
+            units.as_array().unwrap().len(),
+            wealth.as_array().unwrap().len()
+        );
+    }
     for line in simulated["data"]["simulated"].as_array().unwrap() {
         let shown = line["shown"].as_f64().unwrap();
         // 200 gates at alpha .05: more than 25 false claims have probability below 1e-4.

@@ -16,6 +16,7 @@ mod prereg;
 mod release;
 mod reported;
 mod rubric;
+mod sequential;
 mod shipped;
 mod simulate;
 mod verbs;

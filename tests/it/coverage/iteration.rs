@@ -368,7 +368,7 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let charge = Command::new(decided::charge(), None);
     let charge = test.append(&[charge]).unwrap()[0].id.0.to_hex();
     say(&mut test, decided::unsealed(&charge, &sealing));
-    let gates = ground.on_confirm(&opened, &stage.table, &fix, through());
+    let gates = ground.on_confirm(&opened, &stage.table, &fix, (through(), None));
     let gates = gates.unwrap();
     for gate in &gates {
         ids.push(say(&mut test, gate.clone()).0.to_hex());
@@ -386,7 +386,9 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     // The same rows say the same, whoever asks.
     let again = steps::ground(&opened, &blind, through()).unwrap();
     assert_eq!(again.0.classification_hash, ground.classification_hash);
-    let again = again.0.on_confirm(&opened, &stage.table, &fix, through());
+    let again = again
+        .0
+        .on_confirm(&opened, &stage.table, &fix, (through(), None));
     assert_eq!(again.unwrap(), gates);
 }
 
@@ -425,7 +427,7 @@ fn many_rows_are_computed_in_seconds() {
     let battery = serde_json::from_value(of("p7")).unwrap();
     let dev = ground.on_dev(&opened, &table, &fix, admissible, battery);
     assert_eq!(dev.unwrap().0.len(), 8);
-    let confirm = ground.on_confirm(&opened, &table, &fix, Count::new(9).unwrap());
+    let confirm = ground.on_confirm(&opened, &table, &fix, (Count::new(9).unwrap(), None));
     assert_eq!(confirm.unwrap().len(), 5);
     println!("{rows} scores, {} labels: {:?}", rows / 10, begun.elapsed());
 }

@@ -36,7 +36,7 @@ fn hex(text: &str) -> String {
     Digest::sha256(text.as_bytes()).to_hex()
 }
 
-fn rows() -> Value {
+pub fn rows() -> Value {
     json!({"digest": hex("rows"), "rows": 2500, "through_seq": 9})
 }
 
@@ -349,6 +349,17 @@ pub fn confirm_root_of(split: &[Payload]) -> String {
 /// The root under which the confirm clusters stand.
 pub fn confirm_root() -> String {
     confirm_root_of(&split_events())
+}
+
+/// One hypothesis at a look.
+pub fn looked() -> Payload {
+    let look = json!({"bound": 0.25, "ln_peak": 2.5, "ln_wealth": 2.25, "p": 0.08, "stop": "continue", "units": 2});
+    let data = json!({
+        "beacon": {"root": Digest([5; 32]).to_base64(), "size": 7}, "build": "clover 0.1.0",
+        "hypotheses": [{"candidate": hex("patch"), "test": look}], "inputs": rows(), "iteration": IT,
+        "of_units": 6, "params_hash": hex("params"), "seed": hex("seed"), "units": 2,
+    });
+    payload("confirm.looked", &data)
 }
 
 pub fn unsealed(charge: &str, sealed: &str) -> Payload {

@@ -75,6 +75,7 @@ use super::ORIGIN;
 use super::TestLedger;
 use super::decided;
 use super::deployed;
+use super::drifted;
 use super::experiment;
 use super::gated;
 use super::iterated;
@@ -82,6 +83,7 @@ use super::key_added;
 use super::planned;
 use super::released;
 use super::score;
+use super::sequenced;
 use super::signer;
 use super::text;
 use super::valued;
@@ -569,6 +571,15 @@ fn gates(test: &mut TestLedger) {
     closing(test, &owner);
 }
 
+/// Anchors, and a judge that still says of them what it said.
+fn drifts(test: &mut TestLedger) {
+    test.register("exp-d");
+    drifted::anchor(test, "exp-d");
+    let checked = drifted::checked(test, "exp-d", |_| 0);
+    let exp = Some("exp-d".parse().unwrap());
+    test.append(&[Command::new(checked, exp)]).unwrap();
+}
+
 fn closing(test: &mut TestLedger, owner: &Signer) {
     let state = test.ledger.state();
     let family = "of-gates".parse().unwrap();
@@ -714,6 +725,35 @@ fn deployed(test: &mut TestLedger, commit: &str) {
     say(test, deployed::back(&runs, Some(&breach), None));
 }
 
+/// A confirm test with looks.
+fn sequence(test: &mut TestLedger) {
+    struct To<'t>(&'t mut TestLedger);
+    impl sequenced::Teach for To<'_> {
+        fn say(&mut self, _: u8, _: &'static str, payload: Payload) -> EventId {
+            let exp = Some("exp-sequence".parse().unwrap());
+            self.0.append(&[Command::new(payload, exp)]).unwrap()[0].id
+        }
+        fn charge(&mut self) -> EventId {
+            let charge = Command::new(decided::charge(), None);
+            self.0.append(&[charge]).unwrap()[0].id
+        }
+        fn head(&self) -> clover::event::payload::gate::DrawnFrom {
+            sequenced::head(&self.0.ledger)
+        }
+        fn origin(&self) -> &'static str {
+            ORIGIN
+        }
+        fn quarter(&self) -> String {
+            self.0.ledger.ambient().now().quarter().to_string()
+        }
+        fn recipient(&self) -> SealRecipient {
+            SealRecipient(Identity::from_bytes(&[5; 32]).recipient())
+        }
+    }
+    test.register("exp-sequence");
+    sequenced::iteration(&mut To(test), "exp-sequence", "m-sequence");
+}
+
 fn paused(test: &mut TestLedger) {
     test.register("exp-6");
     let exp = || Some("exp-6".parse().unwrap());
@@ -781,7 +821,9 @@ pub fn every_kind(test: &mut TestLedger) {
     plans(test);
     iterations(test);
     gates(test);
+    drifts(test);
     decisions(test);
+    sequence(test);
     trust(test);
     ends(test);
     for kind in Kind::ALL {

@@ -89,7 +89,9 @@ pub fn all() -> Vec<Sample> {
     rows.extend(table.rows);
     rows.extend(super::tampered_iterations::all());
     rows.extend(super::tampered_gates::all());
+    rows.extend(super::tampered_drifts::all());
     rows.extend(super::tampered_decisions::all());
+    rows.extend(super::tampered_sequences::all());
     rows.extend(super::tampered_releases::all());
     rows.extend(super::tampered_deployments::all());
     rows.extend(super::tampered_invariants::all());

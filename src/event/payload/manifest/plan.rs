@@ -61,8 +61,35 @@ pub enum ConfirmTest {
     Betting,
     /// Centred paired cluster bootstrap.
     Bootstrap,
+    /// Exact, by betting on one cluster after the other, with looks.
+    Sequential,
     /// Cluster-robust t test.
     T,
+}
+
+impl ConfirmTest {
+    /// The word in manifests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Betting => "betting",
+            Self::Bootstrap => "bootstrap",
+            Self::Sequential => "sequential",
+            Self::T => "t",
+        }
+    }
+}
+
+/// Looks at the confirm block, and what stops them early; for `confirm_test: sequential`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SequentialPlan {
+    /// Bound on the probability to stop a candidate as harmful that is not worse.
+    pub alpha_harm_micro: Micro,
+    /// Bound on the probability to stop a candidate as futile that improves by `effect_micro`.
+    pub beta_futile_micro: Micro,
+    /// Clusters whose labels are shown between two looks.
+    pub look_every: Count,
 }
 
 /// How the confirm block is kept apart.
@@ -150,6 +177,9 @@ pub struct IterationPlan {
     pub profile: Profile,
     /// Level of a green slice and of transport.
     pub q_micro: Micro,
+    /// Looks at the confirm block; only under `confirm_test: sequential`, which needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<SequentialPlan>,
     /// Which distance bounds the blast radius.
     pub shift_metric: ShiftMetric,
     /// Rows of the smallest green slice in each of dev and confirm.

@@ -8,9 +8,11 @@ use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::id::Root;
 use crate::event::id::Text;
+use crate::event::payload::gate::DrawnFrom;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::SequentialLook;
 use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::predicate::Verdicts;
 use crate::ground::digest::Digest;
@@ -98,6 +100,43 @@ pub struct ConfirmUnsealed {
     pub iteration: IterationId,
     /// The entry that sealed the candidates.
     pub sealed: EventId,
+}
+
+/// One hypothesis at a look.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LookedHypothesis {
+    /// Hash of the patch, or of the composite.
+    pub candidate: Digest,
+    /// Its test so far.
+    pub test: SequentialLook,
+}
+
+/// A look at the confirm block of an iteration whose test is sequential: the labels of its first clusters are shown, in
+/// the order that the first checkpoint after the sealing draws.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ConfirmLooked {
+    /// The checkpoint that the order is drawn from.
+    pub beacon: DrawnFrom,
+    /// The program that computed it.
+    pub build: Text,
+    /// What was sealed, in order of hash.
+    pub hypotheses: Vec<LookedHypothesis>,
+    /// What was read.
+    pub inputs: RowsRead,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// Clusters of the block with a sealed label.
+    pub of_units: Count,
+    /// Digest of the registered parameters.
+    pub params_hash: Digest,
+    /// What clusters are hashed with.
+    pub seed: Digest,
+    /// Clusters whose labels are all shown: the first of the order.
+    pub units: Count,
 }
 
 /// A patch is accepted: every gate passed.

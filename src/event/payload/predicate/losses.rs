@@ -104,6 +104,55 @@ pub struct ConfirmLoss {
     pub p_t: Option<Probability>,
     /// Change of the squared error over Risk slices, by exposure and stakes: it orders candidates and decides nothing.
     pub risk_improve: Finite,
+    /// How the sequential test ended; only where it is registered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<SequentialLook>,
+}
+
+/// What ended the sequential test of a hypothesis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum SequentialStop {
+    /// Nothing yet.
+    Continue,
+    /// The evidence reached the hypotheses divided by alpha.
+    Crossed,
+    /// The improvement that was planned for is not there.
+    Futile,
+    /// The candidate is worse.
+    Harmful,
+}
+
+impl SequentialStop {
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::Crossed => "crossed",
+            Self::Futile => "futile",
+            Self::Harmful => "harmful",
+        }
+    }
+}
+
+/// The sequential test of a hypothesis as far as labels are shown; what came after its stop counts for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SequentialLook {
+    /// Largest difference that any labels of the block could give: known before the first.
+    pub bound: Finite,
+    /// Largest logarithm of the wealth at any cluster, at least 0.
+    pub ln_peak: Finite,
+    /// Logarithm of the wealth.
+    pub ln_wealth: Finite,
+    /// Always-valid p: 1 / max(1, largest wealth).
+    pub p: Probability,
+    /// What ended it.
+    pub stop: SequentialStop,
+    /// Clusters that were bet on.
+    pub units: Count,
 }
 
 /// Whether a gain could be calibration noise.

@@ -33,6 +33,7 @@ use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::compute::rows::Candidate;
 use crate::workflow::iterate::compute::rows::Table;
 use crate::workflow::iterate::compute::rows::pick;
+use crate::workflow::iterate::compute::sequential::Block;
 use crate::workflow::iterate::compute::transport;
 
 /// Equal-frequency bins of the calibration error.
@@ -62,7 +63,7 @@ fn count(value: usize) -> Count {
 }
 
 /// A number that checked inputs make finite.
-fn finite(value: f64) -> Result<Finite, SampleError> {
+pub(super) fn finite(value: f64) -> Result<Finite, SampleError> {
     Finite::new(value).ok_or(SampleError::Parameter {
         name: "values",
         expected: "sums and squares within the range of a double",
@@ -249,11 +250,16 @@ impl Compared<'_> {
         }))
     }
 
-    /// P8. `replicates` and `seed` are those of the bootstrap.
+    /// P8. `replicates` and `seed` are those of the bootstrap, `block` the order of the sequential test.
     ///
     /// # Errors
     /// [`Unfit`] without labelled confirm rows.
-    pub fn p8(&self, replicates: usize, seed: [u8; 32]) -> Result<Evidence, Unfit> {
+    pub fn p8(
+        &self,
+        replicates: usize,
+        seed: [u8; 32],
+        block: Option<&Block>,
+    ) -> Result<Evidence, Unfit> {
         let losses = self.part(SplitPart::Confirm)?;
         let found = predicate::confirm(&losses, replicates, seed);
         Ok(Evidence::P8(ConfirmLoss {
@@ -265,6 +271,7 @@ impl Compared<'_> {
             p_exact: probability(Some(found.betting.p)).unwrap_or(Probability::ONE),
             p_t: probability(found.t_p),
             risk_improve: self.risk_improve(SplitPart::Confirm)?,
+            sequential: block.map(|block| self.sequential(block)).transpose()?,
         }))
     }
 
@@ -385,13 +392,13 @@ impl<'a> Models<'a> {
         &self,
         compared: &Compared<'_>,
         share: Option<f64>,
-        replicates: usize,
-        seed: [u8; 32],
+        (replicates, seed): (usize, [u8; 32]),
+        block: Option<&Block>,
     ) -> Result<Vec<Evidence>, Unfit> {
         Ok(vec![
             compared.p4(SplitPart::Confirm)?,
             self.p6(compared.table, SplitPart::Confirm)?,
-            compared.p8(replicates, seed)?,
+            compared.p8(replicates, seed, block)?,
             compared.greens(SplitPart::Confirm)?,
             compared.p10(share)?,
         ])

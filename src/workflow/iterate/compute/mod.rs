@@ -9,6 +9,7 @@ pub mod evidence;
 pub mod fit;
 pub mod labels;
 pub mod rows;
+pub mod sequential;
 pub mod transport;
 pub mod uncertainty;
 

@@ -64,6 +64,7 @@ impl Sources<'_> {
         Raw {
             base: score.base,
             evidence: self.evidence.get(&score.key).cloned(),
+            seq: score.seq,
         }
     }
 

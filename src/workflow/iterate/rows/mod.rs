@@ -9,6 +9,7 @@
 mod fields;
 mod join;
 mod scored;
+mod sequence;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -53,6 +54,8 @@ use crate::workflow::judge::run::Record;
 use crate::workflow::patches;
 
 pub use fields::LOG_TOKENS;
+pub use sequence::Sequence;
+pub use sequence::Unit;
 
 /// The imported field that names a row's stratum, for designs that have strata.
 pub const STRATUM: &str = "stratum";
@@ -147,6 +150,8 @@ pub struct Loaded {
     pub names: Vec<Named>,
     /// What a reader should know: anchors that are not those registered, rows without evidence.
     pub notes: Vec<String>,
+    /// The order of the confirm block, once it is unsealed, where its test is sequential.
+    pub sequence: Option<Sequence>,
     raw: Vec<Raw>,
     anchors: Vec<Vec<Raw>>,
 }
@@ -376,6 +381,9 @@ pub fn load(past: &Past<'_>, which: &Which<'_>) -> Result<Loaded, RowsError> {
     let evidence = walk.evidence(past, &judge)?;
     let wanted = wanted(&design, &walk);
     let imported = walk.fields(past, &wanted.iter().collect::<Vec<_>>())?;
+    let unsealed = walk.unsealed.iter();
+    let unsealed = unsealed.filter(|(_, by, _)| by == which.iteration);
+    let unsealed = unsealed.map(|(.., seq)| *seq).next();
     let sources = Sources {
         walk: &walk,
         design: &design,
@@ -385,14 +393,12 @@ pub fn load(past: &Past<'_>, which: &Which<'_>) -> Result<Loaded, RowsError> {
         judge: &judge,
         formed: &formed,
         through: which.through,
-        unsealed: walk
-            .unsealed
-            .iter()
-            .find(|(_, by, _)| by == which.iteration)
-            .map(|(.., seq)| *seq),
+        unsealed,
     };
     let (table, names, raw, anchors, notes) = sources.table()?;
+    let sequence = Sequence::of(&walk, &opening, &formed, (unsealed, &names, &raw));
     Ok(Loaded {
+        sequence,
         registered: walk.judges.get(&judge).cloned(),
         judge,
         plan: opening.plan,

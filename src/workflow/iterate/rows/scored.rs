@@ -11,6 +11,8 @@ use crate::workflow::iterate::compute::rows::Scored;
 pub(super) struct Raw {
     pub base: Micro,
     pub evidence: Option<Evidence>,
+    /// The entry of the score.
+    pub seq: u64,
 }
 
 /// What could not be scored.

@@ -15,6 +15,7 @@ use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::SplitId;
 use crate::event::payload::BlobRef;
+use crate::event::payload::gate::DrawnFrom;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::label::DesignPurpose;
@@ -41,6 +42,7 @@ pub(super) type Key = (PolicyId, ItemId, u64);
 /// The iteration as it was opened.
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
+    pub digest: Digest,
     pub plan: IterationPlan,
     pub rubric_hash: Digest,
     pub seq: u64,
@@ -86,6 +88,11 @@ pub(super) struct Walk {
     pub judges: BTreeMap<JudgeId, JudgeRegistered>,
     pub scores: BTreeMap<JudgeId, Vec<Score>>,
     pub labels: Vec<Label>,
+    /// Rows with a sealed label of a design for confirm.
+    pub sealed: Vec<(Key, u64)>,
+    /// The first checkpoint above the sealing of the iteration's candidates that an entry names.
+    pub beacon: Option<DrawnFrom>,
+    sealed_seq: Option<u64>,
     records: Vec<(u64, JudgeId, BlobRef, Root)>,
     ingested: Vec<(u64, BlobRef, Root)>,
 }
@@ -100,6 +107,7 @@ impl Walk {
     ) -> Result<Self, RowsError> {
         let mut walk = Self::default();
         past.entries::<RowsError>(0, through.saturating_add(1), |read| {
+            walk.draw_from(&read);
             if read.event.header.experiment.as_ref() == Some(experiment) {
                 walk.take(iteration, read);
             }
@@ -108,12 +116,25 @@ impl Walk {
         Ok(walk)
     }
 
+    fn draw_from(&mut self, read: &Read) {
+        let Some(from) = self.sealed_seq.filter(|_| self.beacon.is_none()) else {
+            return;
+        };
+        let seen = read.event.header.seen;
+        let above = seen.filter(|seen| seen.size.value() > from);
+        self.beacon = above.map(|seen| DrawnFrom {
+            root: seen.root,
+            size: seen.size,
+        });
+    }
+
     #[expect(clippy::too_many_lines, reason = "an arm for each kind that is read")]
     fn take(&mut self, iteration: Option<&IterationId>, read: Read) {
         let seq = read.stored.seq;
         match read.event.payload {
             Payload::IterationOpened(said) if Some(&said.iteration) == iteration => {
                 self.opening.get_or_insert(Opening {
+                    digest: said.digest,
                     plan: *said.params,
                     rubric_hash: said.rubric_hash,
                     seq,
@@ -135,6 +156,17 @@ impl Walk {
                 confirm_root: said.confirm.root,
                 seq,
             }),
+            Payload::CandidatesSealed(said) if Some(&said.iteration) == iteration => {
+                self.sealed_seq.get_or_insert(seq);
+            }
+            Payload::LabelSealed(said) => {
+                let purpose = self.designs.get(&said.design).map(|of| of.purpose);
+                if purpose == Some(DesignPurpose::Confirm)
+                    && let Some((policy, item, draw)) = draw_of_row(&said.row)
+                {
+                    self.sealed.push(((policy, item, draw.value()), seq));
+                }
+            }
             Payload::ConfirmUnsealed(said) => {
                 self.unsealed.push((said.confirm_root, said.iteration, seq));
             }

@@ -164,7 +164,7 @@ pub(super) fn through_the_rules(case: &Case<'_>, check: &mut Check<'_>) -> Resul
         demand(check, &at, &blast, &held, at.number()? <= held.ks_max);
         let at = expected.at("delta_mse")?;
         if part == SplitPart::Confirm {
-            let found = compared.p8(REPLICATES, [0; 32]).map_err(refused)?;
+            let found = compared.p8(REPLICATES, [0; 32], None).map_err(refused)?;
             let passes = change <= -held.eta && p <= held.level;
             demand(check, &at, &found, &held, passes);
             continue;

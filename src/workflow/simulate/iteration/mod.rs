@@ -21,6 +21,8 @@ use crate::event::payload::manifest::ShiftMetric;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::SequentialLook;
+use crate::event::payload::predicate::SequentialStop;
 use crate::event::payload::predicate::Thresholds;
 use crate::ground::digest::Digest;
 use crate::ground::seed::SeedTree;
@@ -31,6 +33,7 @@ use crate::projection::decisions::thresholds_of;
 use crate::stats::calibrator::Mode;
 use crate::stats::folds;
 use crate::stats::predicate::BOOTSTRAP_REPLICATES;
+use crate::stats::predicate::SequentialTerms;
 use crate::stats::residuals::Terms;
 use crate::stats::sample::Unfit;
 use crate::workflow::iterate::compute::Candidate;
@@ -41,6 +44,8 @@ use crate::workflow::iterate::compute::evidence::Models;
 use crate::workflow::iterate::compute::fit;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::compute::fit::Settings;
+use crate::workflow::iterate::compute::sequential::Block;
+use crate::workflow::iterate::compute::sequential::terms_of;
 use crate::workflow::iterate::compute::uncertainty;
 use crate::workflow::predicate;
 use crate::workflow::simulate::iteration::columns::Arbitrary;
@@ -63,6 +68,15 @@ pub const NULL_NOISE_MICRO: i64 = 300_000;
 /// Patches that the search of a run without merit tries.
 pub const TRIES: u64 = 100;
 
+/// The looks of a sequential confirm test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Looks {
+    /// Clusters between two of them.
+    pub every: usize,
+    /// What the test is held to.
+    pub terms: SequentialTerms,
+}
+
 /// A planned iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
@@ -74,6 +88,8 @@ pub struct Design {
     pub mode: Mode,
     /// Slices that must not regress: the first ones.
     pub must_not_regress: usize,
+    /// Looks and stops of a sequential confirm test.
+    pub sequential: Option<Looks>,
     /// Labelled rows of fit, dev and confirm.
     pub sizes: [usize; 3],
     /// What the gates are held to.
@@ -89,6 +105,7 @@ impl Design {
             domains: None,
             mode: Mode::Monotone,
             must_not_regress: 0,
+            sequential: None,
             sizes,
             thresholds: Thresholds {
                 alpha_micro: micro(50_000),
@@ -126,6 +143,12 @@ impl Design {
                 Some(CalibratorMode::Auto) => Mode::Auto,
             },
             must_not_regress: cells.filter(|cell| cell.must_not_regress).count(),
+            sequential: plan.sequential.as_ref().and_then(|of| {
+                Some(Looks {
+                    every: size(of.look_every).max(1),
+                    terms: terms_of(plan, &thresholds_of(plan))?,
+                })
+            }),
             sizes: [plan.fit_rows, plan.dev_rows, plan.confirm_rows].map(size),
             thresholds: thresholds_of(plan),
         }
@@ -174,6 +197,8 @@ pub struct Found {
     pub worth: f64,
     /// Gates that did not pass.
     pub blocked: Vec<(GateId, GateSplit)>,
+    /// Under a sequential test: the share of the block's labels that are shown, and whether it crossed.
+    pub labels: Option<(f64, bool)>,
 }
 
 /// Simulated iterations of one design and one kind of candidate.
@@ -269,6 +294,7 @@ impl Simulation {
                 dmse: 0.0,
                 worth: 0.0,
                 blocked: Vec::new(),
+                labels: None,
             });
         }
         let settings = settings.bound_to(&base.fitted);
@@ -365,10 +391,16 @@ impl Simulation {
         // A bootstrap that decides nothing here need not be drawn in full.
         let replicates = match self.design.thresholds.confirm_test {
             ConfirmTest::Bootstrap => BOOTSTRAP_REPLICATES,
-            ConfirmTest::Betting | ConfirmTest::T => 1,
+            ConfirmTest::Betting | ConfirmTest::Sequential | ConfirmTest::T => 1,
         };
         let seed = *proposed.candidate.patch.as_bytes();
-        let confirm = models.confirm(&compared, base.share, replicates, seed)?;
+        let block = self.block(stage);
+        let labels = match &block {
+            Some(block) => Some(compared.sequential(block)?).map(|test| self.shown(block, &test)),
+            None => None,
+        };
+        let drawn = (replicates, seed);
+        let confirm = models.confirm(&compared, base.share, drawn, block.as_ref())?;
         let confirm = self.not_passed(&confirm);
         let mut blocked: Vec<(GateId, GateSplit)> =
             dev.iter().map(|gate| (*gate, GateSplit::Dev)).collect();
@@ -381,7 +413,31 @@ impl Simulation {
             dmse: compared.part(SplitPart::Confirm)?.mean().mean,
             worth: self.worth(base, proposed),
             blocked,
+            labels,
         })
+    }
+
+    /// The labelled confirm rows in their order, each a cluster of its own: drawn independently, they are in random order.
+    fn block(&self, stage: &Stage) -> Option<Block> {
+        let looks = self.design.sequential?;
+        let rows = stage.table.labelled(SplitPart::Confirm);
+        Some(Block {
+            terms: looks.terms,
+            shown: rows.len(),
+            units: rows.into_iter().map(|row| vec![row]).collect(),
+        })
+    }
+
+    /// The share of a block's labels that are shown for one candidate: all of them unless its test stops without a
+    /// crossing, then those up to the next look.
+    fn shown(&self, block: &Block, test: &SequentialLook) -> (f64, bool) {
+        let every = self.design.sequential.map_or(1, |looks| looks.every);
+        let (all, at) = (block.units.len(), test.units.value());
+        let looked = at.div_ceil(every as u64).saturating_mul(every as u64);
+        let crossed = test.stop == SequentialStop::Crossed;
+        let early = matches!(test.stop, SequentialStop::Futile | SequentialStop::Harmful);
+        let share = (looked as f64 / all.max(1) as f64).min(1.0);
+        (if early { share } else { 1.0 }, crossed)
     }
 
     /// The mean of (Y - R')^2 - (Y - R)^2 over the fresh rows.

@@ -74,6 +74,12 @@ pub struct Summary {
     pub runs: u64,
     /// Of the runs that reached confirm: accepted, and truly no better.
     pub reached_wrongly: Share,
+    /// Under a sequential test, of the runs that reached confirm: the mean share of labels that stay sealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved: Option<f64>,
+    /// Under a sequential test, of the runs that reached confirm: it crossed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crossed: Option<Share>,
     /// Mean change of the squared error on fresh rows over the runs that did not pause.
     pub worth: Option<f64>,
 }
@@ -92,6 +98,11 @@ impl Summary {
             let values: Vec<f64> = found.iter().filter(|run| !run.paused).map(of).collect();
             (!values.is_empty()).then(|| math::mean(&values))
         };
+        let seen = found.iter().filter(|run| run.reached);
+        let labels: Vec<(f64, bool)> = seen.filter_map(|run| run.labels).collect();
+        let left: Vec<f64> = labels.iter().map(|(shown, _)| 1.0 - shown).collect();
+        let some = !labels.is_empty();
+        let crossed = labels.iter().filter(|(_, crossed)| *crossed).count() as u64;
         let mut blocked = BTreeMap::<(GateSplit, GateId), u64>::new();
         for (gate, split) in found.iter().flat_map(|run| &run.blocked) {
             *blocked.entry((*split, *gate)).or_default() += 1;
@@ -116,6 +127,8 @@ impl Summary {
             reached: Share::new(reached, runs),
             runs,
             reached_wrongly: Share::new(wrong, reached),
+            saved: some.then(|| math::mean(&left)),
+            crossed: some.then(|| Share::new(crossed, labels.len() as u64)),
             worth: mean(&|run| run.worth),
         }
     }

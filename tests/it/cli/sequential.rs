@@ -1,0 +1,111 @@
+//! Iterations whose confirm test is sequential, on the command line.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Desk;
+use super::iterate;
+use super::says;
+
+/// An open iteration with a sequential confirm test, its patch sealed. `effect` is what the block is planned for.
+fn sealed(effect: u64, every: u64) -> Desk {
+    let mut desk = iterate::desk("--window 1000 --confirm 400");
+    let mut plan = iterate::plan(&mut desk);
+    plan["iteration"]["confirm_test"] = "sequential".into();
+    let bare = desk.file("bare.yaml", &plan.to_string());
+    let refused = desk.run(&format!("prereg check {bare}"));
+    assert_ne!(refused.code, 0, "{}", refused.out);
+    says(
+        &refused,
+        &["iteration.sequential", "none with confirm_test sequential"],
+    );
+    plan["iteration"]["effect_micro"] = effect.into();
+    plan["iteration"]["sequential"] = json!({
+        "alpha_harm_micro": 50_000, "beta_futile_micro": 100_000, "look_every": every,
+    });
+    let file = desk.file("it.yaml", &plan.to_string());
+    desk.ok(&format!("prereg sign {file}"));
+    desk.ok("iterate open it-1 --manifest m-it");
+    desk.ok("iterate run it-1 --to audit");
+    desk.ok("battery run it-1");
+    desk.ok("iterate run it-1");
+    desk.ok("iterate propose it-1 sim/patch.yaml");
+    desk.ok("iterate run it-1 --to seal");
+    desk
+}
+
+fn labels(desk: &mut Desk, kind: &str) -> usize {
+    let list = desk
+        .ok(&format!("log --kind {kind} --limit 5000 --json"))
+        .json();
+    list["data"]["entries"].as_array().unwrap().len()
+}
+
+/// Replays everything that can be, and judges the whole log again.
+fn holds(desk: &mut Desk) {
+    let replayed = desk.run("replay --all --json");
+    assert_eq!(replayed.code, 0, "{}", replayed.out);
+    desk.ok("verify");
+    let recomputed = desk.ok("verify --recompute --json").json();
+    assert_eq!(recomputed["verdict"], "verified", "{recomputed:#}");
+}
+
+#[test]
+fn a_fix_crosses_before_the_end_and_is_judged_on_the_whole_block() {
+    let mut desk = sealed(2_500, 100);
+    // Nobody may open the block at once, or out of order.
+    let opened = desk.run("confirm unseal hold --experiment sim --for it-1 --yes");
+    assert_eq!(opened.code, 11, "{}{}", opened.out, opened.err);
+    let ran = desk.ok("iterate confirm it-1 --yes");
+    println!("{}", ran.out);
+    let shown = desk.ok("iterate show it-1 --json").json();
+    let looks = shown["data"]["looks"].as_array().unwrap().clone();
+    let last = &looks.last().unwrap()["look"];
+    let test = &last["hypotheses"][0]["test"];
+    assert_eq!(test["stop"], "crossed", "{test:#}");
+    let at = test["units"].as_u64().unwrap();
+    assert!(at < last["of_units"].as_u64().unwrap(), "{last:#}");
+    // Crossing ends only the test: every label of the block is shown, and the gates stand on all of them.
+    let all = labels(&mut desk, "label.sealed");
+    assert_eq!(labels(&mut desk, "label.revealed"), all);
+    let confirm = shown["data"]["candidates"][0]["confirm"]
+        .as_array()
+        .unwrap();
+    assert_eq!(confirm.len(), 5, "{confirm:#?}");
+    let p8 = confirm.iter().find(|gate| gate["gate"] == "p8").unwrap();
+    assert_eq!(p8["evidence"]["p8"]["sequential"], *test, "{p8:#}");
+    assert_eq!(p8["evidence"]["p8"]["loss"]["rows"], all as u64);
+    assert!(p8["evidence"]["p8"]["p_exact"].is_number() && p8["evidence"]["p8"]["p_t"].is_number());
+    let page = desk.ok("iterate show it-1");
+    says(&page, &["looks at confirm", "crossed at", "p sequential"]);
+    for line in page.out.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert_eq!(labels(&mut desk, "budget.charged"), 1);
+    desk.ok("iterate run it-1 --yes");
+    holds(&mut desk);
+}
+
+#[test]
+fn what_cannot_improve_as_planned_leaves_the_labels_sealed() {
+    // No labels could show an improvement of .9: the first cluster shows that it is futile.
+    let mut desk = sealed(900_000, 25);
+    let ran = desk.ok("iterate confirm it-1 --yes");
+    says(&ran, &["futile at 1", "stay sealed"]);
+    let shown = labels(&mut desk, "label.revealed");
+    let looks = desk.ok("iterate show it-1 --json").json()["data"]["looks"].clone();
+    assert_eq!(looks.as_array().unwrap().len(), 1);
+    assert_eq!(looks[0]["look"]["units"], 25);
+    let of = looks[0]["look"]["of_units"].as_u64().unwrap();
+    assert!((shown as u64) < of, "{shown} of {of}");
+    // The peek is spent, nothing more is shown, and the iteration ends with the patch rejected by p8.
+    assert_eq!(labels(&mut desk, "budget.charged"), 1);
+    let more = desk.run("confirm unseal hold --experiment sim --for more --yes");
+    assert_eq!(more.code, 11, "{}{}", more.out, more.err);
+    let due: Value = desk.ok("iterate confirm it-1 --yes --json").json();
+    assert_eq!(due["data"]["due"], "close", "{due:#}");
+    let closed = desk.ok("iterate run it-1 --yes");
+    says(&closed, &["p8 futile at cluster 1"]);
+    assert_eq!(labels(&mut desk, "gate.evaluated"), 8);
+    holds(&mut desk);
+}
