@@ -5,6 +5,7 @@
 //! same program computed it; where another did, within 1e-9 relative, with every word and decision the same.
 
 mod compare;
+mod drift;
 mod estimates;
 mod iterations;
 mod offpolicy;
@@ -22,6 +23,7 @@ use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
+use crate::workflow::drift::DriftError;
 use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
@@ -57,6 +59,9 @@ pub enum Gone {
     /// It plans from numbers that are not there.
     #[error(transparent)]
     Unplanned(#[from] PlanError),
+    /// A judge's anchors give no such check.
+    #[error(transparent)]
+    Drift(#[from] DriftError),
     /// It names something that its inputs do not have.
     #[error("{0}")]
     Missing(String),
@@ -165,6 +170,10 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::ReportPublished,
         run: reports::published,
+    },
+    Recipe {
+        kind: Kind::JudgeDriftChecked,
+        run: drift::checked,
     },
     // The next kind goes here.
 ];
