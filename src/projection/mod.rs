@@ -13,6 +13,7 @@ pub mod bundle;
 pub mod decisions;
 pub mod deployments;
 pub mod designs;
+pub mod drifts;
 pub mod experiments;
 pub mod gates;
 pub mod iterations;
@@ -52,6 +53,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &access::Gateway,
         &assumptions::Bridge,
         &audits::Transport,
+        &drifts::Drifting,
         &iterations::Iterating,
         &judges::Registered,
         &orders::Ordered,
@@ -113,6 +115,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "designs",
         reads: designs::READS,
         make: || Box::<designs::Designs>::default(),
+    },
+    FoldEntry {
+        name: "drifts",
+        reads: drifts::READS,
+        make: || Box::<drifts::Drifts>::default(),
     },
     FoldEntry {
         name: "experiments",

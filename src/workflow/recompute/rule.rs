@@ -33,10 +33,14 @@ pub const AGAIN: Again = Again {
         Kind::PlanRecorded,
         Kind::OpeDiagnosed,
         Kind::OpeEstimated,
+        Kind::JudgeDriftChecked,
         // The next kind goes here.
     ],
     reads: &[
+        Kind::AnchorSetRegistered,
         Kind::CalibratorFitted,
+        Kind::JudgeDriftChecked,
+        Kind::JudgeRegistered,
         Kind::LabelDesignRegistered,
         Kind::LabelRecorded,
         Kind::LabelRevealed,
