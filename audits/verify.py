@@ -45,8 +45,8 @@ RULES = (
     "author_seq", "seen", "backdated", "role", "separation", "possession", "last_owner", "experiment", "account",
     "overdraft", "refs", "natural_key", "seal", "charge", "design", "purpose", "split", "score_once", "manifest",
     "manifest_first", "amendment", "stale_version", "countersign", "family", "exposure", "plan", "access", "sdp",
-    "waiver", "blocked", "calibrator", "transport", "iteration", "rubric", "patch", "order", "gate", "observation",
-    "look", "decision", "promotion", "predicate", "sealing", "acceptance", "approval", "commit", "deployment",
+    "waiver", "blocked", "calibrator", "transport", "thresholds", "drift", "iteration", "rubric", "patch", "order", "gate",
+    "observation", "look", "decision", "promotion", "predicate", "sealing", "acceptance", "approval", "commit", "deployment",
     "recalibration", "guardrail", "rollback", "generator", "verdict", "battery", "report", "target", "genesis", "root",
     "checkpoint", "size", "blob", "judge", "recompute",
 )
@@ -774,6 +774,14 @@ def source(value, path):
     require(good, path, "a document of at most 8,192 bytes", value)
 
 
+OVERLAP_THRESHOLDS = record(
+    affinity_good_micro=MICRO, affinity_warn_micro=MICRO, cv_max_micro=MICRO, ess_good_micro=MICRO,
+    ess_warn_micro=MICRO, guarded_max_micro=MICRO, hill_good_micro=MICRO, hill_warn_micro=MICRO,
+    near_zero_max_micro=MICRO, top_mass_max_micro=MICRO, ttc_good_micro=MICRO, ttc_warn_micro=MICRO)
+DRIFT_PLAN = record(chart=one_of("cusum", "ewma"), chart_micro=MICRO, q_micro=MICRO, replicates=COUNT, sd_micro=MICRO,
+                    seed=COUNT, tau_min_micro=MICRO)
+CHARTED = record(check=COUNT, drifts=boolean, excursion=number, p=probability, p_adjusted=probability,
+                 side=one_of("down", "up"))
 BETTOR = record(cap_micro=Optional(MICRO), grid=Optional(COUNT), name=one_of("agrapa", "grid_kelly", "hedged"))
 TEST = record(
     alpha_kill_micro=Optional(MICRO), alpha_micro=MICRO, beacon=one_of("drand", "first_checkpoint"),
@@ -787,6 +795,7 @@ MANIFEST = record(
     arms=Optional(listing(record(artifact_digest=hex64, id=ident, role=one_of("baseline", "candidate")))),
     data=Optional(record(confirm_root=encoded(32), exposure_cap=COUNT, n_units=COUNT, strata=Optional(listing(ident)),
                          label_policy=Optional(record(pi_min_micro=MICRO, rule=text)))),
+    diagnostics=Optional(record(drift=Optional(DRIFT_PLAN), overlap=Optional(OVERLAP_THRESHOLDS))),
     estimand=Optional(record(
         aggregation=one_of("mean"), missing_rule=one_of("conservative", "excluded"),
         population=one_of("finite", "superpopulation"), rep_rule=one_of("mean", "single"), unit_key=ident,
@@ -844,12 +853,8 @@ TAIL = record(edge=number, labels=COUNT, mass=number, starved=boolean)
 
 OVERLAP = ("critical", "good", "unknown", "warn")
 READABLE = ("admissible", "refused", "unavailable", "warned")
-OPE_TERMS = record(
-    estimate=TERMS, logger=ident, outer_seed=COUNT,
-    thresholds=record(
-        affinity_good_micro=MICRO, affinity_warn_micro=MICRO, cv_max_micro=MICRO, ess_good_micro=MICRO,
-        ess_warn_micro=MICRO, guarded_max_micro=MICRO, hill_good_micro=MICRO, hill_warn_micro=MICRO,
-        near_zero_max_micro=MICRO, top_mass_max_micro=MICRO, ttc_good_micro=MICRO, ttc_warn_micro=MICRO))
+OPE_TERMS = record(estimate=TERMS, logger=ident, manifest=Optional(hex64), outer_seed=COUNT,
+                   thresholds=OVERLAP_THRESHOLDS)
 FIGURES = record(cv_squared=number, ess_fraction=number, hill=Optional(number),
                  hill_band=Optional(record(high=number, low=number, median=number)), max_over_median=Optional(number),
                  max_share=number, percentile_99_5=number, top_5_percent=number)
@@ -935,6 +940,15 @@ KINDS = {
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text,
                                   port=one_of("builtin", "command", "recorded"), prompt_hash=hex64,
                                   tool_snapshot=hex64),
+    ("judge.drift_checked", 1): Kind(
+        "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
+        asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text, model=text,
+                              port=one_of("builtin", "command", "recorded"), prompt_hash=hex64, tool_snapshot=hex64)),
+        build=text, judge=ident, kendall_tau=Optional(number), p=Optional(probability),
+        policies=listing(record(charted=CHARTED, mean_change=number, policy=ident, rows=COUNT)),
+        rows=record(changed=COUNT, drifting=COUNT, rows=COUNT, worst=ident, worst_charted=CHARTED),
+        scores_micro=listing(MICRO), terms=record(manifest=Optional(hex64), plan=DRIFT_PLAN), through_seq=COUNT,
+        unversioned=COUNT, verdicts=record(ranks=VERDICT, residuals=VERDICT, version=VERDICT)),
     ("evidence.recorded", 1): Kind("scorer", "@ judge records_root", judge=ident, records=BLOB,
                                    records_count=integer(), records_root=encoded(32)),
     ("score.replayed", 1): Kind("scorer", None, judge=ident, keys=integer(), keys_root=encoded(32),
@@ -1023,7 +1037,7 @@ KINDS = {
         estimate=number, estimator=text, interval=Optional(ENDS), jackknife=listing(number), policy=ident, rows=COUNT,
         rows_root=encoded(32), se=Optional(number), share=Optional(number),
         stack=listing(record(estimator=text, share=number)), terms=OPE_TERMS, through_seq=COUNT,
-        verdict=one_of(*READABLE)),
+        transport=Optional(STANDING), verdict=one_of(*READABLE)),
     ("transport.tested", 1): Kind(
         "arbiter", None, algorithm=text,
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
@@ -1410,6 +1424,7 @@ class Record:
         self.exposures = self.units = 0
         self.exposed, self.deviations = [], []    # (units by then, seq), and whether an outcome had been seen
         self.reveal_by, self.plan_open = None, False
+        self.handled = []                         # deviations on the judge: (seq, last entry that they knew of)
 
     def version(self, digest):
         return next((version for version in self.versions if version.digest == digest), None)
@@ -1460,6 +1475,7 @@ class Gate:
 
     def __init__(self, entry, data):
         self.experiment, self.sources, self.test = entry.experiment, data["sources"], data["test"]
+        self.opened = entry.position
         self.n, self.streams = 0, [[] for _ in data["sources"]]
         self.state = labelled(b"clover/gate-state/v1", [entry.experiment, data["gate"]])
         self.last = self.decided = self.carried = self.parent = self.child = None
@@ -1532,6 +1548,7 @@ class State:
         self.orders, self.placed_units, self.ordered = {}, set(), {}
         self.drawn = {}                           # digest of a version -> its order.drawn
         self.gates_by_id, self.closed, self.promotions = {}, {}, {}
+        self.drifts = {}                          # (experiment, judge) -> (newest failed check, whether the newest failed)
         self.values = {}                          # natural key -> (seq, value) where gates read it
         self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
         self.ids, self.natural_keys = set(), set()
@@ -1773,6 +1790,8 @@ class State:
         record_ = self.of_digest(data["digest"])
         if record_:
             record_.deviations.append(data["outcome_seen"])
+            if data["rule_path"] == JUDGE_PATH:
+                record_.handled.append((_entry.position, data["known_at_seq"] - 1))
 
     def of_digest(self, digest):
         """The manifest that has a version with this digest, or None."""
@@ -2040,6 +2059,11 @@ class State:
             self.placed_units.add((data["digest"], place, unit))
             self.ordered.setdefault(unit, entry.position)
 
+    def drift_checked(self, entry, data):
+        failed = "fail" in data["verdicts"].values()
+        seq = entry.position if failed else self.drifts.get((entry.experiment, data["judge"]), (None,))[0]
+        self.drifts[entry.experiment, data["judge"]] = seq, failed
+
     def order_drawn(self, entry, data):
         self.drawn.setdefault(data["digest"], (entry.position, data))
 
@@ -2122,6 +2146,7 @@ FOLDS = {
     "prompt.committed": State.prompt_committed, "judge.registered": State.judge_registered,
     "deployment.activated": State.deployment_activated, "recalibration.completed": State.recalibrated,
     "guardrail.checked": State.guardrail_checked, "deployment.rolled_back": State.rolled_back,
+    "judge.drift_checked": State.drift_checked, "manifest.deviated": State.manifest_deviated,
     "generator.run_opened": State.generator_opened, "generator.objective_queried": State.generator_said,
     "generator.validated": State.generator_said, "generator.rolled_back": State.generator_said,
     "card.published": State.decided, "dev.objective_queried": State.decided,
@@ -2528,6 +2553,18 @@ RANGES = (
     ("sgd.lr_max_micro", 1, ONE), ("sgd.lr_min_micro", 0, ONE), ("sgd.repeats", 2, MANY), ("sgd.steps", 1, MANY),
     ("workflow.beam", 1, MANY), ("workflow.calls_max", 1, MANY), ("workflow.proposals", 1, MANY),
     ("workflow.rounds", 1, MANY))
+RANGES += (("diagnostics.drift.q_micro", 1, ONE - 1), ("diagnostics.drift.replicates", 99, 100_000),
+           ("diagnostics.drift.sd_micro", 1, MICRO_MAX), ("diagnostics.drift.tau_min_micro", -ONE, ONE))
+RANGES += tuple(("diagnostics.overlap.%s_micro" % name, 0, MICRO_MAX) for name in (
+    "affinity_good", "affinity_warn", "cv_max", "ess_good", "ess_warn", "guarded_max", "hill_good", "hill_warn",
+    "near_zero_max", "top_mass_max", "ttc_good", "ttc_warn"))
+JUDGE_PATH = "metric.judge_digest"    # what a deviation names when it says how drift is handled
+DRIFT_USUAL = dict(chart="cusum", chart_micro=500_000, q_micro=10_000, replicates=9999, sd_micro=50_000, seed=42,
+                   tau_min_micro=800_000)
+TABLE_9 = dict(
+    affinity_good_micro=850_000, affinity_warn_micro=500_000, cv_max_micro=2_000_000, ess_good_micro=300_000,
+    ess_warn_micro=100_000, guarded_max_micro=500_000, hill_good_micro=2_000_000, hill_warn_micro=1_000_000,
+    near_zero_max_micro=850_000, top_mass_max_micro=300_000, ttc_good_micro=700_000, ttc_warn_micro=300_000)
 WORDS = ("title", "hypothesis.claim")
 PREDICTABLE = ("preflight", "test.bettor", "test.look_at", "test.n_max")
 TESTED = ("arms", "data", "estimand", "experiment", "hypothesis.kind", "manifest", "metric", "multiplicity",
@@ -2562,6 +2599,16 @@ def manifest_fault(manifest):
         value = at_path(manifest, path)
         if value is not None and not low <= value <= high:
             return "%s: %d to %d" % (path, low, high), str(value)
+    diagnostics = manifest.get("diagnostics", {})
+    drift, overlap = diagnostics.get("drift"), diagnostics.get("overlap")
+    if drift:
+        low, high = (1, ONE) if drift["chart"] == "ewma" else (0, 10 * ONE)
+        if not low <= drift["chart_micro"] <= high:
+            return "diagnostics.drift.chart_micro: %d to %d" % (low, high), str(drift["chart_micro"])
+    for name in ("affinity", "ess", "hill", "ttc") if overlap else ():
+        good, warn = overlap[name + "_good_micro"], overlap[name + "_warn_micro"]
+        if good < warn:
+            return "diagnostics.overlap.%s_good_micro: at least %d" % (name, warn), str(good)
     roles = [arm["role"] for arm in manifest.get("arms", [])]
     if "arms" in manifest and (roles.count("baseline") != 1 or len(roles) < 2
                                or not each_once([arm["id"] for arm in manifest["arms"]])):
@@ -3012,6 +3059,14 @@ def rule_calibrator(state, e):
 def rule_transport(state, e):
     if e.kind == "transport.tested":
         return audit_problem(state, e)
+    if e.kind == "ope.estimated" and e.experiment is not None:
+        seq = state.failed.get((e.experiment, e.data["terms"]["estimate"]["judge"], e.data["policy"]))
+        standing = None if seq is None else {"seq": seq, "state": "fail"}
+        if e.data.get("transport") != standing:
+            return "the audit that stands against it: %s" % standing, str(e.data.get("transport"))
+        if standing and e.data["verdict"] != "refused":
+            return "verdict refused after the failed audit at seq %d" % seq, e.data["verdict"]
+        return None
     if e.kind != "estimate.recorded" or e.experiment is None:
         return None
     standing = state.standing(e)
@@ -3034,6 +3089,88 @@ def audit_problem(state, e):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
+# Thresholds that a manifest registers, and drift of judges (`schema/DRIFT.md`).
+
+def rule_thresholds(state, e):
+    """Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones."""
+    if e.experiment is None:
+        return None
+    if e.kind == "judge.drift_checked":
+        of, usual = "drift", DRIFT_USUAL
+        found, digest = e.data["terms"]["plan"], e.data["terms"].get("manifest")
+    elif e.kind in ("ope.diagnosed", "ope.estimated"):
+        of, usual = "overlap", TABLE_9
+        found, digest = e.data["terms"]["thresholds"], e.data["terms"].get("manifest")
+    elif e.kind == "transport.tested":
+        of, usual, digest = "transport", None, e.data["audit"].get("manifest")
+        found = {name: e.data["audit"].get(name) for name in GRADED}
+    else:
+        return None
+    planned = {}
+    for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
+        record_ = state.manifests[name]
+        current = record_.in_force()
+        if record_.experiment != e.experiment or record_.superseded_by or current is None:
+            continue
+        sections = current.manifest if of == "transport" else current.manifest.get("diagnostics", {})
+        if of in sections:
+            numbers = sections[of]
+            planned[current.digest] = {n: numbers[n] for n in GRADED} if of == "transport" else numbers
+    if digest is not None:
+        if digest not in planned:
+            return "the digest of a manifest version in force that registers the thresholds", digest
+        return None if planned[digest] == found else ("the thresholds that it registers", "others")
+    if planned:
+        return "the thresholds that a manifest registers, and its digest", "those of no manifest"
+    return None if usual is None or usual == found else ("the usual thresholds", "others")
+
+
+GRADED = ("alpha_micro", "clusters_min", "family_size", "margin_micro")
+
+
+def stale_problem(state, e, gate, record_, opened):
+    """A judge of the gate failed a drift check, and no deviation that knew of it says how that is handled."""
+    for source_ in gate:
+        seq, newest = state.drifts.get((e.experiment, source_.get("judge")), (None, False))
+        counts = seq is not None and (newest if opened is None else seq > opened)
+        if counts and not any(known >= seq and at > seq for at, known in record_.handled):
+            return ("a manifest.deviated on %s, known after seq %d, that says how the drift is handled" % (JUDGE_PATH, seq),
+                    "none: judge %s failed its drift check, and the gate is stale" % source_["judge"])
+
+
+def rule_drift(state, e):
+    if e.kind == "judge.drift_checked":
+        return drift_problem(state, e)
+    if e.kind not in ("gate.opened", "gate.observed", "gate.looked", "gate.decided"):
+        return None
+    record_, gate = state.manifests.get(e.data["gate"]), state.gates_by_id.get(e.data["gate"])
+    if record_ is None or e.experiment is None:
+        return None
+    if e.kind == "gate.opened":
+        return stale_problem(state, e, e.data["sources"], record_, None)
+    if gate is None or gate.experiment != e.experiment or e.data.get("outcome") in ("superseded", "void"):
+        return None
+    return stale_problem(state, e, gate.sources, record_, gate.opened)
+
+
+def drift_problem(state, e):
+    """Verdicts follow from the figures beside them, every row has its score, and the anchor set is registered."""
+    data, said = e.data, e.data["verdicts"]
+    rows = len(data["scores_micro"])
+    if not rows == data["rows"]["rows"] == sum(of["rows"] for of in data["policies"]):
+        return "figures of all %d scores" % rows, str(data["rows"]["rows"])
+    tau = data.get("kendall_tau")
+    least = data["terms"]["plan"]["tau_min_micro"] / ONE
+    ranks = "inconclusive" if tau is None else "fail" if tau < least else "pass"
+    drifts = data["rows"]["drifting"] > 0 or any(of["charted"]["drifts"] for of in data["policies"])
+    version = "fail" if data["unversioned"] else said["version"] if "asked" in data else "not_checked"
+    for name, due in (("ranks", ranks), ("residuals", "fail" if drifts else "pass"), ("version", version)):
+        if said[name] != due:
+            return "%s %s" % (name, due), said[name]
+    if (e.experiment, data["anchors"]) not in state.anchors:
+        return "an earlier anchor_set.registered of that set", data["anchors"]
+
+
 # Iterations, rubrics and patches (`schema/RUBRIC.md`).
 
 def rule_iteration(state, e):
@@ -5606,6 +5743,7 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("countersign", rule_countersign), ("family", rule_family), ("exposure", rule_exposure),
               ("plan", rule_plan), ("access", rule_access), ("sdp", rule_sdp), ("waiver", rule_waiver),
               ("blocked", rule_blocked), ("calibrator", rule_calibrator), ("transport", rule_transport),
+              ("thresholds", rule_thresholds), ("drift", rule_drift),
               ("iteration", rule_iteration), ("rubric", rule_rubric), ("patch", rule_patch),
               ("order", rule_order), ("gate", rule_gate), ("observation", rule_observation), ("look", rule_look),
               ("decision", rule_decision), ("promotion", rule_promotion), ("predicate", rule_predicate),

@@ -363,7 +363,7 @@ fn checked(
         let releases = live::releases(ledger, experiment, ledger.size())?;
         let watched = Watched::of(ledger, &releases, running.id, ledger.size());
         let watched = watched.map_err(failed)?;
-        let found = live::guardrails::evidence(ledger, &watched, experiment, &thresholds, window);
+        let found = live::guardrails::shown(ledger, &watched, experiment, &thresholds, window);
         let (evidence, inputs) = found.map_err(failed)?;
         (evidence, None, Some(inputs))
     };

@@ -321,6 +321,11 @@ pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
         ("access", None) => "clover access list".to_owned(),
         ("sdp" | "waiver", None) => "clover assume list".to_owned(),
         ("blocked", None) => "clover assume show CLOVER.J2".to_owned(),
+        ("drift", None) => {
+            "clover prereg deviation MANIFEST --rule-path metric.judge_digest --what TEXT --why TEXT --impact TEXT"
+                .to_owned()
+        }
+        ("thresholds", None) => "clover log --kind manifest.registered".to_owned(),
         ("countersign", None) => "clover prereg sign FILE --countersign --custodian KEY".to_owned(),
         ("family", None) => "clover log --kind family.opened".to_owned(),
         ("exposure", None) => "clover log --kind exposure.opened".to_owned(),

@@ -26,10 +26,15 @@ use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::CalibratorMode;
 use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::estimated::ScaleEnds;
+use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
+use crate::ground::digest::Digest;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::ledger::State;
 use crate::num::Micro;
+use crate::projection::drifts;
+use crate::projection::manifests::Manifests;
 use crate::stats::direct::ClusterWeights;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
@@ -39,6 +44,25 @@ use crate::workflow::estimate::rows::Gathered;
 use crate::workflow::estimate::rows::RowsError;
 use crate::workflow::estimate::rows::Which;
 use crate::workflow::estimate::terms;
+
+/// The numbers that a manifest in force registers, with its digest; `what` names them.
+pub(super) fn planned<T>(
+    state: &State,
+    experiment: &ExperimentId,
+    of: fn(&Manifest) -> Option<T>,
+    what: &str,
+) -> Result<Option<(Digest, T)>, CliError> {
+    let manifests = state.fold::<Manifests>();
+    let mut all: Vec<_> = drifts::planned(manifests, experiment, of).collect();
+    if all.len() > 1 {
+        let names: Vec<_> = all.iter().map(|(id, ..)| id.as_str()).collect();
+        let names = names.join(", ");
+        let message = format!("several manifests register thresholds of {what}: {names}");
+        let next = "clover log --kind manifest.registered";
+        return Err(CliError::refused(message, next));
+    }
+    Ok(all.pop().map(|(_, digest, numbers)| (digest, numbers)))
+}
 
 /// What every verb that fits takes.
 #[derive(Clone, Debug, clap::Args)]

@@ -37,12 +37,22 @@ pub(super) fn unfolded(ctx: &Ctx<'_>, given: &[PathBuf]) -> Result<Vec<PathBuf>,
     Ok(paths)
 }
 
-/// Rows of JSON Lines whose scores and labels are not asked for, each draw once.
-pub(super) fn unscored(
+/// Where scores of rows come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scores {
+    /// A judge is asked for them.
+    Asked,
+    /// The rows bring them along.
+    Given,
+}
+
+/// Rows of JSON Lines whose labels are not asked for, each draw once.
+pub(super) fn rows(
     ctx: &mut Ctx<'_>,
     pepper: &[u8; 32],
     given: &[PathBuf],
     policy: Option<&str>,
+    scores: Scores,
 ) -> Result<Vec<Row>, CliError> {
     let policy = policy.map(|text| name("policy", text, PolicyId::new));
     let policy = policy.transpose()?;
@@ -54,7 +64,7 @@ pub(super) fn unscored(
             policy: named.as_ref(),
             logprobs: false,
             fields: &[],
-            scored: false,
+            scored: scores == Scores::Given,
             scale: scale("0:1")?,
             name_prompt: &name_prompt,
         };

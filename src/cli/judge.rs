@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::judge_drift;
 use crate::cli::judge_rows;
 use crate::cli::judge_rows::Desk;
 use crate::cli::ui;
@@ -42,6 +43,11 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover judge rescore-check --judge builtin --rows sim/responses --known sim/known.json"
     )]
     RescoreCheck(CheckArgs),
+    /// Score the anchors again and record whether the judge still ranks and scores them as it did
+    #[command(
+        after_help = "Example:\n  clover judge drift --judge llm --anchors anchors-1 --rows anchors --model m-2026-05 -- python3 judge.py"
+    )]
+    Drift(judge_drift::Args),
 }
 
 /// Who judges what.
@@ -125,6 +131,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         Verb::Run(args) => score(ctx, &args.common),
         Verb::List => list(ctx),
         Verb::RescoreCheck(args) => check(ctx, args),
+        Verb::Drift(args) => judge_drift::run(ctx, args),
     }
 }
 

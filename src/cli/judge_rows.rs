@@ -15,6 +15,7 @@ use crate::cli::intake::Request;
 use crate::cli::intake_events;
 use crate::cli::intake_events::Signers;
 use crate::cli::intake_files;
+use crate::cli::intake_files::Scores;
 use crate::cli::judge::Common;
 use crate::cli::submit;
 use crate::cli::ui;
@@ -104,6 +105,15 @@ fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Option<Vec<u8>>, Known),
 impl Desk {
     /// Reads what was asked for, and the rows.
     pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<Self, CliError> {
+        Self::reading(ctx, common, Scores::Asked)
+    }
+
+    /// As [`Desk::open`]; rows may bring their scores along.
+    pub(super) fn reading(
+        ctx: &mut Ctx<'_>,
+        common: &Common,
+        scores: Scores,
+    ) -> Result<Self, CliError> {
         let judge = JudgeId::new(common.judge.as_str()).map_err(|error| {
             CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP)
         })?;
@@ -142,7 +152,8 @@ impl Desk {
         let (home, ledger) = home::open_to_write(ctx)?;
         let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
         let pepper = home.vault(ctx)?.pepper()?;
-        let rows = intake_files::unscored(ctx, &pepper, &common.rows, common.policy.as_deref())?;
+        let policy = common.policy.as_deref();
+        let rows = intake_files::rows(ctx, &pepper, &common.rows, policy, scores)?;
         Ok(Self {
             frame: Frame::new(registration.clone(), known, pepper),
             home,
@@ -156,8 +167,13 @@ impl Desk {
         })
     }
 
+    /// What the judge is, as it was asked for.
+    pub(super) fn asked(&self) -> &JudgeRegistered {
+        &self.registration
+    }
+
     /// Position and payload of the registration, when there is one.
-    fn standing(&self) -> Result<Option<(EventId, u64, JudgeRegistered)>, CliError> {
+    pub(super) fn standing(&self) -> Result<Option<(EventId, u64, JudgeRegistered)>, CliError> {
         let fields = [self.judge.as_str()];
         let key = registry::natural_key_of(Kind::JudgeRegistered, &self.experiment, &fields);
         let Some(seq) = self.ledger.giver(&key)? else {
@@ -477,7 +493,7 @@ pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliEr
 }
 
 /// A judge in a few words.
-fn describe(judge: &JudgeRegistered) -> String {
+pub(super) fn describe(judge: &JudgeRegistered) -> String {
     format!("{} {}", judge.port.as_str(), judge.model.as_str())
 }
 

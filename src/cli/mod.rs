@@ -50,6 +50,7 @@ mod intake_files;
 mod intake_logged;
 mod iterate;
 mod judge;
+mod judge_drift;
 mod judge_rows;
 mod key;
 mod label;

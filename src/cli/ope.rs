@@ -20,6 +20,7 @@ use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::ope::OpeTerms;
 use crate::ground::ambient;
 use crate::num::Finite;
+use crate::projection::drifts;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
@@ -101,12 +102,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
         .map_err(|error| CliError::input(error.to_string(), HELP))?;
     let (logger, logs) = logger(all, args.logger.as_deref())?;
     let names = targets(&logs, &logger, &args.policies)?;
-    let terms = ope::terms(found.terms.clone(), logger);
+    let state = read.ledger.state();
+    let planned = estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap")?;
+    let terms = ope::terms(found.terms.clone(), logger, planned);
     let mut computed = Vec::with_capacity(names.len());
     let mut progress = ctx.progress("policies");
     for (done, name) in names.iter().enumerate() {
-        let one = ope::target(&found, &logs, &terms, name)
+        let mut one = ope::target(&found, &logs, &terms, name)
             .map_err(|error| CliError::input(format!("{name}: {error}"), HELP))?;
+        let place = found.gathered.policy(name.as_str());
+        let failed = place.and_then(|place| found.failed(&read.experiment, place));
+        let estimates = std::mem::take(&mut one.estimates).into_iter();
+        one.estimates = estimates.map(|of| ope::marked(of, failed)).collect();
         computed.push(one);
         progress.at(done as u64 + 1, names.len() as u64);
     }
@@ -188,7 +195,11 @@ fn rows(of: &Target, direct: Option<f64>) -> Vec<Vec<String>> {
         let interval = interval.map_or("-".to_owned(), |at| {
             format!("[{:.3}, {:.3}]", at.low.value(), at.high.value())
         });
-        let (verdict, _) = reasons(&of.diagnosed, name);
+        let failed = estimate.and_then(|of| of.transport);
+        let verdict = match failed {
+            Some(failed) => format!("refused: transport FAIL at seq {}", failed.seq),
+            None => reasons(&of.diagnosed, name).0,
+        };
         vec![name.to_owned(), value, interval, verdict]
     };
     let mut rows = Vec::new();

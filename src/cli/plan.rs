@@ -20,6 +20,7 @@ use crate::projection::budgets::Budgets;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
+use crate::report::spark;
 use crate::stats::oua::Balance;
 use crate::stats::planner;
 use crate::stats::planner::Power;
@@ -147,7 +148,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         policies: plain.policies.unwrap_or(scored as u64),
     };
     let planned = planning::plan(&found, &ask).map_err(|error| unplanned(&error))?;
-    let text = shown(&found, &planned);
+    let mut text = shown(&found, &planned);
+    if prices.is_some() {
+        text.push_str(&twins(&contours(&found, &planned)));
+    }
     if let Some(path) = priced.and_then(|args| args.plot.as_ref()) {
         let svg = contours(&found, &planned).svg();
         crate::ground::ambient::replace(&ctx.path(path), svg.as_bytes(), false)?;
@@ -284,6 +288,21 @@ fn balance(found: &Found, planned: &PlanRecorded) -> Option<String> {
         100.0 * of_variance,
         100.0 * of_spend
     ))
+}
+
+/// The same as lines of blocks, one for each number of labels.
+fn twins(chart: &Chart) -> String {
+    let most = chart.series.iter().flat_map(|of| &of.points);
+    let most = most.map(|of| of.1).filter(|of| of.is_finite());
+    let most = most.fold(0.0, f64::max);
+    let mut text = String::new();
+    for series in &chart.series {
+        let values: Vec<f64> = series.points.iter().map(|of| of.1).collect();
+        let line = spark::line(&values, (0.0, most));
+        let end = values.last().copied().unwrap_or(f64::NAN);
+        text.push_str(&format!("{:>12}  {line}  {end:.3}\n", series.label));
+    }
+    text
 }
 
 /// Detectable effect over scores, one line for each of several numbers of labels.

@@ -60,6 +60,7 @@ use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
+use crate::event::payload::drift::JudgeDriftChecked;
 use crate::event::payload::estimate::CalibratorFitted;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -421,6 +422,7 @@ registry! {
         GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
         DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
         ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
+        JudgeDriftChecked    "judge.drift_checked"  1  by Signers::Role(Releaser),  Experiment,    repeatable;
         GeneratorRunOpened   "generator.run_opened" 1  by Signers::Role(Arbiter),   Experiment,    unique [run];
         GeneratorObjectiveQueried "generator.objective_queried" 1 by Signers::Role(Arbiter), Experiment, unique [run, step];
         GeneratorValidated   "generator.validated"  1  by Signers::Role(Arbiter),   Experiment,    unique [run];

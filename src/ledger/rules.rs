@@ -78,6 +78,8 @@ pub const RULES: &[&str] = &[
     "blocked",
     "calibrator",
     "transport",
+    "thresholds",
+    "drift",
     "iteration",
     "rubric",
     "patch",

@@ -19,6 +19,8 @@ use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::TransportState;
 use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::ope::OpeEstimated;
+use crate::event::payload::overlap::Admissibility;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ledger::Breach;
@@ -196,6 +198,7 @@ impl Rule for Transport {
         let found = match &event.event.payload {
             Payload::TransportTested(tested) => probes(state, experiment, tested),
             Payload::EstimateRecorded(estimate) => marked(state, experiment, estimate),
+            Payload::OpeEstimated(estimate) => marked_off_policy(state, experiment, estimate),
             _ => None,
         };
         breaches.extend(found.map(|(expected, found)| Breach::new("transport", expected, found)));
@@ -291,6 +294,30 @@ fn words(standing: Option<TransportStanding>) -> String {
     standing.map_or("no audit".to_owned(), |of| {
         format!("{} at seq {}", of.state, of.seq)
     })
+}
+
+/// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.
+fn marked_off_policy(
+    state: &State,
+    experiment: &ExperimentId,
+    estimate: &OpeEstimated,
+) -> Option<(String, String)> {
+    let judge = &estimate.terms.estimate.judge;
+    let audits = state.fold::<Audits>();
+    let standing = audits.standing(experiment, judge, &estimate.policy, None);
+    if estimate.transport != standing {
+        let expected = format!("the audit that stands against it: {}", words(standing));
+        return Some((expected, words(estimate.transport)));
+    }
+    if standing.is_some() && estimate.verdict != Admissibility::Refused {
+        let expected = format!(
+            "verdict refused until {} is recalibrated with new labels of it: {}",
+            estimate.policy,
+            words(standing)
+        );
+        return Some((expected, format!("verdict {}", estimate.verdict.as_str())));
+    }
+    None
 }
 
 /// An estimate carries the audit that stands for or against it, and claims no level after a failed one.

@@ -13,6 +13,7 @@ pub mod bundle;
 pub mod decisions;
 pub mod deployments;
 pub mod designs;
+pub mod drifts;
 pub mod experiments;
 pub mod gates;
 pub mod generators;
@@ -53,6 +54,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &access::Gateway,
         &assumptions::Bridge,
         &audits::Transport,
+        &drifts::Drifting,
         &iterations::Iterating,
         &judges::Registered,
         &orders::Ordered,
@@ -114,6 +116,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "designs",
         reads: designs::READS,
         make: || Box::<designs::Designs>::default(),
+    },
+    FoldEntry {
+        name: "drifts",
+        reads: drifts::READS,
+        make: || Box::<drifts::Drifts>::default(),
     },
     FoldEntry {
         name: "experiments",

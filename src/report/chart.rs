@@ -116,11 +116,40 @@ impl Chart {
         }
     }
 
+    /// The range of x: half a bar beyond the first and the last, else a little room, never below 0 for what is not.
+    fn across(&self, bars: bool) -> (f64, f64) {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let xs: Vec<f64> = points.map(|point| point.0).collect();
+        let (low, high) = spanning(xs.iter().copied());
+        if bars {
+            let least = xs.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = xs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            if least.is_finite() && most.is_finite() {
+                return (least - 0.5, most + 0.5);
+            }
+        }
+        if xs.iter().all(|x| *x >= 0.0) {
+            (low.max(0.0), high)
+        } else {
+            (low, high)
+        }
+    }
+
+    /// Where x is marked: at each bar, else at equal steps.
+    fn places(&self, bars: bool, (low, high): (f64, f64)) -> Vec<f64> {
+        if bars {
+            let bars = self.series.iter().filter(|of| of.mark == Mark::Bar);
+            return bars.flat_map(|of| &of.points).map(|of| of.0).collect();
+        }
+        let steps = (0..TICKS).map(|at| at as f64 / (TICKS - 1) as f64);
+        steps.map(|share| low + share * (high - low)).collect()
+    }
+
     /// A drawing of its own: no script, no outside reference.
     pub fn svg(&self) -> String {
         let points = || self.series.iter().flat_map(|series| &series.points);
-        let across = spanning(points().map(|point| point.0));
         let bars = self.series.iter().any(|series| series.mark == Mark::Bar);
+        let across = self.across(bars);
         let zero = bars.then_some(0.0).filter(|_| !self.log_y);
         let up = spanning(points().map(|point| self.height_of(point.1)).chain(zero));
         let x =
@@ -128,12 +157,11 @@ impl Chart {
         let y =
             |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - up.0) / (up.1 - up.0);
         let mut out = head(&self.title, WIDTH, HEIGHT);
-        for at in 0..TICKS {
-            let share = at as f64 / (TICKS - 1) as f64;
-            let (dx, dy) = (
-                across.0 + share * (across.1 - across.0),
-                up.0 + share * (up.1 - up.0),
-            );
+        let places = self.places(bars, across);
+        for at in 0..TICKS.max(places.len()) {
+            let share = at.min(TICKS - 1) as f64 / (TICKS - 1) as f64;
+            let dx = places.get(at).copied().unwrap_or(across.1);
+            let dy = up.0 + share * (up.1 - up.0);
             let shown = if self.log_y {
                 format!("1e{dy:.1}")
             } else {
@@ -147,7 +175,11 @@ impl Chart {
                  <text x=\"{5:.1}\" y=\"{6:.1}\" text-anchor=\"end\" fill=\"#5b6470\">{shown}</text>",
                     x(dx),
                     HEIGHT - BOTTOM + 18.0,
-                    tick(dx, across.1 - across.0),
+                    if bars || places.get(at).is_none() {
+                        places.get(at).map_or(String::new(), f64::to_string)
+                    } else {
+                        tick(dx, across.1 - across.0)
+                    },
                     y(dy),
                     WIDTH - RIGHT,
                     LEFT - 6.0,
@@ -155,7 +187,22 @@ impl Chart {
                 ),
             );
         }
+        let lines = self.series.iter().filter(|of| of.mark == Mark::Line);
+        let is_named = lines.count() > 1;
         for series in &self.series {
+            if let Some((a, b)) = series.points.last().filter(|_| is_named)
+                && b.is_finite()
+            {
+                put(
+                    &mut out,
+                    &format!(
+                        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#5b6470\">{}</text>",
+                        x(*a),
+                        y(self.height_of(*b)) - 5.0,
+                        escaped(&series.label)
+                    ),
+                );
+            }
             put(
                 &mut out,
                 &series.svg(&x, &|value| y(self.height_of(value)), y(up.0.max(0.0))),

@@ -18,6 +18,7 @@ use crate::support::samples;
 use crate::support::sequenced;
 use crate::support::tampered;
 use crate::support::tampered::Sample;
+use crate::support::tampered_drifts;
 use crate::support::tuned;
 use crate::support::verifiers;
 use crate::support::verifiers::Case;
@@ -109,6 +110,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&planned::story().lines).items);
     items.extend(World::of(&iterated::story().lines).items);
     items.extend(World::of(&gated::story().lines).items);
+    items.extend(tampered_drifts::good().items);
     items.extend(World::of(&decided::story().lines).items);
     items.extend(World::of(&sequenced::story().lines).items);
     items.extend(World::of(&released::story().lines).items);

@@ -35,6 +35,7 @@ use serde_json::json;
 use crate::support::TestLedger;
 use crate::support::decided;
 use crate::support::deployed;
+use crate::support::drifted;
 use crate::support::full;
 use crate::support::iterated;
 use crate::support::planned;
@@ -595,6 +596,7 @@ fn valued_fields(kind: Kind) -> Fields {
         Kind::TransportTested => of(valued::tested(5, "probes", "fail")),
         Kind::PlanRecorded => of(valued::planned()),
         Kind::LogprobsChecked => of(valued::checked()),
+        Kind::JudgeDriftChecked => of(drifted::written("judge-1", "anchors-1", true)),
         Kind::OpeDiagnosed => of(valued::diagnosed()),
         Kind::OpeEstimated => of(valued::weighted(5)),
         other => rubric_fields(other),

@@ -8,11 +8,13 @@ use crate::cli::gate::outcome;
 use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::projection::drifts;
 use crate::projection::gates::Gates;
 
 pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
-    let gates = &view.state(&ledger).fold::<Gates>().by_id;
+    let state = view.state(&ledger);
+    let gates = &state.fold::<Gates>().by_id;
     let rows: Vec<_> = gates
         .iter()
         .map(|(id, gate)| {
@@ -24,7 +26,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
                 gate.n.to_string(),
                 gate.looks.to_string(),
                 look.map_or("-".to_owned(), |look| format!("{:.3}", look.log_e.value())),
-                decided.unwrap_or_else(|| "open".to_owned()),
+                decided.unwrap_or_else(|| match drifts::stale_gate(state, id) {
+                    Some(_) => "stale".to_owned(),
+                    None => "open".to_owned(),
+                }),
                 word.to_owned(),
             ]
         })

@@ -17,6 +17,7 @@ use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Standing;
 use crate::ledger::State;
+use crate::projection::drifts;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
 
@@ -170,6 +171,29 @@ fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, CliError> {
     let next = format!("clover gate open {id} --units FILE --judge JUDGE");
     evidence::known(state, id)
         .ok_or_else(|| CliError::not_found(format!("no gate {id} is open"), next))
+}
+
+/// The command that says how the drift of a gate's judge is handled.
+fn deviation(id: &ManifestId) -> String {
+    format!(
+        "clover prereg deviation {id} --rule-path {} --what TEXT --why TEXT --impact TEXT",
+        drifts::JUDGE_PATH
+    )
+}
+
+/// Refuses to go on with a stale gate, before anything is asked or recorded for it.
+fn not_stale(state: &State, id: &ManifestId) -> Result<(), CliError> {
+    let Some(stale) = drifts::stale_gate(state, id) else {
+        return Ok(());
+    };
+    let (judge, seq) = (&stale.judge, stale.check_seq);
+    let message = format!(
+        "drift: gate {id} is stale: judge {judge} failed its drift check at seq {seq}, and no manifest.deviated on {} that was known after it says how that is handled",
+        drifts::JUDGE_PATH
+    );
+    let mut error = CliError::refused(message, deviation(id));
+    error.data = serde_json::json!({"rule": "drift", "judge": judge, "in_the_way": seq});
+    Err(error)
 }
 
 /// What a standing means for a release, and how a run ends on it.

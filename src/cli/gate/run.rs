@@ -9,6 +9,7 @@ use crate::cli::gate::ObserveArgs;
 use crate::cli::gate::OneArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
+use crate::cli::gate::not_stale;
 use crate::cli::gate::outcome;
 use crate::cli::gate::outcomes;
 use crate::cli::gate::words;
@@ -78,6 +79,7 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let order = order_of(&ledger, &id)?;
+    not_stale(ledger.state(), &id)?;
     let from = args.from.as_deref().map(|file| {
         let file = (file, args.scorer.as_ref());
         outcomes::read(ctx, &ledger, &id, &order, file)
@@ -239,6 +241,7 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     replayed(&ledger, &id)?;
+    not_stale(ledger.state(), &id)?;
     let gate = known(ledger.state(), &id)?;
     if gate.gate.is_terminal() {
         let message = format!("gate {id} has ended (E_AFTER_TERMINAL)");
@@ -282,6 +285,9 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
         return Err(CliError::new(exit, "need_more_work", message, next));
     };
     let ends = decided.outcome;
+    if !matches!(ends, Outcome::Superseded | Outcome::Void) {
+        not_stale(ledger.state(), &id)?;
+    }
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateDecided)?;
     let command = Command::new(decided, experiment);
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;

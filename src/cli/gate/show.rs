@@ -21,6 +21,7 @@ use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
+use crate::projection::drifts;
 use crate::projection::gates;
 use crate::projection::gates::Gates;
 use crate::projection::manifests;
@@ -60,9 +61,23 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     differences(&mut answer, of);
     answer.data = data(state, (&id, of), &life, same);
     answer.data["grade"] = json!(grade);
+    let stale = drifts::stale_gate(state, &id).filter(|_| of.gate.decided.is_none());
+    answer.data["stale"] = json!(
+        stale
+            .as_ref()
+            .map(|of| { json!({"judge": of.judge, "check_seq": of.check_seq}) })
+    );
     if !same {
         let message = format!("gate {id}: the log gives state {}", life.state_digest);
         return Err(CliError::integrity("snapshot", message, "clover verify"));
+    }
+    if let Some(stale) = stale {
+        let (judge, seq) = (&stale.judge, stale.check_seq);
+        answer.text.push_str(&ui::wrapped(&format!(
+            "STALE: judge {judge} failed its drift check at seq {seq}; nothing is observed, looked at or decided before a deviation on {} says how that is handled",
+            drifts::JUDGE_PATH
+        )));
+        return Ok(answer.with_next(super::deviation(&id)));
     }
     let next = match &of.gate.look {
         _ if of.gate.decided.is_some() => format!("clover prereg diff {id}"),

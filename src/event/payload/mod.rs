@@ -12,6 +12,7 @@ pub mod custody;
 pub mod decision;
 pub mod deployment;
 pub mod diagnosis;
+pub mod drift;
 pub mod estimate;
 pub mod estimated;
 pub mod experiment;

@@ -7,6 +7,7 @@ use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
+use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::overlap::Admissibility;
@@ -30,6 +31,9 @@ pub struct OpeTerms {
     pub estimate: EstimateTerms,
     /// The policy that gave the logged responses.
     pub logger: PolicyId,
+    /// Digest of the manifest version that registers the thresholds; absent for those of table 9.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Digest>,
     /// Seed of the outer folds of calibrated IPS.
     pub outer_seed: Count,
     /// Where gates change their verdict.
@@ -171,7 +175,10 @@ pub struct OpeEstimated {
     pub terms: OpeTerms,
     /// The last entry that was read.
     pub through_seq: Count,
-    /// Whether it may be read, by its `ope.diagnosed`.
+    /// The failed audit that stands against the policy under this judge: its calibration does not transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportStanding>,
+    /// Whether it may be read, by its `ope.diagnosed`; never after a failed audit.
     pub verdict: Admissibility,
 }
 

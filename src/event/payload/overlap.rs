@@ -81,6 +81,27 @@ pub struct OverlapThresholds {
     pub ttc_warn_micro: Micro,
 }
 
+impl Default for OverlapThresholds {
+    /// Table 9 of the CJE paper, with the warnings of its implementation: what is used where no manifest says otherwise.
+    fn default() -> Self {
+        let micro = |value| Micro::new(value).unwrap_or_default();
+        Self {
+            affinity_good_micro: micro(850_000),
+            affinity_warn_micro: micro(500_000),
+            cv_max_micro: micro(2_000_000),
+            ess_good_micro: micro(300_000),
+            ess_warn_micro: micro(100_000),
+            guarded_max_micro: micro(500_000),
+            hill_good_micro: micro(2_000_000),
+            hill_warn_micro: micro(1_000_000),
+            near_zero_max_micro: micro(850_000),
+            top_mass_max_micro: micro(300_000),
+            ttc_good_micro: micro(700_000),
+            ttc_warn_micro: micro(300_000),
+        }
+    }
+}
+
 /// How unevenly weights lie on rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -530,6 +530,7 @@ pub(in crate::ledger) fn need_breach(
         "score_once" => "an earlier score.recorded of that key".to_owned(),
         "split" => "a cluster that an earlier splits.listed put into confirm".to_owned(),
         "calibrator" => "a calibrator of this judge, fitted before".to_owned(),
+        "drift" => "an earlier anchor_set.registered of that set".to_owned(),
         "order" => "a unit that an earlier units.listed of this confirm root named".to_owned(),
         "observation" => "the unit at this place of the order drawn (E_ORDER)".to_owned(),
         _ => format!("{digest} at a seq below {before}"),

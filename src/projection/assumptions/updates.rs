@@ -56,6 +56,7 @@ pub const READS: &[Kind] = &[
     Kind::CalibratorFitted,
     Kind::CoverageChecked,
     Kind::GateEvaluated,
+    Kind::JudgeDriftChecked,
     Kind::LabelDesignRegistered,
     Kind::LabelProcessAudited,
     Kind::LabelRecorded,
@@ -122,6 +123,10 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
         Payload::OpeDiagnosed(found) => {
             say(says(Assumption::Ope, "overlap", graded(found.overlap)));
             say(says(Assumption::CjeD1R3, "tails", graded(found.tail)));
+        }
+        Payload::JudgeDriftChecked(found) => {
+            let verdict = found.verdicts.whole();
+            say(says(Assumption::CjeD1R3, "drift", judged(verdict)));
         }
         Payload::PrenticeChecked(found) => {
             say(says(Assumption::S1, "prentice", judged(found.verdict)));

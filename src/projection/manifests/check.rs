@@ -1,5 +1,6 @@
 //! What can be wrong with a manifest by itself.
 
+use crate::event::payload::drift::DriftChart;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Manifest;
@@ -81,6 +82,7 @@ fn outside(manifest: &Manifest) -> Option<Fault> {
     claim_ranges(manifest, &mut ranges);
     test_ranges(manifest, &mut ranges);
     plan_ranges(manifest, &mut ranges);
+    diagnostic_ranges(manifest, &mut ranges);
     let wrong = ranges.into_iter();
     let (path, value, low, high) = wrong
         .into_iter()
@@ -196,6 +198,84 @@ fn plan_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
         out.push(("workflow.calls_max", count(plan.calls_max), 1, MANY));
         out.push(("workflow.proposals", count(plan.proposals), 1, MANY));
         out.push(("workflow.rounds", count(plan.rounds), 1, MANY));
+    }
+}
+
+fn diagnostic_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
+    let Some(plan) = &manifest.diagnostics else {
+        return;
+    };
+    let micro = crate::num::Micro::MAX;
+    if let Some(drift) = &plan.drift {
+        let (chart, q) = (drift.chart_micro.value(), drift.q_micro.value());
+        let (replicates, tau) = (count(drift.replicates), drift.tau_min_micro.value());
+        let lambda = if drift.chart == DriftChart::Ewma {
+            1
+        } else {
+            0
+        };
+        let chart_max = if drift.chart == DriftChart::Ewma {
+            ONE
+        } else {
+            10 * ONE
+        };
+        out.push(("diagnostics.drift.chart_micro", chart, lambda, chart_max));
+        out.push(("diagnostics.drift.q_micro", q, 1, ONE - 1));
+        out.push(("diagnostics.drift.replicates", replicates, 99, 100_000));
+        let sd = drift.sd_micro.value();
+        out.push(("diagnostics.drift.sd_micro", sd, 1, micro));
+        out.push(("diagnostics.drift.tau_min_micro", tau, -ONE, ONE));
+    }
+    if let Some(of) = &plan.overlap {
+        // A level that is good is at least the one that is warned of.
+        let pairs = [
+            (
+                "diagnostics.overlap.affinity_good_micro",
+                of.affinity_good_micro,
+                of.affinity_warn_micro,
+            ),
+            (
+                "diagnostics.overlap.ess_good_micro",
+                of.ess_good_micro,
+                of.ess_warn_micro,
+            ),
+            (
+                "diagnostics.overlap.hill_good_micro",
+                of.hill_good_micro,
+                of.hill_warn_micro,
+            ),
+            (
+                "diagnostics.overlap.ttc_good_micro",
+                of.ttc_good_micro,
+                of.ttc_warn_micro,
+            ),
+        ];
+        out.extend(
+            pairs.map(|(path, good, warn)| (path, good.value(), warn.value().max(0), micro)),
+        );
+        let alone = [
+            (
+                "diagnostics.overlap.affinity_warn_micro",
+                of.affinity_warn_micro,
+            ),
+            ("diagnostics.overlap.cv_max_micro", of.cv_max_micro),
+            ("diagnostics.overlap.ess_warn_micro", of.ess_warn_micro),
+            (
+                "diagnostics.overlap.guarded_max_micro",
+                of.guarded_max_micro,
+            ),
+            ("diagnostics.overlap.hill_warn_micro", of.hill_warn_micro),
+            (
+                "diagnostics.overlap.near_zero_max_micro",
+                of.near_zero_max_micro,
+            ),
+            (
+                "diagnostics.overlap.top_mass_max_micro",
+                of.top_mass_max_micro,
+            ),
+            ("diagnostics.overlap.ttc_warn_micro", of.ttc_warn_micro),
+        ];
+        out.extend(alone.map(|(path, value)| (path, value.value(), 0, micro)));
     }
 }
 

@@ -95,6 +95,8 @@ impl Version {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deviation {
+    /// Entries that stood when it became known.
+    pub known_at_seq: u64,
     /// Whether an outcome had been seen.
     pub outcome_seen: bool,
     /// The part of the manifest.
@@ -251,6 +253,18 @@ impl Manifests {
         records.find(|record| record.version(digest).is_some())
     }
 
+    /// Versions in force of an experiment's manifests that no other superseded.
+    pub fn in_force_of<'a>(
+        &'a self,
+        experiment: &'a ExperimentId,
+    ) -> impl Iterator<Item = (&'a ManifestId, &'a Version)> {
+        self.by_id.iter().filter_map(move |(id, record)| {
+            let own = record.experiment.as_ref() == Some(experiment);
+            let stands = own && record.superseded_by.is_none();
+            Some((id, record.in_force().filter(|_| stands)?))
+        })
+    }
+
     /// Gates of an experiment: those whose template is `gate`.
     fn gates<'a>(
         &'a self,
@@ -311,6 +325,7 @@ impl Manifests {
             Payload::ManifestDeviated(said) => {
                 if let Some(record) = self.of_digest_mut(said.digest) {
                     record.deviations.push(Deviation {
+                        known_at_seq: said.known_at_seq.value(),
                         outcome_seen: said.outcome_seen,
                         rule_path: said.rule_path.as_str().to_owned(),
                         seq,

@@ -252,6 +252,12 @@ impl Found {
         )
     }
 
+    /// The failed audit that stands against a policy, whatever the calibrator.
+    pub fn failed(&self, experiment: &ExperimentId, policy: usize) -> Option<TransportStanding> {
+        self.standing(experiment, policy)
+            .filter(|of| of.state == TransportState::Fail)
+    }
+
     /// What may be claimed of a policy's level.
     pub fn claim(&self, policy: usize, standing: Option<TransportStanding>) -> Claim {
         let result = &self.analysis.policies[policy];

@@ -19,6 +19,7 @@ use crate::event::payload::deployment::LiveEvidence;
 use crate::event::payload::deployment::OutOfRange;
 use crate::event::payload::deployment::Window;
 use crate::event::payload::intake::SplitPart;
+use crate::event::payload::predicate::Anchors;
 use crate::event::payload::predicate::Blast;
 use crate::event::payload::predicate::RowsRead;
 use crate::event::payload::predicate::Thresholds;
@@ -36,6 +37,7 @@ use crate::stats::sample::SampleError;
 use crate::stats::sample::Unfit;
 use crate::stats::sample::Values;
 use crate::workflow::guardrails::LABELS_MIN;
+use crate::workflow::iterate::compute::evidence;
 use crate::workflow::iterate::compute::evidence::Compared;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::compute::rows::Scored;
@@ -170,7 +172,7 @@ fn rows(
 ///
 /// # Errors
 /// [`CourseError`].
-pub fn evidence(
+pub fn shown(
     history: &dyn History,
     watched: &Watched,
     experiment: &ExperimentId,
@@ -178,8 +180,10 @@ pub fn evidence(
     window: Window,
 ) -> Result<(LiveEvidence, RowsRead), CourseError> {
     let reopened = reopened(history, watched, experiment, window)?;
+    let anchors = anchors(history, watched, experiment, window)?;
     let Some(rows) = rows(history, watched, experiment, window)? else {
         let evidence = LiveEvidence {
+            anchors,
             out_of_range: Some(OutOfRange {
                 outside: Count::default(),
                 rows: Count::default(),
@@ -216,7 +220,7 @@ pub fn evidence(
             )?,
             live: share(scored, table.logs())?,
         }),
-        anchors: None,
+        anchors,
         environments,
         greens,
         labels: count(labels),
@@ -367,4 +371,53 @@ fn reopened(
             .count()
     };
     Ok(again.map(|again| count(reopened(again))))
+}
+
+/// How far mean rewards of anchors moved since, by the newest drift check of the deployment's judge in the window; `None`
+/// where there is none, or it scored other anchors than those of the iteration.
+fn anchors(
+    history: &dyn History,
+    watched: &Watched,
+    experiment: &ExperimentId,
+    window: Window,
+) -> Result<Option<Anchors>, CourseError> {
+    let (from, through) = (window.from_seq.value(), window.through_seq.value());
+    let running = &watched.running;
+    let loaded = &running.course.loaded;
+    let named = loaded
+        .plan
+        .design
+        .as_ref()
+        .and_then(|design| design.anchors.clone());
+    let mut newest = None;
+    history.events(from, through.saturating_add(1), &mut |_, event| {
+        if let Payload::JudgeDriftChecked(said) = &event.payload
+            && event.header.experiment.as_ref() == Some(experiment)
+            && said.judge == watched.deployment.said.versions.judge
+            && Some(&said.anchors) == named.as_ref()
+        {
+            newest = Some(said.scores_micro.clone());
+        }
+        ControlFlow::Continue(())
+    })?;
+    let Some(scores) = newest else {
+        return Ok(None);
+    };
+    let rules = running.rubric.rules();
+    let was = loaded.anchors_under(&rules, None);
+    let is = loaded.anchors_under(&rules, Some(&scores));
+    let (Some(was), Some(is)) = (was, is) else {
+        return Ok(None);
+    };
+    let mut anchors = Vec::new();
+    let pairs = loaded.table.data().anchors.iter().zip(was.iter().zip(&is));
+    for (anchor, (was, is)) in pairs {
+        let (was, is) = (
+            running.fitted.anchors(anchor, was),
+            running.fitted.anchors(anchor, is),
+        );
+        let moved = evidence::anchor_drift(&anchor.policy, &was, &is).map_err(Unfit::from)?;
+        anchors.push(moved);
+    }
+    Ok((!anchors.is_empty()).then_some(Anchors { anchors }))
 }

@@ -10,4 +10,5 @@ mod said;
 pub use compute::OpeError;
 pub use compute::Target;
 pub use compute::target;
+pub use said::marked;
 pub use said::terms;

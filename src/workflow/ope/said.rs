@@ -3,6 +3,7 @@
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::Text;
+use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::ope::GuideEntry;
 use crate::event::payload::ope::OpeDiagnosed;
@@ -19,7 +20,6 @@ use crate::event::payload::overlap::ResidualFigures;
 use crate::event::payload::overlap::WeightFigures;
 use crate::ground::digest::Digest;
 use crate::num::Finite;
-use crate::num::Micro;
 use crate::stats::calibrator::Calibrator;
 use crate::stats::direct::Scale;
 use crate::stats::offpolicy;
@@ -53,36 +53,38 @@ const OVERLAP_WEIGHTS: &str = "overlap-weights";
 /// The self-normalised mean over cohorts with overlap.
 const COHORTS: &str = "snips-cohorts";
 
-fn micro(value: f64) -> Micro {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "thresholds are short decimals"
-    )]
-    let millionths = (value * 1e6).round() as i64;
-    Micro::new(millionths).unwrap_or_default()
+/// An estimate with the failed audit that stands against its policy, after which nobody may read it: every estimator here
+/// weighs or models rewards of the calibrator that was audited.
+#[must_use]
+pub fn marked(estimate: OpeEstimated, failed: Option<TransportStanding>) -> OpeEstimated {
+    let verdict = match failed {
+        Some(_) => Admissibility::Refused,
+        None => estimate.verdict,
+    };
+    OpeEstimated {
+        transport: failed,
+        verdict,
+        ..estimate
+    }
 }
 
-/// The usual terms over those of a direct estimate: thresholds of the CJE paper, table 9.
-pub fn terms(estimate: EstimateTerms, logger: PolicyId) -> OpeTerms {
-    let t = Thresholds::DEFAULT;
+/// Terms over those of a direct estimate: thresholds as a manifest registers them, with its digest, else those of the CJE
+/// paper, table 9.
+pub fn terms(
+    estimate: EstimateTerms,
+    logger: PolicyId,
+    planned: Option<(Digest, OverlapThresholds)>,
+) -> OpeTerms {
+    let (manifest, thresholds) = match planned {
+        Some((digest, thresholds)) => (Some(digest), thresholds),
+        None => (None, OverlapThresholds::default()),
+    };
     OpeTerms {
         estimate,
         logger,
+        manifest,
         outer_seed: count(OUTER_SEED),
-        thresholds: OverlapThresholds {
-            affinity_good_micro: micro(t.affinity_good),
-            affinity_warn_micro: micro(t.affinity_warn),
-            cv_max_micro: micro(t.cv_max),
-            ess_good_micro: micro(t.ess_good),
-            ess_warn_micro: micro(t.ess_warn),
-            guarded_max_micro: micro(t.guarded_max),
-            hill_good_micro: micro(t.hill_good),
-            hill_warn_micro: micro(t.hill_warn),
-            near_zero_max_micro: micro(t.near_zero_max),
-            top_mass_max_micro: micro(t.top_mass_max),
-            ttc_good_micro: micro(t.ttc_good),
-            ttc_warn_micro: micro(t.ttc_warn),
-        },
+        thresholds,
     }
 }
 
@@ -225,6 +227,7 @@ impl Numbers<'_> {
                 .collect(),
             terms: self.terms.clone(),
             through_seq: count(self.through()),
+            transport: None,
             verdict,
         }
     }
@@ -334,4 +337,17 @@ pub(super) fn target(of: &Numbers<'_>) -> Result<Target, SampleError> {
         estimates: of.estimates(&guide),
         diagnosed,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_thresholds_are_those_of_the_statistics() {
+        assert_eq!(
+            thresholds(&OverlapThresholds::default()),
+            Thresholds::DEFAULT
+        );
+    }
 }

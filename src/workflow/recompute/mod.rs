@@ -6,6 +6,7 @@
 
 mod compare;
 mod decided;
+mod drift;
 mod estimates;
 mod generators;
 mod guardrails;
@@ -27,6 +28,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
+use crate::workflow::drift::DriftError;
 use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
@@ -73,6 +75,9 @@ pub enum Gone {
     /// It says what a person decided.
     #[error("{0}")]
     Told(String),
+    /// A judge's anchors give no such check.
+    #[error(transparent)]
+    Drift(#[from] DriftError),
     /// It names something that its inputs do not have.
     #[error("{0}")]
     Missing(String),
@@ -201,6 +206,10 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::ReportPublished,
         run: reports::published,
+    },
+    Recipe {
+        kind: Kind::JudgeDriftChecked,
+        run: drift::checked,
     },
     Recipe {
         kind: Kind::GeneratorRunOpened,

@@ -88,9 +88,16 @@ pub(super) fn estimated(
         return Err(other());
     };
     let of = (&said.terms, &said.policy);
-    let found = context.off_policy(seq, event, of, said.through_seq.value())?;
-    let mut estimates = found.estimates.iter();
-    let found = estimates.find(|of| of.estimator == said.estimator);
+    let through = said.through_seq.value();
+    let target = context.off_policy(seq, event, of, through)?;
+    let mut estimates = target.estimates.iter();
+    let again = estimates.find(|of| of.estimator == said.estimator).cloned();
     let none = || Gone::Missing(format!("its rows give no {}", said.estimator.as_str()));
-    Ok(found.ok_or_else(none)?.clone().into())
+    let again = again.ok_or_else(none)?;
+    // Audits are as they stood before this very event.
+    let found = context.found(seq, event, &said.terms.estimate, through)?;
+    let place = found.gathered.policy(said.policy.as_str());
+    let experiment = estimates::experiment(event)?;
+    let failed = place.and_then(|place| found.failed(experiment, place));
+    Ok(ope::marked(again, failed).into())
 }

@@ -34,10 +34,14 @@ pub const AGAIN: Again = Again {
         Kind::PlanRecorded,
         Kind::OpeDiagnosed,
         Kind::OpeEstimated,
+        Kind::JudgeDriftChecked,
         // The next kind goes here.
     ],
     reads: &[
+        Kind::AnchorSetRegistered,
         Kind::CalibratorFitted,
+        Kind::JudgeDriftChecked,
+        Kind::JudgeRegistered,
         Kind::LabelDesignRegistered,
         Kind::LabelRecorded,
         Kind::LabelRevealed,
@@ -75,6 +79,7 @@ pub const LIVE: Again = Again {
         Kind::IterationClosed,
         Kind::IterationOpened,
         Kind::IterationPausedForLabels,
+        Kind::JudgeDriftChecked,
         Kind::JudgeRegistered,
         Kind::LabelDesignRegistered,
         Kind::LabelProcessAudited,

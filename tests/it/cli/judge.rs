@@ -146,3 +146,79 @@ fn imported_scores_and_conflicting_ones() {
     assert_eq!(entries(&mut desk, "score.conflict").len(), 80);
     desk.ok("verify");
 }
+
+/// A judge that scores by the digits of the item's name, shifted by `$1` millionths.
+const SHIFTED: &str = r#"shift=$1
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  item=${line#*\"item\":\"}; item=${item%%\"*}
+  digits=$(printf %s "$item" | tr -cd 0-9)
+  n=$(( (10#${digits:-0} * 7919) % 700000 + 100000 + shift ))
+  printf '{"id":%s,"score":0.%06d}\n' "$id" "$n"
+done
+"#;
+
+#[test]
+fn a_judge_that_moved_is_found_on_its_anchors() {
+    let mut desk = desk();
+    desk.file("shifted.sh", SHIFTED);
+    let ask = |verb: &str, shift: &str, more: &str| {
+        format!(
+            "judge {verb} --judge llm --model m-1 --rows sim/anchors --json {more} -- bash shifted.sh {shift}"
+        )
+    };
+    says(
+        &fails(&mut desk, 5, &ask("drift", "0", "")),
+        &["no anchor set"],
+    );
+    assert_eq!(desk.ok(&ask("run", "0", "")).json()["data"]["scored"], 1000);
+    desk.ok("iterate anchors a-1 --low anchor_low --high anchor_high --judge llm");
+    // The same judge says the same: every row in control, every pair ranked alike.
+    let same = desk.ok(&ask("drift", "0", "")).json();
+    assert_eq!(
+        (&same["verdict"], &same["data"]["rows"]["changed"]),
+        (&"pass".into(), &0.into())
+    );
+    assert_eq!(same["data"]["kendall_tau"], 1.0);
+    assert_eq!(same["data"]["verdicts"]["version"], "pass");
+    let dry = desk.ok(&ask("drift", "20000", "--dry-run")).json();
+    assert_eq!(
+        (&dry["verdict"], &dry["data"]["verdict"]),
+        (&"dry_run".into(), &"fail".into())
+    );
+    assert_eq!(entries(&mut desk, "judge.drift_checked").len(), 1);
+    // A shift of 0.02 in every row keeps the ranks and leaves control.
+    let moved = fails(&mut desk, 11, &ask("drift", "20000", "")).json();
+    let verdicts = &moved["data"]["verdicts"];
+    assert_eq!(
+        (&verdicts["ranks"], &verdicts["residuals"]),
+        (&"pass".into(), &"fail".into())
+    );
+    let low = &moved["data"]["policies"][1];
+    assert!(
+        (low["mean_change"].as_f64().unwrap() - 0.02).abs() < 1e-12,
+        "{low}"
+    );
+    assert_eq!(
+        (&low["charted"]["check"], &low["charted"]["side"]),
+        (&2.into(), &"up".into())
+    );
+    // Another model under the same name is not asked unless that is what is to be recorded.
+    let other = ask("drift", "0", "").replace("m-1", "m-2");
+    says(
+        &fails(&mut desk, 11, &other),
+        &["is registered at seq", "another judge"],
+    );
+    let changed = other.replace(" --json", " --json --changed");
+    let tripped = fails(&mut desk, 11, &changed).json();
+    assert_eq!(tripped["data"]["verdicts"]["version"], "fail");
+    // Rows that are not all of the anchors are no check.
+    desk.ok("experiment list");
+    let few = ask("drift", "0", "").replace("sim/anchors", "sim/responses");
+    says(&fails(&mut desk, 4, &few), &["all 1000 anchor rows"]);
+    let shown = desk.ok("assume show CJE.D1-R3 --json").json();
+    assert!(shown.to_string().contains("fail"), "{shown}");
+    assert_eq!(entries(&mut desk, "judge.drift_checked").len(), 3);
+    desk.ok("verify --recompute");
+    desk.ok("replay --all");
+}

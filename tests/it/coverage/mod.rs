@@ -4,6 +4,7 @@
 //! Monte Carlo errors.
 
 mod decisions;
+mod drift;
 mod gates;
 mod intervals;
 mod iteration;

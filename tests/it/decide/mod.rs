@@ -5,6 +5,7 @@ mod assumptions;
 mod batteries;
 mod decisions;
 mod deployments;
+mod drifts;
 mod estimate;
 mod gates;
 mod generators;

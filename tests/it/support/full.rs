@@ -75,6 +75,7 @@ use super::ORIGIN;
 use super::TestLedger;
 use super::decided;
 use super::deployed;
+use super::drifted;
 use super::experiment;
 use super::gated;
 use super::iterated;
@@ -571,6 +572,15 @@ fn gates(test: &mut TestLedger) {
     closing(test, &owner);
 }
 
+/// Anchors, and a judge that still says of them what it said.
+fn drifts(test: &mut TestLedger) {
+    test.register("exp-d");
+    drifted::anchor(test, "exp-d");
+    let checked = drifted::checked(test, "exp-d", |_| 0);
+    let exp = Some("exp-d".parse().unwrap());
+    test.append(&[Command::new(checked, exp)]).unwrap();
+}
+
 fn closing(test: &mut TestLedger, owner: &Signer) {
     let state = test.ledger.state();
     let family = "of-gates".parse().unwrap();
@@ -821,6 +831,7 @@ pub fn every_kind(test: &mut TestLedger) {
     plans(test);
     iterations(test);
     gates(test);
+    drifts(test);
     decisions(test);
     sequence(test);
     trust(test);

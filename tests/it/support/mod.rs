@@ -4,6 +4,7 @@
 pub mod child;
 pub mod decided;
 pub mod deployed;
+pub mod drifted;
 pub mod forge;
 pub mod forger;
 pub mod full;
@@ -17,6 +18,7 @@ pub mod sequenced;
 pub mod tampered;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
+pub mod tampered_drifts;
 pub mod tampered_gates;
 pub mod tampered_generators;
 pub mod tampered_invariants;

@@ -46,6 +46,7 @@ pub use plan::ShiftMetric;
 pub use plan::TransportPlan;
 pub use plan::WorkflowPlan;
 pub use terms::Analysis;
+pub use terms::DiagnosticsPlan;
 pub use terms::Expiry;
 pub use terms::RoleBinding;
 pub use test::Beacon;
@@ -152,6 +153,9 @@ pub struct Manifest {
     /// The confirm set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataBinding>,
+    /// Where diagnostics of the whole experiment change their verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<DiagnosticsPlan>,
     /// What is estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimand: Option<Estimand>,

@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::id::Text;
+use crate::event::payload::drift::DriftPlan;
+use crate::event::payload::overlap::OverlapThresholds;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
@@ -64,4 +66,17 @@ pub struct RoleBinding {
     /// Scores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scorer: Option<KeyId>,
+}
+
+/// Where diagnostics change their verdict, for the whole experiment; what is absent is judged by the usual numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DiagnosticsPlan {
+    /// Checks of a judge's drift.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<DriftPlan>,
+    /// Gates of overlap (CJE paper, table 9).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<OverlapThresholds>,
 }

@@ -35,6 +35,7 @@ use crate::ground::merkle::Frontier;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
+use crate::num::Micro;
 use crate::projection::splits::member_leaf;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
@@ -43,6 +44,7 @@ use crate::rubric::prompt::Firing;
 use crate::stats::sample::SampleError;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::Table;
+use crate::workflow::iterate::compute::rows::Scored;
 use crate::workflow::iterate::rows::join::Sources;
 use crate::workflow::iterate::rows::scored::Lack;
 use crate::workflow::iterate::rows::scored::Raw;
@@ -223,6 +225,36 @@ impl Loaded {
             own.unwrap_or_else(|| crate::num::math::mean(column))
         })
         .collect()
+    }
+
+    /// Anchors under rules, in the order of the table, from recorded base scores or from others: those of all anchor rows,
+    /// their ids ascending. `None` where there are not as many, or one cannot be scored.
+    pub fn anchors_under(&self, rules: &Rules, given: Option<&[Micro]>) -> Option<Vec<Scored>> {
+        let anchors = &self.table.data().anchors;
+        let mut order: Vec<usize> = (0..anchors.len()).collect();
+        order.sort_by_key(|&at| format!("{}/", anchors[at].policy));
+        let rows: usize = self.anchors.iter().map(Vec::len).sum();
+        let mut rest = given.filter(|given| given.len() == rows);
+        if given.is_some() && rest.is_none() {
+            return None;
+        }
+        let mut all = vec![Scored::default(); anchors.len()];
+        for at in order {
+            let mut raw = self.anchors[at].clone();
+            if let Some(scores) = rest {
+                let (own, others) = scores.split_at(raw.len());
+                for (raw, base) in raw.iter_mut().zip(own) {
+                    raw.base = *base;
+                }
+                rest = Some(others);
+            }
+            let mut lack = Lack::default();
+            all[at] = scored(&raw, rules, &mut lack, |_| String::new());
+            if lack.first.is_some() {
+                return None;
+            }
+        }
+        Some(all)
     }
 
     /// A candidate: every row and anchor scored anew from its record.

@@ -1,0 +1,359 @@
+//! Drift of judges: the newest checks, and the rules `thresholds` and `drift`, by which diagnostics are judged by the
+//! numbers that a manifest registered, and a judge that failed a check makes its open gates stale.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::ManifestId;
+use crate::event::payload::Verdict;
+use crate::event::payload::audit::AuditTerms;
+use crate::event::payload::decision::Outcome;
+use crate::event::payload::drift::DriftPlan;
+use crate::event::payload::drift::JudgeDriftChecked;
+use crate::event::payload::gate::GateSource;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::overlap::OverlapThresholds;
+use crate::event::registry;
+use crate::ground::digest::Digest;
+use crate::ledger::Breach;
+use crate::ledger::Candidate;
+use crate::ledger::Fact;
+use crate::ledger::Fold;
+use crate::ledger::Rule;
+use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
+use crate::num::Micro;
+use crate::projection::gates::Gates;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
+/// The part of a manifest that a deviation names when it says how the drift of a judge is handled.
+pub const JUDGE_PATH: &str = "metric.judge_digest";
+
+/// Checks of one judge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checked {
+    /// The entry of the newest check that failed.
+    pub failed_seq: Option<u64>,
+    /// The entry of the newest check.
+    pub newest_seq: u64,
+    /// What the newest says.
+    pub verdict: Verdict,
+}
+
+/// Checks by experiment and judge.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Drifts {
+    /// By experiment, then judge.
+    pub by_experiment: BTreeMap<ExperimentId, BTreeMap<JudgeId, Checked>>,
+}
+
+impl Drifts {
+    /// Checks of a judge.
+    pub fn of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&Checked> {
+        self.by_experiment.get(experiment)?.get(judge)
+    }
+}
+
+impl Fold for Drifts {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let (seq, event) = (event.seq(), event.event());
+        let (Payload::JudgeDriftChecked(said), Some(id)) =
+            (&event.payload, &event.header.experiment)
+        else {
+            return;
+        };
+        let of = self.by_experiment.entry(id.clone()).or_default();
+        let verdict = said.verdicts.whole();
+        let failed = (verdict == Verdict::Fail).then_some(seq);
+        let before = of.get(&said.judge).and_then(|checked| checked.failed_seq);
+        let checked = Checked {
+            failed_seq: failed.or(before),
+            newest_seq: seq,
+            verdict,
+        };
+        of.insert(said.judge.clone(), checked);
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}
+
+/// Why a gate is stale: a judge of it, and the check that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stale {
+    /// The failed check.
+    pub check_seq: u64,
+    /// The judge.
+    pub judge: JudgeId,
+}
+
+/// Whether a deviation that was recorded after an entry, and known of after it, says how drift is handled.
+fn is_handled(record: &Record, seq: u64) -> bool {
+    record
+        .deviations
+        .iter()
+        .any(|of| of.rule_path == JUDGE_PATH && of.seq > seq && of.known_at_seq > seq)
+}
+
+/// Whether a gate with these sources is stale. `opened` is the entry that opened it: of an open gate every failed check
+/// since counts, whatever a later one says; of a gate that is to be opened, the newest.
+pub fn stale(
+    state: &State,
+    experiment: &ExperimentId,
+    record: &Record,
+    sources: &[GateSource],
+    opened: Option<u64>,
+) -> Option<Stale> {
+    let drifts = state.fold::<Drifts>();
+    sources.iter().find_map(|source| {
+        let judge = source.judge.as_ref()?;
+        let checked = drifts.of(experiment, judge)?;
+        let check_seq = checked.failed_seq?;
+        let counts = match opened {
+            Some(opened) => check_seq > opened,
+            None => checked.verdict == Verdict::Fail,
+        };
+        (counts && !is_handled(record, check_seq)).then(|| Stale {
+            check_seq,
+            judge: judge.clone(),
+        })
+    })
+}
+
+/// Whether an opened gate is stale.
+pub fn stale_gate(state: &State, gate: &ManifestId) -> Option<Stale> {
+    let of = state.fold::<Gates>().by_id.get(gate)?;
+    let record = state.fold::<Manifests>().by_id.get(gate)?;
+    let experiment = of.experiment.as_ref()?;
+    stale(state, experiment, record, &of.sources, Some(of.opened_seq))
+}
+
+/// The rules `thresholds` and `drift`.
+#[derive(Clone, Copy, Debug)]
+pub struct Drifting;
+
+/// `None`, or what was expected and what was found.
+type Judged = Option<(String, String)>;
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the last word of functions that may find nothing"
+)]
+fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
+    Some((expected.into(), found.into()))
+}
+
+impl Rule for Drifting {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        let mut judge = |rule, judged: Judged| {
+            if let Some((expected, found)) = judged {
+                breaches.push(Breach::new(rule, expected, found));
+            }
+        };
+        let payload = &event.event.payload;
+        judge("thresholds", graded(state, experiment, payload));
+        match payload {
+            Payload::JudgeDriftChecked(said) => judge("drift", follows(said)),
+            Payload::GateOpened(said) => {
+                let record = state.fold::<Manifests>().by_id.get(&said.gate);
+                let found = record.and_then(|of| stale(state, experiment, of, &said.sources, None));
+                judge("drift", found.and_then(|of| waits(&said.gate, &of)));
+            }
+            Payload::GateObserved(said) => judge("drift", gate(state, &said.gate)),
+            Payload::GateLooked(said) => judge("drift", gate(state, &said.gate)),
+            // These claim nothing.
+            Payload::GateDecided(said)
+                if !matches!(said.outcome, Outcome::Superseded | Outcome::Void) =>
+            {
+                judge("drift", gate(state, &said.gate));
+            }
+            _ => {}
+        }
+    }
+
+    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        if let (Payload::JudgeDriftChecked(said), Some(experiment)) =
+            (&event.event.payload, &event.event.header.experiment)
+        {
+            let fields = [said.anchors.as_str()];
+            facts.push(Fact::Needs {
+                digest: registry::natural_key_of(Kind::AnchorSetRegistered, experiment, &fields),
+                before: event.seq,
+                rule: "drift",
+            });
+        }
+    }
+}
+
+fn gate(state: &State, gate: &ManifestId) -> Judged {
+    waits(gate, &stale_gate(state, gate)?)
+}
+
+/// A stale gate waits for a deviation.
+fn waits(gate: &ManifestId, stale: &Stale) -> Judged {
+    let Stale { check_seq, judge } = stale;
+    no(
+        format!(
+            "a manifest.deviated of {gate} on {JUDGE_PATH}, known after seq {check_seq}, that says how the drift is handled"
+        ),
+        format!(
+            "none: judge {judge} failed its drift check at seq {check_seq}, and the gate is stale"
+        ),
+    )
+}
+
+/// Verdicts follow from the figures beside them, and every row has its score.
+fn follows(said: &JudgeDriftChecked) -> Judged {
+    let rows = said.scores_micro.len() as u64;
+    let by_policy = said.policies.iter().map(|of| of.rows.value());
+    let by_policy = by_policy.fold(0_u64, u64::saturating_add);
+    if (said.rows.rows.value(), by_policy) != (rows, rows) {
+        let found = format!("{} rows, {by_policy} by policy", said.rows.rows);
+        return no(format!("figures of all {rows} scores"), found);
+    }
+    let least = said.terms.plan.tau_min_micro.value() as f64 / 1e6;
+    let ranks = match said.kendall_tau {
+        None => Verdict::Inconclusive,
+        Some(tau) if tau.value() < least => Verdict::Fail,
+        Some(_) => Verdict::Pass,
+    };
+    let drifts = said.policies.iter().any(|of| of.charted.drifts) || said.rows.drifting.value() > 0;
+    let residuals = if drifts { Verdict::Fail } else { Verdict::Pass };
+    let stray = said.unversioned.value() > 0;
+    let version = match said.asked {
+        _ if stray => Verdict::Fail,
+        None => Verdict::NotChecked,
+        Some(_) => said.verdicts.version,
+    };
+    let pairs = [
+        ("ranks", ranks, said.verdicts.ranks),
+        ("residuals", residuals, said.verdicts.residuals),
+        ("version", version, said.verdicts.version),
+    ];
+    let wrong = pairs.iter().find(|(_, due, found)| due != found);
+    wrong.and_then(|(name, due, found)| no(format!("{name} {due:?}"), format!("{found:?}")))
+}
+
+/// Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones.
+fn graded(state: &State, experiment: &ExperimentId, payload: &Payload) -> Judged {
+    let manifests = state.fold::<Manifests>();
+    let table_9 = Some(OverlapThresholds::default());
+    match payload {
+        Payload::JudgeDriftChecked(said) => {
+            let usual = Some(DriftPlan::default());
+            let found = (said.terms.plan, said.terms.manifest);
+            registered(manifests, experiment, drift_plan, usual, found)
+        }
+        Payload::OpeDiagnosed(said) => {
+            let found = (said.terms.thresholds, said.terms.manifest);
+            registered(manifests, experiment, overlap_plan, table_9, found)
+        }
+        Payload::OpeEstimated(said) => {
+            let found = (said.terms.thresholds, said.terms.manifest);
+            registered(manifests, experiment, overlap_plan, table_9, found)
+        }
+        Payload::TransportTested(said) => {
+            let found = (numbers(&said.audit), said.audit.manifest);
+            registered(manifests, experiment, audit, None, found)
+        }
+        _ => None,
+    }
+}
+
+/// What an audit is graded by.
+type AuditNumbers = (Micro, u64, u64, Option<Micro>);
+
+fn numbers(of: &AuditTerms) -> AuditNumbers {
+    (
+        of.alpha_micro,
+        of.clusters_min.value(),
+        of.family_size.value(),
+        of.margin_micro,
+    )
+}
+
+fn audit(of: &Manifest) -> Option<AuditNumbers> {
+    let plan = of.transport.as_ref()?;
+    Some((
+        plan.alpha_micro,
+        plan.clusters_min.value(),
+        plan.family_size.value(),
+        Some(plan.margin_micro),
+    ))
+}
+
+/// Manifests in force of an experiment that register some numbers, with the digests of their versions.
+pub fn planned<'a, T>(
+    manifests: &'a Manifests,
+    experiment: &'a ExperimentId,
+    of: impl Fn(&Manifest) -> Option<T> + 'a,
+) -> impl Iterator<Item = (&'a ManifestId, Digest, T)> {
+    let in_force = manifests.in_force_of(experiment);
+    in_force.filter_map(move |(id, version)| {
+        let numbers = of(&version.manifest)?;
+        Some((id, version.digest, numbers))
+    })
+}
+
+/// Numbers that checks of drift are judged by.
+pub fn drift_plan(of: &Manifest) -> Option<DriftPlan> {
+    of.diagnostics.as_ref()?.drift
+}
+
+/// Numbers that gates of overlap are judged by.
+pub fn overlap_plan(of: &Manifest) -> Option<OverlapThresholds> {
+    of.diagnostics.as_ref()?.overlap
+}
+
+/// `usual` is what holds where no manifest registers numbers; `None` lets any.
+fn registered<T: PartialEq>(
+    manifests: &Manifests,
+    experiment: &ExperimentId,
+    of: impl Fn(&Manifest) -> Option<T>,
+    usual: Option<T>,
+    (found, manifest): (T, Option<Digest>),
+) -> Judged {
+    let mut planned = planned(manifests, experiment, of);
+    match manifest {
+        Some(digest) => match planned.find(|(_, of, _)| *of == digest) {
+            None => no(
+                "the digest of a manifest version in force that registers the thresholds",
+                digest.to_string(),
+            ),
+            Some((id, _, numbers)) => (numbers != found).then(|| {
+                let expected = format!("the thresholds that {id} registers");
+                (expected, "others".to_owned())
+            }),
+        },
+        None => match planned.next() {
+            Some((id, digest, _)) => no(
+                format!("the thresholds that {id} registers, and its digest {digest}"),
+                "those of no manifest",
+            ),
+            None => (usual.is_some_and(|usual| usual != found)).then(|| {
+                let expected = "the usual thresholds, where no manifest registers others";
+                (expected.to_owned(), "others".to_owned())
+            }),
+        },
+    }
+}
