@@ -18,6 +18,7 @@ use crate::cli::record;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
+use crate::ground::ambient;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
 use crate::ledger::Command;
@@ -158,7 +159,9 @@ fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<Answer, CliError> 
 /// A rubric from a file, or from the ledger.
 pub(super) fn find(ctx: &mut Ctx<'_>, name: &str) -> Result<Rubric, CliError> {
     let file = Path::new(name);
-    if name == "-" || crate::ground::ambient::exists(&ctx.path(file))? {
+    let path = ctx.path(file);
+    // A folder is no rubric: an experiment of the same name is meant.
+    if name == "-" || (ambient::exists(&path)? && !ambient::is_dir(&path)) {
         let bytes = ctx.read(file)?;
         let wrong = |error: YamlError| fault(&source(file), error.place, error.message, NEXT);
         return Rubric::parse(&bytes).map_err(wrong);

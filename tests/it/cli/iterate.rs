@@ -11,7 +11,7 @@ const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter",
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
 
 /// One person for everything but the sealed labels, and a simulated data set with four slices.
-pub(super) fn desk(sizes: &str) -> Desk {
+fn desk(sizes: &str) -> Desk {
     let mut desk = Desk::new();
     let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
     desk.ok(&format!(
@@ -47,7 +47,7 @@ pub(super) fn desk(sizes: &str) -> Desk {
 }
 
 /// The plan of an iteration over the cells of a simulated data set.
-pub(super) fn plan(desk: &mut Desk) -> Value {
+fn plan(desk: &mut Desk) -> Value {
     let list = desk.ok("log --kind rubric.registered --json").json();
     let seq = list["data"]["entries"][0]["seq"].as_u64().unwrap();
     let shown = desk.ok(&format!("show {seq} --json")).json();

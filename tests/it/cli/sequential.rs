@@ -4,33 +4,32 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Desk;
-use super::iterate;
 use super::says;
+use super::shipped;
 
-/// An open iteration with a sequential confirm test, its patch sealed. `effect` is what the block is planned for.
+/// An open iteration on the data that ship, with a sequential confirm test and its patch sealed. `effect` is what the
+/// block is planned for.
 fn sealed(effect: u64, every: u64) -> Desk {
-    let mut desk = iterate::desk("--window 1000 --confirm 400");
-    let mut plan = iterate::plan(&mut desk);
+    let mut desk = Desk::new();
+    let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
+    desk.ok(&format!(
+        "init --origin ledger.example/it --holder Ada --roles {roles}"
+    ));
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok("key new mal --role adversary");
+    desk.ok_words(&["record", "budget.opened", "--data", shipped::PEEKS]);
+    let [mended, _] = clover::workflow::simulate::shipped::shipped();
+    let mut plan = shipped::plan(&mended);
     plan["iteration"]["confirm_test"] = "sequential".into();
     let bare = desk.file("bare.yaml", &plan.to_string());
     let refused = desk.run(&format!("prereg check {bare}"));
     assert_ne!(refused.code, 0, "{}", refused.out);
-    says(
-        &refused,
-        &["iteration.sequential", "none with confirm_test sequential"],
-    );
     plan["iteration"]["effect_micro"] = effect.into();
     plan["iteration"]["sequential"] = json!({
         "alpha_harm_micro": 50_000, "beta_futile_micro": 100_000, "look_every": every,
     });
-    let file = desk.file("it.yaml", &plan.to_string());
-    desk.ok(&format!("prereg sign {file}"));
-    desk.ok("iterate open it-1 --manifest m-it");
-    desk.ok("iterate run it-1 --to audit");
-    desk.ok("battery run it-1");
-    desk.ok("iterate run it-1");
-    desk.ok("iterate propose it-1 sim/patch.yaml");
-    desk.ok("iterate run it-1 --to seal");
+    shipped::proposed(&mut desk, &mended, &plan);
+    desk.ok("iterate run it-mended --to seal");
     desk
 }
 
@@ -52,13 +51,10 @@ fn holds(desk: &mut Desk) {
 
 #[test]
 fn a_fix_crosses_before_the_end_and_is_judged_on_the_whole_block() {
-    let mut desk = sealed(2_500, 100);
-    // Nobody may open the block at once, or out of order.
-    let opened = desk.run("confirm unseal hold --experiment sim --for it-1 --yes");
-    assert_eq!(opened.code, 11, "{}{}", opened.out, opened.err);
-    let ran = desk.ok("iterate confirm it-1 --yes");
+    let mut desk = sealed(6_000, 100);
+    let ran = desk.ok("iterate confirm it-mended --yes");
     println!("{}", ran.out);
-    let shown = desk.ok("iterate show it-1 --json").json();
+    let shown = desk.ok("iterate show it-mended --json").json();
     let looks = shown["data"]["looks"].as_array().unwrap().clone();
     let last = &looks.last().unwrap()["look"];
     let test = &last["hypotheses"][0]["test"];
@@ -76,13 +72,13 @@ fn a_fix_crosses_before_the_end_and_is_judged_on_the_whole_block() {
     assert_eq!(p8["evidence"]["p8"]["sequential"], *test, "{p8:#}");
     assert_eq!(p8["evidence"]["p8"]["loss"]["rows"], all as u64);
     assert!(p8["evidence"]["p8"]["p_exact"].is_number() && p8["evidence"]["p8"]["p_t"].is_number());
-    let page = desk.ok("iterate show it-1");
+    let page = desk.ok("iterate show it-mended");
     says(&page, &["looks at confirm", "crossed at", "p sequential"]);
     for line in page.out.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
     assert_eq!(labels(&mut desk, "budget.charged"), 1);
-    desk.ok("iterate run it-1 --yes");
+    desk.ok("iterate run it-mended --yes");
     holds(&mut desk);
 }
 
@@ -90,21 +86,17 @@ fn a_fix_crosses_before_the_end_and_is_judged_on_the_whole_block() {
 fn what_cannot_improve_as_planned_leaves_the_labels_sealed() {
     // No labels could show an improvement of .9: the first cluster shows that it is futile.
     let mut desk = sealed(900_000, 25);
-    let ran = desk.ok("iterate confirm it-1 --yes");
+    let ran = desk.ok("iterate confirm it-mended --yes");
     says(&ran, &["futile at 1", "stay sealed"]);
     let shown = labels(&mut desk, "label.revealed");
-    let looks = desk.ok("iterate show it-1 --json").json()["data"]["looks"].clone();
+    let looks = desk.ok("iterate show it-mended --json").json()["data"]["looks"].clone();
     assert_eq!(looks.as_array().unwrap().len(), 1);
     assert_eq!(looks[0]["look"]["units"], 25);
     let of = looks[0]["look"]["of_units"].as_u64().unwrap();
     assert!((shown as u64) < of, "{shown} of {of}");
-    // The peek is spent, nothing more is shown, and the iteration ends with the patch rejected by p8.
+    // The peek is spent, and the iteration ends with the patch rejected by p8.
     assert_eq!(labels(&mut desk, "budget.charged"), 1);
-    let more = desk.run("confirm unseal hold --experiment sim --for more --yes");
-    assert_eq!(more.code, 11, "{}{}", more.out, more.err);
-    let due: Value = desk.ok("iterate confirm it-1 --yes --json").json();
-    assert_eq!(due["data"]["due"], "close", "{due:#}");
-    let closed = desk.ok("iterate run it-1 --yes");
+    let closed = desk.ok("iterate run it-mended --yes");
     says(&closed, &["p8 futile at cluster 1"]);
     assert_eq!(labels(&mut desk, "gate.evaluated"), 8);
     holds(&mut desk);

@@ -9,11 +9,11 @@ use serde_json::json;
 use super::Desk;
 use super::reported;
 
-const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
+pub(super) const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
 
 /// The plan of an iteration over a data set; two families of patches are registered.
-fn plan(of: &Shipped) -> Value {
+pub(super) fn plan(of: &Shipped) -> Value {
     let world = of.world();
     let field = |name: &str, value: &str| json!({"any_of": [value], "field": name});
     let slices: Vec<(String, Value)> = if of.by_domain {
@@ -60,13 +60,21 @@ fn plan(of: &Shipped) -> Value {
 
 /// Runs an iteration over a data set and gives its page.
 fn decided(desk: &mut Desk, of: &Shipped) -> String {
+    proposed(desk, of, &plan(of));
+    let name = of.name;
+    desk.ok(&format!("iterate run it-{name} --yes"));
+    desk.ok(&format!("iterate show it-{name}")).out
+}
+
+/// Takes a data set in under a plan, and opens an iteration with its patch proposed.
+pub(super) fn proposed(desk: &mut Desk, of: &Shipped, plan: &Value) {
     let name = of.name;
     for file in of.files() {
         let path = desk.at.join(name).join(file.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &file.bytes).unwrap();
     }
-    let plan = desk.file(&format!("{name}.yaml"), &plan(of).to_string());
+    let plan = desk.file(&format!("{name}.yaml"), &plan.to_string());
     let (t1, _, t2) = of.world().times();
     let text =
         |time: clover::ground::time::Timestamp| String::from_utf8(time.to_text().to_vec()).unwrap();
@@ -94,11 +102,9 @@ fn decided(desk: &mut Desk, of: &Shipped) -> String {
         format!("iterate open it-{name} --manifest plan-{name}"),
         format!("iterate run it-{name} --to cards"),
         format!("iterate propose it-{name} {name}/patch.yaml"),
-        format!("iterate run it-{name} --yes"),
     ] {
         desk.ok(&words);
     }
-    desk.ok(&format!("iterate show it-{name}")).out
 }
 
 #[test]
