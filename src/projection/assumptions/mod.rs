@@ -241,7 +241,7 @@ impl Assumptions {
                 if let (Some(of), GateEvidence::P1(loss)) = (of, &said.evidence)
                     && of.obliging.remove(&said.candidate.to_hex())
                 {
-                    of.obligations = updates::counted(of.obligations, loss);
+                    of.obligations = updates::with_one_more(of.obligations, loss);
                 }
             }
             _ => {}

@@ -107,7 +107,7 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
         Payload::GateEvaluated(found) => {
             let obliges = |of: &&OfExperiment| of.obliging.contains(&found.candidate.to_hex());
             if let (Some(of), Evidence::P1(loss)) = (of.filter(obliges), &found.evidence) {
-                let status = improving(counted(of.obligations, loss));
+                let status = improving(with_one_more(of.obligations, loss));
                 say(says(Assumption::CloverJ1, "obligations", status));
             }
             gate(found, say);
@@ -171,7 +171,7 @@ pub(super) fn adds_obligation(diff: &[LeafChange]) -> bool {
 }
 
 /// Patches that lowered the squared error, and all, with one more.
-pub(super) fn counted((improved, all): (u64, u64), loss: &LossMean) -> (u64, u64) {
+pub(super) fn with_one_more((improved, all): (u64, u64), loss: &LossMean) -> (u64, u64) {
     (improved + u64::from(loss.mean.value() < 0.0), all + 1)
 }
 
@@ -300,11 +300,11 @@ mod tests {
             rows: Count::default(),
             standard_error: None,
         };
-        let one = counted((0, 0), &loss(-0.001));
-        let two = counted(one, &loss(0.0));
+        let one = with_one_more((0, 0), &loss(-0.001));
+        let two = with_one_more(one, &loss(0.0));
         assert_eq!((one, two), ((1, 1), (1, 2)));
         assert_eq!(improving(one), Status::Pass);
         assert_eq!(improving(two), Status::Warn);
-        assert_eq!(improving(counted((0, 0), &loss(0.002))), Status::Fail);
+        assert_eq!(improving(with_one_more((0, 0), &loss(0.002))), Status::Fail);
     }
 }
