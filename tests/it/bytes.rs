@@ -595,7 +595,12 @@ fn valued_fields(kind: Kind) -> Fields {
         Kind::TransportTested => of(valued::tested(5, "probes", "fail")),
         Kind::PlanRecorded => of(valued::planned()),
         Kind::LogprobsChecked => of(valued::checked()),
-        Kind::JudgeDriftChecked => of(drifted::written("judge-1", "anchors-1", true)),
+        Kind::JudgeDriftChecked => {
+            let said = drifted::written("judge-1", "anchors-1", true);
+            let said = said.as_object().unwrap().clone().into_iter();
+            said.map(|(name, value)| (&*name.leak(), Just(value).boxed(), true))
+                .collect()
+        }
         Kind::OpeDiagnosed => of(valued::diagnosed()),
         Kind::OpeEstimated => of(valued::weighted(5)),
         other => rubric_fields(other),

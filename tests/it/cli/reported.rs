@@ -14,6 +14,10 @@ fn near(a: f64, b: f64) {
     );
 }
 
+fn square(value: f64) -> f64 {
+    value * value
+}
+
 fn of(row: &Value, key: &str) -> f64 {
     row[key]
         .as_f64()
@@ -66,7 +70,7 @@ impl Report {
                     &[("rubric", rubric), ("rows_of", on)],
                 );
                 assert_eq!(row["rows"], change["rows"], "{on}");
-                of(row, "rmse").powi(2)
+                square(of(row, "rmse"))
             };
             near(error(patch) - error("in force"), of(change, "change"));
         }
@@ -106,7 +110,7 @@ impl Report {
             .filter(|row| row["rubric"] == rubric)
             .collect();
         let counts: f64 = curve.iter().map(|row| of(row, "labels")).sum();
-        assert_eq!(counts, rows);
+        near(counts, rows);
         near(sum(&curve, "label", "labels") / rows, label);
         near(sum(&curve, "reward", "labels") / rows, reward);
         let scores: Vec<f64> = curve.iter().map(|row| of(row, "score")).collect();
@@ -124,7 +128,7 @@ impl Report {
         });
         let tenths: Vec<&Value> = table.unwrap()["rows"].as_array().unwrap().iter().collect();
         let counts: f64 = tenths.iter().map(|row| of(row, "rows")).sum();
-        assert_eq!(counts, rows);
+        near(counts, rows);
         near(sum(&tenths, "mean", "rows") / rows, label - reward);
     }
 
@@ -160,7 +164,7 @@ impl Report {
                 "errors",
                 &[("rubric", rubric), ("rows_of", "dev")],
             );
-            near(all(key), of(whole, "rmse").powi(2) * of(whole, "rows"));
+            near(all(key), square(of(whole, "rmse")) * of(whole, "rows"));
         }
     }
 
