@@ -11,7 +11,7 @@ const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter",
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
 
 /// One person for everything but the sealed labels, and a simulated data set with four slices.
-fn desk(sizes: &str) -> Desk {
+pub fn desk(sizes: &str) -> Desk {
     let mut desk = Desk::new();
     let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
     desk.ok(&format!(

@@ -1,6 +1,5 @@
 //! Iterations whose confirm test is sequential, on the command line.
 
-use serde_json::Value;
 use serde_json::json;
 
 use super::Desk;
