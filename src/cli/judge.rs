@@ -45,7 +45,7 @@ pub(super) enum Verb {
     RescoreCheck(CheckArgs),
     /// Score the anchors again and record whether the judge still ranks and scores them as it did
     #[command(
-        after_help = "Example:\n  clover judge drift --judge llm --anchors anchors-1 --rows anchors --model m-2026-05 -- python3 judge.py"
+        after_help = "Example:\n  clover judge drift --judge llm --anchors anchors-1 --rows anchors -- python3 judge.py"
     )]
     Drift(judge_drift::Args),
 }
