@@ -1,5 +1,7 @@
 //! The data that ship, on a ledger from their files to the verdict, every gate at work.
 
+use std::path::Path;
+
 use clover::rubric::Rubric;
 use clover::workflow::simulate::shipped::Shipped;
 use clover::workflow::simulate::shipped::shipped;
@@ -9,11 +11,11 @@ use serde_json::json;
 use super::Desk;
 use super::reported;
 
-const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
+pub(super) const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
 
 /// The plan of an iteration over a data set; two families of patches are registered.
-fn plan(of: &Shipped) -> Value {
+pub(super) fn plan(of: &Shipped) -> Value {
     let world = of.world();
     let field = |name: &str, value: &str| json!({"any_of": [value], "field": name});
     let slices: Vec<(String, Value)> = if of.by_domain {
@@ -58,15 +60,19 @@ fn plan(of: &Shipped) -> Value {
     plan
 }
 
-/// Runs an iteration over a data set and gives its page.
-fn decided(desk: &mut Desk, of: &Shipped) -> String {
-    let name = of.name;
+/// Writes a data set with its plan into a working folder.
+pub(super) fn lay_out(at: &Path, of: &Shipped) {
     for file in of.files() {
-        let path = desk.at.join(name).join(file.path);
+        let path = at.join(of.name).join(file.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &file.bytes).unwrap();
     }
-    let plan = desk.file(&format!("{name}.yaml"), &plan(of).to_string());
+    std::fs::write(at.join(format!("{}.yaml", of.name)), plan(of).to_string()).unwrap();
+}
+
+/// Command lines from the files of a data set to an open iteration.
+pub(super) fn opening(of: &Shipped) -> Vec<String> {
+    let name = of.name;
     let (t1, _, t2) = of.world().times();
     let text =
         |time: clover::ground::time::Timestamp| String::from_utf8(time.to_text().to_vec()).unwrap();
@@ -74,7 +80,7 @@ fn decided(desk: &mut Desk, of: &Shipped) -> String {
     let import = format!(
         "import cje {name}/responses --experiment {name} --judge builtin --field domain --field level"
     );
-    for words in [
+    vec![
         format!("experiment register {name} --title {name} --purpose testing"),
         format!("rubric register {name}/rubric.yaml --experiment {name}"),
         format!(
@@ -90,12 +96,21 @@ fn decided(desk: &mut Desk, of: &Shipped) -> String {
         format!(
             "iterate anchors anchors-{name} --experiment {name} --low anchor_low --high anchor_high"
         ),
-        format!("prereg sign {plan}"),
+        format!("prereg sign {name}.yaml"),
         format!("iterate open it-{name} --manifest plan-{name}"),
+    ]
+}
+
+/// Runs an iteration over a data set and gives its page.
+fn decided(desk: &mut Desk, of: &Shipped) -> String {
+    let name = of.name;
+    lay_out(&desk.at, of);
+    let deciding = [
         format!("iterate run it-{name} --to cards"),
         format!("iterate propose it-{name} {name}/patch.yaml"),
         format!("iterate run it-{name} --yes"),
-    ] {
+    ];
+    for words in opening(of).into_iter().chain(deciding) {
         desk.ok(&words);
     }
     desk.ok(&format!("iterate show it-{name}")).out
@@ -131,4 +146,5 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     desk.ok("verify");
     let replayed = desk.ok("replay --all").out;
     assert!(replayed.contains("0 differ"), "{replayed}");
+    super::dependents::check(&mut desk);
 }
