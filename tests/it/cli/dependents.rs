@@ -184,6 +184,45 @@ fn a_label(desk: &mut Desk) {
     let copy = imported(desk, "label", &world);
     let (differing, same) = replayed(desk, &copy, &world);
     println!("a label: {differing:#?}\nthe same: {same:#?}");
+    // Whatever read the rows names their digest; numbers differ where labels on dev enter, and nowhere else.
+    let read = [
+        "label_process.audited",
+        "p0 dev",
+        "p1 dev",
+        "p10 confirm",
+        "p2 dev",
+        "p3 dev",
+        "p4 confirm",
+        "p4 dev",
+        "p5 dev",
+        "p6 confirm",
+        "p6 dev",
+        "p8 confirm",
+        "p9 confirm",
+        "prentice.checked",
+        "residuals.audited",
+    ];
+    assert_eq!(names(&differing), read.map(|of| format!("it-mended {of}")));
+    let numbers = differing
+        .iter()
+        .filter(|(_, paths)| paths.iter().any(|path| path != "inputs.digest"));
+    let numbers: Vec<&str> = numbers.map(|(name, _)| name.as_str()).collect();
+    let on_dev = [
+        "p1 dev",
+        "p2 dev",
+        "p3 dev",
+        "prentice.checked",
+        "residuals.audited",
+    ];
+    assert_eq!(numbers, on_dev.map(|of| format!("it-mended {of}")));
+    assert!(
+        differing
+            .values()
+            .all(|paths| paths.contains("inputs.digest"))
+    );
+    assert!(
+        same.contains("it-mended slices.classified") && same.contains("it-overfitted p8 confirm")
+    );
 }
 
 /// Another registered plan, wherever it and its digests stand.
@@ -257,6 +296,13 @@ fn a_seed(desk: &mut Desk) {
     let copy = imported(desk, "seed", &world);
     let (differing, same) = replayed(desk, &copy, &world);
     println!("a seed: {differing:#?}\nthe same: {same:#?}");
+    // Of what is recorded here, folds enter the calibrator's share alone: dev and confirm are no part of any fold.
+    assert_eq!(names(&differing), ["it-mended p10 confirm"]);
+    assert_eq!(
+        differing["it-mended p10 confirm"],
+        BTreeSet::from(["evidence.p10.share".to_owned()])
+    );
+    assert!(same.len() > 20);
 }
 
 /// Over a ledger in which both shipped iterations were decided.
