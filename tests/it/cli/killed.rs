@@ -16,10 +16,10 @@ const ROWS: usize = 150;
 const FILES: [&str; 3] = ["base", "clone", "tuned"];
 
 /// A person's folder: keys, pins, and a ledger.
-struct Home<'a>(&'a Path);
+pub(super) struct Home<'a>(pub(super) &'a Path);
 
 impl Home<'_> {
-    fn command(&self, words: &[&str]) -> Command {
+    pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_clover"));
         command
             .args(words)
@@ -30,7 +30,7 @@ impl Home<'_> {
         command
     }
 
-    fn ok(&self, words: &[&str]) -> Value {
+    pub(super) fn ok(&self, words: &[&str]) -> Value {
         let words = [words, &["--json"]].concat();
         let Output {
             status,
@@ -43,7 +43,7 @@ impl Home<'_> {
         serde_json::from_str(&text).unwrap()
     }
 
-    fn entries(&self) -> u64 {
+    pub(super) fn entries(&self) -> u64 {
         self.ok(&["verify"])["checkpoint"]["size"].as_u64().unwrap()
     }
 

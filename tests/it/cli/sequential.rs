@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Desk;
-use super::says;
+use super::Ran;
 use super::shipped;
 
 /// An open iteration on the data that ship, with a sequential confirm test and its patch sealed. `effect` is what the
@@ -39,6 +39,13 @@ fn labels(desk: &mut Desk, kind: &str) -> usize {
     list["data"]["entries"].as_array().unwrap().len()
 }
 
+/// Each part is in what it printed.
+fn prints(ran: &Ran, parts: &[&str]) {
+    for part in parts {
+        assert!(ran.out.contains(part), "{part:?} is not in:\n{}", ran.out);
+    }
+}
+
 /// Replays everything that can be, and judges the whole log again.
 fn holds(desk: &mut Desk) {
     let replayed = desk.run("replay --all --json");
@@ -72,7 +79,7 @@ fn a_fix_crosses_before_the_end_and_is_judged_on_the_whole_block() {
     assert_eq!(p8["evidence"]["p8"]["loss"]["rows"], all as u64);
     assert!(p8["evidence"]["p8"]["p_exact"].is_number() && p8["evidence"]["p8"]["p_t"].is_number());
     let page = desk.ok("iterate show it-mended");
-    says(&page, &["looks at confirm", "crossed at", "p sequential"]);
+    prints(&page, &["looks at confirm", "crossed at", "p sequential"]);
     for line in page.out.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -86,7 +93,7 @@ fn what_cannot_improve_as_planned_leaves_the_labels_sealed() {
     // No labels could show an improvement of .9: the first cluster shows that it is futile.
     let mut desk = sealed(900_000, 25);
     let ran = desk.ok("iterate confirm it-mended --yes");
-    says(&ran, &["futile at 1", "stay sealed"]);
+    prints(&ran, &["futile at 1", "stay sealed"]);
     let shown = labels(&mut desk, "label.revealed");
     let looks = desk.ok("iterate show it-mended --json").json()["data"]["looks"].clone();
     assert_eq!(looks.as_array().unwrap().len(), 1);
@@ -96,7 +103,7 @@ fn what_cannot_improve_as_planned_leaves_the_labels_sealed() {
     // The peek is spent, and the iteration ends with the patch rejected by p8.
     assert_eq!(labels(&mut desk, "budget.charged"), 1);
     let closed = desk.ok("iterate run it-mended --yes");
-    says(&closed, &["p8 futile at cluster 1"]);
+    prints(&closed, &["p8 futile at cluster 1"]);
     assert_eq!(labels(&mut desk, "gate.evaluated"), 8);
     holds(&mut desk);
 }

@@ -1,5 +1,7 @@
 //! The data that ship, on a ledger from their files to the verdict, every gate at work.
 
+use std::path::Path;
+
 use clover::rubric::Rubric;
 use clover::workflow::simulate::shipped::Shipped;
 use clover::workflow::simulate::shipped::shipped;
@@ -58,23 +60,24 @@ pub(super) fn plan(of: &Shipped) -> Value {
     plan
 }
 
-/// Runs an iteration over a data set and gives its page.
-fn decided(desk: &mut Desk, of: &Shipped) -> String {
-    proposed(desk, of, &plan(of));
-    let name = of.name;
-    desk.ok(&format!("iterate run it-{name} --yes"));
-    desk.ok(&format!("iterate show it-{name}")).out
+/// Writes a data set with its plan into a working folder.
+pub(super) fn lay_out(at: &Path, of: &Shipped) {
+    written(at, of, &plan(of));
 }
 
-/// Takes a data set in under a plan, and opens an iteration with its patch proposed.
-pub(super) fn proposed(desk: &mut Desk, of: &Shipped, plan: &Value) {
-    let name = of.name;
+/// As [`lay_out`], under a plan of one's own.
+fn written(at: &Path, of: &Shipped, plan: &Value) {
     for file in of.files() {
-        let path = desk.at.join(name).join(file.path);
+        let path = at.join(of.name).join(file.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &file.bytes).unwrap();
     }
-    let plan = desk.file(&format!("{name}.yaml"), &plan.to_string());
+    std::fs::write(at.join(format!("{}.yaml", of.name)), plan.to_string()).unwrap();
+}
+
+/// Command lines from the files of a data set to an open iteration.
+pub(super) fn opening(of: &Shipped) -> Vec<String> {
+    let name = of.name;
     let (t1, _, t2) = of.world().times();
     let text =
         |time: clover::ground::time::Timestamp| String::from_utf8(time.to_text().to_vec()).unwrap();
@@ -82,7 +85,7 @@ pub(super) fn proposed(desk: &mut Desk, of: &Shipped, plan: &Value) {
     let import = format!(
         "import cje {name}/responses --experiment {name} --judge builtin --field domain --field level"
     );
-    for words in [
+    vec![
         format!("experiment register {name} --title {name} --purpose testing"),
         format!("rubric register {name}/rubric.yaml --experiment {name}"),
         format!(
@@ -98,11 +101,28 @@ pub(super) fn proposed(desk: &mut Desk, of: &Shipped, plan: &Value) {
         format!(
             "iterate anchors anchors-{name} --experiment {name} --low anchor_low --high anchor_high"
         ),
-        format!("prereg sign {plan}"),
+        format!("prereg sign {name}.yaml"),
         format!("iterate open it-{name} --manifest plan-{name}"),
+    ]
+}
+
+/// Runs an iteration over a data set and gives its page.
+fn decided(desk: &mut Desk, of: &Shipped) -> String {
+    proposed(desk, of, &plan(of));
+    let name = of.name;
+    desk.ok(&format!("iterate run it-{name} --yes"));
+    desk.ok(&format!("iterate show it-{name}")).out
+}
+
+/// Takes a data set in under a plan, and opens an iteration with its patch proposed.
+pub(super) fn proposed(desk: &mut Desk, of: &Shipped, plan: &Value) {
+    let name = of.name;
+    written(&desk.at, of, plan);
+    let proposing = [
         format!("iterate run it-{name} --to cards"),
         format!("iterate propose it-{name} {name}/patch.yaml"),
-    ] {
+    ];
+    for words in opening(of).into_iter().chain(proposing) {
         desk.ok(&words);
     }
 }
@@ -137,4 +157,5 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     desk.ok("verify");
     let replayed = desk.ok("replay --all").out;
     assert!(replayed.contains("0 differ"), "{replayed}");
+    super::dependents::check(&mut desk);
 }
