@@ -1354,6 +1354,12 @@ class Iteration:
         self.authors = {}                         # patch -> who proposed it
         plan = data["params"].get("sequential") if data["params"]["confirm_test"] == "sequential" else None
         self.block = Block(plan["look_every"]) if plan else None
+
+
+class Attacked:
+    """The batteries of an iteration, whether or not its opening could be read."""
+
+    def __init__(self):
         self.batteries, self.in_force, self.stress = {}, None, {}   # candidate -> (seq, id, data); of the rubric
 
 
@@ -1542,6 +1548,7 @@ class State:
         self.decisions, self.peek_charges, self.spent_roots = {}, {}, {}
         self.confirm_roots, self.windows = set(), {}
         self.exploits = Counter()                 # experiment -> how many
+        self.attacked = {}                        # iteration -> Attacked
         self.unread = 0                           # documents beyond the YAML that is read here
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
@@ -2016,9 +2023,9 @@ class State:
             of.gates.setdefault(key, (*once, verdict, data["evidence"]))
 
     def battery_evaluated(self, entry, data):
-        it = self.iterations.get(data["iteration"])
-        if it is None:
+        if entry.experiment is None:
             return
+        it = self.attacked.setdefault(data["iteration"], Attacked())
         ran = (entry.position, entry.id.hex(), data)
         if "candidate" in data:
             it.batteries.setdefault(data["candidate"], ran)
@@ -4161,7 +4168,7 @@ def rule_rollback(state, e):
 def rule_battery(state, e):
     if e.experiment is None:
         return None
-    it = state.iterations.get(e.data.get("iteration"))
+    it = state.attacked.get(e.data.get("iteration"))
     if e.kind == "battery.evaluated":
         return battery_problem(state, e)
     if e.kind == "exploit.discovered":
@@ -4208,8 +4215,9 @@ def battery_problem(state, e):
             return problem
         if data["candidate"] not in known:
             return "a patch that stands, or a composite of two", data["candidate"]
-        if data["candidate"] in it.batteries:
-            return "one battery of each candidate", "one at seq %d" % it.batteries[data["candidate"]][0]
+        ran = state.attacked.get(data["iteration"], Attacked()).batteries.get(data["candidate"])
+        if ran:
+            return "one battery of each candidate", "one at seq %d" % ran[0]
         p7 = decided.gates.get((data["candidate"], "dev", "p7"))
         if p7:
             return "a battery of a candidate before its p7", "p7 at seq %d" % p7[0]
@@ -4272,7 +4280,8 @@ def exploit_problem(state, e):
         return "a chain of one to three attacks", data["chain"]
     if data["violation"] == "construction" and not of:
         return "a chain that violates by construction", data["chain"]
-    batteries = list(it.batteries.values()) + ([it.in_force] if it.in_force else [])
+    known = state.attacked.get(data["iteration"], Attacked())
+    batteries = list(known.batteries.values()) + ([known.in_force] if known.in_force else [])
     ran = next((ran for ran in batteries if ran[1] == data["battery"]), None)
     if ran is None:
         return "a battery of %s" % data["iteration"], data["battery"]

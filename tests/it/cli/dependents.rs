@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use clover::event::payload::manifest::Manifest;
 use clover::ground::keyfile;

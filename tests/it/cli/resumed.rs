@@ -76,6 +76,10 @@ fn said(home: &Home<'_>, from: u64) -> Vec<Value> {
 
 #[test]
 fn every_step_is_killed_and_done_twice_and_nothing_changes() {
+    if std::env::var_os("RUN_SLOW_TESTS").is_none() {
+        println!("skipped: RUN_SLOW_TESTS=1 kills every step of an iteration");
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let made = folder.path().join("made");
     opened(&made);

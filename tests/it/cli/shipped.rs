@@ -157,5 +157,7 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     desk.ok("verify");
     let replayed = desk.ok("replay --all").out;
     assert!(replayed.contains("0 differ"), "{replayed}");
-    super::dependents::check(&mut desk);
+    if std::env::var_os("RUN_SLOW_TESTS").is_some() {
+        super::dependents::check(&mut desk);
+    }
 }

@@ -38,7 +38,7 @@ pub(super) fn residuals(measured: &Measured) -> Part {
 }
 
 fn table(side: &Side, judge: &Judge) -> Result<Table, SampleError> {
-    let is_in_force = std::ptr::eq(judge, &side.in_force);
+    let is_in_force = std::ptr::eq(judge, &raw const side.in_force);
     let mut table = Table::new(
         "tenths",
         format!(
