@@ -318,7 +318,7 @@ mod tests {
         let [low, middle, high] = &found.ln_wealth;
         let last = places.len() - 1;
         assert!(
-            middle[last] >= 20.0_f64.ln()
+            middle[last] >= crate::num::math::ln(20.0)
                 && low[last] <= middle[last]
                 && middle[last] <= high[last]
         );
@@ -333,7 +333,7 @@ mod tests {
             &design(Looks::At(places.clone())),
             Plan { effect: 0, ..plan },
         );
-        assert!(null.ln_wealth[1][last] < 20.0_f64.ln());
+        assert!(null.ln_wealth[1][last] < crate::num::math::ln(20.0));
         assert!(null.interval[0][last] < 0.0 && null.interval[1][last] > 0.0);
         let few = design(Looks::At((1..=100).map(|at| 2 * at).collect()));
         assert_eq!(super::places(&few).len(), 20);
