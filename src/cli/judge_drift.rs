@@ -331,7 +331,7 @@ fn told(said: &JudgeDriftChecked, checks: usize, gates: &[ManifestId]) -> String
     } else {
         "usual"
     };
-    let mut text = ui::pairs(&[
+    let text = ui::pairs(&[
         ("judge", said.judge.to_string()),
         (
             "anchors",
@@ -363,6 +363,10 @@ fn told(said: &JudgeDriftChecked, checks: usize, gates: &[ManifestId]) -> String
         ),
         ("thresholds", registered.to_owned()),
     ]);
+    text + &told_of_series(said) + &told_of_gates(gates)
+}
+
+fn told_of_series(said: &JudgeDriftChecked) -> String {
     let head = ["series", "rows", "change", "excursion", "p", "adjusted", ""];
     let mut rows: Vec<Vec<String>> = said
         .policies
@@ -374,15 +378,18 @@ fn told(said: &JudgeDriftChecked, checks: usize, gates: &[ManifestId]) -> String
         .collect();
     let worst = said.rows.worst.as_str();
     rows.push(series(worst, 1, "-".to_owned(), &said.rows.worst_charted));
-    text.push_str(&ui::table(&head, rows));
-    if !gates.is_empty() {
-        let names: Vec<_> = gates.iter().map(|id| id.as_str()).collect();
-        text.push_str(&ui::wrapped(&format!(
-            "stale from here on: {}. Nothing is observed, looked at or decided there until clover prereg deviation says how the drift is handled.",
-            names.join(", ")
-        )));
+    ui::table(&head, rows)
+}
+
+fn told_of_gates(gates: &[ManifestId]) -> String {
+    if gates.is_empty() {
+        return String::new();
     }
-    text
+    let names: Vec<_> = gates.iter().map(ManifestId::as_str).collect();
+    ui::wrapped(&format!(
+        "stale from here on: {}. Nothing is observed, looked at or decided there until clover prereg deviation says how the drift is handled.",
+        names.join(", ")
+    ))
 }
 
 fn data(said: &JudgeDriftChecked, gates: &[ManifestId]) -> Value {

@@ -182,27 +182,8 @@ fn percent(share: &Share) -> String {
     }
 }
 
-fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Summary)]) -> Answer {
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.5}"));
-    let head = [
-        "candidate",
-        "to confirm",
-        "accepted",
-        "of those to confirm, wrongly",
-        "dmse",
-        "true",
-    ];
-    let rows = found.iter().map(|(proposal, of)| {
-        vec![
-            proposal.as_str().to_owned(),
-            percent(&of.reached),
-            percent(&of.accepted),
-            percent(&of.reached_wrongly),
-            number(of.dmse),
-            number(of.worth),
-        ]
-    });
-    let mut answer = Answer::new(ui::table(&head, rows.collect()), json!({}));
+/// What stopped candidates, a row a candidate and gate.
+fn blocking(found: &[(Proposal, Summary)]) -> Vec<Vec<String>> {
     let gates = found.iter().flat_map(|(proposal, of)| {
         let blocked = of.blocked.iter().map(|one| {
             let asks = predicate::gate(one.gate).asks;
@@ -225,7 +206,31 @@ fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Su
         });
         paused.into_iter().chain(blocked)
     });
-    let gates: Vec<Vec<String>> = gates.collect();
+    gates.collect()
+}
+
+fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Summary)]) -> Answer {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.5}"));
+    let head = [
+        "candidate",
+        "to confirm",
+        "accepted",
+        "of those to confirm, wrongly",
+        "dmse",
+        "true",
+    ];
+    let rows = found.iter().map(|(proposal, of)| {
+        vec![
+            proposal.as_str().to_owned(),
+            percent(&of.reached),
+            percent(&of.accepted),
+            percent(&of.reached_wrongly),
+            number(of.dmse),
+            number(of.worth),
+        ]
+    });
+    let mut answer = Answer::new(ui::table(&head, rows.collect()), json!({}));
+    let gates = blocking(found);
     if !gates.is_empty() {
         answer.line("");
         answer

@@ -145,18 +145,7 @@ impl Chart {
         steps.map(|share| low + share * (high - low)).collect()
     }
 
-    /// A drawing of its own: no script, no outside reference.
-    pub fn svg(&self) -> String {
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let bars = self.series.iter().any(|series| series.mark == Mark::Bar);
-        let across = self.across(bars);
-        let zero = bars.then_some(0.0).filter(|_| !self.log_y);
-        let up = spanning(points().map(|point| self.height_of(point.1)).chain(zero));
-        let x =
-            |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - across.0) / (across.1 - across.0);
-        let y =
-            |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - up.0) / (up.1 - up.0);
-        let mut out = head(&self.title, WIDTH, HEIGHT);
+    fn ticks(&self, out: &mut String, bars: bool, (across, x): Axis<'_>, (up, y): Axis<'_>) {
         let places = self.places(bars, across);
         for at in 0..TICKS.max(places.len()) {
             let share = at.min(TICKS - 1) as f64 / (TICKS - 1) as f64;
@@ -168,7 +157,7 @@ impl Chart {
                 tick(dy, up.1 - up.0)
             };
             put(
-                &mut out,
+                out,
                 &format!(
                     "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>\
                  <line x1=\"{LEFT}\" y1=\"{3:.1}\" x2=\"{4:.1}\" y2=\"{3:.1}\" stroke=\"#e3e6ea\"/>\
@@ -187,6 +176,21 @@ impl Chart {
                 ),
             );
         }
+    }
+
+    /// A drawing of its own: no script, no outside reference.
+    pub fn svg(&self) -> String {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let bars = self.series.iter().any(|series| series.mark == Mark::Bar);
+        let across = self.across(bars);
+        let zero = bars.then_some(0.0).filter(|_| !self.log_y);
+        let up = spanning(points().map(|point| self.height_of(point.1)).chain(zero));
+        let x =
+            |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - across.0) / (across.1 - across.0);
+        let y =
+            |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - up.0) / (up.1 - up.0);
+        let mut out = head(&self.title, WIDTH, HEIGHT);
+        self.ticks(&mut out, bars, (across, &x), (up, &y));
         let lines = self.series.iter().filter(|of| of.mark == Mark::Line);
         let is_named = lines.count() > 1;
         for series in &self.series {
@@ -273,6 +277,9 @@ impl Series {
         }
     }
 }
+
+/// Ends of an axis and the place of a value on it.
+type Axis<'a> = ((f64, f64), &'a dyn Fn(f64) -> f64);
 
 /// Shares of a whole, drawn as a ring.
 #[derive(Clone, Debug, PartialEq)]

@@ -90,9 +90,10 @@ pub(super) fn confirm_on(
     let opens =
         bench.record.unsealed.is_none() || (waits && bench.record.confirm_through().is_none());
     if sequential::is_registered(&bench.record) {
-        let opening = match opens {
-            true => unseal(ctx, bench, args, root, Shows::InOrder)?,
-            false => None,
+        let opening = if opens {
+            unseal(ctx, bench, args, root, Shows::InOrder)?
+        } else {
+            None
         };
         all.extend(sequential::looks(ctx, bench, &course, opening.as_ref())?);
         let (looks, looks_data) = sequential::shown(&bench.record);

@@ -18,6 +18,7 @@ use crate::event::payload::label::draw_of_row;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::predicate::SequentialStop;
 use crate::ledger::Appended;
+use crate::num::Count;
 use crate::report::spark;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::record::Record;
@@ -36,7 +37,7 @@ pub(super) fn looks(
     opening: Option<&Opening>,
 ) -> Result<Vec<Appended>, CliError> {
     let plan = bench.record.opened.said.params.sequential.as_ref();
-    let every = plan.map_or(1, |plan| plan.look_every.value()).max(1);
+    let every = plan.map_or(1, |plan| whole(plan.look_every)).max(1);
     let mut all = Vec::new();
     loop {
         let size = bench.ledger.size();
@@ -46,21 +47,21 @@ pub(super) fn looks(
             let message = "no checkpoint above the sealing of candidates is named yet";
             return Err(CliError::refused(message, "clover checkpoint"));
         };
-        let (shown, units) = (sequence.shown() as u64, sequence.units.len() as u64);
+        let (shown, units) = (sequence.shown(), sequence.units.len());
         let last = bench.record.looks.last();
-        let looked = last.map_or(0, |look| look.said.units.value());
+        let looked = last.map_or(0, |look| whole(look.said.units));
         let settled =
             last.is_some_and(|look| stops(look).all(|stop| stop != SequentialStop::Continue));
         let crossed =
             last.is_some_and(|look| stops(look).any(|stop| stop == SequentialStop::Crossed));
-        let whole = shown == units && (looked == units || settled);
-        if bench.record.saves_labels() || whole {
+        let is_whole = shown == units && (looked == units || settled);
+        if bench.record.saves_labels() || is_whole {
             return Ok(all);
         }
         let target = if settled && crossed {
             units
         } else {
-            (looked + every).min(units)
+            looked.saturating_add(every).min(units)
         };
         if shown >= target {
             let sealed = course.sealed(&bench.record).map_err(failed)?;
@@ -68,9 +69,14 @@ pub(super) fn looks(
             all.extend(bench.say(ctx, vec![look.into()])?);
             continue;
         }
-        let next = &sequence.units[shown as usize..target as usize];
+        let next = &sequence.units[shown..target];
         reveal(ctx, bench, opening, next)?;
     }
+}
+
+/// More than any machine has places for is all of them.
+fn whole(count: Count) -> usize {
+    usize::try_from(count.value()).unwrap_or(usize::MAX)
 }
 
 fn stops(

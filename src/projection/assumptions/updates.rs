@@ -5,6 +5,7 @@ use crate::event::Payload;
 use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assessed;
 use crate::event::payload::assumption::Assumption;
+use crate::event::payload::assumption::BridgeAssessed;
 use crate::event::payload::assumption::BridgeKind;
 use crate::event::payload::audit::CoverageChecked;
 use crate::event::payload::audit::OuaEstimated;
@@ -80,6 +81,26 @@ fn says(code: Assumption, part: &'static str, status: Status) -> Update {
     }
 }
 
+/// What the loss of a patch that adds to obligations says of them all.
+fn obliged(found: &GateEvaluated, of: Option<&OfExperiment>, say: &mut dyn FnMut(Update)) {
+    let obliges = |of: &&OfExperiment| of.obliging.contains(&found.candidate.to_hex());
+    if let (Some(of), Evidence::P1(loss)) = (of.filter(obliges), &found.evidence) {
+        let status = improving(with_one_more(of.obligations, loss));
+        say(says(Assumption::CloverJ1, "obligations", status));
+    }
+}
+
+fn bridged(found: &BridgeAssessed) -> Update {
+    let code = match found.kind {
+        BridgeKind::Attestation => Assumption::A1A3,
+        BridgeKind::Construct | BridgeKind::Pte | BridgeKind::Stability => Assumption::A0,
+    };
+    Update {
+        expires_at: Some(found.expires_at),
+        ..says(code, found.kind.as_str(), assessed(found.status))
+    }
+}
+
 /// Gives what a payload says, given what is known of its experiment. The next kind's line goes here.
 pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn FnMut(Update)) {
     use Assumption::CjeJ1;
@@ -93,23 +114,12 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
             say(says(Assumption::Adv, "battery", judged(verdict)));
         }
         Payload::BridgeAssessed(found) => {
-            let code = match found.kind {
-                BridgeKind::Attestation => Assumption::A1A3,
-                BridgeKind::Construct | BridgeKind::Pte | BridgeKind::Stability => Assumption::A0,
-            };
-            say(Update {
-                expires_at: Some(found.expires_at),
-                ..says(code, found.kind.as_str(), assessed(found.status))
-            });
+            say(bridged(found));
         }
         Payload::CalibratorFitted(found) => calibrated(found, say),
         Payload::CoverageChecked(found) if found.terms.iteration.is_some() => covered(found, say),
         Payload::GateEvaluated(found) => {
-            let obliges = |of: &&OfExperiment| of.obliging.contains(&found.candidate.to_hex());
-            if let (Some(of), Evidence::P1(loss)) = (of.filter(obliges), &found.evidence) {
-                let status = improving(with_one_more(of.obligations, loss));
-                say(says(Assumption::CloverJ1, "obligations", status));
-            }
+            obliged(found, of, say);
             gate(found, say);
         }
         Payload::LabelProcessAudited(found) => {

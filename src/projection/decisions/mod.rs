@@ -38,6 +38,7 @@ use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::SealedHypothesis;
+use crate::event::payload::rubric::PatchProposed;
 use crate::ground::digest::Digest;
 use crate::ledger::Fold;
 use crate::ledger::VerifiedEvent;
@@ -210,6 +211,17 @@ impl Decisions {
             || self.receipts.contains(&EventId(input))
             || GRAMMARS.iter().any(grammar)
     }
+
+    fn proposed(&mut self, seq: u64, said: &PatchProposed) {
+        let strange = said.inputs.iter().find(|input| !self.is_published(**input));
+        if let (Some(input), None) = (strange, &self.tainted) {
+            self.tainted = Some(Tainted {
+                input: *input,
+                patch: said.patch.clone(),
+                seq,
+            });
+        }
+    }
 }
 
 /// Decisions of every iteration.
@@ -296,14 +308,7 @@ impl Fold for AllDecisions {
             }
             Payload::PatchProposed(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
-                let strange = said.inputs.iter().find(|input| !of.is_published(**input));
-                if let (Some(input), None) = (strange, &of.tainted) {
-                    of.tainted = Some(Tainted {
-                        input: *input,
-                        patch: said.patch.clone(),
-                        seq: once.seq,
-                    });
-                }
+                of.proposed(once.seq, said);
             }
             Payload::GateEvaluated(said) => self.gate(once, said),
             Payload::CandidatesSealed(said) => {

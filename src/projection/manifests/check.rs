@@ -6,6 +6,7 @@ use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::OWNED;
 use crate::event::payload::manifest::Test;
+use crate::event::payload::overlap::OverlapThresholds;
 use crate::projection::manifests::design;
 
 /// What is wrong, and with which field.
@@ -82,6 +83,7 @@ fn outside(manifest: &Manifest) -> Option<Fault> {
     claim_ranges(manifest, &mut ranges);
     test_ranges(manifest, &mut ranges);
     plan_ranges(manifest, &mut ranges);
+    iteration_ranges(manifest, &mut ranges);
     diagnostic_ranges(manifest, &mut ranges);
     let wrong = ranges.into_iter();
     let (path, value, low, high) = wrong
@@ -146,46 +148,6 @@ fn plan_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
         let sd = plan.residual_sd_micro.value();
         out.push(("transport.residual_sd_micro", sd, 0, micro));
     }
-    if let Some(plan) = &manifest.iteration {
-        out.push((
-            "iteration.alpha_micro",
-            plan.alpha_micro.value(),
-            1,
-            ONE - 1,
-        ));
-        out.push(("iteration.confirm_rows", count(plan.confirm_rows), 1, MANY));
-        let sd = plan.difference_sd_micro.value();
-        out.push(("iteration.difference_sd_micro", sd, 1, ONE));
-        out.push((
-            "iteration.effect_micro",
-            plan.effect_micro.value(),
-            1,
-            2 * ONE,
-        ));
-        out.push(("iteration.eta_micro", plan.eta_micro.value(), 500, 2_500));
-        let gap = count(plan.gap_seconds);
-        out.push(("iteration.gap_seconds", gap, GAP_SECONDS_MIN, MANY));
-        out.push((
-            "iteration.green_sd_micro",
-            plan.green_sd_micro.value(),
-            1,
-            ONE,
-        ));
-        let most = count(plan.hypotheses_max);
-        out.push(("iteration.hypotheses_max", most, 1, 1_000));
-        let power = plan.power_micro.value();
-        out.push(("iteration.power_micro", power, ONE / 2 + 1, ONE - 1));
-        out.push(("iteration.q_micro", plan.q_micro.value(), 1, ONE - 1));
-        out.push(("iteration.tau_micro", plan.tau_micro.value(), 0, 2_000));
-        if let Some(of) = &plan.sequential {
-            let (alpha, beta) = (of.alpha_harm_micro.value(), of.beta_futile_micro.value());
-            let path = "iteration.sequential.alpha_harm_micro";
-            out.push((path, alpha, 1, ONE - 1));
-            out.push(("iteration.sequential.beta_futile_micro", beta, 1, ONE - 1));
-            let every = count(of.look_every);
-            out.push(("iteration.sequential.look_every", every, 1, MANY));
-        }
-    }
     if let Some(plan) = &manifest.sgd {
         out.push(("sgd.batch", count(plan.batch), 3, MANY));
         out.push(("sgd.lr_max_micro", plan.lr_max_micro.value(), 1, ONE));
@@ -201,6 +163,50 @@ fn plan_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
     }
 }
 
+fn iteration_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
+    let Some(plan) = &manifest.iteration else {
+        return;
+    };
+    out.push((
+        "iteration.alpha_micro",
+        plan.alpha_micro.value(),
+        1,
+        ONE - 1,
+    ));
+    out.push(("iteration.confirm_rows", count(plan.confirm_rows), 1, MANY));
+    let sd = plan.difference_sd_micro.value();
+    out.push(("iteration.difference_sd_micro", sd, 1, ONE));
+    out.push((
+        "iteration.effect_micro",
+        plan.effect_micro.value(),
+        1,
+        2 * ONE,
+    ));
+    out.push(("iteration.eta_micro", plan.eta_micro.value(), 500, 2_500));
+    let gap = count(plan.gap_seconds);
+    out.push(("iteration.gap_seconds", gap, GAP_SECONDS_MIN, MANY));
+    out.push((
+        "iteration.green_sd_micro",
+        plan.green_sd_micro.value(),
+        1,
+        ONE,
+    ));
+    let most = count(plan.hypotheses_max);
+    out.push(("iteration.hypotheses_max", most, 1, 1_000));
+    let power = plan.power_micro.value();
+    out.push(("iteration.power_micro", power, ONE / 2 + 1, ONE - 1));
+    out.push(("iteration.q_micro", plan.q_micro.value(), 1, ONE - 1));
+    out.push(("iteration.tau_micro", plan.tau_micro.value(), 0, 2_000));
+    if let Some(of) = &plan.sequential {
+        let (alpha, beta) = (of.alpha_harm_micro.value(), of.beta_futile_micro.value());
+        let path = "iteration.sequential.alpha_harm_micro";
+        out.push((path, alpha, 1, ONE - 1));
+        out.push(("iteration.sequential.beta_futile_micro", beta, 1, ONE - 1));
+        let every = count(of.look_every);
+        out.push(("iteration.sequential.look_every", every, 1, MANY));
+    }
+}
+
 fn diagnostic_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
     let Some(plan) = &manifest.diagnostics else {
         return;
@@ -209,11 +215,7 @@ fn diagnostic_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
     if let Some(drift) = &plan.drift {
         let (chart, q) = (drift.chart_micro.value(), drift.q_micro.value());
         let (replicates, tau) = (count(drift.replicates), drift.tau_min_micro.value());
-        let lambda = if drift.chart == DriftChart::Ewma {
-            1
-        } else {
-            0
-        };
+        let lambda = i64::from(drift.chart == DriftChart::Ewma);
         let chart_max = if drift.chart == DriftChart::Ewma {
             ONE
         } else {
@@ -227,56 +229,59 @@ fn diagnostic_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
         out.push(("diagnostics.drift.tau_min_micro", tau, -ONE, ONE));
     }
     if let Some(of) = &plan.overlap {
-        // A level that is good is at least the one that is warned of.
-        let pairs = [
-            (
-                "diagnostics.overlap.affinity_good_micro",
-                of.affinity_good_micro,
-                of.affinity_warn_micro,
-            ),
-            (
-                "diagnostics.overlap.ess_good_micro",
-                of.ess_good_micro,
-                of.ess_warn_micro,
-            ),
-            (
-                "diagnostics.overlap.hill_good_micro",
-                of.hill_good_micro,
-                of.hill_warn_micro,
-            ),
-            (
-                "diagnostics.overlap.ttc_good_micro",
-                of.ttc_good_micro,
-                of.ttc_warn_micro,
-            ),
-        ];
-        out.extend(
-            pairs.map(|(path, good, warn)| (path, good.value(), warn.value().max(0), micro)),
-        );
-        let alone = [
-            (
-                "diagnostics.overlap.affinity_warn_micro",
-                of.affinity_warn_micro,
-            ),
-            ("diagnostics.overlap.cv_max_micro", of.cv_max_micro),
-            ("diagnostics.overlap.ess_warn_micro", of.ess_warn_micro),
-            (
-                "diagnostics.overlap.guarded_max_micro",
-                of.guarded_max_micro,
-            ),
-            ("diagnostics.overlap.hill_warn_micro", of.hill_warn_micro),
-            (
-                "diagnostics.overlap.near_zero_max_micro",
-                of.near_zero_max_micro,
-            ),
-            (
-                "diagnostics.overlap.top_mass_max_micro",
-                of.top_mass_max_micro,
-            ),
-            ("diagnostics.overlap.ttc_warn_micro", of.ttc_warn_micro),
-        ];
-        out.extend(alone.map(|(path, value)| (path, value.value(), 0, micro)));
+        overlap_ranges(of, out);
     }
+}
+
+fn overlap_ranges(of: &OverlapThresholds, out: &mut Vec<Range>) {
+    let micro = crate::num::Micro::MAX;
+    // A level that is good is at least the one that is warned of.
+    let pairs = [
+        (
+            "diagnostics.overlap.affinity_good_micro",
+            of.affinity_good_micro,
+            of.affinity_warn_micro,
+        ),
+        (
+            "diagnostics.overlap.ess_good_micro",
+            of.ess_good_micro,
+            of.ess_warn_micro,
+        ),
+        (
+            "diagnostics.overlap.hill_good_micro",
+            of.hill_good_micro,
+            of.hill_warn_micro,
+        ),
+        (
+            "diagnostics.overlap.ttc_good_micro",
+            of.ttc_good_micro,
+            of.ttc_warn_micro,
+        ),
+    ];
+    out.extend(pairs.map(|(path, good, warn)| (path, good.value(), warn.value().max(0), micro)));
+    let alone = [
+        (
+            "diagnostics.overlap.affinity_warn_micro",
+            of.affinity_warn_micro,
+        ),
+        ("diagnostics.overlap.cv_max_micro", of.cv_max_micro),
+        ("diagnostics.overlap.ess_warn_micro", of.ess_warn_micro),
+        (
+            "diagnostics.overlap.guarded_max_micro",
+            of.guarded_max_micro,
+        ),
+        ("diagnostics.overlap.hill_warn_micro", of.hill_warn_micro),
+        (
+            "diagnostics.overlap.near_zero_max_micro",
+            of.near_zero_max_micro,
+        ),
+        (
+            "diagnostics.overlap.top_mass_max_micro",
+            of.top_mass_max_micro,
+        ),
+        ("diagnostics.overlap.ttc_warn_micro", of.ttc_warn_micro),
+    ];
+    out.extend(alone.map(|(path, value)| (path, value.value(), 0, micro)));
 }
 
 /// Numbers that only make sense together.

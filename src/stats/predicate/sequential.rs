@@ -235,7 +235,7 @@ mod tests {
             }
             let wealth = products.iter().sum::<f64>() / 20.0;
             peak = peak.max(wealth);
-            assert!((test.ln_wealth() - crate::num::math::ln(wealth)).abs() < 1e-13);
+            assert!((test.ln_wealth() - math::ln(wealth)).abs() < 1e-13);
             assert!((test.p() - 1.0 / peak).abs() < 1e-13);
         }
         assert_eq!(test.verdict(), SequentialVerdict::Continue);

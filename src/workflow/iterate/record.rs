@@ -344,10 +344,11 @@ impl Record {
             };
         }
         match &event.payload {
-            Payload::ScoreReplayed(said) => {
-                let said = said.clone();
-                self.replayed.push(Said { seq, id, said });
-            }
+            Payload::ScoreReplayed(said) => self.replayed.push(Said {
+                seq,
+                id,
+                said: said.clone(),
+            }),
             Payload::LabelProcessAudited(said) => one!(label_process, said),
             Payload::PrenticeChecked(said) => one!(prentice, said),
             Payload::ResidualsAudited(said) => one!(audited, said),
@@ -355,12 +356,8 @@ impl Record {
             Payload::IterationPausedForLabels(said) => one!(paused, said),
             Payload::CardPublished(said) => many!(cards, said),
             Payload::BatteryEvaluated(said) if said.iteration == self.iteration => {
-                let (is_base, said) = (said.candidate.is_none(), said.clone());
-                if is_base {
-                    self.battery = Some(Said { seq, id, said });
-                } else {
-                    self.attacked.push(Said { seq, id, said });
-                }
+                let said = said.clone();
+                self.battery(Said { seq, id, said });
             }
             Payload::CalibratorFitted(said) if self.is_mine(&said.terms) => {
                 let said = said.clone();
@@ -390,6 +387,14 @@ impl Record {
             Payload::PatchAccepted(said) => many!(accepted, said),
             Payload::IterationClosed(said) => one!(closed, said),
             _ => {}
+        }
+    }
+
+    fn battery(&mut self, found: Said<BatteryEvaluated>) {
+        if found.said.candidate.is_none() {
+            self.battery = Some(found);
+        } else {
+            self.attacked.push(found);
         }
     }
 

@@ -142,8 +142,17 @@ pub fn recalibrate(
     } else {
         frozen.digest
     };
+    Ok(Found {
+        anchors: anchors(&frozen, &fresh).map_err(Unfit::from)?,
+        calibrator,
+        computed: computed(&fresh, ask, held)?,
+        labels: Count::new(fresh.labelled.len() as u64).unwrap_or_default(),
+    })
+}
+
+fn computed(fresh: &Fresh, ask: &Ask<'_>, held: &Thresholds) -> Result<Recalibrated, Unfit> {
     let through = Count::new(ask.through).unwrap_or_default();
-    let computed = Recalibrated {
+    Ok(Recalibrated {
         build: Text::new(BUILD).expect("BUG: short plain words"),
         inputs: steps::inputs(&fresh.table, through),
         mode: if ask.refit {
@@ -152,13 +161,7 @@ pub fn recalibrate(
             RecalibrationMode::Verified
         },
         thresholds: held.clone(),
-        transport: residuals(&fresh, held)?,
-    };
-    Ok(Found {
-        anchors: anchors(&frozen, &fresh).map_err(Unfit::from)?,
-        calibrator,
-        computed,
-        labels: Count::new(fresh.labelled.len() as u64).unwrap_or_default(),
+        transport: residuals(fresh, held)?,
     })
 }
 

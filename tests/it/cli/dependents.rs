@@ -264,7 +264,7 @@ fn replanned(world: &mut World, experiment: &str, edit: impl Fn(&mut Value)) {
 fn a_threshold(desk: &mut Desk) {
     let mut world = world(desk);
     replanned(&mut world, "mended", |plan| {
-        plan["tau_micro"] = 1_600.into()
+        plan["tau_micro"] = 1_600.into();
     });
     for item in &mut world.items {
         let of_mended = item.body["experiment"] == "mended";

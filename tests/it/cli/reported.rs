@@ -191,7 +191,7 @@ impl Report {
     fn values(&self) {
         for row in self.rows("values", "direct") {
             let (low, high) = (of(&row["interval"], "low"), of(&row["interval"], "high"));
-            near((low + high) / 2.0, of(row, "value"));
+            near(f64::midpoint(low, high), of(row, "value"));
             assert!(high - low >= 2.0 * 1.959 * of(row, "se"), "{row}");
             assert!((0.0..=1.0).contains(&of(row, "share")), "{row}");
         }

@@ -67,7 +67,7 @@ fn drawn(world: &mut dyn World) -> Life {
 fn exposed(world: &mut dyn World) -> Life {
     let life = drawn(world);
     say(world, life.opened());
-    world.say(&signer(5), life.exposed(1, 0, 9).into(), EXP);
+    world.say(&signer(5), life.exposed(1, 0, 9), EXP);
     life
 }
 
@@ -181,7 +181,7 @@ fn no_gate_is_opened_while_the_newest_check_of_its_judge_failed() {
                 // A pass after it lets the gate be opened; the next failure makes it stale.
                 say(world, written(&life, false));
                 say(world, life.opened());
-                world.say(&signer(5), life.exposed(1, 0, 9).into(), EXP);
+                world.say(&signer(5), life.exposed(1, 0, 9), EXP);
                 say(world, written(&life, true));
                 let first = unit(world, &mut life, 1);
                 refused(world, "drift", STALE, first);

@@ -166,11 +166,11 @@ pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Meas
     let dev = side(
         SplitPart::Dev,
         (loaded, in_force),
-        (&record, &candidates, names),
+        (record, &candidates, names),
         settings,
         &mut left_out,
     );
-    let confirm = confirm(ledger, &record, &dev, names, settings)?;
+    let confirm = confirm(ledger, record, &dev, names, settings)?;
     Ok(Measured {
         dev,
         confirm,

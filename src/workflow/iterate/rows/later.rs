@@ -26,6 +26,7 @@ use crate::workflow::iterate::rows::scored::Raw;
 use crate::workflow::iterate::rows::scored::scored;
 use crate::workflow::iterate::rows::scored::scored_strictly;
 use crate::workflow::iterate::rows::walk::Key;
+use crate::workflow::iterate::rows::walk::Score;
 use crate::workflow::iterate::rows::walk::Walk;
 use crate::workflow::iterate::rows::wanted;
 
@@ -110,17 +111,7 @@ pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, 
     let Some(formed) = walk.split(after.iteration, opening.seq) else {
         return Err(missing("the split of the iteration", "clover verify"));
     };
-    let none = Vec::new();
-    let scores = walk.scores.get(after.judge).unwrap_or(&none);
-    let anchors = walk.anchors.iter();
-    let anchors: Vec<&PolicyId> = anchors
-        .flat_map(|set| [&set.low.policy, &set.high.policy])
-        .collect();
-    let admitted = scores.iter().filter(|score| {
-        let policy = &score.key.0;
-        !anchors.contains(&policy) && (after.rows)(policy, score.seq)
-    });
-    let rows: Vec<_> = admitted.collect();
+    let rows = admitted(&walk, after);
     if rows.is_empty() {
         return Ok(None);
     }
@@ -142,11 +133,11 @@ pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, 
     let mut lack = Lack::default();
     let rules = after.rubric.rules();
     let scored = scored(&raw, &rules, &mut lack, |at| id_of(&rows[at].key));
-    let mut columns = Vec::new();
+    let mut anchors = Vec::new();
     let set = sources.anchor_set().filter(|_| after.with_anchors);
     for of in set.iter().flat_map(|set| [&set.low, &set.high]) {
         let (anchor, _) = sources.anchor(of, &rules, &mut lack, &mut Vec::new())?;
-        columns.extend(anchor);
+        anchors.extend(anchor);
     }
     if let Some(first) = lack.first {
         let rows = lack.rows;
@@ -163,17 +154,34 @@ pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, 
         slices: sources.slices(&rows)?,
         environments: sources.environments(&rows),
         labels,
-        anchors: columns,
+        anchors,
         ..IterationRows::default()
     };
-    let names = rows.iter().map(|score| Named {
-        policy: score.key.0.clone(),
-        item: score.key.1.clone(),
-        draw: Count::new(score.key.2).unwrap_or_default(),
-    });
-    let names = names.collect();
+    let names = rows.iter().map(|score| named(&score.key)).collect();
     let table = Table::new(data)?;
     Ok(Some(Later { table, names, raw }))
+}
+
+/// Scores that are asked for, without those of anchors.
+fn admitted<'w>(walk: &'w Walk, after: &After<'_>) -> Vec<&'w Score> {
+    let anchors = walk.anchors.iter();
+    let anchors: Vec<&PolicyId> = anchors
+        .flat_map(|set| [&set.low.policy, &set.high.policy])
+        .collect();
+    let scores = walk.scores.get(after.judge).into_iter().flatten();
+    let admitted = scores.filter(|score| {
+        let policy = &score.key.0;
+        !anchors.contains(&policy) && (after.rows)(policy, score.seq)
+    });
+    admitted.collect()
+}
+
+fn named(key: &Key) -> Named {
+    Named {
+        policy: key.0.clone(),
+        item: key.1.clone(),
+        draw: Count::new(key.2).unwrap_or_default(),
+    }
 }
 
 /// The label of each row: the mean where it has several that count.

@@ -1,6 +1,7 @@
 //! The order in which the labels of a confirm block are shown, where its test is sequential.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::event::id::ItemId;
 use crate::event::payload::gate::DrawnFrom;
@@ -52,7 +53,7 @@ impl Sequence {
         let seed = orders::seed(opening.digest, formed.confirm_root, &beacon);
         let parts = walk.parts.get(&formed.split)?;
         let mut units: BTreeMap<&ItemId, Unit> = BTreeMap::new();
-        let mut sealed = BTreeMap::new();
+        let mut sealed = BTreeSet::new();
         for (key, seq) in &walk.sealed {
             if *seq < unsealed && parts.get(&key.1) == Some(&SplitPart::Confirm) {
                 let unit = units.entry(&key.1).or_insert_with(|| Unit {
@@ -62,7 +63,7 @@ impl Sequence {
                     shown: 0,
                 });
                 unit.sealed += 1;
-                sealed.insert(key, ());
+                sealed.insert(key);
             }
         }
         for label in walk
@@ -70,7 +71,7 @@ impl Sequence {
             .iter()
             .filter(|of| of.is_confirm && of.seq > unsealed)
         {
-            if sealed.contains_key(&label.key)
+            if sealed.contains(&label.key)
                 && let Some(unit) = units.get_mut(&label.key.1)
             {
                 unit.shown += 1;
@@ -79,7 +80,7 @@ impl Sequence {
         for ((row, named), raw) in names.iter().enumerate().zip(raw) {
             let key = (named.policy.clone(), named.item.clone(), named.draw.value());
             if raw.seq < unsealed
-                && sealed.contains_key(&key)
+                && sealed.contains(&key)
                 && let Some(unit) = units.get_mut(&named.item)
             {
                 unit.rows.push(row);
