@@ -46,16 +46,6 @@ use crate::workflow::patches;
 use crate::workflow::prompts;
 
 const NEXT: &str = "clover deploy status";
-/// What `deploy check` does.
-const CHECK: &str = "Check the guardrails of what runs; a breach rolls back in the same append.
-
-Every number is computed from recorded rows: outputs that the deployment's judge scored and labels that were given since the
-activation. Rewards are those of the calibrator that was evaluated at acceptance; the deployment before is scored from the
-same raw answers. Fewer than 40 labels or rows decide nothing. Environments and green slices need labels, reopened exploits a
-battery of the running rubric (`clover battery run`), anchors a re-score of them (`clover judge drift`); what was not looked at
-is not_checked, which is no pass.
-
-Numbers that come from elsewhere can be given with --evidence and --by-hand; the event says so for good.";
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -64,14 +54,12 @@ pub(super) enum Verb {
     Activate(ActivateArgs),
     /// Check the guardrails of what runs; a breach rolls back in the same append
     #[command(
-        long_about = CHECK,
-        after_help = "Example:\n  clover deploy check arena"
+        after_help = "Fewer than 40 labels or rows decide nothing. What was not looked at is not_checked: no pass.\n\nExample:\n  clover deploy check arena"
     )]
     Check(CheckArgs),
     /// Hold the calibrator against fresh labels, where a hard rule, the model or the protocol changed
     #[command(
-        long_about = super::recalibrate::ABOUT,
-        after_help = "Example:\n  clover deploy recalibrate arena --judge llm --design fresh-1"
+        after_help = "Residuals of the labels pass as at gate P6; means of both anchor policies move by at most 0.01.\n\nExample:\n  clover deploy recalibrate arena --judge llm --design fresh-1"
     )]
     Recalibrate(super::recalibrate::Args),
     /// What runs, what ran before, and how its guardrails stand
@@ -116,10 +104,10 @@ pub(super) struct CheckArgs {
     /// Only rows and labels since the last check; default all since the activation
     #[arg(long, conflicts_with = "evidence")]
     pub since_last: bool,
-    /// What live rows show, given by hand: JSON, `clover schema guardrail.checked` has its fields. - for standard input
+    /// What live rows show, by hand: JSON as in `clover schema guardrail.checked`
     #[arg(long, value_name = "FILE", requires = "by_hand")]
     pub evidence: Option<PathBuf>,
-    /// Why it is given by hand and not computed from recorded rows; it stays on record as such
+    /// Why it is by hand and not computed from rows; it stays on record as such
     #[arg(long, value_name = "REASON", requires = "evidence")]
     pub by_hand: Option<String>,
     /// Print the canonical unsigned bodies and append nothing

@@ -48,6 +48,7 @@ const LIST: &str = "clover generator list";
 pub(super) enum Verb {
     /// Freeze the judge that runs, so that a policy may be tuned under it
     #[command(
+        override_usage = "clover generator open RUN --experiment <ID> --old <POLICY> --new <POLICY> --steps <N>",
         after_help = "Example:\n  clover generator open tune-1 --experiment arena --old base --new tuned --steps 20"
     )]
     Open(OpenArgs),

@@ -45,6 +45,9 @@ pub(super) enum Verb {
     RescoreCheck(CheckArgs),
     /// Score the anchors again and record whether the judge still ranks and scores them as it did
     #[command(
+        override_usage = "clover judge drift --judge <ID> --rows <PATH> [OPTIONS] [-- COMMAND...]",
+        mut_arg("command", |arg| arg.hide(true)),
+        mut_arg("recorded", |arg| arg.hide(true)),
         after_help = "Example:\n  clover judge drift --judge llm --anchors anchors-1 --rows anchors -- python3 judge.py"
     )]
     Drift(judge_drift::Args),

@@ -32,15 +32,6 @@ use crate::workflow::live::recalibration::Found;
 use crate::workflow::predicate;
 use crate::workflow::prompts;
 
-/// What it does.
-pub(super) const ABOUT: &str = "Hold the calibrator against fresh labels, where a hard rule, the model or the protocol changed.
-
-Takes 100 labels or more of a design that was registered after the prompt was committed and is not for confirm. The calibrator that
-was evaluated at acceptance is verified on them; with --refit it is fitted anew, and residuals are out of fold. Residuals of all
-fresh labels and of each registered environment have to pass, as gate P6, and the mean reward of both anchor policies may
-move by 0.01. What comes of it is computed, never given: the event is refused where its rows give another number.
-Nothing is recorded of a calibrator that does not hold: label more, or refit.";
-
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// As in arena or arena@1.1

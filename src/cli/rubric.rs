@@ -52,7 +52,7 @@ pub(super) enum Verb {
     List,
     /// Rules that fire on fewer than one row in a thousand, over the rows of the last two iterations
     #[command(
-        after_help = "Examples:\n  clover rubric dead arena\n  clover rubric dead rubric.yaml --raw raw.jsonl"
+        after_help = "Example:\n  clover rubric dead arena\n  clover rubric dead rubric.yaml --raw raw.jsonl"
     )]
     Dead(DeadArgs),
 }
