@@ -1003,8 +1003,9 @@ KINDS = {
     ("contrast.recorded", 1): Kind(
         "arbiter", "@ build family first second terms through_seq", basis=text, build=text, calibrator=Optional(hex64),
         conservative=Optional(ENDS), df=Optional(number), difference=number, family=listing(ident), first=ident,
-        first_root=encoded(32), interval=ENDS, p=number, p_adjusted=number, se=number, second=ident,
-        second_root=encoded(32), terms=TERMS, through_seq=COUNT, told_apart=boolean),
+        first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS, p=number, p_adjusted=number, se=number,
+        second=ident, second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS, through_seq=COUNT,
+        told_apart=boolean),
     ("oua.estimated", 1): Kind(
         "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, fold_seeds=Optional(listing(COUNT)),
         inputs=Optional(ROWS_READ), policy=Optional(ident), rows_root=encoded(32), share=Optional(number),
@@ -1710,6 +1711,11 @@ class State:
         if calibrator is None or calibrator != e.data.get("calibrator") or state == "fail":
             return None
         return {"seq": seq, "state": state}
+
+    def against(self, e, judge, policy):
+        """The failed audit that stands against a policy, whatever the calibrator."""
+        seq = self.failed.get((e.experiment, judge, policy))
+        return None if seq is None else {"seq": seq, "state": "fail"}
 
     def calibrator_fitted(self, entry, data):
         judge = data["terms"]["judge"]
@@ -3066,13 +3072,23 @@ def rule_calibrator(state, e):
 def rule_transport(state, e):
     if e.kind == "transport.tested":
         return audit_problem(state, e)
+    if e.kind == "contrast.recorded" and e.experiment is not None:
+        failed = None
+        for which in ("first", "second"):
+            standing = state.against(e, e.data["terms"]["judge"], e.data[which])
+            said = e.data.get(which + "_transport")
+            if said != standing:
+                return "the audit that stands against %s: %s" % (e.data[which], standing), str(said)
+            failed = failed or standing
+        if failed and e.data["told_apart"]:
+            return "nothing told apart after the failed audit at seq %d" % failed["seq"], "told apart"
+        return None
     if e.kind == "ope.estimated" and e.experiment is not None:
-        seq = state.failed.get((e.experiment, e.data["terms"]["estimate"]["judge"], e.data["policy"]))
-        standing = None if seq is None else {"seq": seq, "state": "fail"}
+        standing = state.against(e, e.data["terms"]["estimate"]["judge"], e.data["policy"])
         if e.data.get("transport") != standing:
             return "the audit that stands against it: %s" % standing, str(e.data.get("transport"))
         if standing and e.data["verdict"] != "refused":
-            return "verdict refused after the failed audit at seq %d" % seq, e.data["verdict"]
+            return "verdict refused after the failed audit at seq %d" % standing["seq"], e.data["verdict"]
         return None
     if e.kind != "estimate.recorded" or e.experiment is None:
         return None

@@ -44,6 +44,7 @@ use crate::workflow::estimate::rows::Gathered;
 use crate::workflow::estimate::rows::RowsError;
 use crate::workflow::estimate::rows::Which;
 use crate::workflow::estimate::terms;
+use crate::workflow::import::kept::KeptError;
 
 /// The numbers that a manifest in force registers, with its digest; `what` names them.
 pub(super) fn planned<T>(
@@ -73,7 +74,7 @@ pub(super) struct Fit {
     /// Whose scores
     #[arg(long, value_name = "ID", default_value = "judge")]
     pub judge: String,
-    /// Calibrate on `response_length` too
+    /// Calibrate on `response_length`, or a number an import kept
     #[arg(long, value_name = "NAME")]
     pub covariate: Vec<String>,
     /// auto, monotone or two-stage
@@ -119,8 +120,8 @@ pub(super) struct EstimateArgs {
     /// Write a drawing
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Of what: forest, calibration, residuals or uncertainty
-    #[arg(long, value_name = "WHAT", default_value = "forest", requires = "plot")]
+    /// Of what: forest, calibration, residuals, residuals:FIELD or uncertainty
+    #[arg(long, value_name = "WHAT", default_value = "forest")]
     pub chart: String,
 }
 
@@ -217,6 +218,8 @@ pub(super) struct Read {
     pub ledger: Ledger,
     pub experiment: ExperimentId,
     pub terms: EstimateTerms,
+    /// Fields that imports kept, to part rows by.
+    pub fields: Vec<FieldId>,
 }
 
 /// Opens the ledger: to write, unless nothing is to be appended.
@@ -236,6 +239,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Read, CliError> {
         ledger,
         experiment,
         terms,
+        fields: Vec::new(),
     })
 }
 
@@ -247,6 +251,7 @@ impl Read {
             experiment: &self.experiment,
             judge: &self.terms.judge,
             covariates: &self.terms.covariates,
+            fields: &self.fields,
             rows_below: below,
             audits_below: below,
         };
@@ -298,9 +303,14 @@ impl Read {
 /// Words for rows that could not be read.
 pub(super) fn unreadable(error: RowsError) -> CliError {
     match error {
-        RowsError::Ledger(error) => error.into(),
-        RowsError::Covariate { seq, .. } => {
+        RowsError::Ledger(error) | RowsError::Kept(KeptError::Ledger(error)) => error.into(),
+        RowsError::Covariate { seq, .. }
+        | RowsError::Kept(KeptError::Absent { seq } | KeptError::Damaged { seq, .. }) => {
             CliError::input(error.to_string(), format!("clover show {seq}"))
+        }
+        RowsError::Number { ref field, .. } => {
+            let next = format!("clover import cje FILE --field {field}");
+            CliError::input(error.to_string(), next)
         }
     }
 }
@@ -369,25 +379,43 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
     if args.ope {
         return ope::run(ctx, args);
     }
+    let chart = charts::Asked::of(&args.chart)?;
+    if args.plot.is_none() && !matches!(chart, charts::Asked::Forest | charts::Asked::Slices(_)) {
+        let message = format!("--chart {}: expected a file to draw it in", args.chart);
+        let next = format!("clover estimate --chart {} --plot FILE.svg", args.chart);
+        return Err(CliError::usage(message, next));
+    }
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
+    read.fields.extend(chart.field().cloned());
     let found = read.found(ctx)?;
     let places = named(&found, &args.policies)?;
+    let sliced = chart
+        .field()
+        .map(|field| charts::sliced(&found, field))
+        .transpose()?;
     let rows: Vec<_> = places
         .iter()
         .map(|&policy| (policy, found.estimate(&read.experiment, policy)))
         .collect();
     let shown = view::Estimates {
         found: &found,
+        experiment: &read.experiment,
         rows: &rows,
         raw: args.raw,
     };
-    let (text, data) = (shown.text(), shown.json());
+    let (mut text, mut data) = (shown.text(), shown.json());
+    if let Some(sliced) = &sliced {
+        text.push('\n');
+        text.push_str(&charts::slices(sliced).text());
+        data["residuals"] = charts::slices_json(sliced);
+    }
     for warning in shown.warnings() {
         ctx.warn(warning);
     }
-    let drawn = charts::svg(&found, &args.chart)?;
     plot(ctx, args.plot.as_ref(), || {
+        let slices = sliced.as_ref().map(|sliced| charts::slices(sliced).svg());
+        let drawn = slices.or_else(|| charts::svg(&found, &chart));
         drawn.unwrap_or_else(|| shown.plot().svg())
     })?;
     let mut events = Vec::with_capacity(3 * rows.len());
@@ -429,7 +457,9 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, C
         let message = "expected two policies to compare";
         return Err(CliError::usage(message, "clover compare --all"));
     }
-    let contrasts = found.contrasts(&places).map_err(|error| refused(&error))?;
+    let contrasts = found
+        .contrasts(&read.experiment, &places)
+        .map_err(|error| refused(&error))?;
     let shown = view::Contrasts {
         found: &found,
         places: &places,

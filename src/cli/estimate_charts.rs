@@ -1,59 +1,152 @@
-//! Charts of an estimate: the calibration curve with its labels, residuals, and where uncertainty comes from.
+//! Charts of an estimate: the calibration curve with its labels, residuals by score and by slice, and where
+//! uncertainty comes from.
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use serde_json::json;
+
 use crate::cli::error::CliError;
+use crate::event::id::FieldId;
 use crate::num::math;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Ring;
 use crate::report::chart::Series;
 use crate::report::chart::sparkline;
+use crate::report::forest::Forest;
+use crate::report::forest::ForestRow;
+use crate::stats::inference::Interval;
 use crate::workflow::analyze::dataset::Policy;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::slices;
+use crate::workflow::estimate::slices::Sliced;
+use crate::workflow::estimate::slices::SlicesError;
 
 /// Points of the curve.
 const STEPS: u32 = 100;
 
-/// A chart by its name.
-pub(super) fn svg(found: &Found, name: &str) -> Result<Option<String>, CliError> {
-    Ok(match name {
-        "forest" => None,
-        "calibration" => Some(calibration(found).svg()),
-        "residuals" => Some(residuals(found).0.svg()),
-        "uncertainty" => Some(uncertainty(found).svg()),
-        other => {
-            let message =
-                format!("--chart {other}: expected forest, calibration, residuals or uncertainty");
-            return Err(CliError::usage(message, "clover estimate --help"));
+/// What is to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asked {
+    Calibration,
+    Forest,
+    /// Residuals by tenth of the scores.
+    Residuals,
+    /// Residuals by policy, or by a field that an import kept.
+    Slices(FieldId),
+    Uncertainty,
+}
+
+impl Asked {
+    /// By its name.
+    pub(super) fn of(name: &str) -> Result<Self, CliError> {
+        let wrong = |what: &str| {
+            CliError::usage(format!("--chart {name}: {what}"), "clover estimate --help")
+        };
+        Ok(match (name, name.split_once(':')) {
+            ("calibration", _) => Self::Calibration,
+            ("forest", _) => Self::Forest,
+            ("residuals", _) => Self::Residuals,
+            ("uncertainty", _) => Self::Uncertainty,
+            (_, Some(("residuals", field))) => {
+                let field = FieldId::new(field);
+                Self::Slices(field.map_err(|error| wrong(&error.to_string()))?)
+            }
+            _ => {
+                return Err(wrong(
+                    "expected forest, calibration, residuals, residuals:FIELD or uncertainty",
+                ));
+            }
+        })
+    }
+
+    /// The field that rows are parted by.
+    pub(super) fn field(&self) -> Option<&FieldId> {
+        match self {
+            Self::Slices(field) => Some(field),
+            _ => None,
         }
+    }
+}
+
+/// A chart of its own; the forest and the slices are drawn from what is shown.
+pub(super) fn svg(found: &Found, asked: &Asked) -> Option<String> {
+    match asked {
+        Asked::Forest | Asked::Slices(_) => None,
+        Asked::Calibration => Some(calibration(found).svg()),
+        Asked::Residuals => Some(residuals(found).0.svg()),
+        Asked::Uncertainty => Some(uncertainty(found).svg()),
+    }
+}
+
+/// Residuals by slice, or why there are none.
+pub(super) fn sliced(found: &Found, field: &FieldId) -> Result<Sliced, CliError> {
+    slices::by_slice(found, field).map_err(|error| {
+        let next = match error {
+            SlicesError::NoCalibrator(_) => "clover label design list".to_owned(),
+            SlicesError::Unknown(_) => format!("clover import cje FILE --field {field}"),
+            SlicesError::Unfit(_) => "clover estimate".to_owned(),
+        };
+        CliError::input(format!("--chart residuals:{field}: {error}"), next)
     })
+}
+
+/// Mean residuals by slice with their intervals; hollow where fewer than 40 labels stand behind one, which then has its
+/// partially pooled interval.
+pub(super) fn slices(of: &Sliced) -> Forest {
+    let rows = of.names.iter().zip(&of.audit.slices);
+    let rows = rows.filter_map(|(name, slice)| {
+        let pooled = slice.pooled.map(|of| (of.mean, Some(of.interval)));
+        let (mean, interval) = match slice.raw {
+            Some(raw) => (raw.mean, raw.interval),
+            None => pooled?,
+        };
+        let mark = match slice.raw {
+            Some(raw) if raw.rejected => " *",
+            Some(_) => "",
+            None => " pooled",
+        };
+        Some(ForestRow {
+            label: name.clone(),
+            estimate: mean,
+            interval: interval.map(|of| (of.low, of.high)),
+            hollow: slice.raw.is_none(),
+            note: format!("{mean:+.3} of {}{mark}", slice.rows),
+        })
+    });
+    let rows: Vec<ForestRow> = rows.collect();
+    let (low, high) = Forest::spanning(&rows);
+    let title = "Mean residual out of fold by";
+    Forest {
+        title: format!("{title} {}; * not 0 by p (BH) of 0.10", of.field),
+        axis: "label less calibrated, with 95 % intervals".to_owned(),
+        range: Forest::round(low.min(0.0), high.max(0.0)),
+        reference: Some(0.0),
+        rows,
+    }
+}
+
+/// The same in an answer.
+pub(super) fn slices_json(of: &Sliced) -> Value {
+    let slices = of.names.iter().zip(&of.audit.slices).map(|(name, slice)| {
+        let ends = |of: Interval| [of.low, of.high];
+        json!({
+            "slice": name, "labels": slice.rows, "prompts": slice.clusters, "exposure": slice.exposure,
+            "mean": slice.raw.map(|of| of.mean), "interval": slice.raw.and_then(|of| of.interval).map(ends),
+            "p_adjusted": slice.raw.map(|of| of.p_adjusted), "rejected": slice.raw.map(|of| of.rejected),
+            "pooled": slice.pooled.map(|of| json!({"mean": of.mean, "interval": ends(of.interval)})),
+        })
+    });
+    json!({"field": of.field, "slices": slices.collect::<Vec<_>>()})
 }
 
 /// Labelled rows by score, as recorded: the labels of each atom with their out-of-fold predictions.
 fn atoms(found: &Found) -> BTreeMap<i64, Vec<(f64, f64)>> {
     let mut atoms: BTreeMap<i64, Vec<(f64, f64)>> = BTreeMap::new();
-    let Ok(of) = &found.analysis.calibration else {
-        return atoms;
-    };
-    let mut seen = of.calibrator.out_of_fold.iter();
-    let scale = found.analysis.label_scale;
-    for (policy, source) in found
-        .gathered
-        .dataset
-        .policies
-        .iter()
-        .zip(&found.gathered.sources)
-    {
-        for &row in source.labels.keys() {
-            let label = policy.labels[row].unwrap_or_default();
-            let predicted = seen.next().copied().unwrap_or_default();
-            let predicted = scale.map_or(predicted, |scale| scale.level(predicted));
-            atoms
-                .entry(source.scores[row])
-                .or_default()
-                .push((label, predicted));
-        }
+    for of in slices::residuals(found) {
+        let pairs = atoms.entry(of.score_micro).or_default();
+        pairs.push((of.label, of.predicted));
     }
     atoms
 }

@@ -8,6 +8,7 @@ use crate::cli::estimate;
 use crate::cli::estimate_charts as charts;
 use crate::cli::ui;
 use crate::event::id::ExperimentId;
+use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
@@ -24,6 +25,7 @@ const LABEL: usize = 25;
 /// Estimates of some policies.
 pub(super) struct Estimates<'a> {
     pub found: &'a Found,
+    pub experiment: &'a ExperimentId,
     /// Position and event of each.
     pub rows: &'a [(usize, EstimateRecorded)],
     /// Whether refused levels are shown.
@@ -72,9 +74,12 @@ fn ends(of: IntervalEnds) -> [f64; 2] {
     [of.low.value(), of.high.value()]
 }
 
-/// Places that a policy may take: as many above it as are told apart to be better, and so below.
-fn ranks(found: &Found, rows: &[usize]) -> Vec<(usize, usize)> {
-    let contrasts = found.contrasts(rows).unwrap_or_default();
+/// Places that each policy may take: as many above it as are told apart to be better, and so below. A policy whose failed
+/// audit stands has none, and stands in nobody's way.
+fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option<(usize, usize)>> {
+    let is_ranked = |policy: &usize| found.failed(experiment, *policy).is_none();
+    let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
+    let contrasts = found.contrasts(experiment, rows).unwrap_or_default();
     let place = |policy: usize| {
         let name = &found.analysis.policies[policy].name;
         let (mut better, mut worse) = (0, 0);
@@ -86,9 +91,24 @@ fn ranks(found: &Found, rows: &[usize]) -> Vec<(usize, usize)> {
                 *(if up { &mut better } else { &mut worse }) += 1;
             }
         }
-        (1 + better, rows.len() - worse)
+        (1 + better, ranked.len() - worse)
     };
-    rows.iter().map(|&policy| place(policy)).collect()
+    let of = |&policy: &usize| ranked.contains(&policy).then(|| place(policy));
+    rows.iter().map(of).collect()
+}
+
+/// A rank in a table.
+fn rank(of: Option<(usize, usize)>) -> String {
+    match of {
+        None => "-".to_owned(),
+        Some((best, worst)) if best == worst => best.to_string(),
+        Some((best, worst)) => format!("{best}-{worst}"),
+    }
+}
+
+/// A rank in an answer.
+fn rank_ends(of: Option<(usize, usize)>) -> Option<[usize; 2]> {
+    of.map(|(best, worst)| [best, worst])
 }
 
 impl Estimates<'_> {
@@ -96,9 +116,9 @@ impl Estimates<'_> {
         row.claim == Claim::Refused && !self.raw
     }
 
-    fn ranks(&self) -> Vec<(usize, usize)> {
+    fn ranks(&self) -> Vec<Option<(usize, usize)>> {
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
-        ranks(self.found, &places)
+        ranks(self.found, self.experiment, &places)
     }
 
     fn percent(&self) -> String {
@@ -119,7 +139,7 @@ impl Estimates<'_> {
         ];
         let number = |value: f64| format!("{value:.digits$}");
         let rows = self.rows.iter().zip(self.ranks());
-        let rows = rows.map(|((_, row), (best, worst))| {
+        let rows = rows.map(|((_, row), place)| {
             let shown = row
                 .interval
                 .map_or("none".to_owned(), |of| bracket(of, digits));
@@ -133,11 +153,7 @@ impl Estimates<'_> {
                     number(row.estimate.value())
                 },
                 if withheld { "-".to_owned() } else { shown },
-                if best == worst {
-                    best.to_string()
-                } else {
-                    format!("{best}-{worst}")
-                },
+                rank(place),
                 alone.map_or("-".to_owned(), |of| bracket(of, digits)),
                 number(row.raw_mean.value()),
                 claim(row).to_owned(),
@@ -267,7 +283,7 @@ impl Estimates<'_> {
             estimate: row.estimate.value(),
             interval: row.interval.map(|of| (of.low.value(), of.high.value())),
             hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
-            note: format!("{:.digits$}", row.estimate.value()),
+            note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });
         Forest {
             title: format!("Policy values with {} % intervals", self.percent()),
@@ -280,7 +296,7 @@ impl Estimates<'_> {
 
     pub(super) fn json(&self) -> Value {
         let rows = self.rows.iter().zip(self.ranks());
-        let rows = rows.map(|((policy, row), (best, worst))| {
+        let rows = rows.map(|((policy, row), place)| {
             let detail = self.found.analysis.policies[*policy].detail.as_ref();
             let deciles = detail.map(|of| {
                 let shares = of.share_by_decile.iter();
@@ -293,7 +309,7 @@ impl Estimates<'_> {
                 "interval_clipped": row.interval_clipped.map(ends),
             });
             let mut one = json!({
-                "policy": row.policy.as_str(), "claim": row.claim.as_str(), "rank": [best, worst],
+                "policy": row.policy.as_str(), "claim": row.claim.as_str(), "rank": rank_ends(place),
                 "rows": row.rows, "labels": row.labels, "route": row.route,
                 "labels_only": row.labels_only.map(|of| json!({
                     "mean": of.mean, "interval": of.interval.map(ends),
@@ -334,13 +350,33 @@ pub(super) struct Contrasts<'a> {
     pub experiment: &'a ExperimentId,
 }
 
+/// A value beside the failed audit that stands against it.
+fn noted(value: String, failed: Option<TransportStanding>) -> String {
+    match failed {
+        Some(_) => format!("{value} transport FAIL"),
+        None => value,
+    }
+}
+
+/// The failed audit that stands against an estimate.
+fn failed_of(row: &EstimateRecorded) -> Option<TransportStanding> {
+    row.transport.filter(|of| of.state == TransportState::Fail)
+}
+
+/// The failed audit that stands against either policy of a difference.
+fn failed_in(of: &ContrastRecorded) -> Option<TransportStanding> {
+    of.first_transport.or(of.second_transport)
+}
+
 fn pair(of: &ContrastRecorded) -> String {
     let name = |id: &str| ui::cut(id, 24);
     format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
 }
 
 fn reading(of: &ContrastRecorded, alpha: f64) -> &'static str {
-    if of.told_apart {
+    if failed_in(of).is_some() {
+        "transport FAIL"
+    } else if of.told_apart {
         "told apart"
     } else if of.p_adjusted.value() < alpha {
         "told apart, if calibration holds out of range"
@@ -380,39 +416,32 @@ impl Contrasts<'_> {
         out
     }
 
-    /// Who is told apart from whom, best first.
+    /// Who is told apart from whom, best first; those whose failed audit stands come last.
     fn matrix(&self) -> String {
-        let mut order: Vec<(usize, (usize, usize))> = self
-            .places
-            .iter()
-            .copied()
-            .zip(ranks(self.found, self.places))
-            .collect();
+        let places = ranks(self.found, self.experiment, self.places);
+        let mut order: Vec<(usize, Option<(usize, usize)>)> =
+            self.places.iter().copied().zip(places).collect();
         let value = |policy: usize| self.found.analysis.policies[policy].estimate;
-        order.sort_by(|(a, _), (b, _)| value(*b).total_cmp(&value(*a)));
+        order.sort_by(|(a, of_a), (b, of_b)| {
+            let by_value = value(*b).total_cmp(&value(*a));
+            of_a.is_none().cmp(&of_b.is_none()).then(by_value)
+        });
         let columns: Vec<String> = (1..=order.len()).map(|place| place.to_string()).collect();
         let mut head = vec!["", "wins against", "rank"];
         head.extend(columns.iter().map(String::as_str));
-        let rows = order
-            .iter()
-            .enumerate()
-            .map(|(at, (policy, (best, worst)))| {
-                let mut cells = vec![
-                    (at + 1).to_string(),
-                    ui::cut(&self.found.analysis.policies[*policy].name, LABEL),
-                    if best == worst {
-                        best.to_string()
-                    } else {
-                        format!("{best}-{worst}")
-                    },
-                ];
-                cells.extend(
-                    order
-                        .iter()
-                        .map(|(other, _)| self.mark(*policy, *other).to_owned()),
-                );
-                cells
-            });
+        let rows = order.iter().enumerate().map(|(at, (policy, place))| {
+            let mut cells = vec![
+                (at + 1).to_string(),
+                ui::cut(&self.found.analysis.policies[*policy].name, LABEL),
+                rank(*place),
+            ];
+            cells.extend(
+                order
+                    .iter()
+                    .map(|(other, _)| self.mark(*policy, *other).to_owned()),
+            );
+            cells
+        });
         ui::table(&head, rows.collect())
     }
 
@@ -424,6 +453,7 @@ impl Contrasts<'_> {
         let forward = self.pairs.iter().find(|of| is(of, policy, other));
         let back = self.pairs.iter().find(|of| is(of, other, policy));
         let sign = match (forward, back) {
+            (Some(of), _) | (None, Some(of)) if failed_in(of).is_some() => return "!",
             (Some(of), _) if of.told_apart => of.difference.value(),
             (None, Some(of)) if of.told_apart => -of.difference.value(),
             (None, None) => return "",
@@ -438,10 +468,10 @@ impl Contrasts<'_> {
             self.pairs.len()
         )];
         for &policy in self.places {
-            let standing = self.found.standing(self.experiment, policy);
-            if let Some(of) = standing.filter(|of| of.state == TransportState::Fail) {
+            if let Some(of) = self.found.failed(self.experiment, policy) {
                 remarks.push(format!(
-                    "{}  transport FAIL at seq {}: its differences are those of a calibration that does not transfer",
+                    "{}  transport FAIL at seq {}: its differences (!) are those of a calibration that does not transfer; \
+                     it has no rank until it is recalibrated with new labels of it",
                     self.found.analysis.policies[policy].name, of.seq
                 ));
             }
@@ -467,8 +497,11 @@ impl Contrasts<'_> {
                 label: pair(of),
                 estimate: of.difference.value(),
                 interval: Some((of.interval.low.value(), of.interval.high.value())),
-                hollow: of.conservative.is_some(),
-                note: format!("{:+.digits$}", of.difference.value()),
+                hollow: of.conservative.is_some() || failed_in(of).is_some(),
+                note: noted(
+                    format!("{:+.digits$}", of.difference.value()),
+                    failed_in(of),
+                ),
             })
             .collect();
         let (low, high) = Forest::spanning(&rows);
@@ -490,13 +523,14 @@ impl Contrasts<'_> {
                 "difference": of.difference, "se": of.se, "df": of.df,
                 "interval": ends(of.interval), "p": of.p, "p_adjusted": of.p_adjusted,
                 "conservative_interval": of.conservative.map(ends), "told_apart": of.told_apart,
+                "transport": failed_in(of).map(|of| json!({"state": state(of.state), "seq": of.seq})),
                 "reading": reading(of, alpha), "basis": of.basis,
             })
         });
-        let ranked = self.places.iter().zip(ranks(self.found, self.places));
-        let ranked = ranked.map(|(policy, (best, worst))| {
+        let places = ranks(self.found, self.experiment, self.places);
+        let ranked = self.places.iter().zip(places).map(|(policy, place)| {
             let name = &self.found.analysis.policies[*policy].name;
-            json!({"policy": name, "rank": [best, worst]})
+            json!({"policy": name, "rank": rank_ends(place)})
         });
         json!({
             "differences": pairs.collect::<Vec<_>>(),

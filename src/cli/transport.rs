@@ -24,6 +24,7 @@ use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::TransportState;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::manifest::Manifest;
+use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::audits;
 use crate::projection::designs::Design;
@@ -106,12 +107,8 @@ fn design(read: &Read, named: Option<&str>) -> Result<DesignId, CliError> {
     }
 }
 
-/// How audits are graded: as the experiment's manifest has it, else as asked.
-fn graded(
-    read: &Read,
-    args: &Args,
-    family: usize,
-) -> Result<(AuditTerms, Option<Manifest>), CliError> {
+/// How audits are graded: as the experiment's manifest has it, else as asked, with a family that is still to be counted.
+fn graded(read: &Read, args: &Args) -> Result<(AuditTerms, Option<Manifest>), CliError> {
     let manifests = read.ledger.state().fold::<Manifests>();
     let records = manifests.by_id.values().filter(|record| {
         record.experiment.as_ref() == Some(&read.experiment) && record.superseded_by.is_none()
@@ -121,31 +118,16 @@ fn graded(
         .filter(|of| of.manifest.transport.is_some())
         .collect();
     match planned.as_slice() {
-        [] => {
-            let mut terms = audit::usual(family);
-            if let Some(margin) = &args.margin {
-                let parsed = Micro::parse(margin).ok().filter(|(_, rounded)| !rounded);
-                let above = parsed.filter(|(value, _)| value.value() > 0);
-                let (value, _) = above.ok_or_else(|| {
-                    CliError::usage(
-                        format!("--margin {margin:?}: expected a number above 0"),
-                        HELP,
-                    )
-                })?;
-                terms.margin_micro = Some(value);
-            }
-            if let Some(alpha) = &args.alpha {
-                terms.alpha_micro = estimate::level("alpha", alpha)?;
-            }
-            Ok((terms, None))
-        }
+        [] => Ok((asked(args)?, None)),
         [one] if args.margin.is_none() && args.alpha.is_none() => {
             let plan = one
                 .manifest
                 .transport
                 .as_ref()
                 .expect("BUG: filtered for it");
-            Ok((audit::planned(plan, one.digest), Some(one.manifest.clone())))
+            let manifest = &one.manifest;
+            registered(manifest, &args.policies)?;
+            Ok((audit::planned(plan, one.digest), Some(manifest.clone())))
         }
         [one] => Err(CliError::refused(
             format!(
@@ -169,6 +151,26 @@ fn graded(
             ))
         }
     }
+}
+
+/// How audits are graded where no manifest plans them.
+fn asked(args: &Args) -> Result<AuditTerms, CliError> {
+    let mut terms = audit::usual(1);
+    if let Some(margin) = &args.margin {
+        let parsed = Micro::parse(margin).ok().filter(|(_, rounded)| !rounded);
+        let above = parsed.filter(|(value, _)| value.value() > 0);
+        let (value, _) = above.ok_or_else(|| {
+            CliError::usage(
+                format!("--margin {margin:?}: expected a number above 0"),
+                HELP,
+            )
+        })?;
+        terms.margin_micro = Some(value);
+    }
+    if let Some(alpha) = &args.alpha {
+        terms.alpha_micro = estimate::level("alpha", alpha)?;
+    }
+    Ok(terms)
 }
 
 /// The entry at which a policy was audited by the probes of a design.
@@ -199,13 +201,16 @@ fn not_again(read: &Read, design: &DesignId, args: &Args) -> Result<(), CliError
     Ok(())
 }
 
-fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
-    let mut read = estimate::open(ctx, &args.fit)?;
-    let design = design(&read, args.design.as_deref())?;
-    not_again(&read, &design, args)?;
+/// Opens what is sealed of a design, charged; of a dry run, what that would do.
+fn open(
+    ctx: &mut Ctx<'_>,
+    read: &mut Read,
+    design: &DesignId,
+    args: &Args,
+) -> Result<Option<Answer>, CliError> {
     let fold = read.ledger.state().fold::<Designs>();
     let waiting = fold
-        .design(&read.experiment, &design)
+        .design(&read.experiment, design)
         .map_or(0, |design| design.sealed.saturating_sub(design.revealed));
     if waiting > 0 && args.fit.dry_run {
         let text = format!(
@@ -214,7 +219,7 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         );
         let mut answer = Answer::new(text, json!({"design": design.as_str(), "waiting": waiting}));
         answer.verdict = "dry_run";
-        return Ok(answer);
+        return Ok(Some(answer));
     }
     if waiting > 0 {
         let unseal = UnsealArgs {
@@ -230,15 +235,32 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         };
         confirm::open(ctx, &mut read.ledger, &unseal, &mut |_, _, _| Ok(()))?;
     }
+    Ok(None)
+}
+
+fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let mut read = estimate::open(ctx, &args.fit)?;
+    let design = design(&read, args.design.as_deref())?;
+    not_again(&read, &design, args)?;
+    // What a manifest binds is held to before anything is opened.
+    let (mut terms, manifest) = graded(&read, args)?;
+    if let Some(answer) = open(ctx, &mut read, &design, args)? {
+        return Ok(answer);
+    }
     let gathered = read.gather(ctx)?;
-    let (places, family) = wanted(&read, &gathered, &design, args)?;
-    let (terms, manifest) = graded(&read, args, family)?;
-    if let Some(manifest) = &manifest {
-        registered(manifest, &gathered, &places)?;
+    let wanted = wanted(&read, &gathered, &design, (args, manifest.as_ref()))?;
+    if manifest.is_none() {
+        terms.family_size = Count::new(wanted.probed.max(1) as u64).unwrap_or_default();
+    }
+    if !wanted.unplanned.is_empty() {
+        let names = wanted.unplanned.join(", ");
+        ctx.warn(format!(
+            "no manifest plans an audit of {names}: its probes of {design} are open, and it is not audited by them"
+        ));
     }
     let ask = Ask {
         design: &design,
-        policies: &places,
+        policies: &wanted.places,
         terms: &terms,
     };
     let (found, tested) =
@@ -249,7 +271,14 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         let message = format!("there is no calibrator to audit: {why}");
         return Err(CliError::refused(message, "clover label design list"));
     }
-    let (text, data) = (shown(&tested, &terms), data(&tested, &terms));
+    let (mut text, mut data) = (shown(&tested, &terms), data(&tested, &terms));
+    for name in &wanted.missing {
+        text.push_str(&ui::wrapped(&format!(
+            "{name}  {}: {design} has no probe of it",
+            view::state(TransportState::NotChecked)
+        )));
+    }
+    data["not_checked"] = json!(wanted.missing);
     let events = tested.iter().cloned().map(Payload::from).collect();
     let recorded = if args.fit.dry_run {
         None
@@ -257,31 +286,43 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         Some(read.append(ctx, &found, events)?)
     };
     let mut answer = estimate::answer(text, data, recorded, "dry_run");
-    concluded(&mut answer, &tested);
+    concluded(&mut answer, &tested, &wanted.missing);
     Ok(answer)
 }
 
-/// Verdict and exit code of audits.
-fn concluded(answer: &mut Answer, tested: &[TransportTested]) {
+/// Verdict and exit code of audits; what was planned and has no probes passes nothing.
+fn concluded(answer: &mut Answer, tested: &[TransportTested], missing: &[String]) {
     let any = |state: TransportState| tested.iter().any(|of| of.state == state);
-    answer.verdict = if any(TransportState::Fail) {
-        answer.exit = Exit::Refused;
-        "fail"
-    } else if tested.iter().all(|of| of.state == TransportState::Pass) {
-        "pass"
+    let all_pass = tested.iter().all(|of| of.state == TransportState::Pass);
+    (answer.verdict, answer.exit) = if any(TransportState::Fail) {
+        ("fail", Exit::Fail)
+    } else if all_pass && missing.is_empty() {
+        ("pass", Exit::Done)
     } else {
-        "inconclusive"
+        ("inconclusive", Exit::Inconclusive)
     };
     answer.next.push("clover estimate".to_owned());
 }
 
-/// The policies to audit, and how many the design has probes of.
+/// What is audited, and what is not.
+struct Wanted {
+    /// Positions of the policies to audit.
+    places: Vec<usize>,
+    /// How many policies the design has probes of.
+    probed: usize,
+    /// Policies with probes that the manifest does not plan.
+    unplanned: Vec<String>,
+    /// Policies that the manifest plans, without probes.
+    missing: Vec<String>,
+}
+
+/// The policies to audit: those that are asked for, else all that have probes and, where a manifest plans audits, are in it.
 fn wanted(
     read: &Read,
     gathered: &Gathered,
     design: &DesignId,
-    args: &Args,
-) -> Result<(Vec<usize>, usize), CliError> {
+    (args, manifest): (&Args, Option<&Manifest>),
+) -> Result<Wanted, CliError> {
     let probed = audit::probed(gathered, design);
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
     for asked in &args.policies {
@@ -291,31 +332,50 @@ fn wanted(
             return Err(CliError::not_found(message, "clover label design list"));
         }
     }
-    let (mut places, mut first) = (Vec::new(), None);
+    let planned = manifest.map(environments);
+    let mut found = Wanted {
+        places: Vec::new(),
+        probed: probed.len(),
+        unplanned: Vec::new(),
+        missing: Vec::new(),
+    };
+    for planned in planned.iter().flatten() {
+        if args.policies.is_empty() && !probed.iter().any(|&policy| name(policy) == *planned) {
+            found.missing.push((*planned).to_owned());
+        }
+    }
+    let mut first = None;
     for &policy in &probed {
+        let is_planned = planned.as_ref().is_none_or(|of| of.contains(&name(policy)));
+        if !is_planned {
+            found.unplanned.push(name(policy).to_owned());
+            continue;
+        }
         let asked =
             args.policies.is_empty() || args.policies.iter().any(|asked| asked == name(policy));
         match on_record(read, design, name(policy))? {
             Some(seq) => first = first.or(Some((policy, seq))),
-            None if asked => places.push(policy),
+            None if asked => found.places.push(policy),
             None => {}
         }
     }
     match first {
-        Some((policy, seq)) if places.is_empty() => Err(finished(name(policy), design, seq)),
-        _ => Ok((places, probed.len())),
+        Some((policy, seq)) if found.places.is_empty() => Err(finished(name(policy), design, seq)),
+        _ => Ok(found),
     }
 }
 
-/// A manifest names what is audited.
-fn registered(manifest: &Manifest, gathered: &Gathered, places: &[usize]) -> Result<(), CliError> {
-    let plan = manifest
-        .transport
-        .iter()
-        .flat_map(|plan| &plan.environments);
-    let names: Vec<&str> = plan.map(|of| of.environment.as_str()).collect();
-    for &policy in places {
-        let name = &gathered.dataset.policies[policy].name;
+/// What a manifest plans audits of.
+fn environments(manifest: &Manifest) -> Vec<&str> {
+    let plan = manifest.transport.iter();
+    let all = plan.flat_map(|plan| &plan.environments);
+    all.map(|of| of.environment.as_str()).collect()
+}
+
+/// A manifest names what may be audited.
+fn registered(manifest: &Manifest, asked: &[String]) -> Result<(), CliError> {
+    let names = environments(manifest);
+    for name in asked {
         if !names.contains(&name.as_str()) {
             let message = format!(
                 "manifest {} does not plan an audit of {name}; it plans {}",

@@ -15,6 +15,7 @@ use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::TransportState;
@@ -198,6 +199,7 @@ impl Rule for Transport {
         let found = match &event.event.payload {
             Payload::TransportTested(tested) => probes(state, experiment, tested),
             Payload::EstimateRecorded(estimate) => marked(state, experiment, estimate),
+            Payload::ContrastRecorded(contrast) => marked_contrast(state, experiment, contrast),
             Payload::OpeEstimated(estimate) => marked_off_policy(state, experiment, estimate),
             _ => None,
         };
@@ -294,6 +296,37 @@ fn words(standing: Option<TransportStanding>) -> String {
     standing.map_or("no audit".to_owned(), |of| {
         format!("{} at seq {}", of.state, of.seq)
     })
+}
+
+/// A difference carries the failed audits that stand against its policies, and tells nothing apart after one.
+fn marked_contrast(
+    state: &State,
+    experiment: &ExperimentId,
+    contrast: &ContrastRecorded,
+) -> Option<(String, String)> {
+    let judge = &contrast.terms.judge;
+    let audits = state.fold::<Audits>();
+    let mut failed = None;
+    for (policy, said) in [
+        (&contrast.first, contrast.first_transport),
+        (&contrast.second, contrast.second_transport),
+    ] {
+        let standing = audits.standing(experiment, judge, policy, None);
+        if said != standing {
+            let expected = format!(
+                "the audit that stands against {policy}: {}",
+                words(standing)
+            );
+            return Some((expected, words(said)));
+        }
+        failed = failed.or(standing.map(|of| (policy, of)));
+    }
+    let (policy, standing) = failed.filter(|_| contrast.told_apart)?;
+    let expected = format!(
+        "nothing told apart until {policy} is recalibrated with new labels of it: {}",
+        words(Some(standing))
+    );
+    Some((expected, "told apart".to_owned()))
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.

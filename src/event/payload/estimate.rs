@@ -252,6 +252,9 @@ pub struct ContrastRecorded {
     pub first: PolicyId,
     /// Merkle root of its rows.
     pub first_root: Root,
+    /// The failed audit that stands against the first policy under this judge: its calibration does not transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_transport: Option<TransportStanding>,
     /// The interval.
     pub interval: IntervalEnds,
     /// Two-sided p of no difference.
@@ -264,7 +267,11 @@ pub struct ContrastRecorded {
     pub second: PolicyId,
     /// Merkle root of its rows.
     pub second_root: Root,
-    /// Whether the adjusted p is below alpha, and the widened interval leaves zero out.
+    /// The failed audit that stands against the second policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_transport: Option<TransportStanding>,
+    /// Whether the adjusted p is below alpha, and the widened interval leaves zero out; never after a failed audit of
+    /// either policy.
     pub told_apart: bool,
     /// On which terms.
     pub terms: EstimateTerms,

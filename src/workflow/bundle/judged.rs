@@ -233,6 +233,34 @@ fn computed(story: &Story, part: &mut Part) {
     part.fact(seq, "rows_digest", "Rows as read", audited.inputs.digest);
 }
 
+/// The newest estimate of a policy, as a row with the entries behind it.
+fn valued(story: &Story, seq: u64, said: &EstimateRecorded) -> (Vec<u64>, Vec<Cell>) {
+    let failed = story.failed(&said.terms.judge, &said.policy);
+    let refused = said.claim == Claim::Refused || failed.is_some();
+    let shown = |cell: Cell| if refused { Cell::Absent } else { cell };
+    let ends = said.interval_clipped.or(said.interval);
+    let mut events = vec![seq];
+    events.extend(failed.map(|of| of.seq.value()));
+    let claim = match failed {
+        Some(of) => failed_at(of.seq.value()),
+        None => said.claim.as_str().replace('_', " "),
+    };
+    let cells = vec![
+        Cell::text(said.terms.judge.as_str()),
+        Cell::text(said.policy.as_str()),
+        shown(said.estimate.into()),
+        shown(Cell::maybe(ends, |ends| {
+            Cell::Interval(ends.low, ends.high)
+        })),
+        shown(Cell::maybe(said.se, Cell::Number)),
+        Cell::maybe(said.share, Cell::Number),
+        said.labels.into(),
+        said.rows.into(),
+        Cell::text(claim),
+    ];
+    (events, cells)
+}
+
 /// What policies are worth, newest estimate of each.
 pub(super) fn values(story: &Story) -> Part {
     let mut part = Part::new(
@@ -264,25 +292,8 @@ pub(super) fn values(story: &Story) -> Part {
         ],
     );
     for (seq, said) in newest.values() {
-        let refused = said.claim == Claim::Refused;
-        let shown = |cell: Cell| if refused { Cell::Absent } else { cell };
-        let ends = said.interval_clipped.or(said.interval);
-        table.row(
-            *seq,
-            vec![
-                Cell::text(said.terms.judge.as_str()),
-                Cell::text(said.policy.as_str()),
-                shown(said.estimate.into()),
-                shown(Cell::maybe(ends, |ends| {
-                    Cell::Interval(ends.low, ends.high)
-                })),
-                shown(Cell::maybe(said.se, Cell::Number)),
-                Cell::maybe(said.share, Cell::Number),
-                said.labels.into(),
-                said.rows.into(),
-                Cell::text(said.claim.as_str().replace('_', " ")),
-            ],
-        );
+        let (events, cells) = valued(story, *seq, said);
+        table.row_of(events, cells);
     }
     table.plot = Some(Plot::Forest {
         label: (1, 1),
@@ -303,6 +314,11 @@ pub(super) fn values(story: &Story) -> Part {
         off_policy(story, &mut part);
     }
     part
+}
+
+/// What may be read of a policy whose failed audit stands.
+fn failed_at(seq: u64) -> String {
+    format!("refused: transport FAIL at entry {seq}")
 }
 
 /// What logged responses say of other policies, by estimators that may be read.
@@ -329,6 +345,7 @@ fn off_policy(story: &Story, part: &mut Part) {
         ],
     );
     for (policy, (at, guide)) in &diagnosed {
+        let failed = story.failed(&guide.terms.estimate.judge, policy);
         for entry in &guide.guide {
             let newest = story.all(|payload| match payload {
                 Payload::OpeEstimated(said)
@@ -342,9 +359,14 @@ fn off_policy(story: &Story, part: &mut Part) {
                 entry.verdict,
                 Admissibility::Admissible | Admissibility::Warned
             );
-            let found = newest.filter(|_| readable).last();
+            let found = newest.filter(|_| readable && failed.is_none()).last();
             let mut events = vec![*at];
             events.extend(found.map(|(seq, _)| seq));
+            events.extend(failed.map(|of| of.seq.value()));
+            let verdict = match failed {
+                Some(of) => failed_at(of.seq.value()),
+                None => entry.verdict.as_str().to_owned(),
+            };
             let reasons: Vec<&str> = entry.reasons.iter().map(Text::as_str).collect();
             let ends = found.and_then(|(_, said)| said.interval);
             table.row_of(
@@ -352,7 +374,7 @@ fn off_policy(story: &Story, part: &mut Part) {
                 vec![
                     Cell::text(policy.as_str()),
                     Cell::text(entry.estimator.as_str()),
-                    Cell::text(entry.verdict.as_str()),
+                    Cell::text(verdict),
                     Cell::maybe(found, |(_, said)| said.estimate.into()),
                     Cell::maybe(ends, |ends| Cell::Interval(ends.low, ends.high)),
                     Cell::maybe(found, |(_, said)| said.rows.into()),

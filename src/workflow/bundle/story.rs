@@ -5,6 +5,9 @@ use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::predicate::GateEvaluated;
@@ -15,6 +18,7 @@ use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
+use crate::projection::audits::Audits;
 use crate::projection::bundle::Names;
 use crate::projection::rubrics::Registered;
 use crate::projection::rubrics::Rubrics;
@@ -169,6 +173,19 @@ impl Story {
             said.seq == found.seq && matches!(said.event.payload, Payload::RubricRegistered(_))
         });
         (self.has_rows() || registered).then_some(found)
+    }
+
+    /// The failed audit that stands against a policy under a judge, as of the last entry that was read. Without rows
+    /// nothing was marked.
+    pub fn failed(&self, judge: &JudgeId, policy: &PolicyId) -> Option<TransportStanding> {
+        if !self.has_rows() {
+            return None;
+        }
+        let mut audits = Audits::default();
+        for said in &self.said {
+            audits.take(&self.experiment, said.seq, &said.event.payload);
+        }
+        audits.standing(&self.experiment, judge, policy, None)
     }
 
     /// The residual audit.

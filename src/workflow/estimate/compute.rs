@@ -1,5 +1,7 @@
 //! From rows and terms to events: the same computation as for files, worded as what was found.
 
+use std::collections::BTreeMap;
+
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
@@ -403,37 +405,60 @@ impl Found {
         })
     }
 
-    /// Differences among these policies, adjusted as one family; in the order of their names.
+    /// Differences among these policies, adjusted as one family; in the order of their names. One with a policy whose
+    /// failed audit stands carries that audit, and tells nothing apart.
     ///
     /// # Errors
     /// [`AnalyzeError`] for a p that is no probability.
-    pub fn contrasts(&self, family: &[usize]) -> Result<Vec<ContrastRecorded>, AnalyzeError> {
+    pub fn contrasts(
+        &self,
+        experiment: &ExperimentId,
+        family: &[usize],
+    ) -> Result<Vec<ContrastRecorded>, AnalyzeError> {
         let inside =
             |pair: &&Difference| family.contains(&pair.first) && family.contains(&pair.second);
         let pairs: Vec<&Difference> = self.analysis.differences.iter().filter(inside).collect();
         let adjusted = analyze::adjusted(pairs.iter().map(|pair| pair.p))?;
         let names: Vec<PolicyId> = family.iter().map(|&policy| self.name(policy)).collect();
+        let failed: BTreeMap<usize, Option<TransportStanding>> = family
+            .iter()
+            .map(|&policy| (policy, self.failed(experiment, policy)))
+            .collect();
+        let failed = |policy: usize| failed.get(&policy).copied().flatten();
         let pairs = pairs.into_iter().zip(adjusted);
-        let contrast = pairs.map(|(pair, p_adjusted)| ContrastRecorded {
-            basis: text(pair.basis.name()),
-            build: text(BUILD),
-            calibrator: self.digest(),
-            conservative: pair.conservative.map(ends),
-            df: pair.df.map(finite),
-            difference: finite(pair.difference),
-            family: names.clone(),
-            first: self.name(pair.first),
-            first_root: self.roots[pair.first],
-            interval: ends(pair.interval),
-            p: finite(pair.p),
-            p_adjusted: finite(p_adjusted),
-            se: finite(pair.se),
-            second: self.name(pair.second),
-            second_root: self.roots[pair.second],
-            told_apart: p_adjusted < self.analysis.alpha
-                && pair.conservative.is_none_or(|of| !of.contains(0.0)),
-            terms: self.terms.clone(),
-            through_seq: count(self.gathered.newest),
+        let contrast = pairs.map(|(pair, p_adjusted)| {
+            let (first, second) = (failed(pair.first), failed(pair.second));
+            let is_marked = first.or(second).is_some();
+            // An audit moves the question only where it marks the answer.
+            let through = if is_marked {
+                self.through()
+            } else {
+                self.gathered.newest
+            };
+            ContrastRecorded {
+                basis: text(pair.basis.name()),
+                build: text(BUILD),
+                calibrator: self.digest(),
+                conservative: pair.conservative.map(ends),
+                df: pair.df.map(finite),
+                difference: finite(pair.difference),
+                family: names.clone(),
+                first: self.name(pair.first),
+                first_root: self.roots[pair.first],
+                first_transport: first,
+                interval: ends(pair.interval),
+                p: finite(pair.p),
+                p_adjusted: finite(p_adjusted),
+                se: finite(pair.se),
+                second: self.name(pair.second),
+                second_root: self.roots[pair.second],
+                second_transport: second,
+                told_apart: p_adjusted < self.analysis.alpha
+                    && pair.conservative.is_none_or(|of| !of.contains(0.0))
+                    && !is_marked,
+                terms: self.terms.clone(),
+                through_seq: count(through),
+            }
         });
         Ok(contrast.collect())
     }

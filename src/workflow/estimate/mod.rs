@@ -2,7 +2,8 @@
 //! what was found.
 //!
 //! [`rows`] reads what an experiment holds of one judge, [`compute`] estimates and words the events, [`audit`] grades
-//! probes once, [`planning`] sizes what comes next, [`advice`] says what to label where a level is refused. Nothing here signs or appends.
+//! probes once, [`planning`] sizes what comes next, [`advice`] says what to label where a level is refused, [`slices`] where the
+//! calibrated judge errs. Nothing here signs or appends.
 
 pub mod advice;
 pub mod audit;
@@ -10,6 +11,7 @@ pub mod compute;
 pub(in crate::workflow) mod model;
 pub mod planning;
 pub mod rows;
+pub mod slices;
 pub mod terms;
 
 pub use model::CALIBRATOR_LABEL;

@@ -16,6 +16,7 @@ use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::payload::estimated::FilterCounts;
+use crate::event::payload::intake::DataIngested;
 use crate::event::payload::judge::ScoreRecorded;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelPurpose;
@@ -26,10 +27,16 @@ use crate::ground::merkle::Frontier;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
+use crate::num::Micro;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Policy;
 use crate::workflow::analyze::dataset::Prompts;
+use crate::workflow::analyze::read;
+use crate::workflow::import::kept;
+use crate::workflow::import::kept::Ingested;
+use crate::workflow::import::kept::Kept;
+use crate::workflow::import::kept::KeptError;
 
 /// Millionths of one.
 const ONE: f64 = 1e6;
@@ -50,6 +57,19 @@ pub enum RowsError {
         /// What is missing.
         what: String,
     },
+    /// A covariate that no import kept of a row.
+    #[error("covariate {field} of {row}: expected a number that an import kept, found {found}")]
+    Number {
+        /// Its name.
+        field: FieldId,
+        /// Policy, item and draw.
+        row: String,
+        /// What was found.
+        found: String,
+    },
+    /// Fields that imports kept.
+    #[error(transparent)]
+    Kept(#[from] KeptError),
 }
 
 /// Where covariates come from: texts are private, so only whoever holds their keys can say.
@@ -90,8 +110,10 @@ pub struct Which<'a> {
     pub experiment: &'a ExperimentId,
     /// Whose scores.
     pub judge: &'a JudgeId,
-    /// Covariates beside the score.
+    /// Covariates beside the score: the length of responses, or numbers that imports kept of each row.
     pub covariates: &'a [FieldId],
+    /// Fields that imports kept, to part rows by; `policy` needs none.
+    pub fields: &'a [FieldId],
     /// Scores and labels below this position are read.
     pub rows_below: u64,
     /// Audits and fits below this position are read; at least `rows_below`.
@@ -153,9 +175,68 @@ pub struct Gathered {
     pub audits: Audits,
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
+    /// Fields that imports kept, of those that were asked for.
+    kept: Kept,
+}
+
+/// The name of a row's policy among its fields.
+pub const POLICY: &str = "policy";
+
+/// Whether a covariate comes from private texts; every other one is a field that imports kept.
+fn is_of_texts(field: &FieldId) -> bool {
+    field.as_str() == read::RESPONSE_LENGTH
 }
 
 impl Gathered {
+    /// The word of a field that an import kept of a row.
+    pub fn word(&self, policy: usize, row: usize, field: &FieldId) -> Option<&str> {
+        let word = self.kept.get(&self.key(policy, row)?)?.get(field)?;
+        Some(word.as_str())
+    }
+
+    fn key(&self, policy: usize, row: usize) -> Option<kept::Key> {
+        let of = &self.dataset.policies[policy];
+        let item = self.prompts.ids().get(of.prompts[row] as usize)?;
+        let names = (
+            PolicyId::new(of.name.as_str()).ok()?,
+            ItemId::new(item.as_str()).ok()?,
+        );
+        Some((names.0, names.1, self.sources[policy].draws[row]))
+    }
+
+    /// Covariates that imports kept, as numbers of every row.
+    fn fill(&mut self, covariates: &[FieldId]) -> Result<(), RowsError> {
+        for (at, field) in covariates.iter().enumerate() {
+            if is_of_texts(field) {
+                continue;
+            }
+            for policy in 0..self.dataset.policies.len() {
+                let rows = self.sources[policy].draws.len();
+                let column: Result<Vec<f64>, RowsError> = (0..rows)
+                    .map(|row| self.number(policy, row, field))
+                    .collect();
+                self.dataset.policies[policy].covariates[at] = column?;
+            }
+        }
+        Ok(())
+    }
+
+    fn number(&self, policy: usize, row: usize, field: &FieldId) -> Result<f64, RowsError> {
+        let word = self.word(policy, row, field);
+        let parsed = word.and_then(|word| Micro::parse(word).ok());
+        parsed
+            .map(|(number, _)| number.value() as f64 / ONE)
+            .ok_or_else(|| {
+                let of = &self.dataset.policies[policy];
+                let item = &self.prompts.ids()[of.prompts[row] as usize];
+                RowsError::Number {
+                    field: field.clone(),
+                    row: format!("{}/{item}/{}", of.name, self.sources[policy].draws[row]),
+                    found: word.map_or("none".to_owned(), |word| format!("{word:?}")),
+                }
+            })
+    }
+
     /// The position of a policy.
     pub fn policy(&self, name: &str) -> Option<usize> {
         let mut policies = self.dataset.policies.iter();
@@ -258,6 +339,7 @@ struct Walk {
     /// Counts so far; those of `found` are of when the newest row was read, so that they do not move without one.
     counts: FilterCounts,
     purposes: BTreeMap<DesignId, DesignPurpose>,
+    ingested: Vec<Ingested>,
     found: Gathered,
 }
 
@@ -270,7 +352,7 @@ pub fn gather(
     which: &Which<'_>,
     covariates: &mut dyn Covariates,
 ) -> Result<Gathered, RowsError> {
-    if let Some(field) = which.covariates.first()
+    if let Some(field) = which.covariates.iter().find(|field| is_of_texts(field))
         && !covariates.are_at_hand()
     {
         let (field, what) = (field.clone(), NOT_AT_HAND.to_owned());
@@ -296,10 +378,16 @@ pub fn gather(
             Some(_) => ControlFlow::Break(()),
         }
     })?;
-    match wrong {
-        Some(error) => Err(error),
-        None => Ok(walk.done(which)),
+    if let Some(error) = wrong {
+        return Err(error);
     }
+    let wanted = which.covariates.iter().filter(|field| !is_of_texts(field));
+    let wanted: Vec<&FieldId> = wanted.chain(which.fields).collect();
+    let kept = kept::fields(history, &walk.ingested, &wanted)?;
+    let mut found = walk.done(which);
+    found.kept = kept;
+    found.fill(which.covariates)?;
+    Ok(found)
 }
 
 impl Walk {
@@ -332,6 +420,9 @@ impl Walk {
                 rows.covariates
                     .resize_with(which.covariates.len(), Vec::new);
                 for (column, field) in rows.covariates.iter_mut().zip(which.covariates) {
+                    if !is_of_texts(field) {
+                        continue;
+                    }
                     let value = covariates.value(field, score).map_err(|what| {
                         let field = field.clone();
                         RowsError::Covariate { field, seq, what }
@@ -343,6 +434,7 @@ impl Walk {
                 rows.scores.push(score.score_micro.value());
             }
             Payload::ScoreRecorded(_) => bump(&mut self.counts.other_judges),
+            Payload::DataIngested(said) => self.ingested(seq, which, said),
             Payload::ScoreConflict(_) => bump(&mut self.counts.conflicts),
             Payload::LabelDesignRegistered(design) => {
                 let stratified = design.strata.as_ref().is_some_and(|of| !of.is_empty());
@@ -385,6 +477,18 @@ impl Walk {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What an import kept is read where a covariate needs it.
+    fn ingested(&mut self, seq: u64, which: &Which<'_>, said: &DataIngested) {
+        if which.covariates.iter().any(|field| !is_of_texts(field)) {
+            self.moved(seq);
+        }
+        self.ingested.push(Ingested {
+            seq,
+            rows: said.rows.clone(),
+            root: said.rows_root,
+        });
     }
 
     /// A score or a label for calibration was read.

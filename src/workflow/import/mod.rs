@@ -6,6 +6,7 @@
 
 pub mod cje;
 pub mod csv;
+pub mod kept;
 pub mod logged;
 pub mod plan;
 pub mod row;

@@ -37,6 +37,7 @@ impl Context<'_> {
             experiment,
             judge: &terms.judge,
             covariates: &terms.covariates,
+            fields: &[],
             rows_below: through.saturating_add(1),
             audits_below: 0,
         };
@@ -136,7 +137,8 @@ pub(super) fn contrast(
     };
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
-    let contrasts = found.contrasts(&family.collect::<Result<Vec<_>, _>>()?)?;
+    let family = family.collect::<Result<Vec<_>, _>>()?;
+    let contrasts = found.contrasts(experiment(event)?, &family)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);
     Ok(found.ok_or_else(|| without("such pair"))?.into())

@@ -32,6 +32,7 @@ use crate::workflow::drift::DriftError;
 use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::import::kept::KeptError;
 use crate::workflow::iterate::record::Records;
 use crate::workflow::ope::OpeError;
 use crate::workflow::ope::logs::LogsError;
@@ -86,8 +87,12 @@ pub enum Gone {
 impl From<RowsError> for Gone {
     fn from(error: RowsError) -> Self {
         match error {
-            RowsError::Ledger(error) => Self::Ledger(error),
+            RowsError::Ledger(error) | RowsError::Kept(KeptError::Ledger(error)) => {
+                Self::Ledger(error)
+            }
             covariate @ RowsError::Covariate { .. } => Self::Rows(covariate),
+            RowsError::Kept(absent @ KeptError::Absent { .. }) => Self::Absent(absent.to_string()),
+            other => Self::Missing(other.to_string()),
         }
     }
 }

@@ -40,6 +40,7 @@ pub const AGAIN: Again = Again {
     reads: &[
         Kind::AnchorSetRegistered,
         Kind::CalibratorFitted,
+        Kind::DataIngested,
         Kind::JudgeDriftChecked,
         Kind::JudgeRegistered,
         Kind::LabelDesignRegistered,

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::path::PathBuf;
 
 use clover::event::Kind;
 use clover::event::registry;
@@ -23,16 +24,40 @@ use crate::support::verifiers::Case;
 
 const REVEAL_BY: &str = "2027-01-31T00:00:00.000000Z";
 
-fn sample() -> String {
-    let path = verifiers::repository().join("fixtures/reference/arena");
-    path.display().to_string()
+/// The numbers of the real sample, and the peer's answers.
+pub(super) struct Sample {
+    arena: PathBuf,
+    stats: PathBuf,
+}
+
+impl Sample {
+    /// As they are kept here, without texts.
+    pub(super) fn kept() -> Self {
+        let reference = verifiers::repository().join("fixtures/reference");
+        Self {
+            arena: reference.join("arena"),
+            stats: reference.join("stats"),
+        }
+    }
+
+    /// The originals with their texts, beside the repository; `None` where they are not.
+    fn original() -> Option<Self> {
+        let shared = verifiers::repository().parent()?.join("shared");
+        let found = Self {
+            arena: shared.join("arena_sample"),
+            stats: shared.join("reference/stats"),
+        };
+        (found.arena.is_dir() && found.stats.is_dir()).then_some(found)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.arena.join(name).display().to_string()
+    }
 }
 
 /// The peer's answer to a case.
-fn peer(file: &str, name: &str) -> Value {
-    let path = verifiers::repository()
-        .join("fixtures/reference/stats")
-        .join(file);
+fn peer(sample: &Sample, file: &str, name: &str) -> Value {
+    let path = sample.stats.join(file);
     let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut cases = file["cases"].as_array().unwrap().iter();
     cases.find(|case| case["name"] == name).unwrap()["expected"].clone()
@@ -44,8 +69,8 @@ fn near(what: &str, found: &Value, expected: &Value) {
     assert!(gap <= 1e-8, "{what}: {found}, the peer has {expected}");
 }
 
-/// The real sample in a ledger, its probes sealed and accepted, with three peeks to open them.
-fn desk() -> Desk {
+/// The real sample in a ledger, its probes sealed, with three peeks to open them.
+pub(super) fn desk(sample: &Sample) -> Desk {
     let mut desk = Desk::new();
     desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
     desk.ok("key new cem --role custodian --seal");
@@ -54,22 +79,25 @@ fn desk() -> Desk {
     desk.ok("label design new probes --purpose audit --probability 0.05");
     let account = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
     desk.ok_words(&["record", "budget.opened", "--data", account]);
-    let sample = sample();
-    desk.ok(&format!("import cje {sample}/fresh_draws --labels"));
     desk.ok(&format!(
-        "import cje {sample}/probe_slice --seal probes --reveal-by {REVEAL_BY}"
+        "import cje {} --labels",
+        sample.path("fresh_draws")
+    ));
+    desk.ok(&format!(
+        "import cje {} --seal probes --reveal-by {REVEAL_BY}",
+        sample.path("probe_slice")
     ));
     desk
 }
 
 /// A policy of an answer.
-fn policy<'a>(data: &'a Value, name: &str) -> &'a Value {
+pub(super) fn policy<'a>(data: &'a Value, name: &str) -> &'a Value {
     let mut policies = data["policies"].as_array().unwrap().iter();
     policies.find(|policy| policy["policy"] == name).unwrap()
 }
 
-fn has_the_peers_values(data: &Value) {
-    let expected = peer("direct_arena.json", "arena_m480_nocov");
+fn has_the_peers_values(sample: &Sample, case: &str, data: &Value) {
+    let expected = peer(sample, "direct_arena.json", case);
     for (at, name) in expected["policies"].as_array().unwrap().iter().enumerate() {
         let found = policy(data, name.as_str().unwrap());
         let refused = found["claim"] == "refused";
@@ -85,9 +113,9 @@ fn has_the_peers_values(data: &Value) {
     }
 }
 
-fn differences_are_the_peers(desk: &mut Desk) {
+fn differences_are_the_peers(desk: &mut Desk, sample: &Sample) {
     let found = desk.ok("compare --all --json").json();
-    let expected = peer("direct_arena.json", "arena_m480_nocov");
+    let expected = peer(sample, "direct_arena.json", "arena_m480_nocov");
     let pairs = found["data"]["differences"].as_array().unwrap();
     let theirs = expected["pairwise"].as_array().unwrap();
     assert_eq!(pairs.len(), theirs.len());
@@ -109,7 +137,7 @@ fn differences_are_the_peers(desk: &mut Desk) {
     assert_eq!(pair["p"], pair["p_adjusted"]);
 }
 
-fn audits_are_the_peers(desk: &mut Desk) {
+fn audits_are_the_peers(desk: &mut Desk, sample: &Sample) -> Vec<Value> {
     let audit = ["audit", "transport", "--yes", "--json"];
     let refused = desk.words(&audit);
     assert_eq!(refused.code, 11, "{}{}", refused.out, refused.err);
@@ -117,7 +145,7 @@ fn audits_are_the_peers(desk: &mut Desk) {
     let would = desk.ok("audit transport --dry-run");
     assert!(would.out.contains("open 150 sealed labels of probes"));
     let ran = desk.words(&audit);
-    assert_eq!(ran.code, 11, "a failed audit: {}{}", ran.out, ran.err);
+    assert_eq!(ran.code, 10, "a failed audit: {}{}", ran.out, ran.err);
     let answer = ran.json();
     assert_eq!(
         (&answer["verdict"], &answer["ok"]),
@@ -127,7 +155,11 @@ fn audits_are_the_peers(desk: &mut Desk) {
     assert_eq!(audits.len(), 3);
     for found in audits {
         let name = found["policy"].as_str().unwrap();
-        let theirs = peer("transport.json", &format!("arena_probe_{name}_family3"));
+        let theirs = peer(
+            sample,
+            "transport.json",
+            &format!("arena_probe_{name}_family3"),
+        );
         near(name, &found["mean_residual"], &theirs["delta_hat"]);
         let narrow = &found["narrow"];
         near(name, &narrow["se"], &theirs["delta_se"]);
@@ -142,16 +174,18 @@ fn audits_are_the_peers(desk: &mut Desk) {
         };
         assert!(width(&found["wide"]) > width(narrow));
     }
+    audits.clone()
 }
 
 #[test]
 fn the_real_sample_from_estimate_to_audit_and_back() {
-    let mut desk = desk();
+    let sample = Sample::kept();
+    let mut desk = desk(&sample);
     let before = desk.ok("estimate --json").json();
     assert_eq!(before["verdict"], "appended");
     // One fit, and of each policy its value, its share and its coverage.
     assert_eq!(before["data"]["recorded"]["appended"], 13);
-    has_the_peers_values(&before["data"]);
+    has_the_peers_values(&sample, "arena_m480_nocov", &before["data"]);
     let claim = |answer: &Value, name: &str| policy(&answer["data"], name)["claim"].clone();
     assert_eq!(claim(&before, "base"), "own_labels");
     assert_eq!(claim(&before, "clone"), "borrowed_unchecked");
@@ -183,8 +217,8 @@ fn the_real_sample_from_estimate_to_audit_and_back() {
     assert_eq!(desk.head(), head);
     let seq = head["size"].as_u64().unwrap() - 1;
 
-    differences_are_the_peers(&mut desk);
-    audits_are_the_peers(&mut desk);
+    differences_are_the_peers(&mut desk, &sample);
+    audits_are_the_peers(&mut desk, &sample);
 
     let again = desk.words(&["audit", "transport", "--policy", "unhelpful", "--yes"]);
     assert_eq!(again.code, 11);
@@ -196,7 +230,7 @@ fn the_real_sample_from_estimate_to_audit_and_back() {
     assert_eq!(spent["data"]["left"], 2, "a refused audit charges nothing");
 
     let after = desk.ok("estimate --json").json();
-    has_the_peers_values(&after["data"]);
+    has_the_peers_values(&sample, "arena_m480_nocov", &after["data"]);
     let marked = policy(&after["data"], "unhelpful");
     assert_eq!(
         (&marked["claim"], &marked["transport"]["state"]),
@@ -222,6 +256,38 @@ fn the_real_sample_from_estimate_to_audit_and_back() {
     assert!(outcomes.iter().all(|event| event["outcome"] == "identical"));
     assert_eq!(outcomes.len(), 13 + 6 + 3 + 4);
     both_verifiers_agree(&mut desk);
+}
+
+/// The mean residuals that the sample's own page of numbers names, at the probes of each policy, and what follows.
+const AUDITED: [(&str, &str, &str); 3] = [
+    ("clone", "+0.004", "inconclusive"),
+    ("parallel_universe_prompt", "+0.023", "inconclusive"),
+    ("unhelpful", "-0.331", "fail"),
+];
+
+#[test]
+fn the_original_sample_gives_the_peers_numbers() {
+    let Some(sample) = Sample::original() else {
+        println!("skipped: no shared/arena_sample beside the repository");
+        return;
+    };
+    let mut desk = desk(&sample);
+    let found = desk.ok("estimate --json").json();
+    has_the_peers_values(&sample, "arena_m480_nocov", &found["data"]);
+    // The length of the responses, which the originals have in full.
+    let found = desk.ok("estimate --covariate response_length --json");
+    has_the_peers_values(&sample, "arena_m480_len", &found.json()["data"]);
+    differences_are_the_peers(&mut desk, &sample);
+    let audits = audits_are_the_peers(&mut desk, &sample);
+    for (audit, (name, mean, state)) in audits.iter().zip(AUDITED) {
+        let found = audit["mean_residual"].as_f64().unwrap();
+        println!("{name}: {found:+.9} {}", audit["state"]);
+        assert_eq!(audit["policy"], name);
+        assert_eq!(
+            (format!("{found:+.3}").as_str(), &audit["state"]),
+            (mean, &json!(state))
+        );
+    }
 }
 
 fn both_verifiers_agree(desk: &mut Desk) {

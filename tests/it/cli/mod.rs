@@ -2,6 +2,7 @@
 
 mod analyze;
 mod assume;
+mod audited;
 mod bad_input;
 mod dependents;
 mod divergence;
@@ -11,6 +12,7 @@ mod import_ledger;
 mod intake;
 mod iterate;
 mod judge;
+mod kept;
 mod killed;
 mod live;
 mod ope;

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::coverage::World;
 use crate::coverage::decisions::Rate;
+use crate::coverage::is_slow;
 use crate::coverage::worlds;
 
 const POLICIES: [&str; 4] = ["base", "clone", "parallel_universe_prompt", "unhelpful"];
@@ -66,14 +67,22 @@ fn refusals(kept: usize, draws: u64) -> [[f64; 2]; 4] {
 }
 
 /// The rule flags the adversarial policy at every label count and hardly ever the honest ones; the range rule alone lets
-/// it pass.
+/// it pass. Twelve counts by default, every one of them with `RUN_SLOW_TESTS=1`.
 #[test]
 fn a_level_is_refused_for_the_adversarial_policy_at_every_label_count() {
     println!(
         "labels | share of 200 draws refused: base clone parallel unhelpful | by range alone: the same"
     );
-    for kept in [24, 30, 48, 72, 96, 120, 168, 240, 312, 384, 432, 480] {
-        let found = refusals(kept, if kept == 480 { 1 } else { 200 });
+    let counts: Vec<usize> = if is_slow() {
+        (24..=480).collect()
+    } else {
+        vec![24, 30, 48, 72, 96, 120, 168, 240, 312, 384, 432, 480]
+    };
+    let found: Vec<[[f64; 2]; 4]> = counts
+        .par_iter()
+        .map(|&kept| refusals(kept, if kept == 480 { 1 } else { 200 }))
+        .collect();
+    for (kept, found) in counts.into_iter().zip(found) {
         let [ours, range] = [0, 1].map(|rule| found.map(|policy| policy[rule]));
         println!("{kept:4} | {ours:.3?} | {range:.3?}");
         assert!((ours[3] - 1.0).abs() < 1e-12, "{kept} labels: {ours:?}");

@@ -8,6 +8,7 @@ use clover::event::payload::label::LabelDesignRegistered;
 use clover::ground::sign::Signer;
 use clover::num::Micro;
 use serde_json::Value;
+use serde_json::json;
 
 use super::world::SOLO;
 use super::world::World;
@@ -51,6 +52,29 @@ fn estimate(calibrator: u8, through: u64, claim: &str, transport: Option<(&str, 
     data["through_seq"] = through.into();
     data["claim"] = claim.into();
     payload(Kind::EstimateRecorded, &data)
+}
+
+/// A difference of `base` and another policy, with the audit that is said to stand against `base`.
+fn contrast(through: u64, told_apart: bool, audit: Option<u64>) -> Payload {
+    let mut data = valued::contrast(5);
+    data["through_seq"] = through.into();
+    data["told_apart"] = told_apart.into();
+    if let Some(seq) = audit {
+        data["first_transport"] = json!({"seq": seq, "state": "fail"});
+    }
+    payload(Kind::ContrastRecorded, &data)
+}
+
+/// What logged responses say of `base`.
+fn weighted(through: u64, verdict: &str, audit: Option<u64>) -> Payload {
+    let mut data = valued::weighted(5);
+    data["policy"] = "base".into();
+    data["through_seq"] = through.into();
+    data["verdict"] = verdict.into();
+    if let Some(seq) = audit {
+        data["transport"] = json!({"seq": seq, "state": "fail"});
+    }
+    payload(Kind::OpeEstimated, &data)
 }
 
 /// An experiment with two designs for audits, one to calibrate, and a fit of calibrator 5.
@@ -209,6 +233,147 @@ fn no_level_is_claimed_after_a_failed_audit() {
             ],
             &owner(),
             estimate(5, 4, "own_labels", Some(("fail", seq))),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_failed_audit_marks_differences_until_new_labels_recalibrate() {
+    tell(SOLO, |world| {
+        begin(world);
+        world.say(&owner(), contrast(3, true, None), EXP);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.say(&owner(), contrast(4, false, Some(seq)), EXP);
+        // A passed audit does not lift it, nor does the mark stand against the other policy.
+        world.say(&owner(), tested("second", "pass"), EXP);
+        world.say(&owner(), contrast(5, false, Some(seq)), EXP);
+        world.say(&owner(), fitted(7, seq + 1), EXP);
+        world.say(&owner(), contrast(6, true, None), EXP);
+        world.refuse_saying(
+            "transport",
+            &[
+                "the audit that stands against base: no audit",
+                "fail at seq",
+            ],
+            &owner(),
+            contrast(7, false, Some(seq)),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_difference_does_not_hide_a_failed_audit() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.refuse_saying(
+            "transport",
+            &[
+                &format!("the audit that stands against base: fail at seq {seq}"),
+                "no audit",
+            ],
+            &owner(),
+            contrast(4, false, None),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_difference_does_not_mark_the_policy_that_was_not_audited() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        let mut data = valued::contrast(5);
+        for side in ["first_transport", "second_transport"] {
+            data[side] = json!({"seq": seq, "state": "fail"});
+        }
+        world.refuse_saying(
+            "transport",
+            &["the audit that stands against tuned: no audit"],
+            &owner(),
+            payload(Kind::ContrastRecorded, &data),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn nothing_is_told_apart_after_a_failed_audit() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.refuse_saying(
+            "transport",
+            &[
+                "nothing told apart until base is recalibrated with new labels of it",
+                "told apart",
+            ],
+            &owner(),
+            contrast(4, true, Some(seq)),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_failed_audit_marks_what_logged_responses_say() {
+    tell(SOLO, |world| {
+        begin(world);
+        world.say(&owner(), weighted(3, "warned", None), EXP);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.say(&owner(), weighted(4, "refused", Some(seq)), EXP);
+        world.say(&owner(), fitted(7, seq + 1), EXP);
+        world.say(&owner(), weighted(5, "admissible", None), EXP);
+        world.refuse_saying(
+            "transport",
+            &["the audit that stands against it: no audit", "fail at seq"],
+            &owner(),
+            weighted(6, "refused", Some(seq)),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn logged_responses_do_not_hide_a_failed_audit() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.refuse_saying(
+            "transport",
+            &[&format!(
+                "the audit that stands against it: fail at seq {seq}"
+            )],
+            &owner(),
+            weighted(4, "refused", None),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn logged_responses_are_not_read_after_a_failed_audit() {
+    tell(SOLO, |world| {
+        begin(world);
+        let seq = world.size();
+        world.say(&owner(), tested("first", "fail"), EXP);
+        world.refuse_saying(
+            "transport",
+            &[
+                "verdict refused until base is recalibrated",
+                "verdict warned",
+            ],
+            &owner(),
+            weighted(4, "warned", Some(seq)),
             EXP,
         );
     });

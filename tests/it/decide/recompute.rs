@@ -110,6 +110,7 @@ fn found(test: &TestLedger) -> Found {
         experiment: &experiment,
         judge: &terms.judge,
         covariates: &[],
+        fields: &[],
         rows_below: test.ledger.size(),
         audits_below: test.ledger.size(),
     };
@@ -124,7 +125,7 @@ fn honest(found: &Found) -> (Vec<Payload>, EstimateRecorded) {
     let mut said: Vec<Payload> = vec![found.fitted().unwrap().event.into()];
     said.extend(found.oua(base).map(Payload::from));
     said.extend(found.coverage(base).map(Payload::from));
-    let contrasts = found.contrasts(&[0, 1]).unwrap();
+    let contrasts = found.contrasts(&experiment, &[0, 1]).unwrap();
     said.extend(contrasts.into_iter().map(Payload::from));
     (said, found.estimate(&experiment, base))
 }

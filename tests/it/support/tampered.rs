@@ -859,6 +859,59 @@ impl Table<'_> {
             (ARBITER, "estimate.recorded", arena(), hidden),
             "transport",
         );
+        // The failed audit of the good ledger, which stands against `base` from then on.
+        let world = self.world();
+        let mut items = world.items.iter();
+        let audit = items.position(|item| item.body["kind"] == "transport.tested");
+        let audit = audit.unwrap();
+        let failed = json!({"seq": audit, "state": "fail"});
+        let contrast = |transport: Option<&Value>, told_apart: bool| {
+            let mut data = valued::contrast(5);
+            data["through_seq"] = 7.into();
+            data["told_apart"] = told_apart.into();
+            if let Some(of) = transport {
+                data["first_transport"] = of.clone();
+            }
+            data
+        };
+        self.said(
+            "contrast-hides-its-audit",
+            "A difference with a policy that had failed its audit of transport was computed as if nobody had audited it.",
+            (ARBITER, "contrast.recorded", arena(), contrast(None, false)),
+            "transport",
+        );
+        self.said(
+            "contrast-told-apart",
+            "A policy that had failed its audit of transport was told apart from another one.",
+            (
+                ARBITER,
+                "contrast.recorded",
+                arena(),
+                contrast(Some(&failed), true),
+            ),
+            "transport",
+        );
+        let weighted = |transport: Option<&Value>| {
+            let mut data = valued::weighted(5);
+            data["policy"] = "base".into();
+            data["through_seq"] = 7.into();
+            if let Some(of) = transport {
+                data["transport"] = of.clone();
+            }
+            data
+        };
+        self.said(
+            "weighted-hides-its-audit",
+            "A policy that had failed its audit of transport was estimated from logged responses as if nobody had audited it.",
+            (ARBITER, "ope.estimated", arena(), weighted(None)),
+            "transport",
+        );
+        self.said(
+            "weighted-and-read",
+            "Logged responses of a policy that had failed its audit of transport are said to be readable with a warning.",
+            (ARBITER, "ope.estimated", arena(), weighted(Some(&failed))),
+            "transport",
+        );
         let mut unfitted = valued::contrast(6);
         unfitted["through_seq"] = 7.into();
         self.said(

@@ -42,6 +42,7 @@ use crate::rubric::engine::Rules;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
 use crate::stats::sample::SampleError;
+use crate::workflow::import::kept::KeptError;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::Table;
 use crate::workflow::iterate::compute::rows::Scored;
@@ -104,6 +105,16 @@ pub enum RowsError {
     /// The rows do not fit the plan.
     #[error(transparent)]
     Unfit(#[from] SampleError),
+}
+
+impl From<KeptError> for RowsError {
+    fn from(error: KeptError) -> Self {
+        match error {
+            KeptError::Ledger(error) => Self::Ledger(error),
+            KeptError::Absent { seq } => Self::Absent { seq },
+            KeptError::Damaged { seq, what } => Self::Damaged { seq, what },
+        }
+    }
 }
 
 fn missing(what: impl Into<String>, next: impl Into<String>) -> RowsError {

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use serde::Deserialize;
-
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::DesignId;
@@ -13,7 +11,6 @@ use crate::event::id::FieldId;
 use crate::event::id::ItemId;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::SplitId;
 use crate::event::payload::BlobRef;
@@ -28,17 +25,18 @@ use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::rubric::RubricLeaf;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
 use crate::ledger::History;
 use crate::num::Micro;
 use crate::rubric::evidence::Evidence;
+use crate::workflow::import::kept;
+use crate::workflow::import::kept::Ingested;
+use crate::workflow::import::kept::Kept;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::judge::run;
 use crate::workflow::judge::run::Record;
 
 /// A draw of a policy on an item.
-pub(super) type Key = (PolicyId, ItemId, u64);
+pub(super) type Key = kept::Key;
 
 /// The iteration as it was opened.
 #[derive(Clone, Debug)]
@@ -98,7 +96,7 @@ pub(super) struct Walk {
     pub beacon: Option<DrawnFrom>,
     sealed_seq: Option<u64>,
     records: Vec<(u64, JudgeId, BlobRef, Root)>,
-    ingested: Vec<(u64, BlobRef, Root)>,
+    ingested: Vec<Ingested>,
 }
 
 impl Walk {
@@ -206,7 +204,11 @@ impl Walk {
                 self.records.push(of);
             }
             Payload::DataIngested(said) => {
-                self.ingested.push((seq, said.rows.clone(), said.rows_root));
+                self.ingested.push(Ingested {
+                    seq,
+                    rows: said.rows.clone(),
+                    root: said.rows_root,
+                });
             }
             Payload::LabelRecorded(said) => {
                 let of = match said.purpose {
@@ -278,45 +280,8 @@ impl Walk {
         &self,
         history: &dyn History,
         wanted: &[&FieldId],
-    ) -> Result<BTreeMap<Key, BTreeMap<FieldId, String>>, RowsError> {
-        #[derive(Deserialize)]
-        struct Line {
-            draw: crate::num::Count,
-            #[serde(default)]
-            fields: BTreeMap<FieldId, String>,
-            item: ItemId,
-            policy: PolicyId,
-        }
-        let mut found: BTreeMap<Key, BTreeMap<FieldId, String>> = BTreeMap::new();
-        if wanted.is_empty() {
-            return Ok(found);
-        }
-        for (seq, blob, root) in &self.ingested {
-            let damaged = |what: String| RowsError::Damaged { seq: *seq, what };
-            let bytes = history.blob(&blob.blake3)?;
-            let bytes = bytes.ok_or(RowsError::Absent { seq: *seq })?;
-            let mut tree = Frontier::new();
-            let lines = bytes.split(|byte| *byte == b'\n');
-            for line in lines.filter(|line| !line.is_empty()) {
-                tree.push(merkle::leaf_hash(line));
-                let line: Line =
-                    serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
-                let mut kept = line.fields;
-                kept.retain(|field, _| wanted.contains(&field));
-                if kept.is_empty() {
-                    continue;
-                }
-                let key = (line.policy, line.item, line.draw.value());
-                let of = found.entry(key).or_default();
-                for (field, word) in kept {
-                    of.entry(field).or_insert(word);
-                }
-            }
-            if tree.root() != root.0 {
-                return Err(damaged("rows that are not under their root".to_owned()));
-            }
-        }
-        Ok(found)
+    ) -> Result<Kept, RowsError> {
+        Ok(kept::fields(history, &self.ingested, wanted)?)
     }
 
     /// The split of an iteration: the last that was formed before it opened and whose confirm block was not spent by

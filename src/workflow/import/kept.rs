@@ -1,0 +1,107 @@
+//! Fields that imports kept beside rows, such as a response's domain: public words, under the root of their
+//! `data.ingested`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::event::id::FieldId;
+use crate::event::id::ItemId;
+use crate::event::id::PolicyId;
+use crate::event::id::Root;
+use crate::event::payload::BlobRef;
+use crate::ground::merkle;
+use crate::ground::merkle::Frontier;
+use crate::ledger::History;
+use crate::ledger::LedgerError;
+use crate::num::Count;
+
+/// A draw of a policy on an item.
+pub type Key = (PolicyId, ItemId, u64);
+
+/// Words of rows by field.
+pub type Kept = BTreeMap<Key, BTreeMap<FieldId, String>>;
+
+/// The rows of one `data.ingested`.
+#[derive(Clone, Debug)]
+pub struct Ingested {
+    /// Its position.
+    pub seq: u64,
+    /// Its rows.
+    pub rows: BlobRef,
+    /// The root over them.
+    pub root: Root,
+}
+
+/// Why fields cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A blob is not at hand: it was erased, or did not come along.
+    #[error("the blob of seq {seq} is not at hand")]
+    Absent {
+        /// The event.
+        seq: u64,
+    },
+    /// A blob is not what its event says.
+    #[error("the rows of seq {seq}: {what}")]
+    Damaged {
+        /// The event.
+        seq: u64,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Line {
+    draw: Count,
+    #[serde(default)]
+    fields: BTreeMap<FieldId, String>,
+    item: ItemId,
+    policy: PolicyId,
+}
+
+/// Wanted fields of ingested rows; of a row and field, what was taken in first.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn fields(
+    history: &dyn History,
+    ingested: &[Ingested],
+    wanted: &[&FieldId],
+) -> Result<Kept, KeptError> {
+    let mut found = Kept::new();
+    if wanted.is_empty() {
+        return Ok(found);
+    }
+    for Ingested { seq, rows, root } in ingested {
+        let damaged = |what: String| KeptError::Damaged { seq: *seq, what };
+        let bytes = history.blob(&rows.blake3)?;
+        let bytes = bytes.ok_or(KeptError::Absent { seq: *seq })?;
+        let mut tree = Frontier::new();
+        let lines = bytes.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.is_empty()) {
+            tree.push(merkle::leaf_hash(line));
+            let line: Line =
+                serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+            let mut kept = line.fields;
+            kept.retain(|field, _| wanted.contains(&field));
+            if kept.is_empty() {
+                continue;
+            }
+            let of = found
+                .entry((line.policy, line.item, line.draw.value()))
+                .or_default();
+            for (field, word) in kept {
+                of.entry(field).or_insert(word);
+            }
+        }
+        if tree.root() != root.0 {
+            return Err(damaged("rows that are not under their root".to_owned()));
+        }
+    }
+    Ok(found)
+}

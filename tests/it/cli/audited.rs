@@ -1,0 +1,269 @@
+//! Audits under a registered manifest, and what a failed one marks: differences, ranks, plots, logged responses.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Desk;
+use super::estimate::Sample;
+use super::estimate::desk;
+use super::estimate::policy;
+use super::says;
+use crate::support::verifiers;
+
+/// A plan of audits of some policies, at a margin of 0.15.
+fn plan(policies: &[&str]) -> String {
+    let mut text = format!(
+        "template: transport\nversion: 1\nmanifest: audits-1\nexperiment: arena\ntitle: Audits\nhypothesis:\n  \
+         claim: calibration transfers\n  kind: measure\ntransport:\n  margin_micro: 150000\n  alpha_micro: 40000\n  \
+         family_size: {}\n  power_micro: 800000\n  residual_sd_micro: 200000\n  bias_micro: 0\n  clusters_min: 20\n  \
+         labels_per_cluster: 1\n  environments:\n",
+        policies.len()
+    );
+    for policy in policies {
+        text.push_str(&format!(
+            "    - environment: {policy}\n      clusters: 50\n      required: true\n"
+        ));
+    }
+    text
+}
+
+/// The sample with a plan in force and its probes accepted.
+fn planned(policies: &[&str]) -> Desk {
+    let mut desk = desk(&Sample::kept());
+    desk.file("plan.yaml", &plan(policies));
+    desk.ok("prereg sign plan.yaml --key owner");
+    desk.ok("confirm seal probes");
+    desk
+}
+
+fn peeks_left(desk: &mut Desk) -> Value {
+    let shown = desk.ok("budget show confirm-peeks --json").json();
+    shown["data"]["left"].clone()
+}
+
+#[test]
+fn an_audit_under_a_manifest_is_as_registered() {
+    let mut desk = planned(&["clone", "parallel_universe_prompt"]);
+    // What the manifest binds is held to before a peek is paid.
+    for (words, part) in [
+        (
+            &["--margin", "0.2"][..],
+            "manifest audits-1 binds margin and alpha of audits",
+        ),
+        (
+            &["--alpha", "0.01"],
+            "manifest audits-1 binds margin and alpha of audits",
+        ),
+        (
+            &["--policy", "unhelpful"],
+            "manifest audits-1 does not plan an audit of unhelpful; it plans clone",
+        ),
+    ] {
+        let words = [&["audit", "transport", "--yes"], words].concat();
+        desk.refused(&words, 11, &[part]);
+    }
+    assert_eq!(peeks_left(&mut desk), 3);
+    let ran = desk.ok("audit transport --yes --json").json();
+    assert_eq!(ran["verdict"], "pass");
+    assert_eq!(peeks_left(&mut desk), 2);
+    let shown = desk.ok("prereg show audits-1 --json").json();
+    let digest = ran["data"]["manifest"].as_str().unwrap();
+    assert!(shown.to_string().contains(digest), "{shown}");
+    let audits = ran["data"]["audits"].as_array().unwrap();
+    let names: Vec<&Value> = audits.iter().map(|of| &of["policy"]).collect();
+    assert_eq!(names, ["clone", "parallel_universe_prompt"]);
+    for of in audits {
+        let terms = json!({
+            "alpha_micro": 40_000, "clusters_min": 20, "family_size": 2, "manifest": digest, "margin_micro": 150_000,
+        });
+        assert_eq!(of["audit"], terms);
+        assert_eq!(of["state"], "pass");
+    }
+    let warned = ran["warnings"].to_string();
+    assert!(
+        warned.contains("no manifest plans an audit of unhelpful"),
+        "{warned}"
+    );
+    let text = desk.words(&["audit", "transport", "--yes"]);
+    assert_eq!(text.code, 11, "{}{}", text.out, text.err);
+    says(&text, &["this audit is on record at seq"]);
+    // A passed audit of this very calibrator is what borrowed calibration needs.
+    let found = desk.ok("estimate --json").json();
+    let claim = |name: &str| policy(&found["data"], name)["claim"].clone();
+    assert_eq!(
+        (claim("clone"), claim("unhelpful")),
+        (json!("borrowed_checked"), json!("refused"))
+    );
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
+    desk.ok("verify --recompute");
+    // Another's numbers under the same plan are refused.
+    let mut other = audits[0].clone();
+    other["audit"]["margin_micro"] = 300_000.into();
+    let other = other.to_string();
+    let words = [
+        "record",
+        "transport.tested",
+        "--experiment",
+        "arena",
+        "--data",
+        &other,
+    ];
+    desk.refused(&words, 11, &[]);
+}
+
+#[test]
+fn what_is_planned_and_has_no_probe_is_not_checked() {
+    let mut desk = planned(&["clone", "premium"]);
+    let ran = desk.words(&["audit", "transport", "--yes", "--json"]);
+    assert_eq!(ran.code, 12, "{}{}", ran.out, ran.err);
+    let answer = ran.json();
+    assert_eq!(answer["verdict"], "inconclusive");
+    assert_eq!(answer["data"]["not_checked"], json!(["premium"]));
+    assert_eq!(answer["data"]["audits"][0]["state"], "pass");
+}
+
+/// Labels for calibration of a policy's rows that no probe drew, every one of the same value.
+fn labelled(desk: &mut Desk, of: &str, rows: usize, value: u64) {
+    let folder = verifiers::repository().join("fixtures/reference/arena");
+    let items = |name: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let lines = text.lines().map(|line| {
+            let row: Value = serde_json::from_str(line).unwrap();
+            row["prompt_id"].as_str().unwrap().to_owned()
+        });
+        lines.collect()
+    };
+    let probes = items(&format!("probe_slice/{of}_probe.jsonl"));
+    let all = items(&format!("fresh_draws/{of}_responses.jsonl"));
+    let lines: String = all
+        .iter()
+        .filter(|item| !probes.contains(item))
+        .take(rows)
+        .map(|item| {
+            let data = json!({
+                "design": "calib", "draw": 0, "item": item, "policy": of, "purpose": "calibrate", "rater": "r",
+                "value_micro": value,
+            });
+            json!({"kind": "label.recorded", "experiment": "arena", "data": data}).to_string() + "\n"
+        })
+        .collect();
+    desk.file("labels.jsonl", &lines);
+    desk.ok("append --bulk labels.jsonl");
+}
+
+/// The differences of an answer that a policy is in, and those that it is not.
+fn split(answer: &Value, name: &str) -> [Vec<Value>; 2] {
+    let pairs = answer["data"]["differences"].as_array().unwrap().iter();
+    let (with, without) = pairs
+        .cloned()
+        .partition(|pair: &Value| pair["first"] == name || pair["second"] == name);
+    [with, without]
+}
+
+fn ranks(answer: &Value) -> Value {
+    let ranking = answer["data"]["ranking"].as_array().unwrap().iter();
+    ranking.map(|of| of["rank"].clone()).collect()
+}
+
+#[test]
+fn a_failed_audit_is_seen_in_differences_ranks_plots_and_logged_responses() {
+    let mut desk = desk(&Sample::kept());
+    let logged = verifiers::repository().join("fixtures/reference/arena/logged_data.jsonl");
+    desk.ok(&format!(
+        "import cje {} --policy base --logprobs",
+        logged.display()
+    ));
+    let before = desk.ok("compare --all --json").json();
+    let seq = desk.head()["size"].as_u64().unwrap() - 1;
+    for pair in before["data"]["differences"].as_array().unwrap() {
+        assert_eq!(pair["transport"], Value::Null);
+    }
+    desk.ok("confirm seal probes");
+    let ran = desk.words(&["audit", "transport", "--yes", "--json"]);
+    assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
+    let answer = ran.json();
+    let seqs = answer["data"]["recorded"]["seqs"].as_array().unwrap();
+    let failed = seqs.last().unwrap().clone();
+
+    let after = desk.ok("compare --all --json").json();
+    assert_eq!(after["verdict"], "appended");
+    let [with, without] = split(&after, "unhelpful");
+    assert_eq!((with.len(), without.len()), (3, 3));
+    for pair in &with {
+        assert_eq!(pair["transport"], json!({"seq": failed, "state": "FAIL"}));
+        assert_eq!(pair["told_apart"], false);
+        assert_eq!(pair["reading"], "transport FAIL");
+    }
+    // Nothing else moved.
+    assert_eq!(without, split(&before, "unhelpful")[1]);
+    assert_eq!(ranks(&after), json!([[1, 3], [1, 3], [1, 3], null]));
+    let recorded = desk.ok("log --kind contrast.recorded --json").json();
+    let entries = recorded["data"]["entries"].as_array().unwrap().iter();
+    let newest = entries.map(|of| of["seq"].as_u64().unwrap()).max();
+    let newest = newest.unwrap();
+    let said = desk.ok(&format!("show {newest} --json")).json();
+    assert_eq!(
+        said["data"]["body"]["data"]["second_transport"],
+        json!({"seq": failed, "state": "fail"})
+    );
+    let text = desk.ok("compare --all --dry-run --plot pairs.svg").out;
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    assert!(text.contains("transport FAIL"), "{text}");
+    // Rows of the win matrix are numbered.
+    let rank = |name: &str| -> Vec<&str> {
+        let numbered = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit());
+        let mut lines = text.lines().filter(numbered);
+        let line = lines.find(|line| line.contains(&format!("  {name} ")));
+        line.unwrap().split_whitespace().skip(2).collect()
+    };
+    assert_eq!(rank("unhelpful"), ["-", "!", "!", "!"], "{text}");
+    assert_eq!(rank("base")[0], "1-3", "{text}");
+    let svg = std::fs::read_to_string(desk.at.join("pairs.svg")).unwrap();
+    assert_eq!(svg.matches("transport FAIL</text>").count(), 3, "{svg}");
+    let forest = desk.ok("estimate --raw --dry-run").out;
+    assert!(forest.contains("0.512 transport FAIL"), "{forest}");
+
+    // As of then, nobody had audited anything.
+    let then = desk.ok(&format!("at {seq} -- compare --all --json")).json();
+    assert_eq!(then["verdict"], "as_of");
+    assert_eq!(then["data"]["differences"], before["data"]["differences"]);
+
+    let ope = desk.ok("estimate --ope --json").json();
+    for of in ope["data"]["policies"].as_array().unwrap() {
+        let is_failed = of["policy"] == "unhelpful";
+        for estimate in of["estimates"].as_array().unwrap() {
+            let marked = json!({"seq": failed, "state": "fail"});
+            let expected = if is_failed { marked } else { Value::Null };
+            assert_eq!(estimate["transport"], expected);
+            assert!(!is_failed || estimate["verdict"] == "refused");
+        }
+    }
+    let text = desk.ok("estimate --ope unhelpful --dry-run").out;
+    assert!(
+        text.contains(&format!("refused: transport FAIL at seq {failed}")),
+        "{text}"
+    );
+
+    // Until it is recalibrated with new labels of it.
+    labelled(&mut desk, "unhelpful", 40, 160_000);
+    let again = desk.ok("compare --all --json").json();
+    for pair in again["data"]["differences"].as_array().unwrap() {
+        assert_eq!(pair["transport"], Value::Null);
+    }
+    assert_eq!(ranks(&again)[3], json!([4, 4]));
+    let ope = desk.ok("estimate --ope unhelpful --json").json();
+    for estimate in ope["data"]["policies"][0]["estimates"].as_array().unwrap() {
+        assert_eq!(estimate["transport"], Value::Null);
+    }
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
+    desk.ok("verify --recompute");
+}
