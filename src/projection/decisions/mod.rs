@@ -12,11 +12,9 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use rules::CLASSIFICATION_LABEL;
-pub(in crate::projection) use rules::Found;
 pub use rules::Predicate;
 pub(in crate::projection) use rules::is_candidate;
 pub(in crate::projection) use rules::live;
-pub(in crate::projection) use rules::no;
 pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;
 pub use sealing::acceptable;

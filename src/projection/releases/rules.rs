@@ -8,8 +8,10 @@ use crate::event::payload::release::Meaning;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::iterations::Iterations;
 use crate::projection::releases::Acceptance;
 use crate::projection::releases::Releases;
@@ -17,17 +19,6 @@ use crate::projection::releases::Releases;
 /// The rule `approval`.
 #[derive(Clone, Copy, Debug)]
 pub struct Approving;
-
-/// `None`, or what was expected and what was found.
-type Found = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Approving {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
@@ -51,7 +42,7 @@ fn approval(
     experiment: &ExperimentId,
     author: KeyId,
     (meaning, subject): (Meaning, EventId),
-) -> Found {
+) -> Judged {
     let releases = state.fold::<Releases>();
     let Some(accepted) = releases.acceptance(experiment, subject) else {
         let expected = format!("a patch.accepted of {experiment}");
@@ -76,7 +67,7 @@ fn approval(
 }
 
 /// Under `strict` author and approvers are different people.
-fn apart(state: &State, accepted: &Acceptance, wrote: KeyId, speaks: KeyId) -> Found {
+fn apart(state: &State, accepted: &Acceptance, wrote: KeyId, speaks: KeyId) -> Judged {
     let holder = |key: KeyId| state.keyring.keys.get(&key).map(|record| &record.holder);
     let speaker = holder(speaks)?;
     if state.keyring.separation() != Some(Separation::Strict) {
