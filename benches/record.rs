@@ -143,8 +143,8 @@ impl Gap {
 fn values(answer: &Value, gap: &mut Gap) {
     let peer = reference("direct_arena.json", "arena_m480_nocov");
     println!(
-        "\n{:<26} {:>12} {:>12} {:>20} {:>20}  {}",
-        "policy", "ours", "peer", "interval", "of the peer", "claim"
+        "\n{:<26} {:>12} {:>12} {:>20} {:>20}  claim",
+        "policy", "ours", "peer", "interval", "of the peer"
     );
     for (at, name) in peer["policies"].as_array().unwrap().iter().enumerate() {
         let mut all = answer["data"]["policies"].as_array().unwrap().iter();
@@ -170,8 +170,8 @@ fn values(answer: &Value, gap: &mut Gap) {
 /// Audits of every policy, at the peer's width.
 fn audits(answer: &Value, gap: &mut Gap) {
     println!(
-        "\n{:<26} {:>12} {:>12} {:>20} {:>20}  {}",
-        "audit", "ours", "peer", "interval", "of the peer", "state"
+        "\n{:<26} {:>12} {:>12} {:>20} {:>20}  state",
+        "audit", "ours", "peer", "interval", "of the peer"
     );
     for found in answer["data"]["audits"].as_array().unwrap() {
         let name = found["policy"].as_str().unwrap();

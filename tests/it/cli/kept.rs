@@ -17,7 +17,7 @@ fn rows(every: usize) -> String {
         let (domain, tokens) = (["law", "med", "code"][at % 3], 10 + at * 5 % 37);
         let score = 0.1 + 0.08 * ((at * 7) % 10) as f64;
         let shift = if domain == "law" { 0.2 } else { 0.0 };
-        let label = (at % every == 0).then(|| {
+        let label = at.is_multiple_of(every).then(|| {
             let label = 0.05 + 0.6 * score + shift + 0.002 * tokens as f64;
             format!(",\"oracle_label\":{label:.6}")
         });
@@ -171,10 +171,10 @@ fn numbers_that_imports_kept_are_covariates_that_the_log_alone_confirms() {
     let found = desk.ok("estimate --covariate tokens --json").json();
     assert_eq!(found["verdict"], "appended");
     assert_eq!(found["data"]["terms"]["covariates"], json!(["tokens"]));
+    // Some scores lie where no label is, so that the level is withheld; it is computed all the same.
     let value = |answer: &Value| {
-        answer["data"]["policies"][0]["level"]["estimate"]
-            .as_f64()
-            .unwrap()
+        let of = &answer["data"]["policies"][0]["withheld"];
+        of["estimate"].as_f64().unwrap()
     };
     assert!((value(&plain) - value(&found)).abs() > 1e-6);
     assert_eq!(
