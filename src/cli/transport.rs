@@ -233,7 +233,7 @@ fn open(
             yes: args.yes,
             again: Some("clover audit transport".to_owned()),
         };
-        confirm::open(ctx, &mut read.ledger, &unseal, &mut |_, _, _| Ok(()))?;
+        confirm::open(ctx, &mut read.ledger, &unseal, None)?;
     }
     Ok(None)
 }

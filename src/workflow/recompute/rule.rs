@@ -35,12 +35,14 @@ pub const AGAIN: Again = Again {
         Kind::OpeDiagnosed,
         Kind::OpeEstimated,
         Kind::JudgeDriftChecked,
+        Kind::GateEstimated,
         // The next kind goes here.
     ],
     reads: &[
         Kind::AnchorSetRegistered,
         Kind::CalibratorFitted,
         Kind::DataIngested,
+        Kind::GateObserved,
         Kind::JudgeDriftChecked,
         Kind::JudgeRegistered,
         Kind::LabelDesignRegistered,
@@ -49,6 +51,8 @@ pub const AGAIN: Again = Again {
         Kind::LabelSealed,
         Kind::LogprobRecorded,
         Kind::LogprobsChecked,
+        Kind::ManifestAmended,
+        Kind::ManifestRegistered,
         Kind::ScoreConflict,
         Kind::ScoreRecorded,
         Kind::TransportTested,

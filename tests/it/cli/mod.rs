@@ -4,6 +4,7 @@ mod analyze;
 mod assume;
 mod audited;
 mod bad_input;
+mod beside;
 mod dependents;
 mod divergence;
 mod estimate;

@@ -3,6 +3,7 @@
 
 mod assumptions;
 mod batteries;
+mod beside;
 mod decisions;
 mod deployments;
 mod drifts;
