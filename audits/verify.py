@@ -899,7 +899,7 @@ KINDS = {
     ("subject.erased", 1): Kind("custodian", "subject", basis=text, subject=hex64),
     ("retention.set", 1): Kind("owner", None, basis=text, days=integer(1), **{"class": ident}),
     ("review.recorded", 1): Kind("auditor", None, findings=text, from_seq=integer(), through_seq=integer(),
-                                 outcome=one_of("accepted", "disputed", "noted")),
+                                 outcome=one_of("accepted", "disputed", "noted"), patch=Optional(ident)),
     ("audit.attested", 1): Kind("auditor", None, root=encoded(32), size=integer(), statement=text,
                                 verdict=one_of("pass", "fail", "inconclusive", "not_checked")),
     ("log_key.rotated", 1): Kind("owner", "vkey", reason=text, vkey=vkey),
@@ -1352,6 +1352,7 @@ class Iteration:
         self.candidates, self.closed, self.unsealed = {}, None, None
         self.patches, self.params_hash = {}, data["params_hash"]
         self.authors = {}                         # patch -> who proposed it
+        self.places, self.reviews = {}, {}        # patch -> where it was; patch -> {key: (outcome, seq)}
         plan = data["params"].get("sequential") if data["params"]["confirm_test"] == "sequential" else None
         self.block = Block(plan["look_every"]) if plan else None
 
@@ -1975,6 +1976,17 @@ class State:
             it.candidates.setdefault(data["patch"], [data["patch_hash"], True])
             it.patches.setdefault(data["patch"], data)
             it.authors.setdefault(data["patch"], entry.author)
+            it.places.setdefault(data["patch"], entry.position)
+
+    def proposed_in(self, experiment, patch):
+        """The first iteration of an experiment in which a patch was proposed."""
+        known = (self.iterations[name] for name in sorted(self.iterations))
+        return next((it for it in known if it.experiment == experiment and patch in it.candidates), None)
+
+    def reviewed(self, entry, data):
+        it = entry.experiment is not None and "patch" in data and self.proposed_in(entry.experiment, data["patch"])
+        if it:
+            it.reviews.setdefault(data["patch"], {})[entry.author] = (data["outcome"], entry.position)
 
     def patch_ended(self, entry, data):
         it = self.iterations.get(data["iteration"])
@@ -2142,6 +2154,7 @@ FOLDS = {
     "rubric.registered": State.rubric_registered, "anchor_set.registered": State.anchor_set_registered,
     "iteration.opened": State.iteration_opened, "iteration.closed": State.iteration_closed,
     "patch.proposed": State.patch_proposed, "patch.rejected": State.patch_ended, "patch.withdrawn": State.patch_ended,
+    "review.recorded": State.reviewed,
     "units.listed": State.units_listed, "order.listed": State.order_listed, "order.drawn": State.order_drawn,
     "gate.opened": State.gate_opened, "gate.observed": State.gate_observed, "gate.looked": State.gate_looked,
     "gate.decided": State.gate_decided, "gate.continued": State.gate_continued, "family.closed": State.family_closed,
@@ -3560,7 +3573,7 @@ def sealed_problem(state, e):
             return "divisor %d" % most, str(e.data["divisor"])
         if not 1 <= len(sealed) <= most:
             return "1 to %d hypotheses" % most, str(len(sealed))
-    problem = hypotheses_problem(it, sealed)
+    problem = hypotheses_problem(it, sealed) or reviews_problem(state, it, sealed)
     if problem:
         return problem
     for one in sealed:
@@ -3593,6 +3606,26 @@ def hypotheses_problem(it, sealed):
                 return "one composite, of two patches that are sealed by themselves", "another"
         else:
             return "one patch, or two in order of hash", "others"
+
+
+def high_slices(plan):
+    """Slices with high stakes."""
+    return ["slice %s %s" % (family["family"], cell["slice"]) for family in plan.get("design", {}).get("slices", ())
+            for cell in family["cells"] if cell["stakes_micro"] >= STAKES_MIN]
+
+
+def reviews_problem(state, it, sealed):
+    """Where stakes are high, each patch has a review that accepts it and none that disputes it."""
+    why = high_slices(state.plan_of(it) or {})
+    hashes = {patch for one in sealed for patch in one["patches"]} if why else ()
+    for patch in sorted(it.candidates):
+        if it.candidates[patch][0] in hashes:
+            words = it.reviews.get(patch, {}).values()
+            against = [seq for outcome, seq in words if outcome == "disputed"]
+            if against:
+                return "no dispute of %s that stands, because of %s" % (patch, why[0]), "one at seq %d" % against[0]
+            if not any(outcome == "accepted" for outcome, _ in words):
+                return "a review that accepts %s, because of %s" % (patch, why[0]), "none"
 
 
 def unsealing_problem(state, e):
@@ -3727,7 +3760,34 @@ def ending_problem(state, e):
 STAKES_MIN = 700_000                  # millionths: from these stakes on an edit needs two keys
 
 
+def review_problem(state, e):
+    """A review of a patch is a person's who did not write it, of entries with its proposal among them."""
+    if "patch" not in e.data:
+        return None
+    patch = e.data["patch"]
+    if e.experiment is None:
+        return "the experiment of %s" % patch, "none"
+    it = state.proposed_in(e.experiment, patch)
+    if it is None:
+        return "a patch that was proposed in %s" % e.experiment, patch
+    if not e.data["from_seq"] <= it.places[patch] <= e.data["through_seq"] < e.position:
+        return ("entries with seq %d among them, below this one" % it.places[patch],
+                "seq %d to %d" % (e.data["from_seq"], e.data["through_seq"]))
+    return person_problem(state, e) or another_problem(state, e, patch, it.authors[patch])
+
+
+def another_problem(state, e, patch, wrote):
+    """Whoever speaks about a patch did not write it; under strict, nor did another key of the same holder."""
+    if wrote == e.author:
+        return "another key than the author's of %s" % patch, e.author
+    holder = lambda key: state.keys[key].holder if key in state.keys else None
+    if state.strict and holder(e.author) is not None and holder(wrote) == holder(e.author):
+        return "another holder than the author of %s, under strict" % patch, holder(e.author)
+
+
 def rule_approval(state, e):
+    if e.kind == "review.recorded":
+        return review_problem(state, e)
     if e.kind not in ("approval.granted", "approval.refused") or e.experiment is None:
         return None
     accepted = state.acceptances.get(e.data["subject"])
@@ -3741,14 +3801,11 @@ def rule_approval(state, e):
     author = next((it.authors[accepted.patch] for it in state.iterations.values() if accepted.patch in it.authors), None)
     if author is None:
         return None
-    if author == e.author:
-        return "another key than the author's of %s" % accepted.patch, e.author
+    problem = another_problem(state, e, accepted.patch, author)
     holder = lambda key: state.keys[key].holder if key in state.keys else None
     speaker = holder(e.author)
-    if not state.strict or speaker is None:
-        return None
-    if holder(author) == speaker:
-        return "another holder than the author of %s, under strict" % accepted.patch, speaker
+    if problem or not state.strict or speaker is None:
+        return problem
     if any(key != e.author and holder(key) == speaker for key in accepted.words):
         return "one key of each holder, under strict", "another of %s" % speaker
 
@@ -3779,11 +3836,7 @@ def two_key(state, accepted):
                 path.endswith(".required") or base[1].get(path) == {"flag": True})
             if after[path] != base[1].get(path) and safety:
                 why.append(path)
-    plan = it and state.plan_of(it) or {}
-    for family in plan.get("design", {}).get("slices", ()):
-        why += ["slice %s %s" % (family["family"], cell["slice"]) for cell in family["cells"]
-                if cell["stakes_micro"] >= STAKES_MIN]
-    return why
+    return why + high_slices(it and state.plan_of(it) or {})
 
 
 def judge_prompt(leaves_, topics):

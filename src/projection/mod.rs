@@ -35,7 +35,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 7,
+    version: 8,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -192,7 +192,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::QualificationRecorded,
     Kind::ReportPublished,
     Kind::RetentionSet,
-    Kind::ReviewRecorded,
     Kind::SubjectErased,
 ];
 

@@ -386,6 +386,7 @@ fn data_fields(kind: Kind) -> Fields {
             must("findings", free_text().boxed()),
             must("from_seq", count(0).boxed()),
             must("outcome", word(&["accepted", "disputed", "noted"]).boxed()),
+            may("patch", id().boxed()),
             must("through_seq", count(0).boxed()),
         ],
         Kind::AuditAttested => vec![

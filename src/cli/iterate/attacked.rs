@@ -11,6 +11,8 @@ use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::iterate::bench::Bench;
 use crate::cli::iterate::bench::failed;
+use crate::cli::iterate::program::Program;
+use crate::cli::iterate::program::Watched;
 use crate::cli::iterate::score;
 use crate::cli::texts::Texts;
 use crate::event::Payload;
@@ -39,7 +41,6 @@ use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::course::Hypothesis;
 use crate::workflow::iterate::rows::Named;
-use crate::workflow::judge::Judge;
 use crate::workflow::judge::run::Known;
 
 /// A battery on record.
@@ -77,14 +78,14 @@ pub(super) fn battery(
     bench: &mut Bench,
     course: &Course,
     of: &Hypothesis,
-    command: &[String],
+    program: &Program,
 ) -> Result<(Vec<Appended>, Option<Gaming>), CliError> {
     if !course.loaded.is_callable() || course.patched(of).map_err(failed)?.is_err() {
         return Ok((Vec::new(), None));
     }
     let keyring = &bench.ledger.state().keyring;
     let has_adversary = keyring.live_with(Role::Adversary).next().is_some();
-    let ran = attack(ctx, bench, course, (Some(of), has_adversary), command)?;
+    let ran = attack(ctx, bench, course, (Some(of), has_adversary), program)?;
     let unrecorded = (!has_adversary).then(|| ran.said.gaming());
     Ok((ran.appended, unrecorded))
 }
@@ -194,7 +195,7 @@ pub(super) struct Under<'a> {
     pub(super) course: &'a Course,
     pub(super) facts: Option<&'a Facts>,
     pub(super) fitted: &'a Fitted,
-    pub(super) judge: &'a RefCell<Box<dyn Judge + Send>>,
+    pub(super) judge: &'a RefCell<Watched>,
     pub(super) known: &'a Known,
     pub(super) rules: &'a Rules,
 }
@@ -208,7 +209,7 @@ impl Under<'_> {
         };
         let mut judge = self.judge.borrow_mut();
         let mut scorer = Scorer {
-            judge: judge.as_mut(),
+            judge: &mut *judge,
             citations: self.known.citations.as_ref(),
             facts: self.facts,
             rules: self.rules,
@@ -225,7 +226,7 @@ pub(in crate::cli) fn attack(
     bench: &mut Bench,
     course: &Course,
     (of, is_recorded): (Option<&Hypothesis>, bool),
-    command: &[String],
+    program: &Program,
 ) -> Result<Attacked, CliError> {
     let known = of.and_then(|of| bench.record.battery_of(of.hash));
     if let Some(said) = known.map(|of| of.said.clone()) {
@@ -247,7 +248,7 @@ pub(in crate::cli) fn attack(
         patched.map_err(|missing| failed(CourseError::Candidate(missing.to_string())))
     });
     let patched = patched.transpose()?;
-    let judge = RefCell::new(score::port(ctx, registered, command)?);
+    let judge = RefCell::new(Watched::open(ctx, registered, program)?);
     let base = course.loaded.rubric.rules();
     let mended = of.map(|of| of.rubric.rules());
     let under = |rules, fitted| Under {
@@ -279,6 +280,7 @@ pub(in crate::cli) fn attack(
         None => None,
     };
     let measured = measured::measure(&target, &mut now_score, both);
+    judge.borrow().answered("the battery")?;
     let (said, found) =
         measured.map_err(|error| CliError::refused(error.to_string(), "clover iterate list"))?;
     if !is_recorded {

@@ -11,6 +11,7 @@ use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::ground::Done;
 use crate::cli::iterate::ground::number;
 use crate::cli::iterate::ground::word;
+use crate::cli::iterate::program::Program;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
@@ -20,6 +21,7 @@ use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
+use crate::projection::decisions::unreviewed;
 use crate::workflow::iterate::course;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::Hypothesis;
@@ -28,23 +30,21 @@ use crate::workflow::iterate::record::Step;
 use crate::workflow::predicate;
 use crate::workflow::predicate::Held;
 
+/// How a patch is reviewed.
+const REVIEW: &str = "clover patch review --help";
+
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
-    /// The judge's command, where it is one; the battery asks it about edited texts
-    #[arg(
-        last = true,
-        value_name = "COMMAND",
-        help = "The judge's program, where it is one: the battery asks it"
-    )]
-    pub command: Vec<String>,
+    #[command(flatten)]
+    pub program: Program,
 }
 
 pub(super) fn gate(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut bench = Bench::open(ctx, &args.id)?;
     bench.only(Step::Gate)?;
-    let (text, data, appended) = gate_on(ctx, &mut bench, &args.command)?;
+    let (text, data, appended) = gate_on(ctx, &mut bench, &args.program)?;
     Ok(bench.answer(text, data, &appended))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn gate(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
 pub(super) fn gate_on(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
-    command: &[String],
+    program: &Program,
 ) -> Result<Done, CliError> {
     let course = bench.take_course()?;
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
@@ -62,7 +62,7 @@ pub(super) fn gate_on(
         let lack = if bench.record.is_judged(of.hash, GateSplit::Dev) {
             None
         } else {
-            let (appended, lack) = evaluate(ctx, bench, &course, &of, command)?;
+            let (appended, lack) = evaluate(ctx, bench, &course, &of, program)?;
             all.extend(appended);
             lack
         };
@@ -117,7 +117,7 @@ fn evaluate(
     bench: &mut Bench,
     course: &Course,
     of: &Hypothesis,
-    command: &[String],
+    program: &Program,
 ) -> Result<Evaluated, CliError> {
     let mut appended = Vec::new();
     if bench.record.fitted_of(Some(of.hash)).is_none()
@@ -126,7 +126,7 @@ fn evaluate(
         let event = vec![kept.event.into()];
         appended.extend(bench.say_with(ctx, event, &kept.blobs)?);
     }
-    let (ran, unrecorded) = attacked::battery(ctx, bench, course, of, command)?;
+    let (ran, unrecorded) = attacked::battery(ctx, bench, course, of, program)?;
     appended.extend(ran);
     let found = course.on_dev(&bench.record, of, unrecorded);
     let (gates, lack) = found.map_err(failed)?;
@@ -208,20 +208,41 @@ pub(super) fn judged(record: &Record, candidate: Digest, split: GateSplit) -> (S
 pub(super) fn seal(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut bench = Bench::open(ctx, &args.id)?;
     bench.only(Step::Seal)?;
-    let (text, data, appended) = seal_on(ctx, &mut bench, &args.command)?;
+    let (text, data, appended) = seal_on(ctx, &mut bench, &args.program)?;
     Ok(bench.answer(text, data, &appended))
+}
+
+/// What reviews the patches that would be sealed still lack, in words.
+pub(super) fn waits(bench: &mut Bench) -> Result<Option<String>, CliError> {
+    let standing = bench.record.standing();
+    let hashes: Vec<_> = standing.iter().map(|patch| patch.patch_hash).collect();
+    if unreviewed(bench.ledger.state(), &bench.id, &hashes).is_none() {
+        return Ok(None);
+    }
+    let course = bench.take_course()?;
+    let standing = bench.record.standing();
+    let chosen = course.of_families(&bench.record, &standing).map_err(failed)?;
+    let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
+    bench.keep(course);
+    let lacking = unreviewed(bench.ledger.state(), &bench.id, &hashes);
+    Ok(lacking.map(|(wanted, _)| wanted))
 }
 
 /// Chooses one patch a family, judges the composite of the two best, and seals what passed.
 pub(super) fn seal_on(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
-    command: &[String],
+    program: &Program,
 ) -> Result<Done, CliError> {
     let course = bench.take_course()?;
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
     let passed: Vec<&PatchProposed> = standing.iter().collect();
     let chosen = course.of_families(&bench.record, &passed).map_err(failed)?;
+    let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
+    if let Some((wanted, found)) = unreviewed(bench.ledger.state(), &bench.id, &hashes) {
+        let message = format!("sealing: expected {wanted}, found {found}");
+        return Err(CliError::refused(message, REVIEW));
+    }
     let mut all = Vec::new();
     let mut text = String::new();
     for patch in &standing {
@@ -249,7 +270,7 @@ pub(super) fn seal_on(
             .hypothesis(&bench.record, &[first, second])
             .map_err(failed)?;
         if !bench.record.is_judged(of.hash, GateSplit::Dev) {
-            all.extend(evaluate(ctx, bench, &course, &of, command)?.0);
+            all.extend(evaluate(ctx, bench, &course, &of, program)?.0);
         }
         text.push_str("composite of the two best\n");
         text.push_str(&judged(&bench.record, of.hash, GateSplit::Dev).0);

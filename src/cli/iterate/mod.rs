@@ -9,6 +9,7 @@ mod gates;
 mod ground;
 mod open;
 pub(super) mod outputs;
+pub(super) mod program;
 mod run;
 mod score;
 mod sequential;

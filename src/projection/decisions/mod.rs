@@ -1,5 +1,6 @@
 //! Decisions of an iteration: its classification, what its gates said, what was sealed, seen and accepted.
 
+mod reviews;
 mod rules;
 mod sealing;
 mod select;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
+pub use reviews::unreviewed;
 pub use rules::CLASSIFICATION_LABEL;
 pub(in crate::projection) use rules::Found;
 pub use rules::Predicate;

@@ -281,7 +281,7 @@ fn dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Found
 }
 
 /// What the manifest of an iteration says of iterations.
-fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
+pub(super) fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
     let (_, record) = state.fold::<Manifests>().of_digest(it.digest)?;
     record.version(it.digest)?.manifest.iteration.as_ref()
 }

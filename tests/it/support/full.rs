@@ -374,6 +374,7 @@ fn records(test: &mut TestLedger) {
         findings: text("none"),
         from_seq: count(0),
         outcome: ReviewOutcome::Accepted,
+        patch: None,
         through_seq: count(3),
     };
     let audit = AuditAttested {
