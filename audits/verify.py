@@ -1073,6 +1073,9 @@ KINDS = {
                                 iteration=ident, patch=Optional(ident), yaml_sha256=hex64,
                                 stage=one_of("confirm", "dev", "schema", "selection")),
     ("patch.withdrawn", 1): Kind("optimizer", "@ patch", iteration=ident, patch=ident, reason=text),
+    ("scores.recomputed", 1): Kind("scorer", "@ candidate iteration", build=text, candidate=hex64, inputs=ROWS_READ,
+                                   iteration=ident, recomputed=COUNT, rescored=COUNT, rubric_hash=hex64,
+                                   scores_root=encoded(32)),
     ("units.listed", 1): Kind("custodian", "@ confirm_root first", confirm_root=encoded(32), first=COUNT,
                               units=listing(ident)),
     ("order.listed", 1): Kind("arbiter", "@ digest first", digest=hex64, first=COUNT, units=listing(ident)),
@@ -1375,6 +1378,7 @@ class Decisions:
         self.audited = self.classified = self.paused = self.sealed = self.unsealed = None
         self.accepted, self.gates = [], {}
         self.calibrators = {}                     # by candidate, None for the rubric in force
+        self.recomputed = {}                      # candidate -> where its scores were recorded
         self.published, self.receipts, self.tainted = set(GRAMMARS), [], None
 
 
@@ -1999,6 +2003,8 @@ class State:
         once = (entry.position, entry.id.hex())
         if entry.kind == "calibrator.fitted":
             of.calibrators.setdefault(terms.get("candidate"), data["calibrator"])
+        elif entry.kind == "scores.recomputed":
+            of.recomputed.setdefault(data["candidate"], entry.position)
         elif entry.kind == "residuals.audited":
             of.audited = of.audited or once
         elif entry.kind == "slices.classified":
@@ -2159,7 +2165,7 @@ FOLDS = {
     "gate.opened": State.gate_opened, "gate.observed": State.gate_observed, "gate.looked": State.gate_looked,
     "gate.decided": State.gate_decided, "gate.continued": State.gate_continued, "family.closed": State.family_closed,
     "promotion.issued": State.promotion_issued, "promotion.revoked": State.promotion_revoked,
-    "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
+    "scores.recomputed": State.decided, "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
     "iteration.paused_for_labels": State.decided, "candidates.sealed": State.decided,
     "confirm.unsealed": State.decided, "confirm.looked": State.decided, "patch.accepted": State.decided,
     "approval.granted": State.approval, "approval.refused": State.approval,
@@ -2992,7 +2998,7 @@ def rule_sdp(state, e):
 
 SDP_STEPS = ("candidates.sealed", "card.published", "confirm.unsealed", "gate.evaluated", "iteration.paused_for_labels",
              "label_process.audited", "patch.accepted", "patch.proposed", "prentice.checked", "residuals.audited",
-             "slices.classified")
+             "scores.recomputed", "slices.classified")
 
 
 def protocol_changed(state, e):
@@ -3279,7 +3285,8 @@ def iteration_opened_problem(state, e):
 STEPS = {"label_process.audited": "an audit", "prentice.checked": "a check", "residuals.audited": "an audit",
          "slices.classified": "a classification", "card.published": "a card", "iteration.paused_for_labels": "a pause",
          "gate.evaluated": "a gate", "candidates.sealed": "a sealing", "dev.objective_queried": "a dev call",
-         "calibrator.fitted": "a calibrator", "oua.estimated": "an estimate", "coverage.checked": "a check"}
+         "calibrator.fitted": "a calibrator", "oua.estimated": "an estimate", "coverage.checked": "a check",
+         "scores.recomputed": "scores"}
 DEV_GATES = tuple("p%d" % gate for gate in range(8))
 CONFIRM_GATES = ("p4", "p6", "p8", "p9", "p10")
 
@@ -3325,6 +3332,8 @@ def rule_predicate(state, e):
         return "the calibrator of the rubric in force, fitted first", e.data["calibrator"]
     if e.kind == "dev.objective_queried":
         return dev_call_problem(state, e, it, decided)
+    if e.kind == "scores.recomputed":
+        return recomputed_problem(e, it, decided)
     if e.kind == "card.published":
         return unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
     if e.kind == "iteration.paused_for_labels":
@@ -3340,6 +3349,23 @@ def rule_predicate(state, e):
         if e.data["classification_hash"] != expected:
             return "classification_hash %s" % expected, e.data["classification_hash"]
     return ("an audit before slices were classified", "classified at seq %d" % frozen[0]) if frozen else None
+
+
+def recomputed_problem(e, it, decided):
+    """Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read."""
+    candidate, rows = e.data["candidate"], e.data["inputs"]["rows"]
+    if candidate in decided.recomputed:
+        return "scores under a candidate once", "recorded at seq %d" % decided.recomputed[candidate]
+    if candidate in decided.calibrators:
+        return "scores before the calibrator that is fitted on them", decided.calibrators[candidate]
+    if e.data["recomputed"] + e.data["rescored"] < rows:
+        return "a score of each of %d rows at least" % rows, str(e.data["recomputed"] + e.data["rescored"])
+    if not decided.classified:
+        return "slices.classified first", "none"
+    standing = [patch for patch, stands in it.candidates.values() if stands]
+    known = standing + [composite_of([a, b]) for a in standing for b in standing]
+    problem = unsealed_problem(it, decided, "scores")
+    return problem or (None if candidate in known else ("a patch that stands, or a composite of two", candidate))
 
 
 def fitted_problem(e, it, decided):

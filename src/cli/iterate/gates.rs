@@ -14,7 +14,9 @@ use crate::cli::iterate::ground::word;
 use crate::cli::iterate::program::Program;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::cli::wallet;
 use crate::event::Payload;
+use crate::event::payload::Role;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
@@ -109,6 +111,26 @@ pub(super) fn reject(
     bench.say(ctx, vec![said.into()])
 }
 
+/// Records the scores under a hypothesis, where a scorer's key is at hand and nothing was fitted on them yet.
+fn scores(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    course: &Course,
+    of: &Hypothesis,
+) -> Result<Vec<crate::ledger::Appended>, CliError> {
+    let mut known = bench.record.recomputed.iter();
+    let is_late = bench.record.fitted_of(Some(of.hash)).is_some()
+        || known.any(|one| one.said.candidate == of.hash);
+    if is_late || !of.valid || !wallet::holds(ctx, bench.ledger.state(), Role::Scorer)? {
+        return Ok(Vec::new());
+    }
+    match course.recomputed(of).map_err(failed)? {
+        Ok(said) => bench.say(ctx, vec![said.into()]),
+        // Gate p0 says so.
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
 type Evaluated = (Vec<crate::ledger::Appended>, Option<String>);
 
 /// Computes and records the gates of a hypothesis on dev, and why its rows cannot be scored if so.
@@ -120,6 +142,7 @@ fn evaluate(
     program: &Program,
 ) -> Result<Evaluated, CliError> {
     let mut appended = Vec::new();
+    appended.extend(scores(ctx, bench, course, of)?);
     if bench.record.fitted_of(Some(of.hash)).is_none()
         && let Ok(kept) = course.fitted(of).map_err(failed)?
     {

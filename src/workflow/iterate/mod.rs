@@ -10,6 +10,7 @@ mod looks;
 pub mod outcome;
 pub mod record;
 pub mod rows;
+mod scores;
 mod said;
 pub mod steps;
 mod verdict;

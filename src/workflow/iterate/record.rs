@@ -36,6 +36,7 @@ use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::event::payload::scoring::ScoreReplayed;
+use crate::event::payload::scoring::ScoresRecomputed;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::event::payload::slices::SlicesClassified;
 use crate::ground::digest::Digest;
@@ -77,6 +78,8 @@ pub struct Record {
     pub oua: Option<Said<OuaEstimated>>,
     /// Whether scores lie where labels are.
     pub coverage: Option<Said<CoverageChecked>>,
+    /// Scores under candidates.
+    pub recomputed: Vec<Said<ScoresRecomputed>>,
     /// Answers of the dev objective.
     pub receipts: Vec<EventId>,
     /// Exploits that were discovered in it.
@@ -271,6 +274,7 @@ impl Record {
             battery: None,
             attacked: Vec::new(),
             fitted: Vec::new(),
+            recomputed: Vec::new(),
             oua: None,
             coverage: None,
             exploits: Vec::new(),
@@ -381,6 +385,7 @@ impl Record {
                 self.withdrawn.push(said.patch.clone());
             }
             Payload::GateEvaluated(said) => many!(gates, said),
+            Payload::ScoresRecomputed(said) => many!(recomputed, said),
             Payload::CandidatesSealed(said) => one!(sealed, said),
             Payload::ConfirmUnsealed(said) => one!(unsealed, said),
             Payload::ConfirmLooked(said) => many!(looks, said),

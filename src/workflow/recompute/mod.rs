@@ -180,6 +180,10 @@ pub const RECIPES: &[Recipe] = &[
         run: iterations::gate,
     },
     Recipe {
+        kind: Kind::ScoresRecomputed,
+        run: iterations::scores,
+    },
+    Recipe {
         kind: Kind::DevObjectiveQueried,
         run: decided::asked,
     },

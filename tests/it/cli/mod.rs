@@ -3,6 +3,7 @@
 mod analyze;
 mod assume;
 mod bad_input;
+mod composite;
 mod dependents;
 mod divergence;
 mod estimate;
