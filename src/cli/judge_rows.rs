@@ -339,10 +339,7 @@ impl Desk {
             experiment: &self.experiment,
             judge: &self.judge,
             registered: registered.id,
-            signers: self
-                .signers
-                .as_ref()
-                .expect("BUG: the key was looked for"),
+            signers: self.signers.as_ref().expect("BUG: the key was looked for"),
         };
         book.record(ctx, good)
     }

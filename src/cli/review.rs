@@ -93,10 +93,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let lacking = decisions::unreviewed(ledger.state(), &id, &[of.patch_hash]);
     let [accepted, disputed] =
         [ReviewOutcome::Accepted, ReviewOutcome::Disputed].map(|outcome| of.reviewed(outcome));
-    answer.line(&format!("{name}: accepted by {accepted}, disputed by {disputed}"));
+    answer.line(&format!(
+        "{name}: accepted by {accepted}, disputed by {disputed}"
+    ));
     answer.data["reviews"] = counts(of);
     if let Some((wanted, found)) = lacking {
-        answer.line(&format!("before it is sealed: expected {wanted}, found {found}"));
+        answer.line(&format!(
+            "before it is sealed: expected {wanted}, found {found}"
+        ));
     }
     Ok(answer.with_next(format!("clover iterate run {id}")))
 }

@@ -244,7 +244,9 @@ pub(super) fn waits(bench: &mut Bench) -> Result<Option<String>, CliError> {
     }
     let course = bench.take_course()?;
     let standing = bench.record.standing();
-    let chosen = course.of_families(&bench.record, &standing).map_err(failed)?;
+    let chosen = course
+        .of_families(&bench.record, &standing)
+        .map_err(failed)?;
     let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
     bench.keep(course);
     let lacking = unreviewed(bench.ledger.state(), &bench.id, &hashes);

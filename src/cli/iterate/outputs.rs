@@ -7,8 +7,6 @@ use crate::attack::search::TRIES_DEFAULT;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home::Home;
-use crate::cli::iterate::attacked::Answer;
-use crate::cli::iterate::attacked::Under;
 use crate::cli::iterate::program::Program;
 use crate::cli::iterate::program::Watched;
 use crate::cli::iterate::score;
@@ -21,6 +19,8 @@ use crate::workflow::battery::Seed;
 use crate::workflow::battery::measured;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
 use crate::workflow::battery::measured::Target;
+use crate::workflow::battery::prepared::Answer;
+use crate::workflow::battery::prepared::Under;
 use crate::workflow::iterate::rows::Named;
 use crate::workflow::live::Frozen;
 
@@ -81,7 +81,7 @@ pub(in crate::cli) fn gaming(
     let mut score = |seed: &Seed<'_>, text: &str| under.score(seed, text);
     let measured = measured::measure(&target, &mut score, None);
     judge.borrow().answered("the battery")?;
-    let (said, _) = measured
-        .map_err(|error| CliError::refused(error.to_string(), "clover battery --help"))?;
+    let (said, _) =
+        measured.map_err(|error| CliError::refused(error.to_string(), "clover battery --help"))?;
     Ok(Some(said.gaming()))
 }

@@ -9,12 +9,12 @@ use zeroize::Zeroizing;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::intake_events::Signers;
 use crate::cli::iterate::bench::Bench;
 use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::ground::Done;
 use crate::cli::iterate::program;
 use crate::cli::iterate::program::Program;
-use crate::cli::intake_events::Signers;
 use crate::cli::judge_rows;
 use crate::cli::judge_rows::Book;
 use crate::cli::submit;
@@ -120,7 +120,7 @@ pub(super) fn texts_of(
     let (Some(prompt), Some(response)) = (&score.prompt, &score.response) else {
         return Ok(None);
     };
-    Ok(texts.text(prompt).ok().zip(texts.text(response).ok()))
+    Ok(texts.opened(prompt).ok().zip(texts.opened(response).ok()))
 }
 
 /// A row as a judge reads it.

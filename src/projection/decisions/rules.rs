@@ -196,7 +196,9 @@ fn recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Found {
         let expected = "scores under a candidate once";
         return no(expected, format!("recorded at seq {seq}"));
     }
-    let fitted = live.decided.and_then(|of| of.calibrator(Some(said.candidate)));
+    let fitted = live
+        .decided
+        .and_then(|of| of.calibrator(Some(said.candidate)));
     if let Some(calibrator) = fitted {
         let expected = "scores before the calibrator that is fitted on them";
         return no(expected, calibrator.to_string());

@@ -199,7 +199,10 @@ impl Iterations {
 
     /// A patch that was proposed in an experiment, by its id.
     pub fn patch_in(&self, experiment: &ExperimentId, id: &PatchId) -> Option<&Candidate> {
-        let mut of = self.by_id.values().filter(|it| it.experiment == *experiment);
+        let mut of = self
+            .by_id
+            .values()
+            .filter(|it| it.experiment == *experiment);
         of.find_map(|it| it.candidates.get(id))
     }
 

@@ -10,8 +10,8 @@ mod looks;
 pub mod outcome;
 pub mod record;
 pub mod rows;
-mod scores;
 mod said;
+mod scores;
 pub mod steps;
 mod verdict;
 

@@ -33,7 +33,13 @@ impl Course {
     fn scores_root(&self, candidate: &Candidate) -> Result<(Root, usize), SampleError> {
         let data = self.loaded.table.data();
         let names = data.rows.iter().map(String::as_str);
-        let rows = names.zip(candidate.scored.scores.iter().zip(&candidate.scored.abstains));
+        let rows = names.zip(
+            candidate
+                .scored
+                .scores
+                .iter()
+                .zip(&candidate.scored.abstains),
+        );
         let anchors = data.anchors.iter().zip(&candidate.anchors);
         let anchors = anchors.flat_map(|(anchor, scored)| {
             let both = scored.scores.iter().zip(&scored.abstains);

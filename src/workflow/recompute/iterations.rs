@@ -187,7 +187,7 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
 }
 
 /// The patches that a candidate is made of.
-fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
+pub(super) fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
     let patches = record.patches_of(candidate);
     patches.ok_or_else(|| gone("its patches were not proposed before it"))
 }

@@ -72,19 +72,43 @@ fn wait_for_reviews(desk: &mut Desk, name: &str) {
     desk.refused(&words, 11, &[&expected, "clover patch review"]);
     let mut said = |patch: &str, outcome: &str| {
         let findings = "read against ten answers";
-        let words = ["patch", "review", patch, "--outcome", outcome, "--findings", findings];
+        let words = [
+            "patch",
+            "review",
+            patch,
+            "--outcome",
+            outcome,
+            "--findings",
+            findings,
+        ];
         desk.ok_words(&words).out
     };
     said(&length, "accepted");
     let disputed = said(&sources, "disputed");
-    assert!(disputed.contains("accepted by 0, disputed by 1"), "{disputed}");
+    assert!(
+        disputed.contains("accepted by 0, disputed by 1"),
+        "{disputed}"
+    );
     assert!(disputed.contains("expected no dispute of"), "{disputed}");
     desk.refused(&words, 11, &["expected no dispute of", "one at seq "]);
-    let words = ["patch", "review", sources.as_str(), "--outcome", "accepted", "--findings", "mended"];
+    let words = [
+        "patch",
+        "review",
+        sources.as_str(),
+        "--outcome",
+        "accepted",
+        "--findings",
+        "mended",
+    ];
     desk.ok_words(&words);
-    let list = desk.ok(&format!("patch list --iteration it-{name} --json")).json();
+    let list = desk
+        .ok(&format!("patch list --iteration it-{name} --json"))
+        .json();
     for patch in list["data"]["patches"].as_array().unwrap() {
-        assert_eq!(patch["reviews"], json!({"accepted": 1, "disputed": 0, "noted": 0}));
+        assert_eq!(
+            patch["reviews"],
+            json!({"accepted": 1, "disputed": 0, "noted": 0})
+        );
     }
 }
 

@@ -118,7 +118,10 @@ fn a_program_judges_an_iteration_to_its_verdict() {
     desk.file("hangs.sh", "sleep 600\n");
     let hung = desk.run("iterate gate it-program --timeout 1 -- sh hangs.sh");
     assert_eq!(hung.code, 75, "{}{}", hung.out, hung.err);
-    super::says(&hung, &["the battery: no answer within 1 seconds; nothing of it was recorded"]);
+    super::says(
+        &hung,
+        &["the battery: no answer within 1 seconds; nothing of it was recorded"],
+    );
     for kind in ["battery.evaluated", "gate.evaluated"] {
         let said = desk.ok(&format!("log --kind {kind} --json")).json();
         assert_eq!(said["data"]["entries"], serde_json::json!([]), "{kind}");

@@ -86,7 +86,10 @@ fn rows_that_the_judge_has_not_scored_are_scored_before_anything_is_computed() {
     opened(&mut desk);
     let all = items(&desk, "sim/responses/base_responses.jsonl");
     let anchors = recorded(&mut desk, "prog");
-    assert_eq!(anchors as usize, items(&desk, "sim/anchors/anchor_low_responses.jsonl").len() * 2);
+    assert_eq!(
+        anchors as usize,
+        items(&desk, "sim/anchors/anchor_low_responses.jsonl").len() * 2
+    );
     // Nothing can be computed before, and another program is no substitute for being asked.
     for step in ["fit", "audit", "gate", "seal"] {
         let words = ["iterate", step, "it-1"];
@@ -96,7 +99,10 @@ fn rows_that_the_judge_has_not_scored_are_scored_before_anything_is_computed() {
     desk.file("hangs.py", &judge(&all[36]));
     let ran = desk.run("iterate score it-1 --timeout 1 -- python3 hangs.py");
     assert_eq!(ran.code, 75, "{}{}", ran.out, ran.err);
-    let stood = format!("{}: no answer within 1 seconds; 36 rows were recorded before", all[36]);
+    let stood = format!(
+        "{}: no answer within 1 seconds; 36 rows were recorded before",
+        all[36]
+    );
     says(&ran, &[&stood, "the same command goes on"]);
     assert_eq!(recorded(&mut desk, "prog"), anchors + 36);
     assert_eq!(count(&mut desk, "score.replayed"), 0);
@@ -106,14 +112,23 @@ fn rows_that_the_judge_has_not_scored_are_scored_before_anything_is_computed() {
     let again = desk.run("iterate run it-1 --timeout 1 -- python3 hangs.py");
     assert_eq!(again.code, 75, "{}", again.out);
     assert_eq!(desk.head(), head);
-    let ran = desk.ok("iterate score it-1 --json -- python3 judge.py").json();
+    let ran = desk
+        .ok("iterate score it-1 --json -- python3 judge.py")
+        .json();
     let rest = all.len() - 36;
     assert_eq!(
-        (&ran["data"]["scored"], &ran["data"]["mismatches"], &ran["data"]["without_texts"]),
+        (
+            &ran["data"]["scored"],
+            &ran["data"]["mismatches"],
+            &ran["data"]["without_texts"]
+        ),
         (&json!(rest), &json!(0), &json!(0)),
         "{ran:#}"
     );
-    assert_eq!(recorded(&mut desk, "prog") as usize, anchors as usize + all.len());
+    assert_eq!(
+        recorded(&mut desk, "prog") as usize,
+        anchors as usize + all.len()
+    );
     assert_eq!(count(&mut desk, "score.replayed"), 1);
     let done = desk.ok("iterate run it-1 --to fit -- python3 judge.py");
     assert!(done.out.contains("FIT"), "{}", done.out);

@@ -211,7 +211,12 @@ fn scores_under_a_candidate_are_of_every_row_once_and_before_confirm() {
         tell(SOLO, |world| {
             let (_, patches) = classified(world);
             let candidate = decided::patch_of(&patches[0]).0;
-            refused(world, "predicate", wording, edited(&scores(candidate), edit));
+            refused(
+                world,
+                "predicate",
+                wording,
+                edited(&scores(candidate), edit),
+            );
         });
     }
     tell(SOLO, |world| {
@@ -224,10 +229,13 @@ fn scores_under_a_candidate_are_of_every_row_once_and_before_confirm() {
         let [a, b] = [0, 1].map(|at: usize| decided::patch_of(&patches[at]).0);
         // Judged anew in part, and as a composite: both may be.
         let both = composite_of(&[a, b]);
-        said(world, edited(&scores(both), |data| {
-            data["recomputed"] = 2000.into();
-            data["rescored"] = 950.into();
-        }));
+        said(
+            world,
+            edited(&scores(both), |data| {
+                data["recomputed"] = 2000.into();
+                data["rescored"] = 950.into();
+            }),
+        );
         said(world, scores(a));
         let again = edited(&scores(a), |data| data["build"] = "clover 0.2.0".into());
         world.refuse_saying("natural_key", &[], &owner(), again, EXP);

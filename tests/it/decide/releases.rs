@@ -170,8 +170,14 @@ pub(super) fn two_people_approve_an_accepted_patch_by_name() {
 #[test]
 pub(super) fn where_stakes_are_high_nothing_is_sealed_unreviewed() {
     let sealing = || decided::sealed(&[decided::patch_of(&released::patch()).0]);
-    let none = ["a review that accepts concise-3, because of slice domain-length short", "none"];
-    let against = ["no dispute of concise-3 that stands, because of slice domain-length short", "one at seq "];
+    let none = [
+        "a review that accepts concise-3, because of slice domain-length short",
+        "none",
+    ];
+    let against = [
+        "no dispute of concise-3 that stands, because of slice domain-length short",
+        "one at seq ",
+    ];
     // What each key says, one after the other, and what stops the sealing.
     let cases: [(&[(u8, &str)], Option<&[&str]>); 6] = [
         (&[], Some(&none)),
@@ -208,7 +214,11 @@ pub(super) fn where_stakes_are_high_nothing_is_sealed_unreviewed() {
 pub(super) fn a_patch_is_reviewed_by_a_person_who_did_not_write_it_and_read_it() {
     type Edit = fn(&mut Value);
     let cases: &[(u8, Edit, &[&str])] = &[
-        (OPAL, |_| {}, &["another key than the author's of concise-3"]),
+        (
+            OPAL,
+            |_| {},
+            &["another key than the author's of concise-3"],
+        ),
         (ROBOT, |_| {}, &["a key that a person holds", "a machine's"]),
         (
             AUDE,
@@ -243,7 +253,10 @@ pub(super) fn a_patch_is_reviewed_by_a_person_who_did_not_write_it_and_read_it()
     tell(STRICT, |world| {
         key(world, AUDE, "Opal", true, &[Role::Auditor]);
         let (.., proposal) = passed(world, 700_000);
-        let wording = ["another holder than the author of concise-3, under strict", "Opal"];
+        let wording = [
+            "another holder than the author of concise-3, under strict",
+            "Opal",
+        ];
         let review = reviewed("accepted", proposal);
         world.refuse_saying("approval", &wording, &signer(AUDE), review, EXP);
     });

@@ -630,10 +630,7 @@ fn decisions(test: &mut TestLedger) {
     ]);
     let before = said.len();
     said.extend(decided::gates(&plan, candidate, "dev"));
-    said.push(decided::recomputed(
-        candidate,
-        decided::patch_of(&patch).1,
-    ));
+    said.push(decided::recomputed(candidate, decided::patch_of(&patch).1));
     said.push(decided::sealed(&[candidate]));
     let mut ids = Vec::new();
     let mut say = |test: &mut TestLedger, payload| {

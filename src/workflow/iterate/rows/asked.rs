@@ -32,7 +32,8 @@ fn anchors(walk: &Walk) -> BTreeSet<&PolicyId> {
     let design = walk.opening.as_ref().and_then(|of| of.plan.design.as_ref());
     let named = design.and_then(|design| design.anchors.as_ref());
     let sets = walk.anchors.iter().filter(|of| Some(&of.anchors) == named);
-    sets.flat_map(|of| [&of.low.policy, &of.high.policy]).collect()
+    sets.flat_map(|of| [&of.low.policy, &of.high.policy])
+        .collect()
 }
 
 /// What a judge is asked for in an iteration: rows of the clusters of its split, and of its anchors.
