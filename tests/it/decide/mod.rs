@@ -3,6 +3,7 @@
 
 mod assumptions;
 mod batteries;
+mod calibrators;
 mod decisions;
 mod deployments;
 mod drifts;
