@@ -80,7 +80,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         data.push(json!({"step": step.as_str(), "data": json}));
         all.extend(appended);
     }
-    if let Some(what) = waits {
+    if let Some(what) = &waits {
         text.push_str(&format!("waits for {what}\n"));
     }
     Ok(bench.answer(text, json!({"steps": data, "waits_for": waits}), &all))

@@ -228,8 +228,11 @@ impl Iterations {
         };
         let mut of = self.by_id.values_mut();
         let found = of.find_map(|it| {
-            let is = it.experiment == *experiment;
-            is.then(|| it.candidates.get_mut(patch)).flatten()
+            if it.experiment == *experiment {
+                it.candidates.get_mut(patch)
+            } else {
+                None
+            }
         });
         if let Some(candidate) = found {
             let outcome = said.outcome;

@@ -115,7 +115,7 @@ pub struct Under<'a> {
     /// The calibrator.
     pub fitted: &'a Fitted,
     /// The judge.
-    pub judge: &'a RefCell<dyn Judge + 'a>,
+    pub judge: &'a RefCell<dyn Judge>,
     /// What the judge knows.
     pub known: &'a Known,
     /// The rubric.
