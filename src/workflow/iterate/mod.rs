@@ -12,6 +12,7 @@ pub mod record;
 pub mod rows;
 mod said;
 mod scores;
+mod step;
 pub mod steps;
 mod verdict;
 

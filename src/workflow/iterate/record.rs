@@ -48,6 +48,8 @@ use crate::projection::decisions::DEV_GATES;
 use crate::projection::decisions::composite_of;
 use crate::workflow::iterate::compute::cards::Attacks;
 
+pub use crate::workflow::iterate::step::Step;
+
 /// An event of the iteration and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said<T> {
@@ -120,63 +122,6 @@ pub struct Record {
     pub accepted: Vec<Said<PatchAccepted>>,
     /// Its end.
     pub closed: Option<Said<IterationClosed>>,
-}
-
-/// A step of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    /// Scores that are missing, and a re-score of those that are there.
-    Score,
-    /// The baseline's calibrator, and the checks of labels.
-    Fit,
-    /// Residuals, their classification, and the pause if one is due.
-    Audit,
-    /// Residual cards.
-    Cards,
-    /// Patches, by whoever writes them.
-    Propose,
-    /// Gates on dev.
-    Gate,
-    /// What goes to confirm.
-    Seal,
-    /// The one look at confirm, and the gates on it.
-    Confirm,
-    /// Who is accepted.
-    Accept,
-    /// The end.
-    Close,
-}
-
-impl Step {
-    /// Every step in order.
-    pub const ALL: [Self; 10] = [
-        Self::Score,
-        Self::Fit,
-        Self::Audit,
-        Self::Cards,
-        Self::Propose,
-        Self::Gate,
-        Self::Seal,
-        Self::Confirm,
-        Self::Accept,
-        Self::Close,
-    ];
-
-    /// The verb on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Score => "score",
-            Self::Fit => "fit",
-            Self::Audit => "audit",
-            Self::Cards => "cards",
-            Self::Propose => "propose",
-            Self::Gate => "gate",
-            Self::Seal => "seal",
-            Self::Confirm => "confirm",
-            Self::Accept => "accept",
-            Self::Close => "close",
-        }
-    }
 }
 
 /// What the log says of every iteration below a position, read on as the log grows: nothing is read twice.
