@@ -14,7 +14,6 @@ mod scored;
 mod sequence;
 mod walk;
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::event::id::ExperimentId;
