@@ -188,7 +188,7 @@ fn two_fixes_are_accepted_together_or_the_better_one_alone() {
         clippy::cast_sign_loss,
         reason = "a share in millionths"
     )]
-    let between = ((larger + composite) / 2.0 * 1e6) as u64;
+    let between = (f64::midpoint(larger, composite) * 1e6) as u64;
     let apart = decided(&mut desk, "apart", between, false);
     assert_eq!(apart["outcome"], "accepted", "{apart:#}");
     assert_eq!(count(&mut desk, "patch.accepted"), 3, "{apart:#}");

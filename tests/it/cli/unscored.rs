@@ -34,11 +34,11 @@ fn items(desk: &Desk, path: &str) -> Vec<String> {
 }
 
 /// How many rows a judge has a record of.
-fn recorded(desk: &mut Desk, judge: &str) -> u64 {
+fn recorded(desk: &mut Desk, judge: &str) -> usize {
     let list = desk.ok("judge list --json").json();
     let all = list["data"]["judges"].as_array().unwrap().clone();
     let mine = all.iter().find(|of| of["judge"] == judge).unwrap();
-    mine["rows"].as_u64().unwrap()
+    usize::try_from(mine["rows"].as_u64().unwrap()).unwrap()
 }
 
 fn count(desk: &mut Desk, kind: &str) -> usize {
@@ -87,7 +87,7 @@ fn rows_that_the_judge_has_not_scored_are_scored_before_anything_is_computed() {
     let all = items(&desk, "sim/responses/base_responses.jsonl");
     let anchors = recorded(&mut desk, "prog");
     assert_eq!(
-        anchors as usize,
+        anchors,
         items(&desk, "sim/anchors/anchor_low_responses.jsonl").len() * 2
     );
     // Nothing can be computed before, and another program is no substitute for being asked.
@@ -125,10 +125,7 @@ fn rows_that_the_judge_has_not_scored_are_scored_before_anything_is_computed() {
         (&json!(rest), &json!(0), &json!(0)),
         "{ran:#}"
     );
-    assert_eq!(
-        recorded(&mut desk, "prog") as usize,
-        anchors as usize + all.len()
-    );
+    assert_eq!(recorded(&mut desk, "prog"), anchors + all.len());
     assert_eq!(count(&mut desk, "score.replayed"), 1);
     let done = desk.ok("iterate run it-1 --to fit -- python3 judge.py");
     assert!(done.out.contains("FIT"), "{}", done.out);
