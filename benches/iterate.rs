@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clover::ground::digest::Digest;
+use clover::num::Micro;
 use clover::rubric::Rubric;
 use clover::workflow::simulate::Fault;
 use clover::workflow::simulate::Kind;
@@ -103,6 +104,8 @@ fn written(at: &Path, scores: u64) -> World {
     let setting = Setting {
         confirm_rows: 3 * scores / 10,
         fault: Fault::Citations,
+        // So much that an iteration whose labels are few beside its scores goes on without more of them.
+        share_micro: Micro::new(200_000).unwrap(),
         slices: 4,
         window_rows: scores - 3 * scores / 10,
         ..Setting::default()
@@ -238,7 +241,7 @@ fn plan(at: &Path, world: &World) -> Value {
             "gap_seconds": 259_200, "green_sd_micro": 3_000, "green_slices": 3, "hypotheses_max": 1,
             "ks_max_micro": 50_000, "patch_families": ["evidence_verification"],
             "power_micro": 800_000, "profile": "recommended", "q_micro": 100_000, "shift_metric": "either",
-            "slice_rows_min": of(window / 3) / 5 + 1, "tau_micro": 1_500, "uplift_max_micro": 50_000, "w1_max_micro": 20_000,
+            "slice_rows_min": of(window / 3) / 5 + 1, "tau_micro": 1_500, "uplift_max_micro": 50_000, "w1_max_micro": 30_000,
         },
     })
 }
