@@ -238,7 +238,9 @@ fn scores_under_a_candidate_are_of_every_row_once_and_before_confirm() {
         );
         said(world, scores(a));
         let again = edited(&scores(a), |data| data["build"] = "clover 0.2.0".into());
-        world.refuse_saying("natural_key", &[], &owner(), again, EXP);
+        let line = world.line(&owner(), again, EXP);
+        let wording = ["scores under a candidate once"];
+        world.refuse_as("predicate", "natural_key", &wording, &owner(), line);
     });
 }
 

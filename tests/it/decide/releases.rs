@@ -167,6 +167,12 @@ pub(super) fn two_people_approve_an_accepted_patch_by_name() {
     });
 }
 
+/// Then: a second sealing is refused.
+fn twice(world: &mut dyn World, sealing: Payload) {
+    let line = world.line(&owner(), sealing, EXP);
+    world.refuse_as("sealing", "natural_key", &["one sealing"], &owner(), line);
+}
+
 #[test]
 pub(super) fn where_stakes_are_high_nothing_is_sealed_unreviewed() {
     let sealing = || decided::sealed(&[decided::patch_of(&released::patch()).0]);
@@ -200,14 +206,16 @@ pub(super) fn where_stakes_are_high_nothing_is_sealed_unreviewed() {
             }
             if stopped == ["one sealing"] {
                 said(world, sealing());
+                twice(world, sealing());
+            } else {
+                world.refuse_saying("sealing", stopped, &owner(), sealing(), EXP);
             }
-            world.refuse_saying("sealing", stopped, &owner(), sealing(), EXP);
         });
     }
     tell(SOLO, |world| {
         passed(world, 699_999);
         said(world, sealing());
-        world.refuse_saying("sealing", &["one sealing"], &owner(), sealing(), EXP);
+        twice(world, sealing());
     });
 }
 
