@@ -4247,7 +4247,7 @@ def rule_rollback(state, e):
 def rule_battery(state, e):
     if e.experiment is None:
         return None
-    it = state.attacked.get(e.data.get("iteration"))
+    it = state.attacked.get(e.data["iteration"]) if e.kind in ("card.published", "gate.evaluated") else None
     if e.kind == "battery.evaluated":
         return battery_problem(state, e)
     if e.kind == "exploit.discovered":

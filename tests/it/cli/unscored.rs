@@ -63,7 +63,7 @@ fn opened(desk: &mut Desk) {
     desk.ok("label design new hold --purpose confirm --probability 1");
     let import = "import cje sim/responses --judge old --field domain --field level";
     desk.ok(import);
-    desk.ok("experiment split sim --seed 1");
+    desk.ok("experiment split sim --seed 1 --hashed");
     desk.ok(&format!(
         "{import} --labels=calib --seal hold --reveal-by 2027-06-01T00:00:00.000000Z"
     ));

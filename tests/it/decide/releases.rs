@@ -167,6 +167,9 @@ pub(super) fn two_people_approve_an_accepted_patch_by_name() {
     });
 }
 
+/// What keys say of a patch, one after the other.
+type Words = &'static [(u8, &'static str)];
+
 /// Then: a second sealing is refused.
 fn twice(world: &mut dyn World, sealing: Payload) {
     let line = world.line(&owner(), sealing, EXP);
@@ -185,7 +188,6 @@ pub(super) fn where_stakes_are_high_nothing_is_sealed_unreviewed() {
         "one at seq ",
     ];
     // What keys say, one after the other, and what stops the sealing.
-    type Words = &'static [(u8, &'static str)];
     let cases: [(Words, &[&str]); 6] = [
         (&[], &none),
         (&[(1, "noted")], &none),
