@@ -72,6 +72,14 @@ impl Breach {
     }
 }
 
+/// What a rule says of one event: nothing, or what was expected and what was found.
+pub type Judged = Option<(String, String)>;
+
+/// A breach, as the last word of a function that may find nothing.
+pub fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
+    Some((expected.into(), found.into()))
+}
+
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

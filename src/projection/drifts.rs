@@ -25,10 +25,12 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
+use crate::ledger::no;
 use crate::num::Micro;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
@@ -148,17 +150,6 @@ pub fn stale_gate(state: &State, gate: &ManifestId) -> Option<Stale> {
 /// The rules `thresholds` and `drift`.
 #[derive(Clone, Copy, Debug)]
 pub struct Drifting;
-
-/// `None`, or what was expected and what was found.
-type Judged = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Drifting {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {

@@ -26,10 +26,12 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
+use crate::ledger::no;
 use crate::projection::beacons::Beacons;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
@@ -177,16 +179,6 @@ fn ordered(unit: &ItemId) -> Digest {
 /// The rule `order`.
 #[derive(Clone, Copy, Debug)]
 pub struct Ordered;
-
-type Judged = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Ordered {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {

@@ -8,25 +8,16 @@ use crate::event::payload::report::ReportPart;
 use crate::event::payload::report::ReportPublished;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::iterations::Iterations;
 
 /// The rule `report`.
 #[derive(Clone, Copy, Debug)]
 pub struct Reporting;
-
-/// `None`, or what was expected and what was found.
-type Found = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Reporting {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
@@ -42,7 +33,7 @@ impl Rule for Reporting {
 }
 
 /// It is about an iteration that was decided, and was read after that.
-fn read(state: &State, experiment: &ExperimentId, seq: u64, said: &ReportPublished) -> Found {
+fn read(state: &State, experiment: &ExperimentId, seq: u64, said: &ReportPublished) -> Judged {
     let id = &said.iteration;
     let it = state.fold::<Iterations>().by_id.get(id);
     let Some(it) = it.filter(|it| it.experiment == *experiment) else {
@@ -74,7 +65,7 @@ fn read(state: &State, experiment: &ExperimentId, seq: u64, said: &ReportPublish
 }
 
 /// Every part is there or named as missing, with a reason.
-fn named(said: &ReportPublished) -> Found {
+fn named(said: &ReportPublished) -> Judged {
     let ascending = said.present.windows(2).all(|two| two[0] < two[1]);
     if !ascending {
         return no(

@@ -33,6 +33,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
@@ -294,10 +295,8 @@ fn is_confirm(state: &State, experiment: &ExperimentId, label: &LabelSealed) -> 
         .is_some_and(|design| design.purpose == DesignPurpose::Confirm)
 }
 
-type Found = Option<(String, String)>;
-
 /// A listing goes on where the last one of its part ended.
-fn listed(of: Option<&OfExperiment>, new: &SplitsListed) -> Found {
+fn listed(of: Option<&OfExperiment>, new: &SplitsListed) -> Judged {
     let open = of.and_then(|of| of.open.as_ref());
     if let Some(open) = open.filter(|open| open.split != new.split) {
         let expected = format!("clusters of {}, which is not formed yet", open.split);
@@ -355,7 +354,7 @@ fn belongs(cluster: &ItemId, part: SplitPart, by: ListedBy) -> bool {
 }
 
 /// A split is closed under the roots of what was listed.
-fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Found {
+fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Judged {
     let open = of.and_then(|of| of.open.as_ref());
     let Some(open) = open.filter(|open| open.split == new.split) else {
         let expected = format!("listed clusters of {}", new.split);
@@ -387,7 +386,7 @@ fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Found {
 }
 
 /// What a split says of time fits together.
-fn apart(new: &SplitsFormed) -> Found {
+fn apart(new: &SplitsFormed) -> Judged {
     let gap = new.gap_seconds.map(crate::num::Count::value);
     match (new.separation, new.gap, gap) {
         (Separation::Hashed, Verdict::NotChecked, None) => None,

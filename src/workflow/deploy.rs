@@ -20,8 +20,10 @@ use crate::event::payload::predicate::GateSplit;
 use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::deployments::Deployments;
@@ -45,17 +47,6 @@ const LABELS_MIN: u64 = 100;
 const ANCHOR_ROWS_MIN: u64 = 200;
 const ANCHOR_SETS_MIN: usize = 2;
 const DRIFT_MAX: f64 = 0.01;
-
-/// `None`, or what was expected and what was found.
-type Found = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
-    Some((expected.into(), found.into()))
-}
 
 fn optional(id: Option<EventId>) -> String {
     id.map_or("none".to_owned(), |id| id.to_string())
@@ -116,7 +107,7 @@ impl Asked<'_> {
     }
 
     /// After a breach nothing of the experiment is recorded before its rollback.
-    fn breach_first(&self, event: &Candidate<'_>) -> Found {
+    fn breach_first(&self, event: &Candidate<'_>) -> Judged {
         let breach = self.of.breach()?;
         if let Payload::DeploymentRolledBack(said) = &event.event.payload
             && said.breach == Some(breach.id)
@@ -130,7 +121,7 @@ impl Asked<'_> {
         )
     }
 
-    fn activated(&self, said: &DeploymentActivated) -> Found {
+    fn activated(&self, said: &DeploymentActivated) -> Judged {
         let Some(registered) = self.registered(said.commit) else {
             let expected = format!(
                 "a prompt.committed or rubric.registered of {}",
@@ -155,7 +146,7 @@ impl Asked<'_> {
     }
 
     /// The head runs; the first rubric only as the first deployment, and nothing that was rolled back.
-    fn may_run(&self, registered: &Registered) -> Found {
+    fn may_run(&self, registered: &Registered) -> Judged {
         if let Some(seq) = self.of.rolled_back(registered.id) {
             let expected = "a commit that was not rolled back; accept the patch anew";
             let found = format!("{}, rolled back at seq {seq}", registered.version);
@@ -178,7 +169,7 @@ impl Asked<'_> {
         None
     }
 
-    fn consistent(&self, said: &DeploymentActivated, registered: &Registered) -> Found {
+    fn consistent(&self, said: &DeploymentActivated, registered: &Registered) -> Judged {
         let told = prompts::told(self.state, self.experiment, registered)?;
         let versions = &said.versions;
         let model = self.of.models.get(&versions.judge);
@@ -209,13 +200,13 @@ impl Asked<'_> {
     }
 
     /// Approvals stand where they are needed, and no refusal does.
-    fn approved(&self, commit: EventId) -> Found {
+    fn approved(&self, commit: EventId) -> Judged {
         let (accepted, _) = self.accepted(commit)?;
         prompts::approved(self.state, self.experiment, accepted).err()
     }
 
     /// What nobody could check before acceptance needs a waiver that was granted after it.
-    fn waived(&self, commit: EventId) -> Found {
+    fn waived(&self, commit: EventId) -> Judged {
         let (accepted, _) = self.accepted(commit)?;
         let decided = self.state.fold::<AllDecisions>().of(&accepted.iteration)?;
         let judged = decided.candidate(accepted.patch_hash)?;
@@ -252,7 +243,7 @@ impl Asked<'_> {
         Some((force.version.as_str(), force.seq))
     }
 
-    fn by_protocol(&self, versions: &Versions, registered: &Registered) -> Found {
+    fn by_protocol(&self, versions: &Versions, registered: &Registered) -> Judged {
         let rubric = patches::rubric_of(registered)?;
         let found = versions.sdp_version.as_str();
         if rubric.sdp_version() != found {
@@ -273,7 +264,7 @@ impl Asked<'_> {
     }
 
     /// A calibrator of this judge that no protocol voided.
-    fn calibrated(&self, versions: &Versions) -> Found {
+    fn calibrated(&self, versions: &Versions) -> Judged {
         let fitted = self.of.calibrators.get(&versions.calibrator);
         let Some(fitted) = fitted.filter(|of| of.judge == versions.judge) else {
             let expected = format!("a calibrator that was fitted for {}", versions.judge);
@@ -290,7 +281,7 @@ impl Asked<'_> {
     }
 
     /// What was accepted runs on the calibrator that its gates were evaluated with, unless it was recalibrated since.
-    fn evaluated(&self, said: &DeploymentActivated) -> Found {
+    fn evaluated(&self, said: &DeploymentActivated) -> Judged {
         self.accepted(said.commit)?;
         let (judge, own) = (&said.versions.judge, said.versions.calibrator);
         let newest = self.of.evaluated(judge, said.rubric_hash)?;
@@ -326,7 +317,7 @@ impl Asked<'_> {
     }
 
     /// The recalibration that a deployment names is of it, and one is named where one is needed.
-    fn fresh(&self, said: &DeploymentActivated, registered: &Registered) -> Found {
+    fn fresh(&self, said: &DeploymentActivated, registered: &Registered) -> Judged {
         let needed = self.recalibration(&said.versions, registered);
         match (needed, said.recalibration) {
             (None, None) => None,
@@ -350,7 +341,7 @@ impl Asked<'_> {
         }
     }
 
-    fn recalibrated(&self, said: &RecalibrationCompleted) -> Found {
+    fn recalibrated(&self, said: &RecalibrationCompleted) -> Judged {
         let Some(registered) = self.registered(said.commit) else {
             let expected = format!(
                 "a prompt.committed or rubric.registered of {}",
@@ -394,7 +385,7 @@ impl Asked<'_> {
     }
 
     /// Residuals pass by the thresholds of the plan.
-    fn computed(&self, said: &Recalibrated, registered: &Registered) -> Found {
+    fn computed(&self, said: &Recalibrated, registered: &Registered) -> Judged {
         let Some(plan) = prompts::plan_told(self.state, self.experiment, registered) else {
             return no("a rubric with the plan of an iteration", "none");
         };
@@ -416,7 +407,7 @@ impl Asked<'_> {
     }
 
     /// A calibrator that was fitted for the judge, with an audit of transport that passed.
-    fn audited(&self, said: &RecalibrationCompleted, transport: EventId, since: u64) -> Found {
+    fn audited(&self, said: &RecalibrationCompleted, transport: EventId, since: u64) -> Judged {
         let fitted = self.of.calibrators.get(&said.calibrator);
         if fitted.is_none_or(|of| of.judge != said.judge) {
             let expected = format!("a calibrator that was fitted for {}", said.judge);
@@ -433,7 +424,7 @@ impl Asked<'_> {
         }
     }
 
-    fn checked(&self, seq: u64, said: &GuardrailChecked) -> Found {
+    fn checked(&self, seq: u64, said: &GuardrailChecked) -> Judged {
         let running = self.of.running();
         let Some(running) = running.filter(|of| of.id == said.deployment) else {
             let expected = format!("the running deployment, {}", optional(self.of.active));
@@ -468,7 +459,7 @@ impl Asked<'_> {
     }
 
     /// Evidence from live rows is read from the activation on, or from the last check on, and is not given by hand too.
-    fn window(&self, since: u64, said: &GuardrailChecked) -> Found {
+    fn window(&self, since: u64, said: &GuardrailChecked) -> Judged {
         let inputs = said.inputs?;
         if said.by_hand.is_some() {
             return no("evidence from rows or by hand", "both");
@@ -492,7 +483,7 @@ impl Asked<'_> {
         )
     }
 
-    fn back(&self, said: &DeploymentRolledBack) -> Found {
+    fn back(&self, said: &DeploymentRolledBack) -> Judged {
         if self.of.active != Some(said.deployment) {
             let expected = format!("the running deployment, {}", optional(self.of.active));
             return no(expected, said.deployment.to_string());
@@ -520,7 +511,7 @@ impl Asked<'_> {
 }
 
 /// Anchors of a recalibration stay where they are.
-fn steady(said: &RecalibrationCompleted) -> Found {
+fn steady(said: &RecalibrationCompleted) -> Judged {
     let anchors = &said.anchors.anchors;
     if anchors.len() < ANCHOR_SETS_MIN {
         let expected = format!("{ANCHOR_SETS_MIN} anchor policies");

@@ -27,6 +27,7 @@ use crate::ground::yaml::YamlError;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::num::Count;
@@ -268,8 +269,6 @@ pub fn propose(
 /// `rubric`, which no projection may name; the folds that they read hold leaves and need no grammar.
 #[derive(Clone, Copy, Debug)]
 pub struct Documents;
-
-type Judged = Option<(String, String)>;
 
 impl Rule for Documents {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {

@@ -183,7 +183,9 @@ fn the_independent_verifier_is_a_program_of_its_own() {
     if verifiers::python() {
         let samples = tampered::all();
         for holds in [true, false] {
-            let sample = samples.iter().find(|sample| sample.first.is_none() == holds);
+            let sample = samples
+                .iter()
+                .find(|sample| sample.first.is_none() == holds);
             let sample = sample.unwrap();
             let folder = verifiers::repository().join("audits").join(sample.name);
             let outcome = verifiers::theirs(&sample.case.arguments(&folder));

@@ -15,8 +15,10 @@ use crate::event::payload::rubric::LeafValue;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::assumptions::Row;
 use crate::projection::assumptions::Waiver;
@@ -109,9 +111,6 @@ fn protocol_stands(state: &State, event: &Candidate<'_>) -> Judged {
 #[derive(Clone, Copy, Debug)]
 pub struct Bridge;
 
-/// `None`, or what was expected and what was found.
-type Judged = Option<(String, String)>;
-
 impl Rule for Bridge {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let header = &event.event.header;
@@ -132,14 +131,6 @@ impl Rule for Bridge {
             breaches.push(Breach::new("blocked", expected, found));
         }
     }
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
-    Some((expected.into(), found.into()))
 }
 
 /// Whether an experiment may take a governed step.

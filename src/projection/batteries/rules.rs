@@ -15,8 +15,10 @@ use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::projection::batteries::Batteries;
@@ -24,10 +26,8 @@ use crate::projection::batteries::EXPLOIT_MICRO;
 use crate::projection::batteries::RISE_MICRO;
 use crate::projection::batteries::gaming_digest;
 use crate::projection::decisions::AllDecisions;
-use crate::projection::decisions::Found;
 use crate::projection::decisions::is_candidate;
 use crate::projection::decisions::live;
-use crate::projection::decisions::no;
 
 /// Attacks without which a battery is not whole.
 pub const ATTACKS: [&str; 7] = [
@@ -126,7 +126,7 @@ pub fn verdict(said: &BatteryEvaluated) -> Verdict {
     }
 }
 
-fn evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> Found {
+fn evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> Judged {
     let live = match live(state, experiment, &said.iteration) {
         Ok(live) => live,
         Err(found) => return Some(found),
@@ -176,7 +176,7 @@ fn evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) 
 }
 
 /// Attacks, chains and slices of a battery.
-fn listed(said: &BatteryEvaluated) -> Found {
+fn listed(said: &BatteryEvaluated) -> Judged {
     let attacks = &said.attacks;
     if !attacks
         .windows(2)
@@ -218,7 +218,7 @@ fn listed(said: &BatteryEvaluated) -> Found {
 }
 
 /// Every known exploit is measured or counted as unscored, and what became worse is counted.
-fn measured(said: &BatteryEvaluated, known: u64) -> Found {
+fn measured(said: &BatteryEvaluated, known: u64) -> Judged {
     let exploits = &said.exploits;
     let ordered = exploits
         .windows(2)
@@ -273,7 +273,7 @@ fn operators(chain: &str) -> Option<bool> {
     (steps.len() <= DEPTH_MAX).then_some(violates)
 }
 
-fn discovered(state: &State, experiment: &ExperimentId, said: &ExploitDiscovered) -> Found {
+fn discovered(state: &State, experiment: &ExperimentId, said: &ExploitDiscovered) -> Judged {
     if let Err(found) = live(state, experiment, &said.iteration) {
         return Some(found);
     }
@@ -314,7 +314,7 @@ fn discovered(state: &State, experiment: &ExperimentId, said: &ExploitDiscovered
 }
 
 /// A card shows what the battery of the rubric in force measured in its slice.
-fn stressed(state: &State, said: &CardPublished) -> Found {
+fn stressed(state: &State, said: &CardPublished) -> Judged {
     let of = state.fold::<Batteries>().of(&said.iteration);
     let card = &said.card;
     let known = of
@@ -333,7 +333,7 @@ fn stressed(state: &State, said: &CardPublished) -> Found {
 
 /// P7 says what the battery of its candidate measured. In an iteration whose calibrators are on record, of a ledger with
 /// an adversary, it names that battery, and without one it says that nobody looked. No other gate names one.
-fn gated(state: &State, said: &GateEvaluated) -> Found {
+fn gated(state: &State, said: &GateEvaluated) -> Judged {
     let word = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
     let Evidence::P7(gaming) = &said.evidence else {
         let id = said.battery?;

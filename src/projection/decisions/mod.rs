@@ -14,11 +14,9 @@ use serde::Serialize;
 
 pub use reviews::unreviewed;
 pub use rules::CLASSIFICATION_LABEL;
-pub(in crate::projection) use rules::Found;
 pub use rules::Predicate;
 pub(in crate::projection) use rules::is_candidate;
 pub(in crate::projection) use rules::live;
-pub(in crate::projection) use rules::no;
 pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;
 pub use sealing::acceptable;

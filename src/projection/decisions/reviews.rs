@@ -4,9 +4,9 @@
 use crate::event::id::IterationId;
 use crate::event::payload::record::ReviewOutcome;
 use crate::ground::digest::Digest;
+use crate::ledger::Judged;
 use crate::ledger::State;
-use crate::projection::decisions::rules::Found;
-use crate::projection::decisions::rules::no;
+use crate::ledger::no;
 use crate::projection::decisions::rules::plan_of;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
@@ -24,7 +24,7 @@ fn high_stakes(state: &State, it: &Iteration) -> Option<String> {
 
 /// Which of some patches still lacks a review that lets it be sealed: what was expected, and what was found. Each needs
 /// one that accepts it and none that disputes it; of one key the newest counts.
-pub(super) fn lacking(state: &State, it: &Iteration, patches: &[Digest]) -> Found {
+pub(super) fn lacking(state: &State, it: &Iteration, patches: &[Digest]) -> Judged {
     let because = high_stakes(state, it)?;
     let mut of = it.candidates.iter();
     of.find_map(|(id, patch)| {
@@ -47,7 +47,7 @@ pub(super) fn lacking(state: &State, it: &Iteration, patches: &[Digest]) -> Foun
 }
 
 /// The same of patches of an iteration by its name: `None` where nothing is lacking, or stakes are not high.
-pub fn unreviewed(state: &State, iteration: &IterationId, patches: &[Digest]) -> Found {
+pub fn unreviewed(state: &State, iteration: &IterationId, patches: &[Digest]) -> Judged {
     let it = state.fold::<Iterations>().by_id.get(iteration)?;
     lacking(state, it, patches)
 }

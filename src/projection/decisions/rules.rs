@@ -17,8 +17,10 @@ use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::access::Access;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::CONFIRM_GATES;
@@ -40,17 +42,6 @@ const PAUSE_SHARE: f64 = 0.30;
 /// The rule `predicate`.
 #[derive(Clone, Copy, Debug)]
 pub struct Predicate;
-
-/// `None`, or what was expected and what was found.
-pub(in crate::projection) type Found = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-pub(in crate::projection) fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
-    Some((expected.into(), found.into()))
-}
 
 /// An open iteration with what was decided in it.
 pub(in crate::projection) struct Live<'a> {
@@ -84,7 +75,7 @@ impl Live<'_> {
     }
 
     /// `Err` once the iteration was paused.
-    pub(in crate::projection) fn is_going_on(&self, what: &str) -> Found {
+    pub(in crate::projection) fn is_going_on(&self, what: &str) -> Judged {
         let seq = self.seq(|of| Some(of.paused.as_ref()?.seq))?;
         no(
             format!("{what} in an iteration that goes on"),
@@ -93,7 +84,7 @@ impl Live<'_> {
     }
 
     /// `Err` once confirm was unsealed.
-    pub(in crate::projection) fn is_sealed_yet(&self, what: &str) -> Found {
+    pub(in crate::projection) fn is_sealed_yet(&self, what: &str) -> Judged {
         let unsealed = self.seq(|of| Some(of.unsealed.as_ref()?.seq));
         let seq = unsealed.or(self.it.unsealed_seq)?;
         no(
@@ -108,7 +99,7 @@ impl Rule for Predicate {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let step = |id: &IterationId, what: &str, then: &dyn Fn(&Live<'_>) -> Found| match live(
+        let step = |id: &IterationId, what: &str, then: &dyn Fn(&Live<'_>) -> Judged| match live(
             state, experiment, id,
         ) {
             Err(found) => Some(found),
@@ -160,7 +151,7 @@ impl Rule for Predicate {
 
 /// One calibrator of the rubric that the iteration starts from, before slices are classified by it; then one of each
 /// candidate.
-fn fitted(live: &Live<'_>, of: &IterationTerms) -> Found {
+fn fitted(live: &Live<'_>, of: &IterationTerms) -> Judged {
     let known = |candidate| live.decided.and_then(|of| of.calibrator(candidate));
     if let Some(calibrator) = known(of.candidate) {
         let found = calibrator.to_string();
@@ -187,7 +178,7 @@ fn fitted(live: &Live<'_>, of: &IterationTerms) -> Found {
 }
 
 /// Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read.
-fn recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Found {
+fn recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Judged {
     let known = live.decided.and_then(|of| {
         let key = said.candidate.to_hex();
         of.recomputed.get(&key).copied()
@@ -219,7 +210,7 @@ fn recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Found {
 }
 
 /// What is said of the calibrator in force is said of the one that was fitted, before slices are classified by it.
-fn in_force(live: &Live<'_>, calibrator: Digest) -> Found {
+fn in_force(live: &Live<'_>, calibrator: Digest) -> Judged {
     let known = live.decided.and_then(|of| of.calibrator(None));
     if known == Some(calibrator) {
         return before_classification(live);
@@ -231,7 +222,7 @@ fn in_force(live: &Live<'_>, calibrator: Digest) -> Found {
 }
 
 /// A gate names the calibrators that were fitted for it, and none where there are none.
-fn compares(live: &Live<'_>, said: &GateEvaluated) -> Found {
+fn compares(live: &Live<'_>, said: &GateEvaluated) -> Judged {
     let known = |candidate| live.decided.and_then(|of| of.calibrator(candidate));
     let both = known(None).zip(known(Some(said.candidate)));
     let expected = both.map(|(baseline, candidate)| GateCalibrators {
@@ -248,7 +239,7 @@ fn compares(live: &Live<'_>, said: &GateEvaluated) -> Found {
     })
 }
 
-fn before_classification(live: &Live<'_>) -> Found {
+fn before_classification(live: &Live<'_>) -> Judged {
     let seq = live.seq(|of| Some(of.classified.as_ref()?.1.seq))?;
     no(
         "an audit before slices were classified",
@@ -256,14 +247,14 @@ fn before_classification(live: &Live<'_>) -> Found {
     )
 }
 
-fn after_classification(live: &Live<'_>) -> Found {
+fn after_classification(live: &Live<'_>) -> Judged {
     match live.seq(|of| Some(of.classified.as_ref()?.1.seq)) {
         Some(_) => None,
         None => no("slices.classified first", "none"),
     }
 }
 
-fn classified(live: &Live<'_>, said: &SlicesClassified) -> Found {
+fn classified(live: &Live<'_>, said: &SlicesClassified) -> Judged {
     if live.seq(|of| Some(of.audited.as_ref()?.seq)).is_none() {
         return no("residuals.audited first", "none");
     }
@@ -275,7 +266,7 @@ fn classified(live: &Live<'_>, said: &SlicesClassified) -> Found {
     before_classification(live)
 }
 
-fn paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Found {
+fn paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Judged {
     if said.share.value() < PAUSE_SHARE {
         return no(
             format!("a share of at least {PAUSE_SHARE}"),
@@ -289,7 +280,7 @@ fn paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Found {
 }
 
 /// The dev objective answers an optimizer, before anything is sealed, as often as registered.
-fn dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Found {
+fn dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Judged {
     if let Some(found) = after_classification(live).or_else(|| live.is_sealed_yet("a dev call")) {
         return Some(found);
     }
@@ -333,7 +324,7 @@ pub(super) fn taint(state: &State, experiment: &ExperimentId, live: &Live<'_>) -
 
 /// A gate stands on the frozen classification, the registered numbers and a candidate of the iteration, once confirm
 /// was unsealed if it is about confirm, and before that if not.
-fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
+fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Judged {
     if said.evidence.gate() != said.gate {
         let expected = format!("evidence of gate {}", said.gate);
         return no(expected, format!("of {}", said.evidence.gate()));
@@ -384,7 +375,7 @@ fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
 }
 
 /// The thresholds are those of the manifest.
-fn registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Found {
+fn registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Judged {
     let manifests = state.fold::<Manifests>();
     let record = manifests
         .of_digest(live.it.digest)

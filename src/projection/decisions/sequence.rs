@@ -27,12 +27,12 @@ use crate::event::payload::predicate::LookedHypothesis;
 use crate::event::payload::predicate::SequentialStop;
 use crate::ground::digest::Digest;
 use crate::ledger::Fold;
+use crate::ledger::Judged;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
-use crate::projection::decisions::rules::Found;
+use crate::ledger::no;
 use crate::projection::decisions::rules::Live;
-use crate::projection::decisions::rules::no;
 use crate::projection::orders;
 
 /// Kinds that move it.
@@ -248,7 +248,7 @@ pub(super) fn shown(
     experiment: &ExperimentId,
     header: &Header,
     said: &LabelRevealed,
-) -> Found {
+) -> Judged {
     let sequences = state.fold::<Sequences>();
     let (id, item) = sequences.of_reveal(experiment, said)?;
     let of = sequences.by_id.get(id)?;
@@ -283,7 +283,7 @@ pub(super) fn looked(
     live: &Live<'_>,
     header: &Header,
     said: &ConfirmLooked,
-) -> Found {
+) -> Judged {
     let id = &said.iteration;
     let Some(of) = state.fold::<Sequences>().by_id.get(id) else {
         let expected = "an iteration with confirm_test sequential";
@@ -324,7 +324,7 @@ pub(super) fn looked(
 }
 
 /// What stopped at an earlier look stays as it was, the bounds and the number of clusters too.
-fn kept(of: &Shown, said: &ConfirmLooked) -> Found {
+fn kept(of: &Shown, said: &ConfirmLooked) -> Judged {
     let before = of.looked.as_ref()?;
     if before.of_units != said.of_units.value() {
         let expected = format!("a block of {} clusters, as before", before.of_units);
@@ -349,7 +349,7 @@ fn kept(of: &Shown, said: &ConfirmLooked) -> Found {
 }
 
 /// Gates on confirm stand on the whole block, and P8 on how the test ended at the looks.
-pub(super) fn gate(state: &State, said: &GateEvaluated) -> Found {
+pub(super) fn gate(state: &State, said: &GateEvaluated) -> Judged {
     let of = state.fold::<Sequences>().by_id.get(&said.iteration)?;
     let looked = of.looked.as_ref().filter(|_| of.is_whole());
     let Some(looked) = looked else {

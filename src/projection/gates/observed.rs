@@ -18,11 +18,11 @@ use crate::event::payload::manifest::MissingRule;
 use crate::event::registry;
 use crate::ground::digest::Digest;
 use crate::ledger::Fact;
+use crate::ledger::Judged;
+use crate::ledger::no;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::gates::Gate;
-use crate::projection::gates::rules::Judged;
-use crate::projection::gates::rules::no;
 use crate::projection::manifests::Record;
 
 /// Largest difference of two scores, in millionths.

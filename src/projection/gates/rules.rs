@@ -15,8 +15,10 @@ use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::gates::claims;
@@ -30,17 +32,6 @@ use crate::projection::orders::Orders;
 /// The rules of gates.
 #[derive(Clone, Copy, Debug)]
 pub struct Gating;
-
-/// `None`, or what was expected and what was found.
-pub(super) type Judged = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-pub(super) fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Gating {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {

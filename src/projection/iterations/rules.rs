@@ -15,8 +15,10 @@ use crate::event::payload::manifest::IterationDesign;
 use crate::event::payload::prereg::ManifestAmended;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::budgets::Budgets;
 use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
@@ -32,17 +34,6 @@ const PEEKS_MAX: u64 = 3;
 /// The rule `iteration`.
 #[derive(Clone, Copy, Debug)]
 pub struct Iterating;
-
-/// `None`, or what was expected and what was found.
-type Judged = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Iterating {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {

@@ -5,10 +5,10 @@ use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Multiplicity;
 use crate::event::payload::prereg::FamilyOpened;
+use crate::ledger::Judged;
+use crate::ledger::no;
 use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::rules::Judged;
-use crate::projection::manifests::rules::no;
 
 const ONE: i64 = 1_000_000;
 /// Most members of a family that is closed together: its procedures take steps in the cube of them.

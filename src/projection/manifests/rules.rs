@@ -15,8 +15,10 @@ use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::projection::manifests::amend;
@@ -27,17 +29,6 @@ use crate::projection::manifests::family;
 /// `plan`.
 #[derive(Clone, Copy, Debug)]
 pub struct Prereg;
-
-/// `None`, or what was expected and what was found.
-pub(in crate::projection) type Judged = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-pub(super) fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Prereg {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {

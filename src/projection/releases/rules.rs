@@ -10,8 +10,10 @@ use crate::event::payload::release::Meaning;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::projection::iterations::Iterations;
 use crate::projection::releases::Acceptance;
 use crate::projection::releases::Releases;
@@ -19,17 +21,6 @@ use crate::projection::releases::Releases;
 /// The rule `approval`.
 #[derive(Clone, Copy, Debug)]
 pub struct Approving;
-
-/// `None`, or what was expected and what was found.
-type Found = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
-    Some((expected.into(), found.into()))
-}
 
 impl Rule for Approving {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
@@ -58,7 +49,7 @@ fn approval(
     experiment: &ExperimentId,
     author: KeyId,
     (meaning, subject): (Meaning, EventId),
-) -> Found {
+) -> Judged {
     let releases = state.fold::<Releases>();
     let Some(accepted) = releases.acceptance(experiment, subject) else {
         let expected = format!("a patch.accepted of {experiment}");
@@ -79,7 +70,7 @@ fn approval(
 }
 
 /// A review of a patch is a person's who did not write it, of entries with its proposal among them.
-fn review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> Found {
+fn review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> Judged {
     let id = said.patch.as_ref()?;
     let header = &event.event.header;
     let Some(experiment) = &header.experiment else {
@@ -98,7 +89,7 @@ fn review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> Found 
 }
 
 /// The key is a person's. An unknown one is another rule's.
-fn a_person(state: &State, speaks: KeyId) -> Found {
+fn a_person(state: &State, speaks: KeyId) -> Judged {
     let key = state.keyring.keys.get(&speaks)?;
     (!key.human).then(|| {
         (
@@ -109,7 +100,7 @@ fn a_person(state: &State, speaks: KeyId) -> Found {
 }
 
 /// Whoever speaks about a patch did not write it; under `strict`, nor did another key of the same holder.
-fn another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> Found {
+fn another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> Judged {
     if wrote == speaks {
         let expected = format!("another key than the author's of {patch}");
         return no(expected, speaks.to_string());
@@ -124,7 +115,7 @@ fn another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> Found
 }
 
 /// Under `strict` a holder speaks with one key.
-fn one_key(state: &State, accepted: &Acceptance, speaks: KeyId) -> Found {
+fn one_key(state: &State, accepted: &Acceptance, speaks: KeyId) -> Judged {
     let holder = |key: KeyId| state.keyring.keys.get(&key).map(|record| &record.holder);
     let speaker = holder(speaks)?;
     if state.keyring.separation() != Some(Separation::Strict) {

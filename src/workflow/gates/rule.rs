@@ -8,6 +8,7 @@ use crate::event::payload::decision::GateLooked;
 use crate::event::payload::gate::GateOpened;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::num::Finite;
@@ -23,8 +24,6 @@ const TOLERANCE: f64 = 1e-9;
 /// Looks and closings, computed again.
 #[derive(Clone, Copy, Debug)]
 pub struct Recomputed;
-
-type Judged = Option<(String, String)>;
 
 impl Rule for Recomputed {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {

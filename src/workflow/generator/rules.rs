@@ -24,8 +24,10 @@ use crate::event::payload::predicate::Transported;
 use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
+use crate::ledger::no;
 use crate::num::Finite;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::deployments::Deployment;
@@ -47,18 +49,7 @@ use crate::workflow::prompts;
 /// Most questions of a run.
 pub const STEPS_MAX: u64 = 10_000;
 
-/// `None`, or what was expected and what was found.
-type Found = Option<(String, String)>;
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-fn no(expected: impl Into<String>, found: impl Into<String>) -> Found {
-    Some((expected.into(), found.into()))
-}
-
-fn unless(name: &str, wanted: &dyn Display, found: &dyn Display) -> Found {
+fn unless(name: &str, wanted: &dyn Display, found: &dyn Display) -> Judged {
     let (wanted, found) = (wanted.to_string(), found.to_string());
     (wanted != found).then(|| (format!("{name} {wanted}"), found))
 }
@@ -104,7 +95,7 @@ impl<'a> Asked<'a> {
         of.and_then(|of| of.running())
     }
 
-    fn opened(&self, said: &GeneratorRunOpened) -> Found {
+    fn opened(&self, said: &GeneratorRunOpened) -> Judged {
         let Some(running) = self.running().filter(|of| of.id == said.deployment) else {
             let expected = format!("the running deployment of {}", self.experiment);
             return no(expected, said.deployment.to_string());
@@ -129,13 +120,13 @@ impl<'a> Asked<'a> {
     }
 
     /// A new protocol voids the calibrator that was frozen.
-    fn protocol(&self, running: &Deployment) -> Found {
+    fn protocol(&self, running: &Deployment) -> Judged {
         let force = self.state.fold::<Assumptions>().sdp_in_force(self.now)?;
         let runs = &running.versions.sdp_version;
         unless("a deployment by protocol", &force.version, runs)
     }
 
-    fn terms(said: &GeneratorRunOpened) -> Found {
+    fn terms(said: &GeneratorRunOpened) -> Judged {
         if said.new == said.old {
             return no("two policies", format!("{} twice", said.new));
         }
@@ -169,7 +160,7 @@ impl<'a> Asked<'a> {
         self.protocol(running).map_or(Ok(of), Err)
     }
 
-    fn queried(&self, said: &GeneratorObjectiveQueried) -> Found {
+    fn queried(&self, said: &GeneratorObjectiveQueried) -> Judged {
         let run = match self.open(&said.run) {
             Ok(run) => run,
             Err(found) => return Some(found),
@@ -189,7 +180,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The design is for audits, and younger than the run.
-    fn fresh(&self, run: &Run, design: &DesignId, labels: u64) -> Found {
+    fn fresh(&self, run: &Run, design: &DesignId, labels: u64) -> Judged {
         let of = self.state.fold::<Designs>().design(self.experiment, design);
         let fresh = of.filter(|of| {
             let known = of.registered.as_ref();
@@ -205,7 +196,7 @@ impl<'a> Asked<'a> {
         })
     }
 
-    fn validated(&self, said: &GeneratorValidated) -> Found {
+    fn validated(&self, said: &GeneratorValidated) -> Judged {
         let run = match self.open(&said.run) {
             Ok(run) => run,
             Err(found) => return Some(found),
@@ -236,7 +227,7 @@ impl<'a> Asked<'a> {
             .or_else(|| unless("verdict", &word(overall), &word(said.verdict)))
     }
 
-    fn rolled_back(&self, said: &GeneratorRolledBack) -> Found {
+    fn rolled_back(&self, said: &GeneratorRolledBack) -> Judged {
         let Some(run) = self.runs().iter().find(|of| of.run == said.run) else {
             let expected = format!("a generator.run_opened of {}", self.experiment);
             return no(expected, said.run.to_string());

@@ -6,13 +6,11 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::drifted;
-use super::forger;
 use super::forger::World;
 use super::gated;
 use super::iterated;
 use super::samples::*;
 use super::tampered::Sample;
-use super::verifiers::Case;
 
 /// The judge of the story's first gate.
 fn judge(story: &Story) -> String {
@@ -66,33 +64,12 @@ pub fn good() -> World {
     world
 }
 
-fn sample(
-    name: &'static str,
-    done: &'static str,
-    world: &World,
-    first: Option<(usize, &'static str)>,
-) -> Sample {
-    let sealed = world.seal();
-    let case = Case {
-        ledger: forger::file(&sealed.lines),
-        checkpoint: Some(sealed.checkpoint(&[LOG])),
-        log_key: Some(log_vkey(LOG).to_string()),
-        ..Case::default()
-    };
-    Sample {
-        name,
-        done,
-        case,
-        first,
-    }
-}
-
 /// Every sample of drift.
 pub fn all() -> Vec<Sample> {
     let story = gated::story();
     let judge = judge(&story);
     let failing = drifted::written(&judge, "anchors-1", true);
-    let mut rows = vec![sample(
+    let mut rows = vec![Sample::forged(
         "good-drift",
         "Nothing. A judge fails its drift check, a deviation says how that is handled, and the gate goes on.",
         &good(),
@@ -101,7 +78,7 @@ pub fn all() -> Vec<Sample> {
     let (mut world, observed, digest) = begun(&story);
     checked(&mut world, &failing);
     let last = say(&mut world, BEN, "gate.observed", &observed);
-    rows.push(sample(
+    rows.push(Sample::forged(
         "gate-stale",
         "A unit was observed after the gate's judge had failed its drift check.",
         &world,
@@ -111,7 +88,7 @@ pub fn all() -> Vec<Sample> {
     checked(&mut world, &failing);
     handled(&mut world, &digest, "test.n_max");
     let last = say(&mut world, BEN, "gate.observed", &observed);
-    rows.push(sample(
+    rows.push(Sample::forged(
         "gate-stale-by-another-deviation",
         "A unit was observed of a stale gate, after a deviation that is about something else.",
         &world,
@@ -122,7 +99,7 @@ pub fn all() -> Vec<Sample> {
         let mut check = failing.clone();
         edit(&mut check);
         let at = checked(&mut world, &check);
-        rows.push(sample(name, done, &world, Some((at, rule))));
+        rows.push(Sample::forged(name, done, &world, Some((at, rule))));
     };
     edited(
         "drift-said-to-pass",

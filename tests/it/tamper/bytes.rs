@@ -202,7 +202,11 @@ fn a_walk_over_a_damaged_table_comes_to_an_end() {
         .filter(|at| files.db[*at] != 0)
         .map(|at| (at, 0x01))
         .collect();
-    let stride = if slow() { 1 } else { changes.len() / PLACES + 1 };
+    let stride = if slow() {
+        1
+    } else {
+        changes.len() / PLACES + 1
+    };
     let changes: Vec<_> = changes.into_iter().step_by(stride).collect();
     let change = |stage: &Stage, (at, flip): &(usize, u8)| {
         let mut changed = files.clone();
