@@ -3,7 +3,6 @@
 mod analyze;
 mod assume;
 mod bad_input;
-mod composite;
 mod dependents;
 mod divergence;
 mod estimate;
