@@ -1091,6 +1091,10 @@ KINDS = {
                              state_digest=hex64),
     ("gate.decided", 1): Kind("arbiter", "@ gate", digest=hex64, gate=ident, log_e=number, n=COUNT,
                               outcome=one_of(*OUTCOMES), **{"class": one_of("asymptotic", "exact")}),
+    ("gate.estimated", 1): Kind(
+        "arbiter", "@ gate n", alpha_micro=MICRO, beacon=record(root=encoded(32), size=COUNT), cs_hi_micro=MICRO,
+        cs_lo_micro=MICRO, design=ident, digest=hex64, gate=ident, grade=one_of(*GRADES), labels=COUNT, n=COUNT,
+        pi_micro=MICRO, seed=hex64, shows=boolean, **{"class": one_of("asymptotic", "exact")}),
     ("gate.continued", 1): Kind("registrar", "@ gate", carried=WEALTH, gate=ident, h0_digest=hex64, parent=ident),
     ("family.closed", 1): Kind("arbiter", "family", alpha_micro=MICRO, evidence=listing(record(
         log_e=number, member=ident)), family=ident, members_max=COUNT, method=METHOD, rejected=listing(ident)),
@@ -1608,7 +1612,8 @@ class State:
             named = [seq for seq in self.waiting if seq < size <= entry.position]
             self.beacons.update({seq: {"root": b64(root), "size": size} for seq in named})
             self.waiting = [seq for seq in self.waiting if seq not in named]
-        if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned", "candidates.sealed"):
+        if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned", "candidates.sealed",
+                          "gate.decided"):
             self.waiting.append(entry.position)
         fold = FOLDS.get(entry.kind)
         if fold:
@@ -5190,7 +5195,7 @@ def family_name(record_):
 
 
 def acting(state, e):
-    """(problem, gate, its manifest) of an event that acts on an opened gate."""
+    """(problem, gate, its manifest) of an event that acts on an opened gate; an estimate may follow the family's closing."""
     gate, record_ = state.gates_by_id.get(e.data["gate"]), state.manifests.get(e.data["gate"])
     if gate is None or record_ is None or gate.experiment != e.experiment:
         return ("an opened gate of this experiment", e.data["gate"]), None, None
@@ -5199,7 +5204,7 @@ def acting(state, e):
     problem = arbiter_problem(record_, e.author)
     if problem:
         return problem, None, None
-    if family_name(record_) in state.closed:
+    if family_name(record_) in state.closed and e.kind != "gate.estimated":
         seq = state.closed[family_name(record_)][0]
         return ("a gate of a family that is not closed", "closed at seq %d (E_AFTER_TERMINAL)" % seq), None, None
     return None, gate, record_
@@ -5210,7 +5215,8 @@ def rule_gate(state, e):
         return opening_problem(state, e)
     if e.kind == "gate.continued":
         return continuing_problem(state, e)
-    return acting(state, e)[0] if e.kind in ("gate.observed", "gate.looked", "gate.decided") else None
+    return acting(state, e)[0] if e.kind in (
+        "gate.observed", "gate.looked", "gate.decided", "gate.estimated") else None
 
 
 def opening_problem(state, e):
@@ -5692,7 +5698,51 @@ def is_late(record_, now):
     return record_.plan is not None and not record_.plan_open and now > record_.reveal_by
 
 
+def beside_problem(state, e):
+    """An estimate of the asymptotic class stands beside a decision, by the sample that the next checkpoint drew."""
+    problem, gate, record_ = acting(state, e)
+    if problem:
+        return None
+    data, said = e.data, e.data["class"]
+    if not gate.decided:
+        return "gate.decided before an estimate beside it", "none"
+    if said != "asymptotic":
+        return "class asymptotic", "class %s" % said
+    current = record_.in_force()
+    if current is None or current.digest != data["digest"]:
+        return "the version in force", "%s (E_STALE_VERSION)" % data["digest"]
+    decided, bound = gate.decided[0], record_.bound()
+    beacon, order = state.beacons.get(decided), bound and state.drawn.get(bound.digest)
+    if beacon is None and e.seen and e.seen[0] > decided:
+        beacon = {"root": b64(e.seen[1]), "size": e.seen[0]}
+    if beacon is None or not order:
+        return "a checkpoint above gate.decided", "none (E_ORDER)"
+    seed = sha256(bytes.fromhex(order[1]["seed"]), decode_base64(beacon["root"])).hex()
+    if (data["beacon"], data["seed"]) != (beacon, seed):
+        return "the checkpoint of size %d, seed %s" % (beacon["size"], seed), "another (E_ORDER)"
+    manifest = current.manifest
+    if data["alpha_micro"] != manifest["test"]["alpha_micro"]:
+        return "test.alpha_micro %d" % manifest["test"]["alpha_micro"], "%d (E_ALPHA)" % data["alpha_micro"]
+    policy = manifest.get("data", {}).get("label_policy")
+    if policy is None or data["pi_micro"] != policy["pi_min_micro"]:
+        return "pi_micro as data.label_policy has it", "%d (E_UNREGISTERED_RULE)" % data["pi_micro"]
+    if "judge" not in gate.sources[0]:
+        return "a gate on the scores of a judge", "one on labels"
+    if not 1 <= data["n"] <= gate.n or not 25 <= data["labels"] <= data["n"]:
+        return ("n from 1 to %d, and 25 to n labelled units" % gate.n, "n %(n)d with %(labels)d (E_N)" % data)
+    low, high = data["cs_lo_micro"], data["cs_hi_micro"]
+    margin, kind = manifest["test"]["null_margin_micro"], manifest["hypothesis"]["kind"]
+    shows = {"promote": low > margin, "noninferior": low > margin, "equivalent": -margin < low and high < margin,
+             "kill": high < 0, "measure": False}[kind]
+    if low > high or data["shows"] != shows:
+        return "an interval, and shows %s" % shows, "%d to %d, and %s" % (low, high, data["shows"])
+    grade = max("asymptotic", grade_of(state, gate, record_, e.recorded_at), key=RANKS.index)
+    return None if data["grade"] == grade else ("grade %s, derived" % grade, data["grade"])
+
+
 def rule_decision(state, e):
+    if e.kind == "gate.estimated":
+        return beside_problem(state, e)
     problem, gate, record_ = acting(state, e) if e.kind == "gate.decided" else (True, None, None)
     if problem:
         return None
@@ -5765,6 +5815,9 @@ def closing_problem(state, data):
     return None if found == data["rejected"] else ("claims that hold: %s" % found, str(data["rejected"]))
 
 
+RANKS = ("certified", "certified_amended", "asymptotic", "exploratory", "void")
+
+
 def grade_of(state, gate, record_, now):
     tainted = any(state.compromised.get(one.author, one.seq + 1) <= one.seq for one in record_.versions)
     if is_late(record_, now) or record_.superseded_by or tainted:
@@ -5787,7 +5840,6 @@ def rule_promotion(state, e):
     names, grade = e.data["gates"], "certified"
     if not names or not all(a.encode("utf-8") < b.encode("utf-8") for a, b in zip(names, names[1:])):
         return "gates in order, each once, at least one", "another list"
-    ranks = ("certified", "certified_amended", "asymptotic", "exploratory", "void")
     for name in names:
         gate, record_ = state.gates_by_id.get(name), state.manifests.get(name)
         if gate is None or record_ is None:
@@ -5811,7 +5863,7 @@ def rule_promotion(state, e):
             return "family.closed of %s" % family_name(record_), "none"
         elif name not in state.closed[family_name(record_)][1]:
             return "a claim that the closing of %s found to hold" % family_name(record_), name
-        grade = max(grade, grade_of(state, gate, record_, e.recorded_at), key=ranks.index)
+        grade = max(grade, grade_of(state, gate, record_, e.recorded_at), key=RANKS.index)
     if grade == "void":
         return "gates whose grade is not void", "void"
     return None if e.data["grade"] == grade else ("grade %s, derived" % grade, e.data["grade"])

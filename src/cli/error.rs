@@ -329,7 +329,7 @@ pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
         ("countersign", None) => "clover prereg sign FILE --countersign --custodian KEY".to_owned(),
         ("family", None) => "clover log --kind family.opened".to_owned(),
         ("exposure", None) => "clover log --kind exposure.opened".to_owned(),
-        ("iteration", None) => "clover iterate list".to_owned(),
+        ("iteration" | "sealing", None) => "clover iterate list".to_owned(),
         ("rubric", None) => "clover rubric list".to_owned(),
         ("patch", None) => "clover patch list".to_owned(),
         ("kind" | "schema" | "body_format", None) => "clover schema".to_owned(),

@@ -184,6 +184,17 @@ pub(super) fn bodies(
     Ok(answer)
 }
 
+/// Judges a command by the rules that need no more than the state at the head, before something is done that only it makes
+/// worth doing.
+pub(super) fn permitted(
+    ledger: &Ledger,
+    command: &Command,
+    signer: &Signer,
+) -> Result<(), CliError> {
+    let draft = draft(ledger, command, signer, next_author_seq(ledger, signer));
+    judge(ledger, draft, EventId(Digest::sha256(b"")))
+}
+
 fn judge(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), CliError> {
     let v = draft.payload.kind().version();
     let event = Event {

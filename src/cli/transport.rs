@@ -228,7 +228,7 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             yes: args.yes,
             again: Some("clover audit transport".to_owned()),
         };
-        confirm::open(ctx, &mut read.ledger, &unseal, &mut |_, _, _| Ok(()))?;
+        confirm::open(ctx, &mut read.ledger, &unseal, None)?;
     }
     let gathered = read.gather(ctx)?;
     let (places, family) = wanted(&read, &gathered, &design, args)?;

@@ -50,6 +50,7 @@ use crate::event::payload::custody::SubjectErased;
 use crate::event::payload::decision::FamilyClosed;
 use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateDecided;
+use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::decision::PromotionIssued;
 use crate::event::payload::decision::PromotionRevoked;
@@ -430,6 +431,7 @@ registry! {
         GeneratorValidated   "generator.validated"  1  by Signers::Role(Arbiter),   Experiment,    unique [run];
         GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
         ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units];
+        GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n];
         // The next kind goes here.
     }
     retired {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use rayon::prelude::*;
 
@@ -115,6 +117,24 @@ pub(super) fn measured(
     bodies.into_par_iter().map(read).collect()
 }
 
+/// Values by natural key, each with the entry that recorded it.
+pub(super) type Values = BTreeMap<Digest, (u64, i64)>;
+
+/// The values that were read last. What an entry recorded never changes, so the append that is made of them takes these
+/// and reads no entry twice.
+#[derive(Debug, Default)]
+pub(super) struct LastRead(Mutex<Values>);
+
+impl LastRead {
+    fn keep(&self, values: Values) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = values;
+    }
+
+    pub(super) fn take(&mut self) -> Values {
+        std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 impl Ledger {
     /// What was measured under each of these natural keys, in the order asked; `None` where nothing was.
     ///
@@ -129,13 +149,16 @@ impl Ledger {
         let mut seqs: Vec<u64> = found.iter().copied().flatten().collect();
         seqs.sort_unstable();
         seqs.dedup();
-        let values = measured(read.reader(), &seqs)?;
-        let of = |key: &Digest| {
-            let seq = found[sorted.binary_search(key).ok()?]?;
-            let (said, value) = (*values.get(&seq)?)?;
-            (said == *key).then_some(value)
+        let measured = measured(read.reader(), &seqs)?;
+        let of = |(key, seq): (Digest, Option<u64>)| {
+            let (said, value) = (*measured.get(&seq?)?)?;
+            (said == key).then_some((key, (seq?, value)))
         };
-        Ok(keys.iter().map(of).collect())
+        let values: Values = sorted.into_iter().zip(found).filter_map(of).collect();
+        let of = |key: &Digest| values.get(key).map(|(_, value)| *value);
+        let asked = keys.iter().map(of).collect();
+        self.last_read.keep(values);
+        Ok(asked)
     }
 
     /// One entry by position.

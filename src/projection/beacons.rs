@@ -1,5 +1,6 @@
-//! Beacons: for each entry that may bring a manifest version into force, and each that seals candidates, the first
-//! checkpoint above it that an entry named. Nobody could know it when that was written, and an order is drawn from it.
+//! Beacons: for each entry that may bring a manifest version into force, that seals candidates or decides a gate, the first
+//! checkpoint above it that an entry named. Nobody could know it when that was written; an order or a sample is drawn
+//! from it.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -51,7 +52,8 @@ impl Fold for Beacons {
         if let Payload::ManifestRegistered(_)
         | Payload::ManifestAmended(_)
         | Payload::ManifestCountersigned(_)
-        | Payload::CandidatesSealed(_) = &event.payload
+        | Payload::CandidatesSealed(_)
+        | Payload::GateDecided(_) = &event.payload
         {
             self.waiting.push(seq);
         }

@@ -12,6 +12,7 @@ use crate::support::deployed;
 use crate::support::forger::World;
 use crate::support::gated;
 use crate::support::iterated;
+use crate::support::labelled;
 use crate::support::planned;
 use crate::support::released;
 use crate::support::samples;
@@ -110,6 +111,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&planned::story().lines).items);
     items.extend(World::of(&iterated::story().lines).items);
     items.extend(World::of(&gated::story().lines).items);
+    items.extend(World::of(&labelled::story().lines).items);
     items.extend(tampered_drifts::good().items);
     items.extend(World::of(&decided::story().lines).items);
     items.extend(World::of(&sequenced::story().lines).items);

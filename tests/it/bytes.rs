@@ -843,6 +843,27 @@ fn claim_fields(kind: Kind) -> Fields {
             must("n", count(0).boxed()),
             must("outcome", word(&["futile", "promote", "void"]).boxed()),
         ],
+        Kind::GateEstimated => vec![
+            must("alpha_micro", micro().boxed()),
+            must(
+                "beacon",
+                (count(0), base64(32))
+                    .prop_map(|(size, root)| json!({"root": root, "size": size}))
+                    .boxed(),
+            ),
+            must("class", word(&["asymptotic", "exact"]).boxed()),
+            must("cs_hi_micro", micro().boxed()),
+            must("cs_lo_micro", micro().boxed()),
+            must("design", id().boxed()),
+            must("digest", hex().boxed()),
+            must("gate", id().boxed()),
+            must("grade", word(&["asymptotic", "void"]).boxed()),
+            must("labels", count(0).boxed()),
+            must("n", count(0).boxed()),
+            must("pi_micro", micro().boxed()),
+            must("seed", hex().boxed()),
+            must("shows", any::<bool>().prop_map(Value::from).boxed()),
+        ],
         Kind::GateContinued => vec![
             must("carried", wealth()),
             must("gate", id().boxed()),

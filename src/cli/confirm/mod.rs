@@ -254,7 +254,7 @@ fn now(ledger: &Ledger) -> Timestamp {
 
 fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let opened = open(ctx, &mut ledger, args, &mut |_, _, _| Ok(()))?;
+    let opened = open(ctx, &mut ledger, args, None)?;
     let already = opened.already;
     let Some((charge, values, text)) = opened.revealed else {
         let text = format!("every label of {} is revealed already\n", args.seal.design);

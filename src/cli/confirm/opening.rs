@@ -29,6 +29,7 @@ use crate::event::payload::assumption::Assumption;
 use crate::event::payload::budget::BudgetCharged;
 use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::record::ReadOutcome;
+use crate::ground::digest::Digest;
 use crate::ground::seal;
 use crate::ground::seal::Identity;
 use crate::ground::seal::LabelOpening;
@@ -38,6 +39,7 @@ use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
+use crate::projection::decisions::sequence::Sequences;
 
 /// What an opening did.
 pub(in crate::cli) struct Opened {
@@ -47,9 +49,10 @@ pub(in crate::cli) struct Opened {
     pub revealed: Option<(EventId, Vec<Value>, String)>,
 }
 
-/// What is said between the charge and the first label: by the custodian, of the charge.
+/// What is said between the charge and the first label: by the custodian, of the charge. Without it the labels themselves
+/// come next, so that they can be judged before a peek is charged.
 pub(in crate::cli) type Between<'b> =
-    &'b mut dyn FnMut(&mut Ledger, EventId, &Signer) -> Result<(), CliError>;
+    Option<&'b mut dyn FnMut(&mut Ledger, EventId, &Signer) -> Result<(), CliError>>;
 
 /// Charges a peek and reveals what waits in a design.
 pub(in crate::cli) fn open(
@@ -115,13 +118,18 @@ pub(in crate::cli) fn begin(
         // Nothing is paid for what could not be opened.
         identity(ctx, &args.seal, &row.label, &mut known)?;
     }
+    if let (None, Some(row)) = (&between, waiting.first()) {
+        may_be_revealed(ledger, &place, row, &signer)?;
+    }
     let newest = waiting.iter().map(|row| row.seq).max().unwrap_or(0);
     let charge = match paid(ledger, &place, args, newest)? {
         Some(charge) => charge,
         None => charge(ctx, ledger, &place, args, waiting.len())?,
     };
     // From here on the peek is on record, under a signed checkpoint.
-    between(ledger, charge, &signer)?;
+    if let Some(between) = between {
+        between(ledger, charge, &signer)?;
+    }
     Ok(Ok(Opening {
         already,
         charge,
@@ -130,6 +138,36 @@ pub(in crate::cli) fn begin(
         signer,
         waiting,
     }))
+}
+
+/// Whether labels of a design may be shown now, all at once, by the rules that look at the state alone.
+fn may_be_revealed(
+    ledger: &Ledger,
+    place: &Place,
+    row: &Row,
+    signer: &Signer,
+) -> Result<(), CliError> {
+    let Place { design, experiment } = place;
+    let sequences = ledger.state().fold::<Sequences>();
+    if let Some(id) = sequences.shows_in_order(experiment, design) {
+        let message = format!(
+            "sealing: labels of {design} are shown in the order that iteration {id} draws; no peek was charged"
+        );
+        return Err(CliError::refused(
+            message,
+            format!("clover iterate confirm {id}"),
+        ));
+    }
+    // Only what the file alone can tell, the charge and the opening, is not known yet.
+    let like = LabelRevealed {
+        charge: EventId(Digest::sha256(b"")),
+        design: design.clone(),
+        row: row.label.row.clone(),
+        salt: Base64Bytes([0; 32]),
+        value_micro: Micro::default(),
+    };
+    let like = Command::new(like, Some(experiment.clone()));
+    submit::permitted(ledger, &like, signer)
 }
 
 /// What a charge says it is for, so that a run that was cut goes on under the peek it paid.

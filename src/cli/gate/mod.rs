@@ -1,6 +1,7 @@
-//! `clover gate`: sequential tests that bind, from the order of their units to the decision.
+//! `clover gate`: sequential tests that bind, from the order of their units to the decision, and estimates beside it.
 
 mod charts;
+mod estimate;
 mod list;
 mod open;
 mod outcomes;
@@ -37,6 +38,9 @@ pub(super) enum Verb {
     /// End the gate as its last look found
     #[command(after_help = "Example:\n  clover gate decide m-1")]
     Decide(OneArgs),
+    /// Beside the verdict: what labels of a sample say, asymptotically; it decides nothing
+    #[command(after_help = "Example:\n  clover gate estimate m-1 --design audit-1")]
+    Estimate(EstimateArgs),
     /// Go on with the evidence of the undecided gate that the manifest names
     #[command(after_help = "Example:\n  clover gate continue m-2")]
     Continue(OneArgs),
@@ -109,6 +113,21 @@ pub(super) struct OneArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(super) struct EstimateArgs {
+    /// The gate, which is decided
+    pub id: String,
+    /// The design whose labels are read; without it the units drawn for labels are printed
+    #[arg(long, value_name = "DESIGN")]
+    pub design: Option<String>,
+    /// Units of the order up to the Nth; all that were observed when absent
+    #[arg(long, value_name = "N")]
+    pub through: Option<u64>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
     /// The gate
     pub id: String,
@@ -153,6 +172,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Observe(args) => run::observe(ctx, &args),
         Verb::Look(args) => run::look(ctx, &args),
         Verb::Decide(args) => run::decide(ctx, &args),
+        Verb::Estimate(args) => estimate::run(ctx, &args),
         Verb::Continue(args) => run::proceed(ctx, &args),
         Verb::Show(args) => show::run(ctx, &args),
         Verb::Root(args) => open::root(ctx, &args),

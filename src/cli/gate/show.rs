@@ -7,6 +7,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::gate::ShowArgs;
 use crate::cli::gate::charts;
+use crate::cli::gate::estimate;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::outcome;
@@ -90,7 +91,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
 }
 
 /// A word of an enum as it stands in events.
-fn word(value: &Value) -> String {
+pub(super) fn word(value: &Value) -> String {
     value.as_str().unwrap_or("none").to_owned()
 }
 
@@ -294,6 +295,9 @@ fn ending(
             word(&json!(decided.class))
         )),
     }
+    if let Some(found) = &of.gate.estimated {
+        answer.text.push_str(&estimate::words(found));
+    }
     if let Some(child) = &of.gate.child {
         answer.line(&format!("continued by {child}"));
     }
@@ -366,7 +370,7 @@ fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bo
     json!({
         "gate": id.as_str(), "experiment": of.gate.experiment, "opened_seq": of.gate.opened_seq,
         "order": order, "exposed": of.record.exposed, "n": of.gate.n, "looks": looks, "wealth": path,
-        "decided": of.gate.decided, "parent": of.gate.parent, "child": of.gate.child,
+        "decided": of.gate.decided, "estimated": of.gate.estimated, "parent": of.gate.parent, "child": of.gate.child,
         "promotions": promotions, "replay_identical": same, "state_digest": life.state_digest.to_hex(),
         "log_e_now": found.map(|found| found.log_e),
         "deviations": of.record.deviations,

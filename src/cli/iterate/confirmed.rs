@@ -183,9 +183,11 @@ fn unseal(
         ctx.globals.key.clone_from(&args.custodian);
     }
     let opened = match shows {
-        Shows::All => confirm::open(ctx, &mut bench.ledger, &opens, &mut between).map(|_| None),
+        Shows::All => {
+            confirm::open(ctx, &mut bench.ledger, &opens, Some(&mut between)).map(|_| None)
+        }
         Shows::InOrder => {
-            confirm::begin(ctx, &mut bench.ledger, &opens, &mut between).map(Result::ok)
+            confirm::begin(ctx, &mut bench.ledger, &opens, Some(&mut between)).map(Result::ok)
         }
     };
     ctx.globals.key = kept;

@@ -3,10 +3,12 @@
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::event::id::DesignId;
 use crate::event::id::EventId;
 use crate::event::id::FamilyId;
 use crate::event::id::ManifestId;
 use crate::event::id::Text;
+use crate::event::payload::gate::DrawnFrom;
 use crate::event::payload::manifest::Bettor;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::ground::digest::Digest;
@@ -143,6 +145,43 @@ pub struct GateDecided {
     pub n: Count,
     /// The outcome.
     pub outcome: Outcome,
+}
+
+/// Beside the exact verdict of a decided gate: the mean improvement by labels of a sample of its units, which a checkpoint
+/// drew after the judge's scores were observed, with these scores as predictions. The interval holds as units grow and at
+/// no number of them exactly; it decides nothing and promotes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateEstimated {
+    /// Error rate of the interval, as registered.
+    pub alpha_micro: Micro,
+    /// The first checkpoint after the gate was decided, which drew the sample.
+    pub beacon: DrawnFrom,
+    /// Always asymptotic.
+    pub class: EvidenceClass,
+    /// Upper end for the mean improvement, in millionths, rounded outward.
+    pub cs_hi_micro: Micro,
+    /// Lower end for the mean improvement, in millionths, rounded outward.
+    pub cs_lo_micro: Micro,
+    /// The design whose labels were read.
+    pub design: DesignId,
+    /// Digest of the manifest version in force.
+    pub digest: Digest,
+    /// The gate.
+    pub gate: ManifestId,
+    /// How far what it shows may be trusted: asymptotic at best.
+    pub grade: Grade,
+    /// Units that were drawn and labelled.
+    pub labels: Count,
+    /// Units of the order that it reads, from the first.
+    pub n: Count,
+    /// Probability that a unit is drawn, as registered.
+    pub pi_micro: Micro,
+    /// What units are hashed with.
+    pub seed: Digest,
+    /// Whether the interval lies where the claim says.
+    pub shows: bool,
 }
 
 /// A gate starts with the evidence of an undecided one: the same null hypothesis, other units.

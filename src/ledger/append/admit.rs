@@ -33,6 +33,7 @@ use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::read;
 use crate::ledger::read::Measured;
+use crate::ledger::read::Values;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::store::Reader;
@@ -98,7 +99,7 @@ pub(super) fn admit(
             already: false,
         });
     }
-    judge_facts(head, reader, &wanted, &mut batch.given)?;
+    judge_facts(head, reader, &wanted, batch)?;
     batch.tiles.append(&mut head.tiler.extend(&leaves));
     head.known = head.size();
     Ok(())
@@ -261,8 +262,8 @@ fn judge_seen(
 fn judge_facts(
     head: &mut Head,
     reader: Reader<'_>,
-    wanted: &[(usize, u64, Vec<Fact>)],
-    given: &mut Vec<(Digest, u64)>,
+    wanted: &[Wanted],
+    batch: &mut Batch,
 ) -> Result<(), LedgerError> {
     // What the batch itself gives matters only where something in it is to be looked up.
     let looks_up = |fact: &Fact| {
@@ -271,25 +272,27 @@ fn judge_facts(
     };
     let mut facts = wanted.iter().flat_map(|(_, _, facts)| facts);
     if facts.any(looks_up) {
-        head.tail.add(std::mem::take(given));
-        look_up(head, reader, wanted)?;
+        head.tail.add(std::mem::take(&mut batch.given));
+        look_up(head, reader, wanted, &batch.values)?;
     }
     let gives = wanted
         .iter()
         .flat_map(|(_, seq, facts)| open::given_by(*seq, facts));
-    given.extend(gives);
+    batch.given.extend(gives);
     Ok(())
 }
 
 fn look_up(
     head: &Head,
     reader: Reader<'_>,
-    wanted: &[(usize, u64, Vec<Fact>)],
+    wanted: &[Wanted],
+    values: &Values,
 ) -> Result<(), LedgerError> {
     let asked = wanted
         .iter()
         .flat_map(|(_, _, facts)| facts)
         .filter_map(|fact| match fact {
+            Fact::Reads { digest, .. } if values.contains_key(digest) => None,
             Fact::Gives {
                 digest,
                 once: Some(_),
@@ -309,10 +312,17 @@ fn look_up(
     let found: BTreeMap<_, _> = found
         .filter_map(|(digest, seq)| Some((digest, seq?)))
         .collect();
-    let stored = stored_values(reader, wanted, &found)?;
+    let stored = Stored {
+        measured: stored_values(reader, wanted, &found)?,
+        values,
+    };
     let mut fresh = BTreeMap::new();
     for (index, seq, facts) in wanted {
-        let giver = |digest: &Digest| found.get(digest).or_else(|| fresh.get(digest)).copied();
+        let read = |digest: &Digest| values.get(digest).map(|(seq, _)| *seq);
+        let giver = |digest: &Digest| {
+            let found = found.get(digest).copied().or_else(|| read(digest));
+            found.or_else(|| fresh.get(digest).copied())
+        };
         for fact in facts {
             let judged = match judge_entry(reader, (wanted, &stored), &giver, *seq, fact)? {
                 Some(refused) => Err(refused),
@@ -334,7 +344,7 @@ fn look_up(
 /// What the stored entries measured whose values the batch reads, in one pass over them.
 fn stored_values(
     reader: Reader<'_>,
-    wanted: &[(usize, u64, Vec<Fact>)],
+    wanted: &[Wanted],
     found: &BTreeMap<Digest, u64>,
 ) -> Result<BTreeMap<u64, Measured>, LedgerError> {
     let first = wanted.first().map_or(0, |(_, seq, _)| *seq);
@@ -349,8 +359,19 @@ fn stored_values(
     read::measured(reader, &seqs)
 }
 
-/// The facts of a batch by index and position, and what stored entries measured.
-type Told<'a> = (&'a [(usize, u64, Vec<Fact>)], &'a BTreeMap<u64, Measured>);
+/// Index and position of an event, and its facts.
+type Wanted = (usize, u64, Vec<Fact>);
+
+/// What stored entries measured.
+struct Stored<'v> {
+    /// By position.
+    measured: BTreeMap<u64, Measured>,
+    /// By natural key, read before this append.
+    values: &'v Values,
+}
+
+/// The facts of a batch, and what stored entries measured.
+type Told<'a> = (&'a [Wanted], &'a Stored<'a>);
 /// A breach, and the entry that is in the way of the one judged.
 type Refused = (Breach, Option<u64>);
 
@@ -396,7 +417,7 @@ fn judge_entry(
 /// `digest` is not the event of that id.
 fn recorded(
     reader: Reader<'_>,
-    batch: &[(usize, u64, Vec<Fact>)],
+    batch: &[Wanted],
     seq: u64,
     digest: &Digest,
 ) -> Result<Option<u64>, LedgerError> {
@@ -434,7 +455,10 @@ fn measured((batch, stored): Told<'_>, seq: u64, digest: &Digest) -> Option<i64>
             _ => None,
         });
     }
-    let said = stored.get(&seq).copied().flatten();
+    if let Some((_, value)) = stored.values.get(digest).filter(|(of, _)| *of == seq) {
+        return Some(*value);
+    }
+    let said = stored.measured.get(&seq).copied().flatten();
     said.filter(|(of, _)| of == digest).map(|(_, value)| value)
 }
 

@@ -45,6 +45,7 @@ use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::open::Ledger;
 use crate::ledger::pin::PinError;
+use crate::ledger::read::Values;
 use crate::ledger::rules;
 use crate::store::Durability;
 use crate::store::Reader;
@@ -141,9 +142,36 @@ where
     }
 }
 
-/// Events of a batch, a part at a time.
-type Parts<'p> = Box<dyn Iterator<Item = Result<Part, LedgerError>> + 'p>;
+/// Events of a batch, a part at a time. It knows how many parts are left.
+type Parts<'p> = Box<dyn ExactSizeIterator<Item = Result<Part, LedgerError>> + Send + 'p>;
 type Part = Vec<Box<Prepared>>;
+
+/// Takes the parts in order. While one is taken the next is prepared on another thread: signing keeps the other cores busy
+/// where rules and rows need one alone.
+fn each_ahead(
+    parts: Parts<'_>,
+    mut take: impl FnMut(Part) -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    std::thread::scope(|scope| {
+        let mut parts = parts;
+        let mut next = parts.next();
+        while let Some(part) = next {
+            if parts.len() == 0 {
+                return take(part?);
+            }
+            let ahead = scope.spawn(move || {
+                let next = parts.next();
+                (parts, next)
+            });
+            take(part?)?;
+            (parts, next) = match ahead.join() {
+                Ok(ahead) => ahead,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+        }
+        Ok(())
+    })
+}
 
 /// Prepares items part by part, when each part is asked for: of a large batch, no more than the processor's
 /// caches hold.
@@ -151,11 +179,12 @@ fn in_parts<'p, T: Send + 'p>(
     items: Vec<T>,
     prepare: impl Fn(T) -> Result<Box<Prepared>, LedgerError> + Send + Sync + 'p,
 ) -> Parts<'p> {
+    let mut parts = Vec::with_capacity(items.len().div_ceil(PART_LEN));
     let mut items = items.into_iter();
-    Box::new(std::iter::from_fn(move || {
-        let part: Vec<T> = items.by_ref().take(PART_LEN).collect();
-        (!part.is_empty()).then(|| spread(part, &prepare))
-    }))
+    while items.len() > 0 {
+        parts.push(items.by_ref().take(PART_LEN).collect::<Vec<T>>());
+    }
+    Box::new(parts.into_iter().map(move |part| spread(part, &prepare)))
 }
 
 /// What an answer to a submission still waits for.
@@ -345,6 +374,7 @@ impl Ledger {
             log_key,
             next_log_key,
             computing,
+            last_read,
             ..
         } = self;
         let clean = |error: LedgerError| (error, false);
@@ -361,13 +391,13 @@ impl Ledger {
             return Ok((answers(slots, Vec::new()), None));
         }
         let touched = |error: LedgerError| (error, true);
-        let mut batch = Batch::new(head, recorded_at);
-        for part in parts {
-            let part = part.map_err(touched)?;
+        let mut batch = Batch::new(head, recorded_at, last_read.take());
+        let take = |part: Part| {
             let first = head.size();
-            admit::admit(head, txn.reader(), &part, &mut batch, computing).map_err(touched)?;
-            write::write_part(&txn, head, recorded_at, first, &part).map_err(touched)?;
-        }
+            admit::admit(head, txn.reader(), &part, &mut batch, computing)?;
+            write::write_part(&txn, head, recorded_at, first, &part)
+        };
+        each_ahead(parts, take).map_err(touched)?;
         head.tail.add(std::mem::take(&mut batch.given));
         let size = batch.before.size;
         let checkpoint = write::sign_head(head, size, log_key.as_ref(), next_log_key.as_ref())
@@ -421,10 +451,12 @@ struct Batch {
     tiles: Vec<Tile>,
     /// Digests that the tail does not hold yet.
     given: Vec<(Digest, u64)>,
+    /// Values that were read for it.
+    values: Values,
 }
 
 impl Batch {
-    fn new(head: &Head, recorded_at: Timestamp) -> Self {
+    fn new(head: &Head, recorded_at: Timestamp, values: Values) -> Self {
         Self {
             before: Before {
                 size: head.size(),
@@ -435,6 +467,7 @@ impl Batch {
             appended: Vec::new(),
             tiles: Vec::new(),
             given: Vec::new(),
+            values,
         }
     }
 }

@@ -204,6 +204,16 @@ impl Fold for Sequences {
 }
 
 impl Sequences {
+    /// The open iteration that shows the labels of a design in an order drawn, a part at a time.
+    pub fn shows_in_order(
+        &self,
+        experiment: &ExperimentId,
+        design: &DesignId,
+    ) -> Option<&IterationId> {
+        let id = self.open.get(experiment)?;
+        (self.is_confirm(experiment, design) && self.by_id.contains_key(id)).then_some(id)
+    }
+
     fn is_confirm(&self, experiment: &ExperimentId, design: &DesignId) -> bool {
         let designs = self.designs.get(experiment);
         designs.is_some_and(|of| of.contains(design))

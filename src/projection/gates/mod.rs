@@ -4,6 +4,7 @@
 //! compared. The differences of a gate are let go once it is decided.
 
 mod claims;
+pub mod estimated;
 mod grade;
 mod observed;
 mod rules;
@@ -28,7 +29,9 @@ use crate::event::id::FamilyId;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::EvidenceClass;
+use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::GateLooked;
+use crate::event::payload::decision::Grade;
 use crate::event::payload::decision::LogWealth;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
@@ -51,6 +54,7 @@ pub const READS: &[Kind] = &[
     Kind::FamilyClosed,
     Kind::GateContinued,
     Kind::GateDecided,
+    Kind::GateEstimated,
     Kind::GateLooked,
     Kind::GateObserved,
     Kind::GateOpened,
@@ -123,6 +127,46 @@ pub struct Decided {
     pub seq: u64,
 }
 
+/// An estimate beside a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimated {
+    /// Error rate, in millionths.
+    pub alpha: i64,
+    /// On what it rests.
+    pub class: EvidenceClass,
+    /// Upper end for the mean improvement, in millionths.
+    pub cs_hi: i64,
+    /// Lower end for the mean improvement, in millionths.
+    pub cs_lo: i64,
+    /// Its grade when it was recorded.
+    pub grade: Grade,
+    /// Units labelled.
+    pub labels: u64,
+    /// Units read.
+    pub n: u64,
+    /// The entry.
+    pub seq: u64,
+    /// Whether the interval lies where the claim says.
+    pub shows: bool,
+}
+
+impl Estimated {
+    fn new(seq: u64, said: &GateEstimated) -> Self {
+        Self {
+            alpha: said.alpha_micro.value(),
+            class: said.class,
+            cs_hi: said.cs_hi_micro.value(),
+            cs_lo: said.cs_lo_micro.value(),
+            grade: said.grade,
+            labels: said.labels.value(),
+            n: said.n.value(),
+            seq,
+            shows: said.shows,
+        }
+    }
+}
+
 /// One gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -133,6 +177,8 @@ pub struct Gate {
     pub child: Option<ManifestId>,
     /// How it ended.
     pub decided: Option<Decided>,
+    /// The last estimate beside it, which has no part in how it ended.
+    pub estimated: Option<Estimated>,
     /// Its experiment.
     pub experiment: Option<ExperimentId>,
     /// The last look.
@@ -161,6 +207,7 @@ impl Gate {
             carried: None,
             child: None,
             decided: None,
+            estimated: None,
             experiment: experiment.cloned(),
             look: None,
             looks: 0,
@@ -330,6 +377,11 @@ impl Gates {
                         outcome: said.outcome,
                         seq,
                     });
+                }
+            }
+            Payload::GateEstimated(said) => {
+                if let Some(gate) = self.by_id.get_mut(&said.gate) {
+                    gate.estimated = Some(Estimated::new(seq, said));
                 }
             }
             Payload::GateContinued(said) => {

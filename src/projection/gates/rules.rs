@@ -22,6 +22,7 @@ use crate::ledger::no;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::gates::claims;
+use crate::projection::gates::estimated;
 use crate::projection::gates::observed;
 use crate::projection::manifests;
 use crate::projection::manifests::Manifests;
@@ -81,6 +82,13 @@ impl Rule for Gating {
                     Ok((gate, record)) => {
                         judge("decision", claims::decided(gate, record, event, said));
                     }
+                    Err(judged) => judge("gate", judged),
+                }
+            }
+            Payload::GateEstimated(said) => {
+                let acts = acts(&said.gate, said.digest);
+                match acts.opened(state) {
+                    Ok(of) => judge("decision", estimated::judge(state, event, of, said)),
                     Err(judged) => judge("gate", judged),
                 }
             }
@@ -151,8 +159,19 @@ impl Acts<'_> {
         manifests::current(state.fold::<Manifests>(), self.digest)
     }
 
-    /// The opened gate with its manifest, when this key may act on it under this digest.
+    /// The opened gate with its manifest, when this key may act on it under this digest, and its family is not closed.
     fn known<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Judged> {
+        let (gate, record) = self.opened(state)?;
+        let gates = state.fold::<Gates>();
+        if let Some(closed) = family_of(record).and_then(|name| gates.closed.get(name)) {
+            let found = format!("closed at seq {} (E_AFTER_TERMINAL)", closed.seq);
+            return Err(no("a gate of a family that is not closed", found));
+        }
+        Ok((gate, record))
+    }
+
+    /// The same, of a family that may be closed.
+    fn opened<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Judged> {
         let id = &self.gate;
         let gates = state.fold::<Gates>();
         let found = gates
@@ -169,10 +188,6 @@ impl Acts<'_> {
         }
         if let Some(judged) = arbiter(record, self.author) {
             return Err(Some(judged));
-        }
-        if let Some(closed) = family_of(record).and_then(|name| gates.closed.get(name)) {
-            let found = format!("closed at seq {} (E_AFTER_TERMINAL)", closed.seq);
-            return Err(no("a gate of a family that is not closed", found));
         }
         Ok((gate, record))
     }

@@ -1,7 +1,8 @@
-//! Gates: the terms of a registered test, the events of a gate's life, what observations are worth, and the rule that
-//! computes it again.
+//! Gates: the terms of a registered test, the events of a gate's life, what observations are worth, the rule that computes
+//! it again, and estimates beside a verdict.
 
 pub mod design;
+pub mod estimate;
 pub mod evidence;
 pub mod family;
 pub mod observe;

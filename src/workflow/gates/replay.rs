@@ -76,6 +76,7 @@ fn concerns(payload: &Payload, id: &ManifestId) -> bool {
         Payload::GateObserved(said) => said.gate == *id,
         Payload::GateLooked(said) => said.gate == *id,
         Payload::GateDecided(said) => said.gate == *id,
+        Payload::GateEstimated(said) => said.gate == *id,
         Payload::GateContinued(said) => said.gate == *id || said.parent == *id,
         _ => false,
     }

@@ -2,12 +2,15 @@
 //! decisions, continuations.
 
 use crate::event::Payload;
+use crate::event::Seen;
+use crate::event::id::DesignId;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::id::Root;
 use crate::event::payload::decision::EvidenceClass;
 use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateDecided;
+use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::gate::DrawnFrom;
@@ -21,6 +24,7 @@ use crate::event::payload::gate::UnitsListed;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Metric;
 use crate::ground::merkle::Frontier;
+use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::num::Count;
 use crate::num::Micro;
@@ -208,6 +212,35 @@ pub fn decide(of: Known<'_>) -> Option<GateDecided> {
         log_e: of.gate.log_e(),
         n: Count::new(of.gate.n)?,
         outcome,
+    })
+}
+
+/// What labels of a design shall say beside a decided gate, of its first `n` units: everything that is registered and drawn.
+/// `None` before the decision, and where the manifest says not how units are drawn for labels.
+pub fn estimated(
+    state: &State,
+    of: Known<'_>,
+    (design, n): (DesignId, u64),
+    (seen, now): (Seen, Timestamp),
+) -> Option<GateEstimated> {
+    let version = of.record.in_force()?;
+    let manifest = &version.manifest;
+    let (beacon, seed) = gates::estimated::drawn(state, of.gate, of.record, Some(seen))?;
+    Some(GateEstimated {
+        alpha_micro: manifest.test.as_ref()?.alpha_micro,
+        beacon,
+        class: EvidenceClass::Asymptotic,
+        cs_hi_micro: Micro::default(),
+        cs_lo_micro: Micro::default(),
+        design,
+        digest: version.digest,
+        gate: manifest.manifest.clone(),
+        grade: gates::estimated::graded(of.gate, of.record, state, now),
+        labels: Count::default(),
+        n: Count::new(n)?,
+        pi_micro: manifest.data.as_ref()?.label_policy.as_ref()?.pi_min_micro,
+        seed,
+        shows: false,
     })
 }
 

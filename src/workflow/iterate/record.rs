@@ -304,9 +304,10 @@ impl Record {
             Payload::SlicesClassified(said) => one!(classified, said),
             Payload::IterationPausedForLabels(said) => one!(paused, said),
             Payload::CardPublished(said) => many!(cards, said),
+            Payload::BatteryEvaluated(said) if said.candidate.is_some() => many!(attacked, said),
             Payload::BatteryEvaluated(said) if said.iteration == self.iteration => {
                 let said = said.clone();
-                self.battery(Said { seq, id, said });
+                self.battery = Some(Said { seq, id, said });
             }
             Payload::CalibratorFitted(said) if self.is_mine(&said.terms) => {
                 let said = said.clone();
@@ -337,14 +338,6 @@ impl Record {
             Payload::PatchAccepted(said) => many!(accepted, said),
             Payload::IterationClosed(said) => one!(closed, said),
             _ => {}
-        }
-    }
-
-    fn battery(&mut self, found: Said<BatteryEvaluated>) {
-        if found.said.candidate.is_none() {
-            self.battery = Some(found);
-        } else {
-            self.attacked.push(found);
         }
     }
 

@@ -9,6 +9,7 @@ mod compare;
 mod decided;
 mod drift;
 mod estimates;
+mod gates;
 mod generators;
 mod guardrails;
 mod iterations;
@@ -239,6 +240,10 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::RecalibrationCompleted,
         run: recalibrations::completed,
+    },
+    Recipe {
+        kind: Kind::GateEstimated,
+        run: gates::estimated,
     },
     // The next kind goes here.
 ];

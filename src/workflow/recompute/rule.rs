@@ -35,11 +35,13 @@ pub const AGAIN: Again = Again {
         Kind::OpeDiagnosed,
         Kind::OpeEstimated,
         Kind::JudgeDriftChecked,
+        Kind::GateEstimated,
         // The next kind goes here.
     ],
     reads: &[
         Kind::AnchorSetRegistered,
         Kind::CalibratorFitted,
+        Kind::GateObserved,
         Kind::JudgeDriftChecked,
         Kind::JudgeRegistered,
         Kind::LabelDesignRegistered,
@@ -48,6 +50,8 @@ pub const AGAIN: Again = Again {
         Kind::LabelSealed,
         Kind::LogprobRecorded,
         Kind::LogprobsChecked,
+        Kind::ManifestAmended,
+        Kind::ManifestRegistered,
         Kind::ScoreConflict,
         Kind::ScoreRecorded,
         Kind::TransportTested,

@@ -52,7 +52,7 @@ multiplicity: {{family: quarter, family_alpha_micro: 50000, method: spend}}
     )
 }
 
-fn units() -> Vec<String> {
+pub(super) fn units() -> Vec<String> {
     (0..40).map(|at| format!("unit-{at:02}")).collect()
 }
 
@@ -83,6 +83,14 @@ pub(super) fn scored() -> Desk {
 
 /// A desk with a gate that is open; `before` runs before it is opened.
 fn opened(before: impl FnOnce(&mut Desk)) -> Desk {
+    opened_as(|plan| plan, before)
+}
+
+/// The same, under a changed plan.
+pub(super) fn opened_as(
+    change: impl FnOnce(String) -> String,
+    before: impl FnOnce(&mut Desk),
+) -> Desk {
     let mut desk = Desk::with_ledger();
     desk.ok("key new bea --role arbiter,releaser");
     let membership = [
@@ -102,7 +110,8 @@ fn opened(before: impl FnOnce(&mut Desk)) -> Desk {
     let file = desk.file("units.txt", &(units().join("\n") + "\n"));
     let root = desk.ok(&format!("gate root {file} --json")).json();
     let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
-    let plan = desk.file("plan.yaml", &manifest("m-1", "exp-1", &root, 50_000));
+    let plan = change(manifest("m-1", "exp-1", &root, 50_000));
+    let plan = desk.file("plan.yaml", &plan);
     desk.ok(&format!("prereg sign {plan} --countersign"));
     before(&mut desk);
     desk.ok("gate open m-1 --units units.txt --judge judge-1");
@@ -350,7 +359,8 @@ fn a_manifest_of_the_peer_is_checked() {
     );
 }
 
-/// What looks recorded is what anyone computes from the log: here, after a backup, and from the exported lines.
+/// What looks recorded is what anyone computes from the log: here, after a backup, imported again, and from the exported
+/// lines.
 #[test]
 fn e_values_are_the_same_after_replay_and_export() {
     let mut desk = scored();
@@ -369,6 +379,11 @@ fn e_values_are_the_same_after_replay_and_export() {
         .ok_words(&["gate", "show", "m-1", "--json", "--ledger", &copy])
         .json();
     assert_eq!(there["data"], here);
+    // Imported again, with a snapshot of its own.
+    desk.ok("export jsonl -o whole --blobs");
+    desk.ok("import ledger whole --into again");
+    let again = desk.ok("gate show m-1 --json --ledger again").json();
+    assert_eq!(again["data"], here);
     // From the lines alone, with nothing of the ledger: the last recorded evidence, bit for bit.
     let text = std::fs::read_to_string(desk.at.join("out/ledger.jsonl")).unwrap();
     let mut terms = eprocess::Terms::new(1_000_000, 40);

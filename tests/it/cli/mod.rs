@@ -3,6 +3,7 @@
 mod analyze;
 mod assume;
 mod bad_input;
+mod beside;
 mod dependents;
 mod divergence;
 mod estimate;

@@ -92,6 +92,20 @@ fn a_fix_crosses_before_the_end_and_is_judged_on_the_whole_block() {
 fn what_cannot_improve_as_planned_leaves_the_labels_sealed() {
     // No labels could show an improvement of .9: the first cluster shows that it is futile.
     let mut desk = sealed(900_000, 25);
+    // Labels that the iteration alone may show cost no peek when somebody else asks for them, neither before it opens them
+    // nor while it shows them in order.
+    let unseal = [
+        "confirm",
+        "unseal",
+        "hold",
+        "--experiment",
+        "mended",
+        "--for",
+        "audit",
+        "--yes",
+    ];
+    desk.refused(&unseal, 11, &["confirm.unsealed of it-mended"]);
+    assert_eq!(labels(&mut desk, "budget.charged"), 0);
     let ran = desk.ok("iterate confirm it-mended --yes");
     prints(&ran, &["futile at 1", "stay sealed"]);
     let shown = labels(&mut desk, "label.revealed");
@@ -101,6 +115,11 @@ fn what_cannot_improve_as_planned_leaves_the_labels_sealed() {
     let of = looks[0]["look"]["of_units"].as_u64().unwrap();
     assert!((shown as u64) < of, "{shown} of {of}");
     // The peek is spent, and the iteration ends with the patch rejected by p8.
+    desk.refused(
+        &unseal,
+        11,
+        &["in the order that iteration it-mended draws"],
+    );
     assert_eq!(labels(&mut desk, "budget.charged"), 1);
     let closed = desk.ok("iterate run it-mended --yes");
     prints(&closed, &["p8 futile at cluster 1"]);

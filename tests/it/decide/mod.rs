@@ -3,6 +3,7 @@
 
 mod assumptions;
 mod batteries;
+mod beside;
 mod calibrators;
 mod decisions;
 mod deployments;

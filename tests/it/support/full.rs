@@ -80,6 +80,7 @@ use super::experiment;
 use super::gated;
 use super::iterated;
 use super::key_added;
+use super::labelled;
 use super::planned;
 use super::released;
 use super::score;
@@ -573,6 +574,56 @@ fn gates(test: &mut TestLedger) {
     closing(test, &owner);
 }
 
+/// A gate of its own, and what labels of a sample say beside its verdict.
+fn beside(test: &mut TestLedger) {
+    let (custodian, owner) = (signer(41), signer(1));
+    test.register("exp-b");
+    let (gate, units) = labelled::manifest("exp-b", "g-b");
+    let mut gate = gate;
+    gate["multiplicity"] =
+        json!({"family": "of-one", "family_alpha_micro": 50_000, "method": "spend"});
+    let family = json!({
+        "alpha_micro": 50_000, "family": "of-one", "members_max": 1, "membership": "one gate",
+        "method": "spend",
+    });
+    let family = planned::payload("family.opened", &family);
+    test.append(&[Command::new(family, None)]).unwrap();
+    let mut say = |key: &Signer, payload: Payload| {
+        let command = Command::new(payload, Some("exp-b".parse().unwrap()));
+        let appended = test.ledger.append(&[command], key);
+        appended.unwrap_or_else(|error| panic!("{error}"));
+        (test.ledger.size(), test.ledger.root())
+    };
+    say(&owner, planned::registered(&gate));
+    let (size, root) = say(&custodian, planned::countersigned(&gate));
+    let mut life = gated::Life::new(&gate, &units);
+    for payload in life.listed() {
+        say(&custodian, payload);
+    }
+    let (listed, drawn) = life.drawn(root, size);
+    say(&owner, listed.into());
+    say(&owner, drawn.into());
+    say(&owner, life.opened().into());
+    say(&custodian, life.exposed(1, 0, labelled::N as u64 - 1));
+    for t in 1..=labelled::N {
+        let [baseline, candidate] = labelled::judged(t).map(|value| [Some(value)]);
+        let arms: [&[Option<i64>]; 2] = [&baseline, &candidate];
+        for score in life.scores(t, &[arms]) {
+            say(&owner, score);
+        }
+        let observed = life.observed(t, &[arms]);
+        say(&owner, observed.into());
+    }
+    let look = life.looked();
+    say(&owner, look.into());
+    let (size, root) = say(&owner, life.decided().into());
+    say(&owner, labelled::design());
+    for label in labelled::labels(&life, root) {
+        say(&owner, label);
+    }
+    say(&owner, labelled::estimated(&life, root, size).into());
+}
+
 /// Anchors, and a judge that still says of them what it said.
 fn drifts(test: &mut TestLedger) {
     test.register("exp-d");
@@ -834,6 +885,7 @@ pub fn every_kind(test: &mut TestLedger) {
     iterations(test);
     gates(test);
     drifts(test);
+    beside(test);
     decisions(test);
     sequence(test);
     trust(test);

@@ -63,6 +63,7 @@ pub struct Life {
     pub carried: Option<LogWealth>,
     pub names: Vec<ItemId>,
     pub order: Vec<ItemId>,
+    pub seed: Digest,
     pub deltas: Vec<Vec<i64>>,
     pub state: Digest,
     pub look: Option<GateLooked>,
@@ -78,6 +79,7 @@ impl Life {
             carried: None,
             names: units.to_vec(),
             order: Vec::new(),
+            seed: Digest([0; 32]),
             deltas: Vec::new(),
             state,
             look: None,
@@ -98,6 +100,7 @@ impl Life {
         let (digest, confirm_root) = (self.manifest.digest(), data.confirm_root);
         let seed = orders::seed(digest, confirm_root, &beacon);
         self.order = self.names.clone();
+        self.seed = seed;
         self.order.sort_by_key(|unit| orders::key(seed, unit));
         let listed = OrderListed {
             digest,
@@ -270,7 +273,7 @@ fn named(name: String) -> &'static str {
 }
 
 /// A gate of the story: its manifest in force and its units listed, its order drawn, opened.
-fn tell_opened(teller: &mut Teller, experiment: &str, value: &Value, units: &[ItemId]) -> Life {
+pub fn tell_opened(teller: &mut Teller, experiment: &str, value: &Value, units: &[ItemId]) -> Life {
     let mut life = Life::new(value, units);
     let id = life.manifest.manifest.to_string();
     let name = |what: &str| named(format!("{id}-{what}"));
@@ -296,7 +299,7 @@ fn tell_opened(teller: &mut Teller, experiment: &str, value: &Value, units: &[It
 }
 
 /// One unit, scored and observed.
-fn tell_unit(teller: &mut Teller, life: &mut Life, t: usize, values: &[[&[Option<i64>]; 2]]) {
+pub fn tell_unit(teller: &mut Teller, life: &mut Life, t: usize, values: &[[&[Option<i64>]; 2]]) {
     let experiment = life.manifest.experiment.to_string();
     let id = life.manifest.manifest.to_string();
     for (at, score) in life.scores(t, values).into_iter().enumerate() {
@@ -308,7 +311,7 @@ fn tell_unit(teller: &mut Teller, life: &mut Life, t: usize, values: &[[&[Option
     teller.say_about(BEN, &experiment, name, observed);
 }
 
-fn tell_look(teller: &mut Teller, life: &mut Life) {
+pub fn tell_look(teller: &mut Teller, life: &mut Life) {
     let experiment = life.manifest.experiment.to_string();
     let look = life.looked();
     let name = named(format!("{}-looked-{}", look.gate, look.n));

@@ -89,6 +89,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(table.rows);
     rows.extend(super::tampered_iterations::all());
     rows.extend(super::tampered_gates::all());
+    rows.extend(super::tampered_labelled::all());
     rows.extend(super::tampered_drifts::all());
     rows.extend(super::tampered_decisions::all());
     rows.extend(super::tampered_sequences::all());
