@@ -899,7 +899,7 @@ KINDS = {
     ("subject.erased", 1): Kind("custodian", "subject", basis=text, subject=hex64),
     ("retention.set", 1): Kind("owner", None, basis=text, days=integer(1), **{"class": ident}),
     ("review.recorded", 1): Kind("auditor", None, findings=text, from_seq=integer(), through_seq=integer(),
-                                 outcome=one_of("accepted", "disputed", "noted")),
+                                 outcome=one_of("accepted", "disputed", "noted"), patch=Optional(ident)),
     ("audit.attested", 1): Kind("auditor", None, root=encoded(32), size=integer(), statement=text,
                                 verdict=one_of("pass", "fail", "inconclusive", "not_checked")),
     ("log_key.rotated", 1): Kind("owner", "vkey", reason=text, vkey=vkey),
@@ -1074,6 +1074,9 @@ KINDS = {
                                 iteration=ident, patch=Optional(ident), yaml_sha256=hex64,
                                 stage=one_of("confirm", "dev", "schema", "selection")),
     ("patch.withdrawn", 1): Kind("optimizer", "@ patch", iteration=ident, patch=ident, reason=text),
+    ("scores.recomputed", 1): Kind("scorer", "@ candidate iteration", build=text, candidate=hex64, inputs=ROWS_READ,
+                                   iteration=ident, recomputed=COUNT, rescored=COUNT, rubric_hash=hex64,
+                                   scores_root=encoded(32)),
     ("units.listed", 1): Kind("custodian", "@ confirm_root first", confirm_root=encoded(32), first=COUNT,
                               units=listing(ident)),
     ("order.listed", 1): Kind("arbiter", "@ digest first", digest=hex64, first=COUNT, units=listing(ident)),
@@ -1357,6 +1360,7 @@ class Iteration:
         self.candidates, self.closed, self.unsealed = {}, None, None
         self.patches, self.params_hash = {}, data["params_hash"]
         self.authors = {}                         # patch -> who proposed it
+        self.places, self.reviews = {}, {}        # patch -> where it was; patch -> {key: (outcome, seq)}
         plan = data["params"].get("sequential") if data["params"]["confirm_test"] == "sequential" else None
         self.block = Block(plan["look_every"]) if plan else None
 
@@ -1379,6 +1383,7 @@ class Decisions:
         self.audited = self.classified = self.paused = self.sealed = self.unsealed = None
         self.accepted, self.gates = [], {}
         self.calibrators = {}                     # by candidate, None for the rubric in force
+        self.recomputed = {}                      # candidate -> where its scores were recorded
         self.published, self.receipts, self.tainted = set(GRAMMARS), [], None
 
 
@@ -1986,6 +1991,17 @@ class State:
             it.candidates.setdefault(data["patch"], [data["patch_hash"], True])
             it.patches.setdefault(data["patch"], data)
             it.authors.setdefault(data["patch"], entry.author)
+            it.places.setdefault(data["patch"], entry.position)
+
+    def proposed_in(self, experiment, patch):
+        """The first iteration of an experiment in which a patch was proposed."""
+        known = (self.iterations[name] for name in sorted(self.iterations))
+        return next((it for it in known if it.experiment == experiment and patch in it.candidates), None)
+
+    def reviewed(self, entry, data):
+        it = entry.experiment is not None and "patch" in data and self.proposed_in(entry.experiment, data["patch"])
+        if it:
+            it.reviews.setdefault(data["patch"], {})[entry.author] = (data["outcome"], entry.position)
 
     def patch_ended(self, entry, data):
         it = self.iterations.get(data["iteration"])
@@ -1998,6 +2014,8 @@ class State:
         once = (entry.position, entry.id.hex())
         if entry.kind == "calibrator.fitted":
             of.calibrators.setdefault(terms.get("candidate"), data["calibrator"])
+        elif entry.kind == "scores.recomputed":
+            of.recomputed.setdefault(data["candidate"], entry.position)
         elif entry.kind == "residuals.audited":
             of.audited = of.audited or once
         elif entry.kind == "slices.classified":
@@ -2153,11 +2171,12 @@ FOLDS = {
     "rubric.registered": State.rubric_registered, "anchor_set.registered": State.anchor_set_registered,
     "iteration.opened": State.iteration_opened, "iteration.closed": State.iteration_closed,
     "patch.proposed": State.patch_proposed, "patch.rejected": State.patch_ended, "patch.withdrawn": State.patch_ended,
+    "review.recorded": State.reviewed,
     "units.listed": State.units_listed, "order.listed": State.order_listed, "order.drawn": State.order_drawn,
     "gate.opened": State.gate_opened, "gate.observed": State.gate_observed, "gate.looked": State.gate_looked,
     "gate.decided": State.gate_decided, "gate.continued": State.gate_continued, "family.closed": State.family_closed,
     "promotion.issued": State.promotion_issued, "promotion.revoked": State.promotion_revoked,
-    "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
+    "scores.recomputed": State.decided, "residuals.audited": State.decided, "slices.classified": State.decided, "gate.evaluated": State.decided,
     "iteration.paused_for_labels": State.decided, "candidates.sealed": State.decided,
     "confirm.unsealed": State.decided, "confirm.looked": State.decided, "patch.accepted": State.decided,
     "approval.granted": State.approval, "approval.refused": State.approval,
@@ -2990,7 +3009,7 @@ def rule_sdp(state, e):
 
 SDP_STEPS = ("candidates.sealed", "card.published", "confirm.unsealed", "gate.evaluated", "iteration.paused_for_labels",
              "label_process.audited", "patch.accepted", "patch.proposed", "prentice.checked", "residuals.audited",
-             "slices.classified")
+             "scores.recomputed", "slices.classified")
 
 
 def protocol_changed(state, e):
@@ -3287,7 +3306,8 @@ def iteration_opened_problem(state, e):
 STEPS = {"label_process.audited": "an audit", "prentice.checked": "a check", "residuals.audited": "an audit",
          "slices.classified": "a classification", "card.published": "a card", "iteration.paused_for_labels": "a pause",
          "gate.evaluated": "a gate", "candidates.sealed": "a sealing", "dev.objective_queried": "a dev call",
-         "calibrator.fitted": "a calibrator", "oua.estimated": "an estimate", "coverage.checked": "a check"}
+         "calibrator.fitted": "a calibrator", "oua.estimated": "an estimate", "coverage.checked": "a check",
+         "scores.recomputed": "scores"}
 DEV_GATES = tuple("p%d" % gate for gate in range(8))
 CONFIRM_GATES = ("p4", "p6", "p8", "p9", "p10")
 
@@ -3333,6 +3353,8 @@ def rule_predicate(state, e):
         return "the calibrator of the rubric in force, fitted first", e.data["calibrator"]
     if e.kind == "dev.objective_queried":
         return dev_call_problem(state, e, it, decided)
+    if e.kind == "scores.recomputed":
+        return recomputed_problem(e, it, decided)
     if e.kind == "card.published":
         return unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
     if e.kind == "iteration.paused_for_labels":
@@ -3348,6 +3370,23 @@ def rule_predicate(state, e):
         if e.data["classification_hash"] != expected:
             return "classification_hash %s" % expected, e.data["classification_hash"]
     return ("an audit before slices were classified", "classified at seq %d" % frozen[0]) if frozen else None
+
+
+def recomputed_problem(e, it, decided):
+    """Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read."""
+    candidate, rows = e.data["candidate"], e.data["inputs"]["rows"]
+    if candidate in decided.recomputed:
+        return "scores under a candidate once", "recorded at seq %d" % decided.recomputed[candidate]
+    if candidate in decided.calibrators:
+        return "scores before the calibrator that is fitted on them", decided.calibrators[candidate]
+    if e.data["recomputed"] + e.data["rescored"] < rows:
+        return "a score of each of %d rows at least" % rows, str(e.data["recomputed"] + e.data["rescored"])
+    if not decided.classified:
+        return "slices.classified first", "none"
+    standing = [patch for patch, stands in it.candidates.values() if stands]
+    known = standing + [composite_of([a, b]) for a in standing for b in standing]
+    problem = unsealed_problem(it, decided, "scores")
+    return problem or (None if candidate in known else ("a patch that stands, or a composite of two", candidate))
 
 
 def fitted_problem(e, it, decided):
@@ -3581,7 +3620,7 @@ def sealed_problem(state, e):
             return "divisor %d" % most, str(e.data["divisor"])
         if not 1 <= len(sealed) <= most:
             return "1 to %d hypotheses" % most, str(len(sealed))
-    problem = hypotheses_problem(it, sealed)
+    problem = hypotheses_problem(it, sealed) or reviews_problem(state, it, sealed)
     if problem:
         return problem
     for one in sealed:
@@ -3614,6 +3653,26 @@ def hypotheses_problem(it, sealed):
                 return "one composite, of two patches that are sealed by themselves", "another"
         else:
             return "one patch, or two in order of hash", "others"
+
+
+def high_slices(plan):
+    """Slices with high stakes."""
+    return ["slice %s %s" % (family["family"], cell["slice"]) for family in plan.get("design", {}).get("slices", ())
+            for cell in family["cells"] if cell["stakes_micro"] >= STAKES_MIN]
+
+
+def reviews_problem(state, it, sealed):
+    """Where stakes are high, each patch has a review that accepts it and none that disputes it."""
+    why = high_slices(state.plan_of(it) or {})
+    hashes = {patch for one in sealed for patch in one["patches"]} if why else ()
+    for patch in sorted(it.candidates):
+        if it.candidates[patch][0] in hashes:
+            words = it.reviews.get(patch, {}).values()
+            against = [seq for outcome, seq in words if outcome == "disputed"]
+            if against:
+                return "no dispute of %s that stands, because of %s" % (patch, why[0]), "one at seq %d" % against[0]
+            if not any(outcome == "accepted" for outcome, _ in words):
+                return "a review that accepts %s, because of %s" % (patch, why[0]), "none"
 
 
 def unsealing_problem(state, e):
@@ -3748,7 +3807,34 @@ def ending_problem(state, e):
 STAKES_MIN = 700_000                  # millionths: from these stakes on an edit needs two keys
 
 
+def review_problem(state, e):
+    """A review of a patch is a person's who did not write it, of entries with its proposal among them."""
+    if "patch" not in e.data:
+        return None
+    patch = e.data["patch"]
+    if e.experiment is None:
+        return "the experiment of %s" % patch, "none"
+    it = state.proposed_in(e.experiment, patch)
+    if it is None:
+        return "a patch that was proposed in %s" % e.experiment, patch
+    if not e.data["from_seq"] <= it.places[patch] <= e.data["through_seq"] < e.position:
+        return ("entries with seq %d among them, below this one" % it.places[patch],
+                "seq %d to %d" % (e.data["from_seq"], e.data["through_seq"]))
+    return person_problem(state, e) or another_problem(state, e, patch, it.authors[patch])
+
+
+def another_problem(state, e, patch, wrote):
+    """Whoever speaks about a patch did not write it; under strict, nor did another key of the same holder."""
+    if wrote == e.author:
+        return "another key than the author's of %s" % patch, e.author
+    holder = lambda key: state.keys[key].holder if key in state.keys else None
+    if state.strict and holder(e.author) is not None and holder(wrote) == holder(e.author):
+        return "another holder than the author of %s, under strict" % patch, holder(e.author)
+
+
 def rule_approval(state, e):
+    if e.kind == "review.recorded":
+        return review_problem(state, e)
     if e.kind not in ("approval.granted", "approval.refused") or e.experiment is None:
         return None
     accepted = state.acceptances.get(e.data["subject"])
@@ -3762,14 +3848,11 @@ def rule_approval(state, e):
     author = next((it.authors[accepted.patch] for it in state.iterations.values() if accepted.patch in it.authors), None)
     if author is None:
         return None
-    if author == e.author:
-        return "another key than the author's of %s" % accepted.patch, e.author
+    problem = another_problem(state, e, accepted.patch, author)
     holder = lambda key: state.keys[key].holder if key in state.keys else None
     speaker = holder(e.author)
-    if not state.strict or speaker is None:
-        return None
-    if holder(author) == speaker:
-        return "another holder than the author of %s, under strict" % accepted.patch, speaker
+    if problem or not state.strict or speaker is None:
+        return problem
     if any(key != e.author and holder(key) == speaker for key in accepted.words):
         return "one key of each holder, under strict", "another of %s" % speaker
 
@@ -3800,11 +3883,7 @@ def two_key(state, accepted):
                 path.endswith(".required") or base[1].get(path) == {"flag": True})
             if after[path] != base[1].get(path) and safety:
                 why.append(path)
-    plan = it and state.plan_of(it) or {}
-    for family in plan.get("design", {}).get("slices", ()):
-        why += ["slice %s %s" % (family["family"], cell["slice"]) for cell in family["cells"]
-                if cell["stakes_micro"] >= STAKES_MIN]
-    return why
+    return why + high_slices(it and state.plan_of(it) or {})
 
 
 def judge_prompt(leaves_, topics):
@@ -4189,7 +4268,7 @@ def rule_rollback(state, e):
 def rule_battery(state, e):
     if e.experiment is None:
         return None
-    it = state.attacked.get(e.data.get("iteration"))
+    it = state.attacked.get(e.data["iteration"]) if e.kind in ("card.published", "gate.evaluated") else None
     if e.kind == "battery.evaluated":
         return battery_problem(state, e)
     if e.kind == "exploit.discovered":

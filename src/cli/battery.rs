@@ -11,6 +11,7 @@ use crate::cli::iterate::attacked;
 use crate::cli::iterate::attacked::Attacked;
 use crate::cli::iterate::bench::Bench;
 use crate::cli::iterate::bench::failed;
+use crate::cli::iterate::program::Program;
 use crate::cli::patch;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -46,26 +47,16 @@ pub(super) struct RunArgs {
     /// A patch that was proposed in it; else the rubric that it starts from
     #[arg(long, value_name = "ID")]
     pub patch: Option<String>,
-    /// The judge's program, where it is one
-    #[arg(
-        last = true,
-        value_name = "COMMAND",
-        help = "The judge's program, where it is one"
-    )]
-    pub command: Vec<String>,
+    #[command(flatten)]
+    pub program: Program,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CloseArgs {
     /// The iteration whose rubric is in force
     pub id: String,
-    /// The judge's program, where it is one
-    #[arg(
-        last = true,
-        value_name = "COMMAND",
-        help = "The judge's program, where it is one"
-    )]
-    pub command: Vec<String>,
+    #[command(flatten)]
+    pub program: Program,
 }
 
 #[derive(Debug, clap::Args)]
@@ -164,7 +155,7 @@ fn ran(
     ctx: &mut Ctx<'_>,
     id: &str,
     patch: Option<&str>,
-    command: &[String],
+    program: &Program,
 ) -> Result<(Bench, Attacked), CliError> {
     let mut bench = Bench::open(ctx, id)?;
     let course = bench.take_course()?;
@@ -183,7 +174,7 @@ fn ran(
             Some(of.map_err(failed)?)
         }
     };
-    let attacked = attacked::attack(ctx, &mut bench, &course, (of.as_ref(), true), command)?;
+    let attacked = attacked::attack(ctx, &mut bench, &course, (of.as_ref(), true), program)?;
     Ok((bench, attacked))
 }
 
@@ -224,7 +215,7 @@ fn table(said: &BatteryEvaluated) -> String {
 }
 
 fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<Answer, CliError> {
-    let (bench, attacked) = ran(ctx, &args.id, args.patch.as_deref(), &args.command)?;
+    let (bench, attacked) = ran(ctx, &args.id, args.patch.as_deref(), &args.program)?;
     let said = &attacked.said;
     let verdict = match batteries::verdict(said) {
         Verdict::Pass if said.regressions.value() == 0 => "pass",
@@ -247,7 +238,7 @@ fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
         let known = ledger.state().fold::<Batteries>().exploits(&it.experiment);
         known.iter().map(Exploit::state).collect()
     };
-    let (bench, attacked) = ran(ctx, &args.id, None, &args.command)?;
+    let (bench, attacked) = ran(ctx, &args.id, None, &args.program)?;
     let state = bench.ledger.state();
     let known = state.fold::<Batteries>().exploits(&bench.record.experiment);
     let (mut rows, mut all) = (Vec::new(), Vec::new());

@@ -11,6 +11,7 @@ use crate::cli::home;
 use crate::cli::home::Home;
 use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::outputs;
+use crate::cli::iterate::program::Program;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::submit;
@@ -114,13 +115,8 @@ pub(super) struct ValidateArgs {
     /// Show what it would say and append nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The judge's program, where it is one
-    #[arg(
-        last = true,
-        value_name = "COMMAND",
-        help = "The judge's program, where it is one"
-    )]
-    pub command: Vec<String>,
+    #[command(flatten)]
+    pub program: Program,
 }
 
 #[derive(Debug, clap::Args)]
@@ -287,7 +283,7 @@ fn validation(
     (home, ledger): (&Home, &Ledger),
     (experiment, run): (&ExperimentId, &Run),
     design: DesignId,
-    command: &[String],
+    program: &Program,
 ) -> Result<GeneratorValidated, CliError> {
     let opened = opening(ledger, run)?;
     let judge = Judge::of(ledger, experiment, run.deployment, run.seq).map_err(failed)?;
@@ -302,7 +298,7 @@ fn validation(
         outputs,
     } = found.map_err(failed)?;
     let of = (&judge.frozen, &outputs[..]);
-    let battery = outputs::gaming(ctx, (home, ledger), experiment, of, command)?;
+    let battery = outputs::gaming(ctx, (home, ledger), experiment, of, program)?;
     let state = ledger.state();
     let Some(thresholds) = generator::thresholds(state, experiment, run.deployment) else {
         let message =
@@ -345,7 +341,7 @@ fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<Answer, CliError> 
         ));
     }
     let of = (&experiment, &run);
-    let said = validation(ctx, (&home, &ledger), of, design, &args.command)?;
+    let said = validation(ctx, (&home, &ledger), of, design, &args.program)?;
     let shown = (lines(&said), data(&said), said.verdict);
     let payload = Payload::from(said);
     let signer = record::signer(ctx, &ledger, &payload)?;

@@ -174,18 +174,7 @@ impl Desk {
 
     /// Position and payload of the registration, when there is one.
     pub(super) fn standing(&self) -> Result<Option<(EventId, u64, JudgeRegistered)>, CliError> {
-        let fields = [self.judge.as_str()];
-        let key = registry::natural_key_of(Kind::JudgeRegistered, &self.experiment, &fields);
-        let Some(seq) = self.ledger.giver(&key)? else {
-            return Ok(None);
-        };
-        Ok(self
-            .ledger
-            .entry(seq)?
-            .and_then(|read| match read.event.payload {
-                Payload::JudgeRegistered(registered) => Some((read.event.id, seq, registered)),
-                _ => None,
-            }))
+        standing(&self.ledger, &self.experiment, &self.judge)
     }
 
     /// The registration; it must say what this command line says.
@@ -323,40 +312,12 @@ impl Desk {
         Ok(imported)
     }
 
-    /// Request and rows as an import would have them.
-    fn planned(&self, rows: Vec<(Row, Micro)>) -> (Request, Rows) {
-        let ask = Ask {
-            experiment: self.experiment.clone(),
-            judge: self.judge.clone(),
-            rater: "oracle".parse().expect("BUG: a name"),
-            open: None,
-            opens: false,
-            seal: None,
-        };
-        let request = Request {
-            ask,
-            format: ImportFormat::Cje,
-            reveal_by: None,
-            to: None,
-        };
-        let rows = rows
-            .into_iter()
-            .map(|(row, score)| Row { score, ..row })
-            .collect();
-        let rows = Rows {
-            file: self.judge.to_string(),
-            rows,
-            ..Rows::default()
-        };
-        (request, rows)
-    }
-
     /// Conflicts of base scores with what is recorded.
     pub(super) fn conflicts(
         &self,
         rows: Vec<(Row, Micro)>,
     ) -> Result<Vec<ScoreConflict>, CliError> {
-        let (request, rows) = self.planned(rows);
+        let (request, rows) = planned((&self.experiment, &self.judge), rows);
         let planned = plan::plan(&self.ledger, &rows, &request.ask).map_err(intake_stop)?;
         Ok(planned.conflicts)
     }
@@ -372,22 +333,102 @@ impl Desk {
             return Ok((0, 0));
         }
         self.signers(ctx)?;
+        let mut book = Book {
+            home: &self.home,
+            ledger: &mut self.ledger,
+            experiment: &self.experiment,
+            judge: &self.judge,
+            registered: registered.id,
+            signers: self.signers.as_ref().expect("BUG: the key was looked for"),
+        };
+        book.record(ctx, good)
+    }
+
+    /// Finishes what was appended.
+    pub(super) fn settle(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
+        self.ledger.settle()?;
+        submit::warn_of_pin(ctx, &self.ledger);
+        Ok(())
+    }
+}
+
+/// Event, position and payload of a judge's registration, when there is one.
+pub(super) fn standing(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    judge: &JudgeId,
+) -> Result<Option<(EventId, u64, JudgeRegistered)>, CliError> {
+    let key = registry::natural_key_of(Kind::JudgeRegistered, experiment, &[judge.as_str()]);
+    let Some(seq) = ledger.giver(&key)? else {
+        return Ok(None);
+    };
+    let read = ledger.entry(seq)?;
+    Ok(read.and_then(|read| match read.event.payload {
+        Payload::JudgeRegistered(registered) => Some((read.event.id, seq, registered)),
+        _ => None,
+    }))
+}
+
+/// Request and rows as an import would have them.
+fn planned(
+    (experiment, judge): (&ExperimentId, &JudgeId),
+    rows: Vec<(Row, Micro)>,
+) -> (Request, Rows) {
+    let ask = Ask {
+        experiment: experiment.clone(),
+        judge: judge.clone(),
+        rater: "oracle".parse().expect("BUG: a name"),
+        open: None,
+        opens: false,
+        seal: None,
+    };
+    let request = Request {
+        ask,
+        format: ImportFormat::Cje,
+        reveal_by: None,
+        to: None,
+    };
+    let rows = rows
+        .into_iter()
+        .map(|(row, score)| Row { score, ..row })
+        .collect();
+    let rows = Rows {
+        file: judge.to_string(),
+        rows,
+        ..Rows::default()
+    };
+    (request, rows)
+}
+
+/// Where answers of a registered judge go on record.
+pub(super) struct Book<'a> {
+    pub home: &'a Home,
+    pub ledger: &'a mut Ledger,
+    pub experiment: &'a ExperimentId,
+    pub judge: &'a JudgeId,
+    pub registered: EventId,
+    pub signers: &'a Signers,
+}
+
+impl Book<'_> {
+    /// Appends scores, conflicts and records; tells how many rows were recorded and how many differ.
+    pub(super) fn record(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        good: Vec<(Row, Reading, Micro)>,
+    ) -> Result<(usize, usize), CliError> {
+        if good.is_empty() {
+            return Ok((0, 0));
+        }
         let pairs = good
             .iter()
             .map(|(row, _, base)| (row.clone(), *base))
             .collect();
-        let (request, rows) = self.planned(pairs);
-        let planned = plan::plan(&self.ledger, &rows, &request.ask).map_err(intake_stop)?;
-        let signers = self.signers.as_ref().expect("BUG: the key was looked for");
-        let (home, ledger) = (&self.home, &mut self.ledger);
-        intake_events::scores(
-            ctx,
-            home,
-            ledger,
-            &request,
-            (&rows, &planned),
-            (registered.id, signers),
-        )?;
+        let (request, rows) = planned((self.experiment, self.judge), pairs);
+        let planned = plan::plan(self.ledger, &rows, &request.ask).map_err(intake_stop)?;
+        let basis = (self.registered, self.signers);
+        let new = (&rows, &planned);
+        intake_events::scores(ctx, self.home, self.ledger, &request, new, basis)?;
         let differ = |row: &Row| {
             let mut conflicts = planned.conflicts.iter();
             conflicts.any(|conflict| {
@@ -419,18 +460,11 @@ impl Desk {
             conflicts.map(|conflict| Command::new(conflict, Some(self.experiment.clone()))),
         );
         for command in &mut commands {
-            command.refs = vec![registered.id];
+            command.refs = vec![self.registered];
         }
         self.ledger
-            .append_with_blobs(&commands, signers.scorer(), &blobs)?;
+            .append_with_blobs(&commands, self.signers.scorer(), &blobs)?;
         Ok((records.len(), differing))
-    }
-
-    /// Finishes what was appended.
-    pub(super) fn settle(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
-        self.ledger.settle()?;
-        submit::warn_of_pin(ctx, &self.ledger);
-        Ok(())
     }
 }
 
@@ -480,7 +514,14 @@ pub(super) fn ask(judges: &mut [Port], rows: &[(Row, Reading)]) -> Vec<Result<Mi
 /// What stopped a run, and how to go on.
 pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
     let recorded = ui::thousands(scored as u64);
-    let message = format!("{message}; {recorded} rows were recorded before");
+    silent(
+        format!("{message}; {recorded} rows were recorded before"),
+        error,
+    )
+}
+
+/// A judge that gave no score, in words.
+pub(super) fn silent(message: String, error: &JudgeError) -> CliError {
     let next = "the same command goes on where it stopped";
     match error {
         JudgeError::Late(_) | JudgeError::Ended(_) => {

@@ -68,6 +68,7 @@ mod record;
 mod replay;
 mod replicating;
 mod report;
+mod review;
 mod rubric;
 mod sandbox;
 mod schema;

@@ -11,6 +11,7 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::objective;
 use crate::cli::record;
+use crate::cli::review;
 use crate::cli::rubric;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -48,6 +49,9 @@ pub(super) enum Verb {
     /// Proposed patches
     #[command(after_help = "Example:\n  clover patch list --iteration it-1")]
     List(ListArgs),
+    /// Say what you, who know the field, think of a proposed patch
+    #[command(after_help = review::EXAMPLE)]
+    Review(review::Args),
     /// Take a proposed patch back
     #[command(
         after_help = "Example:\n  clover patch withdraw len-cite-guard-001 --reason 'a better one is at hand'"
@@ -118,6 +122,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         Verb::Propose(args) => propose(ctx, args),
         Verb::List(args) => list(ctx, args),
         Verb::Objective(args) => objective::run(ctx, args),
+        Verb::Review(args) => review::run(ctx, args),
         Verb::Withdraw(args) => withdraw(ctx, args),
     }
 }
@@ -315,6 +320,7 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
                 "patch": patch.as_str(), "iteration": id.as_str(), "family": of.family.as_str(),
                 "kappa": of.kappa, "state": of.state.as_str(), "seq": of.seq,
                 "patch_hash": of.patch_hash.to_hex(), "result_hash": of.result_hash.to_hex(),
+                "reviews": review::counts(of),
             }));
         }
     }
@@ -333,19 +339,27 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
     ))
 }
 
-fn withdraw(ctx: &mut Ctx<'_>, args: &WithdrawArgs) -> Result<Answer, CliError> {
+/// A proposed patch by its name, with its iteration.
+pub(super) fn proposed<'a>(
+    state: &'a State,
+    name: &str,
+) -> Result<(PatchId, &'a IterationId, &'a Iteration), CliError> {
     let next = "clover patch list";
-    let patch: PatchId = args
-        .patch
+    let patch: PatchId = name
         .parse()
-        .map_err(|error| CliError::usage(format!("patch {:?}: {error}", args.patch), next))?;
-    let (id, experiment) = {
+        .map_err(|error| CliError::usage(format!("patch {name:?}: {error}"), next))?;
+    let iterations = state.fold::<Iterations>();
+    let Some((id, _)) = iterations.patch(&patch) else {
+        return Err(CliError::not_found(format!("no patch {patch}"), next));
+    };
+    Ok((patch, id, &iterations.by_id[id]))
+}
+
+fn withdraw(ctx: &mut Ctx<'_>, args: &WithdrawArgs) -> Result<Answer, CliError> {
+    let (patch, id, experiment) = {
         let (_, ledger) = home::open_to_read(ctx)?;
-        let iterations = ledger.state().fold::<Iterations>();
-        let Some((id, _)) = iterations.patch(&patch) else {
-            return Err(CliError::not_found(format!("no patch {patch}"), next));
-        };
-        (id.clone(), iterations.by_id[id].experiment.clone())
+        let (patch, id, it) = proposed(ledger.state(), &args.patch)?;
+        (patch, id.clone(), it.experiment.clone())
     };
     let payload = PatchWithdrawn {
         iteration: id,

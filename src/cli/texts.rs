@@ -51,7 +51,7 @@ impl Texts<'_> {
     ///
     /// # Errors
     /// What is missing, in words.
-    pub(super) fn text(&mut self, private: &PrivateRef) -> Result<String, String> {
+    pub(super) fn opened(&mut self, private: &PrivateRef) -> Result<String, String> {
         let stored = self.ledger.store().reader().blob(&private.blob.blake3);
         let stored = stored
             .map_err(|error| error.to_string())?
@@ -66,6 +66,10 @@ impl Texts<'_> {
 }
 
 impl Covariates for Texts<'_> {
+    fn text(&mut self, private: &PrivateRef) -> Result<String, String> {
+        self.opened(private)
+    }
+
     fn value(&mut self, field: &FieldId, score: &ScoreRecorded) -> Result<f64, String> {
         if field.as_str() != read::RESPONSE_LENGTH {
             return Err(format!(
@@ -76,6 +80,6 @@ impl Covariates for Texts<'_> {
         let Some(response) = &score.response else {
             return Err("its response was not taken in".to_owned());
         };
-        Ok(read::words(&self.text(response)?) as f64)
+        Ok(read::words(&self.opened(response)?) as f64)
     }
 }

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::event::Kind;
+use crate::event::payload::Role;
 use crate::event::payload::Roles;
 use crate::event::registry::Signers;
 use crate::ground::ambient;
@@ -184,6 +185,15 @@ pub(super) fn draw(ctx: &Ctx<'_>) -> Result<Signer, CliError> {
 /// The key that signs a kind of event: `--key`, `CLOVER_KEY`, or the one key at hand that may.
 pub(super) fn signer(ctx: &mut Ctx<'_>, state: &State, kind: Kind) -> Result<Signer, CliError> {
     signer_for(ctx, state, kind.as_str(), kind.signers(), None)
+}
+
+/// Whether a live key with a role is at hand.
+pub(super) fn holds(ctx: &Ctx<'_>, state: &State, role: Role) -> Result<bool, CliError> {
+    let live = |id: KeyId| {
+        let key = state.keyring.keys.get(&id);
+        key.is_some_and(|key| key.end.is_none() && key.roles.contains(role))
+    };
+    Ok(files(ctx)?.iter().any(|file| live(file.id)))
 }
 
 /// As [`signer`], for an account's charge.

@@ -123,6 +123,7 @@ use crate::event::payload::rubric::RubricRegistered;
 use crate::event::payload::scoring::EvidenceRecorded;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::event::payload::scoring::ScoreReplayed;
+use crate::event::payload::scoring::ScoresRecomputed;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::event::payload::slices::SlicesClassified;
 use crate::event::payload::synthesis::DevObjectiveQueried;
@@ -401,6 +402,7 @@ registry! {
         JudgeRegistered      "judge.registered"     1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         EvidenceRecorded     "evidence.recorded"    1  by Signers::Role(Scorer),    Experiment,    unique [judge, records_root];
         ScoreReplayed        "score.replayed"       1  by Signers::Role(Scorer),    Experiment,    repeatable;
+        ScoresRecomputed     "scores.recomputed"    1  by Signers::Role(Scorer),    Experiment,    unique [candidate, iteration];
         UnitsListed          "units.listed"         1  by Signers::Role(Custodian), Experiment,    unique [confirm_root, first];
         OrderListed          "order.listed"         1  by Signers::Role(Arbiter),   Experiment,    unique [digest, first];
         OrderDrawn           "order.drawn"          1  by Signers::Role(Arbiter),   Experiment,    unique [digest];

@@ -192,7 +192,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::QualificationRecorded,
     Kind::ReportPublished,
     Kind::RetentionSet,
-    Kind::ReviewRecorded,
     Kind::SubjectErased,
 ];
 

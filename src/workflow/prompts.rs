@@ -23,6 +23,7 @@ use crate::projection::iterations::Iterations;
 use crate::projection::releases::APPROVALS_MIN;
 use crate::projection::releases::Acceptance;
 use crate::projection::releases::Releases;
+use crate::projection::releases::STAKES_MICRO;
 use crate::projection::rubrics::Registered;
 use crate::projection::rubrics::Rubrics;
 use crate::rubric::Rubric;
@@ -34,8 +35,6 @@ use crate::rubric::needs_two_keys;
 use crate::rubric::prompt;
 use crate::workflow::patches;
 
-/// Stakes from which on an edit needs two approvals: CLOVER v1.1, section 9.
-const STAKES_MICRO: i64 = 700_000;
 /// Media type of a rendered prompt.
 const MEDIA: &str = "text/plain";
 

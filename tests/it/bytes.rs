@@ -386,6 +386,7 @@ fn data_fields(kind: Kind) -> Fields {
             must("findings", free_text().boxed()),
             must("from_seq", count(0).boxed()),
             must("outcome", word(&["accepted", "disputed", "noted"]).boxed()),
+            may("patch", id().boxed()),
             must("through_seq", count(0).boxed()),
         ],
         Kind::AuditAttested => vec![
@@ -905,6 +906,7 @@ fn decided_fields(kind: Kind) -> Fields {
             decided::battery(Some(Digest([1; 32])), Digest([2; 32]), &[20_000])
         }
         Kind::CardPublished => decided::card(),
+        Kind::ScoresRecomputed => decided::recomputed(Digest([1; 32]), Digest([2; 32])),
         Kind::DevObjectiveQueried => decided::asked(Digest([1; 32]), KeyId(Digest([2; 32]))),
         Kind::ExploitDiscovered => decided::exploit(&"2".repeat(64)),
         Kind::IterationPausedForLabels => decided::paused(0.5),

@@ -11,15 +11,19 @@ use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::ground::Done;
 use crate::cli::iterate::ground::number;
 use crate::cli::iterate::ground::word;
+use crate::cli::iterate::program::Program;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::cli::wallet;
 use crate::event::Payload;
+use crate::event::payload::Role;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
+use crate::projection::decisions::unreviewed;
 use crate::workflow::iterate::course;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::Hypothesis;
@@ -28,23 +32,21 @@ use crate::workflow::iterate::record::Step;
 use crate::workflow::predicate;
 use crate::workflow::predicate::Held;
 
+/// How a patch is reviewed.
+const REVIEW: &str = "clover patch review --help";
+
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
-    /// The judge's command, where it is one; the battery asks it about edited texts
-    #[arg(
-        last = true,
-        value_name = "COMMAND",
-        help = "The judge's program, where it is one: the battery asks it"
-    )]
-    pub command: Vec<String>,
+    #[command(flatten)]
+    pub program: Program,
 }
 
 pub(super) fn gate(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut bench = Bench::open(ctx, &args.id)?;
     bench.only(Step::Gate)?;
-    let (text, data, appended) = gate_on(ctx, &mut bench, &args.command)?;
+    let (text, data, appended) = gate_on(ctx, &mut bench, &args.program)?;
     Ok(bench.answer(text, data, &appended))
 }
 
@@ -52,7 +54,7 @@ pub(super) fn gate(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
 pub(super) fn gate_on(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
-    command: &[String],
+    program: &Program,
 ) -> Result<Done, CliError> {
     let course = bench.take_course()?;
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
@@ -62,7 +64,7 @@ pub(super) fn gate_on(
         let lack = if bench.record.is_judged(of.hash, GateSplit::Dev) {
             None
         } else {
-            let (appended, lack) = evaluate(ctx, bench, &course, &of, command)?;
+            let (appended, lack) = evaluate(ctx, bench, &course, &of, program)?;
             all.extend(appended);
             lack
         };
@@ -109,6 +111,26 @@ pub(super) fn reject(
     bench.say(ctx, vec![said.into()])
 }
 
+/// Records the scores under a hypothesis, where a scorer's key is at hand and nothing was fitted on them yet.
+fn scores(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    course: &Course,
+    of: &Hypothesis,
+) -> Result<Vec<crate::ledger::Appended>, CliError> {
+    let mut known = bench.record.recomputed.iter();
+    let is_late = bench.record.fitted_of(Some(of.hash)).is_some()
+        || known.any(|one| one.said.candidate == of.hash);
+    if is_late || !of.valid || !wallet::holds(ctx, bench.ledger.state(), Role::Scorer)? {
+        return Ok(Vec::new());
+    }
+    match course.recomputed(of).map_err(failed)? {
+        Ok(said) => bench.say(ctx, vec![said.into()]),
+        // Gate p0 says so.
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
 type Evaluated = (Vec<crate::ledger::Appended>, Option<String>);
 
 /// Computes and records the gates of a hypothesis on dev, and why its rows cannot be scored if so.
@@ -117,16 +139,17 @@ fn evaluate(
     bench: &mut Bench,
     course: &Course,
     of: &Hypothesis,
-    command: &[String],
+    program: &Program,
 ) -> Result<Evaluated, CliError> {
     let mut appended = Vec::new();
+    appended.extend(scores(ctx, bench, course, of)?);
     if bench.record.fitted_of(Some(of.hash)).is_none()
         && let Ok(kept) = course.fitted(of).map_err(failed)?
     {
         let event = vec![kept.event.into()];
         appended.extend(bench.say_with(ctx, event, &kept.blobs)?);
     }
-    let (ran, unrecorded) = attacked::battery(ctx, bench, course, of, command)?;
+    let (ran, unrecorded) = attacked::battery(ctx, bench, course, of, program)?;
     appended.extend(ran);
     let found = course.on_dev(&bench.record, of, unrecorded);
     let (gates, lack) = found.map_err(failed)?;
@@ -208,20 +231,43 @@ pub(super) fn judged(record: &Record, candidate: Digest, split: GateSplit) -> (S
 pub(super) fn seal(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut bench = Bench::open(ctx, &args.id)?;
     bench.only(Step::Seal)?;
-    let (text, data, appended) = seal_on(ctx, &mut bench, &args.command)?;
+    let (text, data, appended) = seal_on(ctx, &mut bench, &args.program)?;
     Ok(bench.answer(text, data, &appended))
+}
+
+/// What reviews the patches that would be sealed still lack, in words.
+pub(super) fn waits(bench: &mut Bench) -> Result<Option<String>, CliError> {
+    let standing = bench.record.standing();
+    let hashes: Vec<_> = standing.iter().map(|patch| patch.patch_hash).collect();
+    if unreviewed(bench.ledger.state(), &bench.id, &hashes).is_none() {
+        return Ok(None);
+    }
+    let course = bench.take_course()?;
+    let standing = bench.record.standing();
+    let chosen = course
+        .of_families(&bench.record, &standing)
+        .map_err(failed)?;
+    let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
+    bench.keep(course);
+    let lacking = unreviewed(bench.ledger.state(), &bench.id, &hashes);
+    Ok(lacking.map(|(wanted, _)| wanted))
 }
 
 /// Chooses one patch a family, judges the composite of the two best, and seals what passed.
 pub(super) fn seal_on(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
-    command: &[String],
+    program: &Program,
 ) -> Result<Done, CliError> {
     let course = bench.take_course()?;
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
     let passed: Vec<&PatchProposed> = standing.iter().collect();
     let chosen = course.of_families(&bench.record, &passed).map_err(failed)?;
+    let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
+    if let Some((wanted, found)) = unreviewed(bench.ledger.state(), &bench.id, &hashes) {
+        let message = format!("sealing: expected {wanted}, found {found}");
+        return Err(CliError::refused(message, REVIEW));
+    }
     let mut all = Vec::new();
     let mut text = String::new();
     for patch in &standing {
@@ -249,7 +295,7 @@ pub(super) fn seal_on(
             .hypothesis(&bench.record, &[first, second])
             .map_err(failed)?;
         if !bench.record.is_judged(of.hash, GateSplit::Dev) {
-            all.extend(evaluate(ctx, bench, &course, &of, command)?.0);
+            all.extend(evaluate(ctx, bench, &course, &of, program)?.0);
         }
         text.push_str("composite of the two best\n");
         text.push_str(&judged(&bench.record, of.hash, GateSplit::Dev).0);

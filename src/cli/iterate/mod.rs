@@ -9,6 +9,7 @@ mod gates;
 mod ground;
 mod open;
 pub(super) mod outputs;
+pub(super) mod program;
 mod run;
 mod score;
 mod sequential;
@@ -36,7 +37,7 @@ pub(super) enum Verb {
     /// Do all that is due and needs no person
     #[command(after_help = "Example:\n  clover iterate run it-1 --to cards")]
     Run(run::Args),
-    /// Score a sample of its rows again: is the judge deterministic?
+    /// Score rows that have no score yet, and a sample again: is the judge deterministic?
     #[command(after_help = "Example:\n  clover iterate score it-1 -- python3 judge.py")]
     Score(score::Args),
     /// Fit the calibrator, and audit how rows came to be labelled

@@ -7,8 +7,8 @@ use crate::attack::search::TRIES_DEFAULT;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home::Home;
-use crate::cli::iterate::attacked::Answer;
-use crate::cli::iterate::attacked::Under;
+use crate::cli::iterate::program::Program;
+use crate::cli::iterate::program::Watched;
 use crate::cli::iterate::score;
 use crate::cli::texts::Texts;
 use crate::event::id::ExperimentId;
@@ -19,6 +19,8 @@ use crate::workflow::battery::Seed;
 use crate::workflow::battery::measured;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
 use crate::workflow::battery::measured::Target;
+use crate::workflow::battery::prepared::Answer;
+use crate::workflow::battery::prepared::Under;
 use crate::workflow::iterate::rows::Named;
 use crate::workflow::live::Frozen;
 
@@ -28,7 +30,7 @@ pub(in crate::cli) fn gaming(
     (home, ledger): (&Home, &Ledger),
     experiment: &ExperimentId,
     (frozen, outputs): (&Frozen, &[Named]),
-    command: &[String],
+    program: &Program,
 ) -> Result<Option<Gaming>, CliError> {
     let course = &frozen.course;
     let registered = course.loaded.registered.as_ref();
@@ -53,7 +55,7 @@ pub(in crate::cli) fn gaming(
     let known = score::known(ledger, registered)?;
     let facts = known.facts.as_ref();
     let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-    let judge = RefCell::new(score::port(ctx, registered, command)?);
+    let judge = RefCell::new(Watched::open(ctx, registered, program)?);
     let rules = frozen.rubric.rules();
     let under = Under {
         course,
@@ -77,7 +79,9 @@ pub(in crate::cli) fn gaming(
         tries: TRIES_DEFAULT,
     };
     let mut score = |seed: &Seed<'_>, text: &str| under.score(seed, text);
-    let (said, _) = measured::measure(&target, &mut score, None)
-        .map_err(|error| CliError::refused(error.to_string(), "clover battery --help"))?;
+    let measured = measured::measure(&target, &mut score, None);
+    judge.borrow().answered("the battery")?;
+    let (said, _) =
+        measured.map_err(|error| CliError::refused(error.to_string(), "clover battery --help"))?;
     Ok(Some(said.gaming()))
 }

@@ -10,6 +10,7 @@ use crate::cli::iterate::confirmed;
 use crate::cli::iterate::end;
 use crate::cli::iterate::gates;
 use crate::cli::iterate::ground;
+use crate::cli::iterate::program::Program;
 use crate::cli::iterate::score;
 use crate::cli::ui::Answer;
 use crate::workflow::iterate::record::Step;
@@ -25,13 +26,8 @@ pub(in crate::cli) struct Args {
         help = "The last step: score, fit, audit, cards, gate, seal, confirm, accept, close"
     )]
     pub to: Option<String>,
-    /// The judge's command, where it is one
-    #[arg(
-        last = true,
-        value_name = "COMMAND",
-        help = "The judge's program, where it is one"
-    )]
-    pub command: Vec<String>,
+    #[command(flatten)]
+    pub program: Program,
 }
 
 fn last(args: &Args) -> Result<Step, CliError> {
@@ -54,7 +50,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut waits = None;
     while let Some(step) = bench.due().filter(|step| *step <= last) {
         if step == Step::Propose {
-            waits = Some("patches, which people or programs write from the cards");
+            waits = Some("patches, which people or programs write from the cards".to_owned());
+            break;
+        }
+        if step == Step::Seal
+            && let Some(what) = gates::waits(&mut bench)?
+        {
+            waits = Some(what);
             break;
         }
         if before == Some(step) && step != Step::Accept {
@@ -63,12 +65,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         }
         before = Some(step);
         let (words, json, appended) = match step {
-            Step::Score => score::score_on(ctx, &mut bench, &args.command)?,
+            Step::Score => score::score_on(ctx, &mut bench, &args.program)?,
             Step::Fit => ground::fit_on(ctx, &mut bench)?,
             Step::Audit => ground::audit_on(ctx, &mut bench)?,
             Step::Cards => ground::cards_on(ctx, &mut bench)?,
-            Step::Gate => gates::gate_on(ctx, &mut bench, &args.command)?,
-            Step::Seal => gates::seal_on(ctx, &mut bench, &args.command)?,
+            Step::Gate => gates::gate_on(ctx, &mut bench, &args.program)?,
+            Step::Seal => gates::seal_on(ctx, &mut bench, &args.program)?,
             Step::Confirm => confirmed::confirm_on(ctx, &mut bench, &args.confirm)?,
             Step::Accept => end::accept_on(ctx, &mut bench)?,
             Step::Close => end::close_on(ctx, &mut bench)?,
@@ -78,7 +80,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         data.push(json!({"step": step.as_str(), "data": json}));
         all.extend(appended);
     }
-    if let Some(what) = waits {
+    if let Some(what) = &waits {
         text.push_str(&format!("waits for {what}\n"));
     }
     Ok(bench.answer(text, json!({"steps": data, "waits_for": waits}), &all))

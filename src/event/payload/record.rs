@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::id::ClassId;
+use crate::event::id::PatchId;
 use crate::event::id::Root;
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
@@ -102,7 +103,7 @@ pub enum ReviewOutcome {
     Noted,
 }
 
-/// A range of the log was reviewed by a person.
+/// A range of the log was reviewed by a person; a proposed patch, by one who knows its field, if it names one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -113,6 +114,9 @@ pub struct ReviewRecorded {
     pub from_seq: Count,
     /// What was concluded.
     pub outcome: ReviewOutcome,
+    /// The proposed patch that it is about; its proposal is among the entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<PatchId>,
     /// Last entry reviewed.
     pub through_seq: Count,
 }

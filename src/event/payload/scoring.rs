@@ -3,10 +3,12 @@
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::id::Root;
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
+use crate::event::payload::predicate::RowsRead;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Micro;
@@ -100,4 +102,27 @@ pub struct ScoreReplayed {
     pub mismatches: Count,
     /// Seed of the sample.
     pub seed: Count,
+}
+
+/// The rows of an iteration under the rubric that a candidate gives: S of each from its raw record, asked of nobody.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScoresRecomputed {
+    /// The program that computed it.
+    pub build: Text,
+    /// Hash of the patch, or of the composite.
+    pub candidate: Digest,
+    /// What was read.
+    pub inputs: RowsRead,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// Rows and anchors whose S was computed from the record that was there.
+    pub recomputed: Count,
+    /// Rows and anchors whose judge was asked anew first.
+    pub rescored: Count,
+    /// Hash of the rubric that results.
+    pub rubric_hash: Digest,
+    /// Merkle root over rows, then anchors, as `SCORING.md` has it.
+    pub scores_root: Root,
 }

@@ -78,6 +78,7 @@ fn step(payload: &Payload) -> Option<&IterationId> {
         Payload::PatchProposed(said) => &said.iteration,
         Payload::PrenticeChecked(said) => &said.iteration,
         Payload::ResidualsAudited(said) => &said.iteration,
+        Payload::ScoresRecomputed(said) => &said.iteration,
         Payload::SlicesClassified(said) => &said.iteration,
         _ => return None,
     })

@@ -1,5 +1,6 @@
 //! Decisions of an iteration: its classification, what its gates said, what was sealed, seen and accepted.
 
+mod reviews;
 mod rules;
 mod sealing;
 mod select;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
+pub use reviews::unreviewed;
 pub use rules::CLASSIFICATION_LABEL;
 pub use rules::Predicate;
 pub(in crate::projection) use rules::is_candidate;
@@ -56,6 +58,7 @@ pub const READS: &[Kind] = &[
     Kind::PatchAccepted,
     Kind::PatchProposed,
     Kind::ResidualsAudited,
+    Kind::ScoresRecomputed,
     Kind::SlicesClassified,
 ];
 
@@ -180,6 +183,9 @@ pub struct Decisions {
     pub receipts: Vec<EventId>,
     /// The first patch that was written from anything else.
     pub tainted: Option<Tainted>,
+    /// Where scores under a candidate were recorded, by its digits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recomputed: BTreeMap<String, u64>,
     /// The classification and its digest.
     pub classified: Option<(Digest, Once)>,
     /// The pause for labels.
@@ -309,6 +315,11 @@ impl Fold for AllDecisions {
                 of.proposed(once.seq, said);
             }
             Payload::GateEvaluated(said) => self.gate(once, said),
+            Payload::ScoresRecomputed(said) => {
+                let of = self.by_id.entry(said.iteration.clone()).or_default();
+                let key = said.candidate.to_hex();
+                of.recomputed.entry(key).or_insert(once.seq);
+            }
             Payload::CandidatesSealed(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.sealed.get_or_insert(Sealed {

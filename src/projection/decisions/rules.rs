@@ -10,6 +10,7 @@ use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::predicate::GateCalibrators;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::scoring::ScoresRecomputed;
 use crate::event::payload::slices::SlicesClassified;
 use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::ground::canon;
@@ -121,6 +122,9 @@ impl Rule for Predicate {
                     in_force(live, said.calibrator)
                 })
             }),
+            Payload::ScoresRecomputed(said) => {
+                step(&said.iteration, "scores", &|live| recomputed(live, said))
+            }
             Payload::LabelProcessAudited(said) => step(&said.iteration, "an audit", &early),
             Payload::PrenticeChecked(said) => step(&said.iteration, "a check", &early),
             Payload::ResidualsAudited(said) => step(&said.iteration, "an audit", &early),
@@ -168,6 +172,38 @@ fn fitted(live: &Live<'_>, of: &IterationTerms) -> Judged {
         .or_else(|| live.is_sealed_yet("a calibrator"))
         .or_else(|| {
             let found = format!("{candidate}, none of them");
+            let expected = "a patch that stands, or a composite of two";
+            (!is).then(|| (expected.to_owned(), found))
+        })
+}
+
+/// Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read.
+fn recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Judged {
+    let known = live.decided.and_then(|of| {
+        let key = said.candidate.to_hex();
+        of.recomputed.get(&key).copied()
+    });
+    if let Some(seq) = known {
+        let expected = "scores under a candidate once";
+        return no(expected, format!("recorded at seq {seq}"));
+    }
+    let fitted = live
+        .decided
+        .and_then(|of| of.calibrator(Some(said.candidate)));
+    if let Some(calibrator) = fitted {
+        let expected = "scores before the calibrator that is fitted on them";
+        return no(expected, calibrator.to_string());
+    }
+    let all = said.recomputed.value() + said.rescored.value();
+    if all < said.inputs.rows.value() {
+        let expected = format!("a score of each of {} rows at least", said.inputs.rows);
+        return no(expected, all.to_string());
+    }
+    let is = is_candidate(live.it, said.candidate);
+    after_classification(live)
+        .or_else(|| live.is_sealed_yet("scores"))
+        .or_else(|| {
+            let found = format!("{}, none of them", said.candidate);
             let expected = "a patch that stands, or a composite of two";
             (!is).then(|| (expected.to_owned(), found))
         })
@@ -272,7 +308,7 @@ fn dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Judge
 }
 
 /// What the manifest of an iteration says of iterations.
-fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
+pub(super) fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
     let (_, record) = state.fold::<Manifests>().of_digest(it.digest)?;
     record.version(it.digest)?.manifest.iteration.as_ref()
 }

@@ -35,6 +35,7 @@ use crate::projection::decisions::Decisions;
 use crate::projection::decisions::GateSaid;
 use crate::projection::decisions::Judged;
 use crate::projection::decisions::Ranked;
+use crate::projection::decisions::reviews;
 use crate::projection::decisions::rules::Live;
 use crate::projection::decisions::rules::live;
 use crate::projection::decisions::rules::taint;
@@ -266,6 +267,10 @@ impl Now<'_> {
         }
         self.divided(&live, said)
             .or_else(|| hypotheses(live.it, &said.hypotheses))
+            .or_else(|| {
+                let all = said.hypotheses.iter().flat_map(|one| &one.patches);
+                reviews::lacking(self.state, live.it, &all.copied().collect::<Vec<_>>())
+            })
             .or_else(|| {
                 said.hypotheses.iter().find_map(|one| {
                     let judged = live.decided.and_then(|of| of.candidate(one.candidate));

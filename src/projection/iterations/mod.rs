@@ -18,6 +18,8 @@ use crate::event::id::IterationId;
 use crate::event::id::PatchFamilyId;
 use crate::event::id::PatchId;
 use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::record::ReviewOutcome;
+use crate::event::payload::record::ReviewRecorded;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
@@ -35,6 +37,7 @@ pub const READS: &[Kind] = &[
     Kind::PatchProposed,
     Kind::PatchRejected,
     Kind::PatchWithdrawn,
+    Kind::ReviewRecorded,
 ];
 
 /// How far an iteration is.
@@ -91,6 +94,16 @@ impl CandidateState {
     }
 }
 
+/// The newest word of a reviewer about a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Review {
+    /// What was concluded.
+    pub outcome: ReviewOutcome,
+    /// Position of its event.
+    pub seq: u64,
+}
+
 /// A proposed patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,10 +118,21 @@ pub struct Candidate {
     pub patch_hash: Digest,
     /// Hash of the rubric that results.
     pub result_hash: Digest,
+    /// The newest review of each key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reviews: BTreeMap<KeyId, Review>,
     /// Its entry.
     pub seq: u64,
     /// What became of it.
     pub state: CandidateState,
+}
+
+impl Candidate {
+    /// How many keys concluded this of it last.
+    pub fn reviewed(&self, outcome: ReviewOutcome) -> usize {
+        let same = |review: &&Review| review.outcome == outcome;
+        self.reviews.values().filter(same).count()
+    }
 }
 
 /// One iteration.
@@ -173,6 +197,15 @@ impl Iterations {
         all.find_map(|(name, it)| it.candidates.get(id).map(|patch| (name, patch)))
     }
 
+    /// A patch that was proposed in an experiment, by its id.
+    pub fn patch_in(&self, experiment: &ExperimentId, id: &PatchId) -> Option<&Candidate> {
+        let mut of = self
+            .by_id
+            .values()
+            .filter(|it| it.experiment == *experiment);
+        of.find_map(|it| it.candidates.get(id))
+    }
+
     fn proposed(&mut self, seq: u64, event: &Event, said: &PatchProposed) {
         if let Some(it) = self.by_id.get_mut(&said.iteration) {
             let candidate = Candidate {
@@ -181,10 +214,30 @@ impl Iterations {
                 kappa: said.length.kappa.value(),
                 patch_hash: said.patch_hash,
                 result_hash: said.result_hash,
+                reviews: BTreeMap::new(),
                 seq,
                 state: CandidateState::Proposed,
             };
             it.candidates.entry(said.patch.clone()).or_insert(candidate);
+        }
+    }
+
+    fn reviewed(&mut self, seq: u64, event: &Event, said: &ReviewRecorded) {
+        let (Some(patch), Some(experiment)) = (&said.patch, &event.header.experiment) else {
+            return;
+        };
+        let mut of = self.by_id.values_mut();
+        let found = of.find_map(|it| {
+            if it.experiment == *experiment {
+                it.candidates.get_mut(patch)
+            } else {
+                None
+            }
+        });
+        if let Some(candidate) = found {
+            let outcome = said.outcome;
+            let review = Review { outcome, seq };
+            candidate.reviews.insert(event.header.author, review);
         }
     }
 
@@ -250,6 +303,7 @@ impl Fold for Iterations {
             Payload::PatchWithdrawn(said) => {
                 self.ended(&said.iteration, &said.patch, CandidateState::Withdrawn);
             }
+            Payload::ReviewRecorded(said) => self.reviewed(seq, event, said),
             _ => {}
         }
     }

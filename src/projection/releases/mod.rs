@@ -34,6 +34,9 @@ pub const READS: &[Kind] = &[
     Kind::PromptCommitted,
 ];
 
+/// Stakes from which a slice is high, in millionths: its rubric needs reviews and two approvals. Source: CLOVER v1.1,
+/// sections 9.3 and 10.4.
+pub const STAKES_MICRO: i64 = 700_000;
 /// Approvals that an edit of a safety rule, or of a rubric with slices of high stakes, needs.
 pub const APPROVALS_MIN: usize = 2;
 

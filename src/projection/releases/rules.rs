@@ -1,9 +1,11 @@
-//! The rule `approval`: who may speak for or against an accepted patch.
+//! The rule `approval`: who may review a proposed patch, and speak for or against an accepted one.
 
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
+use crate::event::id::PatchId;
 use crate::event::payload::custody::Separation;
+use crate::event::payload::record::ReviewRecorded;
 use crate::event::payload::release::Meaning;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
@@ -24,6 +26,11 @@ impl Rule for Approving {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let header = &event.event.header;
         let (meaning, subject) = match &event.event.payload {
+            Payload::ReviewRecorded(said) => {
+                let found = review(state, event, said);
+                breaches.extend(found.map(|(wanted, is)| Breach::new("approval", wanted, is)));
+                return;
+            }
             Payload::ApprovalGranted(said) => (said.meaning, said.subject),
             Payload::ApprovalRefused(said) => (said.meaning, said.subject),
             _ => return,
@@ -52,33 +59,67 @@ fn approval(
         let expected = "another meaning: the author of a patch does not approve it";
         return no(expected, "author");
     }
-    let key = state.keyring.keys.get(&author);
-    // An unknown key is another rule's.
-    if key.is_some_and(|key| !key.human) {
-        return no("a key that a person holds", "a machine's");
+    let machine = a_person(state, author);
+    if machine.is_some() {
+        return machine;
     }
     let iterations = state.fold::<Iterations>();
     let (_, patch) = iterations.patch(&accepted.patch)?;
-    if patch.author == author {
-        let expected = format!("another key than the author's of {}", accepted.patch);
-        return no(expected, author.to_string());
-    }
-    apart(state, accepted, patch.author, author)
+    another(state, &accepted.patch, patch.author, author)
+        .or_else(|| one_key(state, accepted, author))
 }
 
-/// Under `strict` author and approvers are different people.
-fn apart(state: &State, accepted: &Acceptance, wrote: KeyId, speaks: KeyId) -> Judged {
+/// A review of a patch is a person's who did not write it, of entries with its proposal among them.
+fn review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> Judged {
+    let id = said.patch.as_ref()?;
+    let header = &event.event.header;
+    let Some(experiment) = &header.experiment else {
+        return no(format!("the experiment of {id}"), "none");
+    };
+    let Some(patch) = state.fold::<Iterations>().patch_in(experiment, id) else {
+        let expected = format!("a patch that was proposed in {experiment}");
+        return no(expected, id.as_str());
+    };
+    let (from, through) = (said.from_seq.value(), said.through_seq.value());
+    if !(from..=through).contains(&patch.seq) || through >= event.seq {
+        let expected = format!("entries with seq {} among them, below this one", patch.seq);
+        return no(expected, format!("seq {from} to {through}"));
+    }
+    a_person(state, header.author).or_else(|| another(state, id, patch.author, header.author))
+}
+
+/// The key is a person's. An unknown one is another rule's.
+fn a_person(state: &State, speaks: KeyId) -> Judged {
+    let key = state.keyring.keys.get(&speaks)?;
+    (!key.human).then(|| {
+        (
+            "a key that a person holds".to_owned(),
+            "a machine's".to_owned(),
+        )
+    })
+}
+
+/// Whoever speaks about a patch did not write it; under `strict`, nor did another key of the same holder.
+fn another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> Judged {
+    if wrote == speaks {
+        let expected = format!("another key than the author's of {patch}");
+        return no(expected, speaks.to_string());
+    }
+    let holder = |key: KeyId| state.keyring.keys.get(&key).map(|record| &record.holder);
+    let speaker = holder(speaks)?;
+    let strict = state.keyring.separation() == Some(Separation::Strict);
+    (strict && holder(wrote) == Some(speaker)).then(|| {
+        let expected = format!("another holder than the author of {patch}, under strict");
+        (expected, speaker.to_string())
+    })
+}
+
+/// Under `strict` a holder speaks with one key.
+fn one_key(state: &State, accepted: &Acceptance, speaks: KeyId) -> Judged {
     let holder = |key: KeyId| state.keyring.keys.get(&key).map(|record| &record.holder);
     let speaker = holder(speaks)?;
     if state.keyring.separation() != Some(Separation::Strict) {
         return None;
-    }
-    if holder(wrote) == Some(speaker) {
-        let expected = format!(
-            "another holder than the author of {}, under strict",
-            accepted.patch
-        );
-        return no(expected, speaker.to_string());
     }
     let same = |(key, _): &(&KeyId, _)| **key != speaks && holder(**key) == Some(speaker);
     let (_, word) = accepted.words.iter().find(same)?;

@@ -2,6 +2,7 @@
 //! event, with the exploits that were found.
 
 pub mod measured;
+pub mod prepared;
 mod run;
 
 pub use run::Evaluated;

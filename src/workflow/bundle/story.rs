@@ -78,6 +78,7 @@ fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
         Payload::PatchWithdrawn(said) => said.iteration == *iteration,
         Payload::PrenticeChecked(said) => said.iteration == *iteration,
         Payload::ResidualsAudited(said) => said.iteration == *iteration,
+        Payload::ScoresRecomputed(said) => said.iteration == *iteration,
         Payload::SlicesClassified(said) => said.iteration == *iteration,
         // Of the experiment or the ledger as a whole.
         Payload::AnchorSetRegistered(_)

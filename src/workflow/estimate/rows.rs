@@ -15,6 +15,7 @@ use crate::event::id::ItemId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
+use crate::event::payload::PrivateRef;
 use crate::event::payload::estimated::FilterCounts;
 use crate::event::payload::intake::DataIngested;
 use crate::event::payload::judge::ScoreRecorded;
@@ -80,6 +81,14 @@ pub trait Covariates {
     /// What is missing, in words.
     fn value(&mut self, field: &FieldId, score: &ScoreRecorded) -> Result<f64, String>;
 
+    /// A private text.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    fn text(&mut self, _: &PrivateRef) -> Result<String, String> {
+        Err(NOT_AT_HAND.to_owned())
+    }
+
     /// Whether there is anybody to ask at all.
     fn are_at_hand(&self) -> bool {
         true
@@ -87,7 +96,7 @@ pub trait Covariates {
 }
 
 /// What is said where there is nobody to ask.
-const NOT_AT_HAND: &str = "it is computed from private texts, which are not at hand";
+pub const NOT_AT_HAND: &str = "it is computed from private texts, which are not at hand";
 
 /// Nobody to ask.
 #[derive(Clone, Copy, Debug)]

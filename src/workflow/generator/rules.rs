@@ -36,6 +36,7 @@ use crate::projection::designs::Designs;
 use crate::projection::generators::Generators;
 use crate::projection::generators::Run;
 use crate::projection::generators::RunState;
+use crate::projection::releases::STAKES_MICRO;
 use crate::projection::rubrics::Rubrics;
 use crate::workflow::deploy::word;
 use crate::workflow::guardrails;
@@ -45,8 +46,6 @@ use crate::workflow::predicate::pass_if;
 use crate::workflow::predicate::worst;
 use crate::workflow::prompts;
 
-/// Stakes from which on no waiver stands for the battery.
-const STAKES_MICRO: i64 = 700_000;
 /// Most questions of a run.
 pub const STEPS_MAX: u64 = 10_000;
 

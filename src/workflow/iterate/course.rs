@@ -164,7 +164,7 @@ pub struct Course {
     patched: RefCell<BTreeMap<Digest, Arc<Patched>>>,
 }
 
-fn text(value: &str) -> Text {
+pub(super) fn text(value: &str) -> Text {
     Text::new(value).unwrap_or_else(|| Text::new("?").expect("BUG: a short word"))
 }
 

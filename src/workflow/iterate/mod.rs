@@ -11,6 +11,8 @@ pub mod outcome;
 pub mod record;
 pub mod rows;
 mod said;
+mod scores;
+mod step;
 pub mod steps;
 mod verdict;
 

@@ -36,6 +36,7 @@ use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::event::payload::scoring::ScoreReplayed;
+use crate::event::payload::scoring::ScoresRecomputed;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::event::payload::slices::SlicesClassified;
 use crate::ground::digest::Digest;
@@ -46,6 +47,8 @@ use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
 use crate::projection::decisions::composite_of;
 use crate::workflow::iterate::compute::cards::Attacks;
+
+pub use crate::workflow::iterate::step::Step;
 
 /// An event of the iteration and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +80,8 @@ pub struct Record {
     pub oua: Option<Said<OuaEstimated>>,
     /// Whether scores lie where labels are.
     pub coverage: Option<Said<CoverageChecked>>,
+    /// Scores under candidates.
+    pub recomputed: Vec<Said<ScoresRecomputed>>,
     /// Answers of the dev objective.
     pub receipts: Vec<EventId>,
     /// Exploits that were discovered in it.
@@ -117,63 +122,6 @@ pub struct Record {
     pub accepted: Vec<Said<PatchAccepted>>,
     /// Its end.
     pub closed: Option<Said<IterationClosed>>,
-}
-
-/// A step of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    /// Scores that are missing, and a re-score of those that are there.
-    Score,
-    /// The baseline's calibrator, and the checks of labels.
-    Fit,
-    /// Residuals, their classification, and the pause if one is due.
-    Audit,
-    /// Residual cards.
-    Cards,
-    /// Patches, by whoever writes them.
-    Propose,
-    /// Gates on dev.
-    Gate,
-    /// What goes to confirm.
-    Seal,
-    /// The one look at confirm, and the gates on it.
-    Confirm,
-    /// Who is accepted.
-    Accept,
-    /// The end.
-    Close,
-}
-
-impl Step {
-    /// Every step in order.
-    pub const ALL: [Self; 10] = [
-        Self::Score,
-        Self::Fit,
-        Self::Audit,
-        Self::Cards,
-        Self::Propose,
-        Self::Gate,
-        Self::Seal,
-        Self::Confirm,
-        Self::Accept,
-        Self::Close,
-    ];
-
-    /// The verb on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Score => "score",
-            Self::Fit => "fit",
-            Self::Audit => "audit",
-            Self::Cards => "cards",
-            Self::Propose => "propose",
-            Self::Gate => "gate",
-            Self::Seal => "seal",
-            Self::Confirm => "confirm",
-            Self::Accept => "accept",
-            Self::Close => "close",
-        }
-    }
 }
 
 /// What the log says of every iteration below a position, read on as the log grows: nothing is read twice.
@@ -271,6 +219,7 @@ impl Record {
             battery: None,
             attacked: Vec::new(),
             fitted: Vec::new(),
+            recomputed: Vec::new(),
             oua: None,
             coverage: None,
             exploits: Vec::new(),
@@ -382,6 +331,7 @@ impl Record {
                 self.withdrawn.push(said.patch.clone());
             }
             Payload::GateEvaluated(said) => many!(gates, said),
+            Payload::ScoresRecomputed(said) => many!(recomputed, said),
             Payload::CandidatesSealed(said) => one!(sealed, said),
             Payload::ConfirmUnsealed(said) => one!(unsealed, said),
             Payload::ConfirmLooked(said) => many!(looks, said),

@@ -78,6 +78,7 @@ pub(super) fn of(payload: &Payload) -> Option<&IterationId> {
         Payload::CardPublished(said) => &said.iteration,
         Payload::IterationPausedForLabels(said) => &said.iteration,
         Payload::GateEvaluated(said) => &said.iteration,
+        Payload::ScoresRecomputed(said) => &said.iteration,
         Payload::ConfirmLooked(said) => &said.iteration,
         _ => return None,
     })
@@ -143,6 +144,7 @@ fn inputs_of(payload: &Payload) -> Option<u64> {
         Payload::ResidualsAudited(said) => said.inputs,
         Payload::IterationPausedForLabels(said) => said.inputs,
         Payload::GateEvaluated(said) => said.inputs,
+        Payload::ScoresRecomputed(said) => said.inputs,
         Payload::ConfirmLooked(said) => said.inputs,
         _ => return None,
     };
@@ -185,7 +187,7 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
 }
 
 /// The patches that a candidate is made of.
-fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
+pub(super) fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
     let patches = record.patches_of(candidate);
     patches.ok_or_else(|| gone("its patches were not proposed before it"))
 }
@@ -223,6 +225,21 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
     }
     let again = kept.gates.iter().find(known).cloned();
     let again = again.ok_or_else(|| gone("its rows cannot be scored under it"))?;
+    Ok(again.into())
+}
+
+/// Scores under a candidate.
+pub(super) fn scores(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::ScoresRecomputed(said) = &event.payload else {
+        return Err(gone("another kind"));
+    };
+    let record = context.record(&said.iteration, seq)?;
+    let through = through(&record, &event.payload)?;
+    let patches = patches_of(&record, said.candidate)?;
+    let kept = context.kept(&record, through)?;
+    let of = kept.course.hypothesis(&record, &patches)?;
+    let again = kept.course.recomputed(&of)?;
+    let again = again.map_err(|missing| Gone::Missing(missing.to_string()))?;
     Ok(again.into())
 }
 

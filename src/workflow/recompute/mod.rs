@@ -4,6 +4,7 @@
 //! [`RECIPES`] has one line per kind that can be computed again. Every number must be the same to the bit where the
 //! same program computed it; where another did, within 1e-9 relative, with every word and decision the same.
 
+mod batteries;
 mod compare;
 mod decided;
 mod drift;
@@ -184,6 +185,14 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         kind: Kind::GateEvaluated,
         run: iterations::gate,
+    },
+    Recipe {
+        kind: Kind::BatteryEvaluated,
+        run: batteries::evaluated,
+    },
+    Recipe {
+        kind: Kind::ScoresRecomputed,
+        run: iterations::scores,
     },
     Recipe {
         kind: Kind::DevObjectiveQueried,

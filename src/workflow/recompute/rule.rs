@@ -130,6 +130,7 @@ pub const ITERATIONS: Again = Again {
         Kind::CardPublished,
         Kind::IterationPausedForLabels,
         Kind::GateEvaluated,
+        Kind::ScoresRecomputed,
         Kind::ConfirmLooked,
         // The next kind goes here.
     ],

@@ -200,6 +200,7 @@ fn a_label(desk: &mut Desk) {
         "p9 confirm",
         "prentice.checked",
         "residuals.audited",
+        "scores.recomputed",
     ];
     assert_eq!(names(&differing), read.map(|of| format!("it-mended {of}")));
     let numbers = differing

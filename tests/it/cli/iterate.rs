@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Desk;
 use super::says;
 
-const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
+pub(super) const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
 
 /// One person for everything but the sealed labels, and a simulated data set with four slices.
@@ -47,7 +47,7 @@ pub fn desk(sizes: &str) -> Desk {
 }
 
 /// The plan of an iteration over the cells of a simulated data set.
-fn plan(desk: &mut Desk) -> Value {
+pub(super) fn plan(desk: &mut Desk) -> Value {
     let list = desk.ok("log --kind rubric.registered --json").json();
     let seq = list["data"]["entries"][0]["seq"].as_u64().unwrap();
     let shown = desk.ok(&format!("show {seq} --json")).json();

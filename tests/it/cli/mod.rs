@@ -26,6 +26,7 @@ mod rubric;
 mod sequential;
 mod shipped;
 mod simulate;
+mod unscored;
 mod verbs;
 
 use std::ffi::OsString;

@@ -114,6 +114,18 @@ fn a_program_judges_an_iteration_to_its_verdict() {
     // The battery asks the program too.
     let without = desk.run("iterate gate it-program");
     assert_ne!(without.code, 0, "{}", without.out);
+    // A program that hangs is waited for as long as one says; then the step ends, and no gate was evaluated.
+    desk.file("hangs.sh", "sleep 600\n");
+    let hung = desk.run("iterate gate it-program --timeout 1 -- sh hangs.sh");
+    assert_eq!(hung.code, 75, "{}{}", hung.out, hung.err);
+    super::says(
+        &hung,
+        &["the battery: no answer within 1 seconds; nothing of it was recorded"],
+    );
+    for kind in ["battery.evaluated", "gate.evaluated"] {
+        let said = desk.ok(&format!("log --kind {kind} --json")).json();
+        assert_eq!(said["data"]["entries"], serde_json::json!([]), "{kind}");
+    }
     let ran = desk.ok("iterate run it-program --yes -- python3 judge.py");
     println!("{}", ran.out);
     let shown = desk.ok("iterate show it-program --json").json()["data"].clone();

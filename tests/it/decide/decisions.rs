@@ -186,6 +186,65 @@ pub(super) fn a_gate_stands_on_what_is_frozen_and_registered() {
 }
 
 #[test]
+fn scores_under_a_candidate_are_of_every_row_once_and_before_confirm() {
+    let scores = |candidate| decided::recomputed(candidate, Digest([3; 32]));
+    tell(SOLO, |world| {
+        begun(world);
+        let wording = ["slices.classified first", "none"];
+        refused(world, "predicate", &wording, scores(Digest([7; 32])));
+    });
+    let cases: &[(Edit, &[&str])] = &[
+        (
+            |data| data["recomputed"] = 2499.into(),
+            &["a score of each of 2500 rows at least", "2499"],
+        ),
+        (
+            |data| data["candidate"] = "7".repeat(64).into(),
+            &["a patch that stands, or a composite of two", "7777"],
+        ),
+        (
+            |data| data["iteration"] = "it-9".into(),
+            &["an open iteration of exp-1", "it-9, never opened"],
+        ),
+    ];
+    for (edit, wording) in cases {
+        tell(SOLO, |world| {
+            let (_, patches) = classified(world);
+            let candidate = decided::patch_of(&patches[0]).0;
+            refused(
+                world,
+                "predicate",
+                wording,
+                edited(&scores(candidate), edit),
+            );
+        });
+    }
+    tell(SOLO, |world| {
+        let stage = unsealed(world);
+        let wording = ["scores before confirm was unsealed", "unsealed at seq "];
+        refused(world, "predicate", &wording, scores(stage.hashes[0]));
+    });
+    tell(SOLO, |world| {
+        let (_, patches) = classified(world);
+        let [a, b] = [0, 1].map(|at: usize| decided::patch_of(&patches[at]).0);
+        // Judged anew in part, and as a composite: both may be.
+        let both = composite_of(&[a, b]);
+        said(
+            world,
+            edited(&scores(both), |data| {
+                data["recomputed"] = 2000.into();
+                data["rescored"] = 950.into();
+            }),
+        );
+        said(world, scores(a));
+        let again = edited(&scores(a), |data| data["build"] = "clover 0.2.0".into());
+        let line = world.line(&owner(), again, EXP);
+        let wording = ["scores under a candidate once"];
+        world.refuse_as("predicate", "natural_key", &wording, &owner(), line);
+    });
+}
+
+#[test]
 pub(super) fn a_verdict_follows_from_its_statistics() {
     tell(SOLO, |world| {
         let (plan, patches) = classified(world);

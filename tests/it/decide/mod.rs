@@ -4,6 +4,7 @@
 mod assumptions;
 mod batteries;
 mod beside;
+mod calibrators;
 mod decisions;
 mod deployments;
 mod drifts;

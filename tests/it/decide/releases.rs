@@ -18,6 +18,7 @@ use crate::support::planned;
 use crate::support::released;
 use crate::support::released::committed;
 use crate::support::released::granted;
+use crate::support::released::reviewed;
 use crate::support::signer;
 
 const EXP: Option<&str> = Some("exp-1");
@@ -25,6 +26,7 @@ pub const PETRA: u8 = 21;
 const PAUL: u8 = 22;
 const OPAL: u8 = 23;
 const ROBOT: u8 = 24;
+const AUDE: u8 = 26;
 
 fn owner() -> Signer {
     signer(1)
@@ -58,8 +60,8 @@ pub struct Stage {
     pub rubric: String,
 }
 
-/// Given: a patch was accepted, in a plan whose slices have these stakes.
-pub fn accepted(world: &mut dyn World, stakes: u64) -> Stage {
+/// Given: a patch passed on dev, in a plan whose slices have these stakes; it was proposed at the last number.
+fn passed(world: &mut dyn World, stakes: u64) -> (Value, Vec<String>, String, u64) {
     let mut plan = iterated::plan("exp-1", "m-it");
     let cells = plan["iteration"]["design"]["slices"][0]["cells"].as_array_mut();
     for cell in cells.unwrap() {
@@ -72,9 +74,10 @@ pub fn accepted(world: &mut dyn World, stakes: u64) -> Stage {
         OPAL,
         "Opal",
         true,
-        &[Role::Approver, Role::Optimizer],
+        &[Role::Approver, Role::Auditor, Role::Optimizer],
     );
-    key(world, ROBOT, "Robot", false, &[Role::Approver]);
+    let both = [Role::Approver, Role::Auditor];
+    key(world, ROBOT, "Robot", false, &both);
     said(world, planned::experiment_registered());
     world.say(&owner(), iterated::peek_account(), None);
     let rubric = said(world, iterated::rubric_registered(iterated::RUBRIC));
@@ -87,12 +90,23 @@ pub fn accepted(world: &mut dyn World, stakes: u64) -> Stage {
     said(world, iterated::opened(&plan, decided::IT, &quarter));
     said(world, decided::audited());
     said(world, decided::classified());
+    let proposal = world.size();
     by(world, OPAL, released::patch());
     let hash = decided::patch_of(&released::patch()).0;
     let mut gates: Vec<String> = Vec::new();
     for gate in decided::gates(&plan, hash, "dev") {
         gates.push(said(world, gate));
     }
+    (plan, gates, rubric, proposal)
+}
+
+/// Given: a patch was accepted, in a plan whose slices have these stakes, after whatever review it needed.
+pub fn accepted(world: &mut dyn World, stakes: u64) -> Stage {
+    let (plan, mut gates, rubric, proposal) = passed(world, stakes);
+    if stakes >= 700_000 {
+        said(world, reviewed("accepted", proposal));
+    }
+    let hash = decided::patch_of(&released::patch()).0;
     let sealing = said(world, decided::sealed(&[hash]));
     let charge = world.say(&owner(), decided::charge(), None).0.to_hex();
     said(world, decided::unsealed(&charge, &sealing));
@@ -150,6 +164,112 @@ pub(super) fn two_people_approve_an_accepted_patch_by_name() {
         let own = granted("Opal", &stage.acceptance);
         let wording = ["another key than the author's of concise-3"];
         world.refuse_saying("approval", &wording, &signer(OPAL), own, EXP);
+    });
+}
+
+/// What keys say of a patch, one after the other.
+type Words = &'static [(u8, &'static str)];
+
+/// Then: a second sealing is refused.
+fn twice(world: &mut dyn World, sealing: Payload) {
+    let line = world.line(&owner(), sealing, EXP);
+    world.refuse_as("sealing", "natural_key", &["one sealing"], &owner(), line);
+}
+
+#[test]
+pub(super) fn where_stakes_are_high_nothing_is_sealed_unreviewed() {
+    let sealing = || decided::sealed(&[decided::patch_of(&released::patch()).0]);
+    let none = [
+        "a review that accepts concise-3, because of slice domain-length short",
+        "none",
+    ];
+    let against = [
+        "no dispute of concise-3 that stands, because of slice domain-length short",
+        "one at seq ",
+    ];
+    // What keys say, one after the other, and what stops the sealing.
+    let cases: [(Words, &[&str]); 6] = [
+        (&[], &none),
+        (&[(1, "noted")], &none),
+        (&[(1, "accepted"), (AUDE, "disputed")], &against),
+        (&[(1, "accepted"), (1, "noted")], &none),
+        (&[(1, "accepted"), (1, "disputed")], &against),
+        (
+            &[(1, "disputed"), (AUDE, "accepted"), (1, "noted")],
+            &["one sealing"],
+        ),
+    ];
+    for (words, stopped) in cases {
+        tell(SOLO, |world| {
+            key(world, AUDE, "Aude", true, &[Role::Auditor]);
+            let (.., proposal) = passed(world, 700_000);
+            for (who, outcome) in words {
+                by(world, *who, reviewed(outcome, proposal));
+            }
+            if stopped == ["one sealing"] {
+                said(world, sealing());
+                twice(world, sealing());
+            } else {
+                world.refuse_saying("sealing", stopped, &owner(), sealing(), EXP);
+            }
+        });
+    }
+    tell(SOLO, |world| {
+        passed(world, 699_999);
+        said(world, sealing());
+        twice(world, sealing());
+    });
+}
+
+#[test]
+pub(super) fn a_patch_is_reviewed_by_a_person_who_did_not_write_it_and_read_it() {
+    type Edit = fn(&mut Value);
+    let cases: &[(u8, Edit, &[&str])] = &[
+        (
+            OPAL,
+            |_| {},
+            &["another key than the author's of concise-3"],
+        ),
+        (ROBOT, |_| {}, &["a key that a person holds", "a machine's"]),
+        (
+            AUDE,
+            |data| data["patch"] = "concise-9".into(),
+            &["a patch that was proposed in exp-1", "concise-9"],
+        ),
+        (
+            AUDE,
+            |data| data["from_seq"] = (data["from_seq"].as_u64().unwrap() + 1).into(),
+            &["entries with seq ", " among them, below this one"],
+        ),
+        (
+            AUDE,
+            |data| data["through_seq"] = 999.into(),
+            &["entries with seq ", "to 999"],
+        ),
+    ];
+    for (who, edit, wording) in cases {
+        tell(SOLO, |world| {
+            key(world, AUDE, "Aude", true, &[Role::Auditor]);
+            let (.., proposal) = passed(world, 700_000);
+            let review = edited(&reviewed("accepted", proposal), edit);
+            world.refuse_saying("approval", wording, &signer(*who), review, EXP);
+        });
+    }
+    tell(SOLO, |world| {
+        let (.., proposal) = passed(world, 700_000);
+        let wording = ["the experiment of concise-3", "none"];
+        let review = reviewed("accepted", proposal);
+        world.refuse_saying("approval", &wording, &owner(), review, None);
+    });
+    tell(STRICT, |world| {
+        key(world, AUDE, "Opal", true, &[Role::Auditor]);
+        let (.., proposal) = passed(world, 700_000);
+        let wording = [
+            "another holder than the author of concise-3, under strict",
+            "Opal",
+        ];
+        let review = reviewed("accepted", proposal);
+        world.refuse_saying("approval", &wording, &signer(AUDE), review, EXP);
     });
 }
 

@@ -270,6 +270,15 @@ pub fn exploit(battery: &str) -> Payload {
     payload("exploit.discovered", &data)
 }
 
+/// Scores under a candidate: of the rows, and of 450 anchors.
+pub fn recomputed(candidate: Digest, rubric: Digest) -> Payload {
+    let data = json!({
+        "build": "clover 0.1.0", "candidate": candidate, "inputs": rows(), "iteration": IT, "recomputed": 2950,
+        "rescored": 0, "rubric_hash": rubric, "scores_root": Digest::sha256(b"scores").to_base64(),
+    });
+    payload("scores.recomputed", &data)
+}
+
 /// The dev objective answers a key about a candidate.
 pub fn asked(candidate: Digest, requester: KeyId) -> Payload {
     let answers = DEV_GATES.map(|gate| json!({"gate": gate, "verdict": "pass"}));
@@ -497,6 +506,10 @@ pub fn story() -> Story {
     let (a, b) = (patch_of(&both[0]).0, patch_of(&both[1]).0);
     let candidates = [a, b, composite_of(&[a, b])];
     let results = [patch_of(&both[0]).1, patch_of(&both[1]).1, Digest([3; 32])];
+    let names = ["scores-a", "scores-b", "scores-c"];
+    for ((name, candidate), result) in names.into_iter().zip(candidates).zip(results) {
+        teller.say_in(RUNNER_2, name, recomputed(candidate, result));
+    }
     let names = ["battery-a", "battery-b", "battery-c"];
     for ((name, candidate), result) in names.into_iter().zip(candidates).zip(results) {
         teller.say_in(RUNNER_3, name, battery(Some(candidate), result, &[20_000]));

@@ -375,6 +375,7 @@ fn records(test: &mut TestLedger) {
         findings: text("none"),
         from_seq: count(0),
         outcome: ReviewOutcome::Accepted,
+        patch: None,
         through_seq: count(3),
     };
     let audit = AuditAttested {
@@ -680,6 +681,7 @@ fn decisions(test: &mut TestLedger) {
     ]);
     let before = said.len();
     said.extend(decided::gates(&plan, candidate, "dev"));
+    said.push(decided::recomputed(candidate, decided::patch_of(&patch).1));
     said.push(decided::sealed(&[candidate]));
     let mut ids = Vec::new();
     let mut say = |test: &mut TestLedger, payload| {

@@ -96,7 +96,7 @@ fn hex(text: &str) -> String {
     Digest::sha256(text.as_bytes()).to_hex()
 }
 
-/// The plan of an iteration.
+/// The plan of an iteration, without slices of high stakes.
 pub fn plan(experiment: &str, id: &str) -> Value {
     let cell = |slice: &str, stakes: u64, below: u64| {
         json!({
@@ -104,7 +104,7 @@ pub fn plan(experiment: &str, id: &str) -> Value {
                 {"any_of": ["medical"], "field": "domain"},
                 {"at_least_micro": 0, "below_micro": below, "field": "tokens"},
             ],
-            "must_not_regress": stakes > 700_000, "slice": slice, "stakes_micro": stakes,
+            "must_not_regress": stakes > 500_000, "slice": slice, "stakes_micro": stakes,
         })
     };
     json!({
@@ -123,7 +123,7 @@ pub fn plan(experiment: &str, id: &str) -> Value {
                 "frozen_paths": ["guards.confident_but_wrong_max"],
                 "must_not_regress": "guard", "peek_account": "confirm-peeks",
                 "rubric_hash": rubric().hash().to_hex(), "seed": hex("seed"),
-                "slices": [{"cells": [cell("short", 300_000, 300_000_000), cell("long", 800_000, 900_000_000)],
+                "slices": [{"cells": [cell("short", 300_000, 300_000_000), cell("long", 600_000, 900_000_000)],
                             "family": "domain-length"}],
                 "topics": ["legal advice", "medical dosing", "tax"],
             },

@@ -1,6 +1,7 @@
 //! A ledger in a temporary folder with a fixed clock and fixed keys, and `check_all`, with which every test
 //! that wrote something ends.
 
+pub mod calibrated;
 pub mod child;
 pub mod decided;
 pub mod deployed;

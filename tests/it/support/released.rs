@@ -40,6 +40,15 @@ pub fn refused(name: &str, subject: &str) -> Payload {
     word("approval.refused", "review", name, subject)
 }
 
+/// What somebody who knows the field thinks of the patch, which was proposed at `seq`.
+pub fn reviewed(outcome: &str, seq: u64) -> Payload {
+    let data = json!({
+        "findings": "long answers are padded in this field too", "from_seq": seq, "outcome": outcome,
+        "patch": "concise-3", "through_seq": seq,
+    });
+    payload("review.recorded", &data)
+}
+
 /// The commit of a patch of [`iterated::RUBRIC`] that was accepted at `index`.
 pub fn committed(
     proposed: &Payload,
@@ -83,6 +92,7 @@ pub fn accepted(teller: &mut Teller) -> Vec<String> {
         ("key-rhea", RUNNER_2, "Rhea", Role::Releaser),
         ("key-petra", PETRA, "Petra", Role::Approver),
         ("key-paul", PAUL, "Paul", Role::Approver),
+        ("key-aude", AUDE, "Aude", Role::Auditor),
     ] {
         teller.say(ADA, name, key_added(&signer(who), holder, true, &[role]));
     }
@@ -100,6 +110,9 @@ pub fn accepted(teller: &mut Teller) -> Vec<String> {
     teller.say_in(BEN, "audited", decided::audited());
     teller.say_in(BEN, "classified", decided::classified());
     teller.say_in(RUNNER, "patch", patch());
+    let proposal = teller.at("patch");
+    teller.say_in(AUDE, "noted", reviewed("noted", proposal));
+    teller.say_in(AUDE, "reviewed", reviewed("accepted", proposal));
     let hash = decided::patch_of(&patch()).0;
     for (name, gate) in GATES.iter().zip(decided::gates(&plan, hash, "dev")) {
         teller.say_in(BEN, name, gate);
@@ -121,9 +134,11 @@ pub fn accepted(teller: &mut Teller) -> Vec<String> {
     gates
 }
 
-/// The plan of the story.
+/// The plan of the story: stakes are high.
 pub fn plan() -> Value {
-    iterated::plan(EXPERIMENT, "m-it")
+    let mut plan = iterated::plan(EXPERIMENT, "m-it");
+    plan["iteration"]["design"]["slices"][0]["cells"][1]["stakes_micro"] = 800_000.into();
+    plan
 }
 
 /// The story, told through the real ledger.

@@ -93,6 +93,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_drifts::all());
     rows.extend(super::tampered_decisions::all());
     rows.extend(super::tampered_sequences::all());
+    rows.extend(super::calibrated::samples());
     rows.extend(super::tampered_releases::all());
     rows.extend(super::tampered_deployments::all());
     rows.extend(super::tampered_generators::all());

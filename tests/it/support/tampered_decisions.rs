@@ -143,6 +143,20 @@ impl Table {
             None,
         );
         self.edited(
+            "scores-of-fewer-rows",
+            "Scores under a candidate leave out rows that were read.",
+            "scores-b",
+            |data| data["recomputed"] = 2499.into(),
+            "predicate",
+        );
+        self.edited(
+            "scores-of-no-candidate",
+            "Scores are recorded under a patch that nobody proposed.",
+            "scores-a",
+            |data| data["candidate"] = "7".repeat(64).into(),
+            "predicate",
+        );
+        self.edited(
             "changed-statistics",
             "The exact p of a candidate on confirm was raised; the verdict stayed.",
             "a-c8",

@@ -19,6 +19,7 @@ pub fn all() -> Vec<Sample> {
         rows: Vec::new(),
     };
     table.approved_otherwise();
+    table.reviewed_otherwise();
     table.committed_otherwise();
     table.rows
 }
@@ -83,6 +84,36 @@ impl Table {
             "yes-paul",
             |body| body["data"]["meaning"] = "witness".into(),
             ("committed", "commit"),
+        );
+    }
+
+    fn reviewed_otherwise(&mut self) {
+        let mut world = World::of(&self.story.lines);
+        world.remove(self.story.at("reviewed"));
+        let at = self.story.at("sealed") - 1;
+        self.push(
+            "sealed-without-review",
+            "A slice has high stakes, and nobody who knows the field had accepted the patch before it was sealed.",
+            &world,
+            Some((at, "sealing")),
+        );
+        self.edited(
+            "sealed-though-disputed",
+            "The reviewer disputed the patch, and it was sealed all the same.",
+            "reviewed",
+            |body| body["data"]["outcome"] = "disputed".into(),
+            ("sealed", "sealing"),
+        );
+        self.edited(
+            "reviewed-unread",
+            "A review of a patch is of entries without its proposal.",
+            "reviewed",
+            |body| {
+                let before = body["data"]["from_seq"].as_u64().unwrap() - 1;
+                body["data"]["from_seq"] = before.into();
+                body["data"]["through_seq"] = before.into();
+            },
+            ("reviewed", "approval"),
         );
     }
 

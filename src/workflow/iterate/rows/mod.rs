@@ -6,6 +6,7 @@
 //! calibration are those of fit and dev; labels of confirm clusters count once the iteration unsealed them. Rows of
 //! anchor policies are anchors and nothing else. The same log gives the same rows in the same order.
 
+mod asked;
 mod fields;
 mod join;
 mod later;
@@ -13,7 +14,6 @@ mod scored;
 mod sequence;
 mod walk;
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::event::id::ExperimentId;
@@ -53,9 +53,10 @@ use crate::workflow::iterate::rows::scored::scored;
 use crate::workflow::iterate::rows::scored::scored_strictly;
 use crate::workflow::iterate::rows::walk::Key;
 use crate::workflow::iterate::rows::walk::Walk;
-use crate::workflow::judge::run::Record;
 use crate::workflow::patches;
 
+pub use asked::Asked;
+pub use asked::asked;
 pub use fields::LOG_TOKENS;
 pub use later::After;
 pub use later::Later;
@@ -372,23 +373,6 @@ fn judge_of(walk: &Walk, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> 
             "clover prereg amend MANIFEST",
         )),
     }
-}
-
-/// Records of a judge's rows by raw key: what a re-score draws from.
-///
-/// # Errors
-/// [`RowsError`].
-pub fn records(
-    history: &dyn History,
-    experiment: &ExperimentId,
-    judge: &JudgeId,
-    size: u64,
-) -> Result<BTreeMap<Digest, Record>, RowsError> {
-    let walk = Walk::over(history, experiment, None, size.saturating_sub(1))?;
-    let records = walk.records_of(history, judge)?;
-    let by_key = records.into_iter().map(|record| (record.raw_key, record));
-    // Of a key, the first stands.
-    Ok(by_key.rev().collect())
 }
 
 /// A number of 53 bits for one purpose, from the registered seed.

@@ -594,6 +594,7 @@ fn opening(teller: &mut Teller, openings: &[LabelOpening; 2]) {
         findings: text("one key was in other hands;\tits later scores are set aside"),
         from_seq: count(0),
         outcome: ReviewOutcome::Noted,
+        patch: None,
         through_seq: count(size - 1),
     };
     teller.say(AUDE, "reviewed", review);

@@ -1,0 +1,184 @@
+//! What the battery of an iteration attacks, and under what: the same for whoever runs it and for whoever replays it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::attack::Chain;
+use crate::attack::Operator;
+use crate::attack::battery::Scored;
+use crate::attack::search::TRIES_DEFAULT;
+use crate::event::id::IterationId;
+use crate::num::Micro;
+use crate::rubric::Patch;
+use crate::rubric::engine::Rules;
+use crate::rubric::evidence::Evidence;
+use crate::rubric::extract::recorded::Facts;
+use crate::rubric::extract::recorded::Traces;
+use crate::workflow::battery::Scorer;
+use crate::workflow::battery::Seed;
+use crate::workflow::battery::measured::KnownExploit;
+use crate::workflow::battery::measured::SliceSeeds;
+use crate::workflow::battery::measured::Target;
+use crate::workflow::iterate::calibrator;
+use crate::workflow::iterate::compute::fit::Fitted;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::run::Known;
+
+/// The uplift that a patch's own bound allows an operator.
+fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {
+    let name = operator.as_str();
+    let bounds = patches.iter().flat_map(|patch| &patch.attacks);
+    let mine = bounds.filter(|bound| {
+        let attack = bound.attack.as_str();
+        attack == name || (attack == "length_padding" && name == "padding")
+    });
+    mine.map(|bound| bound.uplift.value() as f64 / 1e6)
+        .reduce(f64::min)
+}
+
+/// The documents of a hypothesis.
+pub fn patches(record: &Record, of: &Hypothesis) -> Vec<Patch> {
+    let proposed = record.proposed.iter();
+    let mine = proposed.filter(|patch| of.patches.contains(&patch.said.patch_hash));
+    mine.filter_map(|patch| Patch::parse(patch.said.yaml.as_str().as_bytes()).ok())
+        .collect()
+}
+
+/// A response with its prompt.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The row.
+    pub name: Named,
+    /// The prompt.
+    pub prompt: String,
+    /// The response.
+    pub response: String,
+}
+
+impl Answer {
+    /// It as a seed, with the tool calls that were made for it.
+    pub fn seed<'a>(&'a self, traces: Option<&'a BTreeMap<String, Traces>>) -> Seed<'a> {
+        static NONE: Traces = Traces::none();
+        Seed {
+            item: &self.name.item,
+            policy: &self.name.policy,
+            draw: self.name.draw,
+            prompt: &self.prompt,
+            response: &self.response,
+            traces: traces.map(|of| of.get(self.name.item.as_str()).unwrap_or(&NONE)),
+        }
+    }
+}
+
+/// A known exploit by its number, with its answer where that is at hand.
+pub type Exploit = (u64, Chain, Option<Answer>);
+
+/// Answers that are attacked, with their rows, and known exploits.
+#[derive(Clone, Debug)]
+pub struct Material {
+    /// Answers.
+    pub answers: Vec<Answer>,
+    /// Exploits in order of their number.
+    pub exploits: Vec<Exploit>,
+    /// The row of each answer.
+    pub rows: Vec<usize>,
+}
+
+/// The slices of the plan with the seeds in them, by number; what lies in no cell is `other`.
+fn slices(course: &Course, rows: &[usize]) -> Vec<SliceSeeds> {
+    let mut all = Vec::new();
+    for family in &course.loaded.table.data().slices {
+        for place in 0..=family.slices.len() {
+            let of = |row: usize| family.of_row[row].unwrap_or(family.slices.len());
+            let numbers = (0..rows.len()).filter(|&number| of(rows[number]) == place);
+            let other = || "other".parse().expect("BUG: a name");
+            all.push(SliceSeeds {
+                family: family.id.clone(),
+                seeds: numbers.collect(),
+                slice: family.slices.get(place).cloned().unwrap_or_else(other),
+            });
+        }
+    }
+    all
+}
+
+/// A rubric and its calibrator, with the judge.
+pub struct Under<'a> {
+    /// The iteration.
+    pub course: &'a Course,
+    /// Statements that are true.
+    pub facts: Option<&'a Facts>,
+    /// The calibrator.
+    pub fitted: &'a Fitted,
+    /// The judge.
+    pub judge: &'a RefCell<dyn Judge>,
+    /// What the judge knows.
+    pub known: &'a Known,
+    /// The rubric.
+    pub rules: &'a Rules,
+}
+
+impl std::fmt::Debug for Under<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Under({:?})", self.rules)
+    }
+}
+
+impl Under<'_> {
+    /// Reward of a text in place of a seed's response.
+    pub fn score(&self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
+        let calibrated = |score: Micro, evidence: &Evidence| {
+            let covariates = self.course.loaded.covariates_of(evidence);
+            let score = score.value() as f64 / 1e6;
+            self.fitted.calibrator.predict(score, &covariates)
+        };
+        let mut judge = self.judge.borrow_mut();
+        let mut scorer = Scorer {
+            judge: &mut *judge,
+            citations: self.known.citations.as_ref(),
+            facts: self.facts,
+            rules: self.rules,
+            calibrated: &calibrated,
+        };
+        scorer.score(seed, text)
+    }
+}
+
+/// What is attacked, with what: a hypothesis, or the rubric that the iteration starts from.
+pub fn target<'a>(
+    (iteration, course, of): (&'a IterationId, &'a Course, Option<&Hypothesis>),
+    material: &'a Material,
+    known: &'a Known,
+    patches: &[Patch],
+    fitted: &Fitted,
+) -> Target<'a> {
+    let traces = known.traces.as_ref();
+    let tighter = Operator::ALL.into_iter();
+    let tighter = tighter.filter_map(|operator| Some((operator, bound(patches, operator)?)));
+    let exploits = material.exploits.iter();
+    let exploits = exploits.map(|(number, chain, answer)| KnownExploit {
+        chain: chain.clone(),
+        number: *number,
+        seed: answer.as_ref().map(|answer| answer.seed(traces)),
+    });
+    let rubric = of.map_or(&course.loaded.rubric, |of| &of.rubric);
+    Target {
+        calibrator: calibrator(fitted),
+        candidate: of.map(|of| of.hash),
+        iteration,
+        judge: &course.loaded.judge,
+        known: exploits.collect(),
+        rubric_hash: rubric.hash(),
+        seeds: material.answers.iter().map(|of| of.seed(traces)).collect(),
+        slices: match of {
+            Some(_) => Vec::new(),
+            None => slices(course, &material.rows),
+        },
+        tighter: tighter.collect(),
+        tries: TRIES_DEFAULT,
+    }
+}

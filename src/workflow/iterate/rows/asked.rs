@@ -1,0 +1,88 @@
+//! What the judge of an iteration is asked for: rows that it has not scored, and its records, from which a sample is
+//! scored again.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
+use crate::ground::digest::Digest;
+use crate::ledger::History;
+use crate::num::Count;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::iterate::rows::walk::Key;
+use crate::workflow::iterate::rows::walk::Walk;
+use crate::workflow::judge::run::Record;
+
+/// What a judge did, and what it did not.
+#[derive(Debug)]
+pub struct Asked {
+    /// Its records by raw key; of a key, the first.
+    pub records: BTreeMap<Digest, Record>,
+    /// Rows of the iteration without a record of it, in the order in which they were first scored, each with who scored it:
+    /// one of those events keeps the texts.
+    pub unscored: Vec<(Vec<JudgeId>, Named)>,
+}
+
+/// The policies whose rows are the anchors of an iteration.
+fn anchors(walk: &Walk) -> BTreeSet<&PolicyId> {
+    let design = walk.opening.as_ref().and_then(|of| of.plan.design.as_ref());
+    let named = design.and_then(|design| design.anchors.as_ref());
+    let sets = walk.anchors.iter().filter(|of| Some(&of.anchors) == named);
+    sets.flat_map(|of| [&of.low.policy, &of.high.policy])
+        .collect()
+}
+
+/// What a judge is asked for in an iteration: rows of the clusters of its split, and of its anchors.
+///
+/// # Errors
+/// [`RowsError`].
+pub fn asked(
+    history: &dyn History,
+    (experiment, iteration): (&ExperimentId, &IterationId),
+    judge: &JudgeId,
+    size: u64,
+) -> Result<Asked, RowsError> {
+    let last = size.saturating_sub(1);
+    let walk = Walk::over(history, experiment, Some(iteration), last)?;
+    let records = walk.records_of(history, judge)?;
+    let done: BTreeSet<(&PolicyId, &str, u64)> = records
+        .iter()
+        .map(|of| (&of.policy, of.item.as_str(), of.draw.value()))
+        .collect();
+    let anchors = anchors(&walk);
+    let opened = walk.opening.as_ref().map_or(0, |of| of.seq);
+    let split = walk.split(iteration, opened);
+    let parts = split.and_then(|of| walk.parts.get(&of.split));
+    let is_wanted = |(policy, item, draw): &Key| {
+        let mine = anchors.contains(policy) || parts.is_some_and(|of| of.contains_key(item));
+        mine && !done.contains(&(policy, item.as_str(), *draw))
+    };
+    let mut wanted: BTreeMap<&Key, (u64, Vec<JudgeId>)> = BTreeMap::new();
+    for (by, scores) in &walk.scores {
+        for score in scores.iter().filter(|score| is_wanted(&score.key)) {
+            let of = wanted.entry(&score.key).or_insert((score.seq, Vec::new()));
+            of.0 = of.0.min(score.seq);
+            of.1.push(by.clone());
+        }
+    }
+    let mut unscored: Vec<_> = wanted.into_iter().collect();
+    unscored.sort_by_key(|(_, (seq, _))| *seq);
+    let unscored = unscored.into_iter().map(|((policy, item, draw), (_, by))| {
+        let name = Named {
+            policy: policy.clone(),
+            item: item.clone(),
+            draw: Count::new(*draw).unwrap_or_default(),
+        };
+        (by, name)
+    });
+    let unscored = unscored.collect();
+    let by_key = records.into_iter().map(|record| (record.raw_key, record));
+    Ok(Asked {
+        records: by_key.rev().collect(),
+        unscored,
+    })
+}

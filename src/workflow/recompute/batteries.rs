@@ -1,0 +1,234 @@
+//! What attacks on an iteration's responses earned, computed again where the judge is the program's own and its texts are at
+//! hand.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use crate::attack::Chain;
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::payload::battery::BatteryEvaluated;
+use crate::event::payload::battery::ExploitDiscovered;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::scoring::JudgePort;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::ledger::History;
+use crate::rubric::Patch;
+use crate::rubric::extract::recorded::Facts;
+use crate::workflow::battery::Seed;
+use crate::workflow::battery::measured;
+use crate::workflow::battery::measured::SEEDS_DEFAULT;
+use crate::workflow::battery::prepared;
+use crate::workflow::battery::prepared::Answer;
+use crate::workflow::battery::prepared::Material;
+use crate::workflow::battery::prepared::Under;
+use crate::workflow::estimate::rows::NOT_AT_HAND;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::builtin::Builtin;
+use crate::workflow::judge::run::Known;
+use crate::workflow::recompute::Context;
+use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::iterations::gone;
+use crate::workflow::recompute::iterations::patches_of;
+
+type Key = (String, String, u64);
+
+fn key(name: &Named) -> Key {
+    let (policy, item) = (name.policy.as_str(), name.item.as_str());
+    (policy.to_owned(), item.to_owned(), name.draw.value())
+}
+
+/// Scores of one judge and exploits of its experiment below a position, in order.
+#[derive(Default)]
+struct Below {
+    scores: BTreeMap<Key, ScoreRecorded>,
+    exploits: Vec<ExploitDiscovered>,
+}
+
+impl Below {
+    fn of(
+        history: &dyn History,
+        experiment: &ExperimentId,
+        said: &BatteryEvaluated,
+        seq: u64,
+    ) -> Result<Self, Gone> {
+        let mut found = Self::default();
+        history.events(0, seq, &mut |_, event| {
+            match &event.payload {
+                _ if event.header.experiment.as_ref() != Some(experiment) => {}
+                Payload::ScoreRecorded(score) if score.judge == said.judge => {
+                    let of = (
+                        score.policy.as_str().to_owned(),
+                        score.item.as_str().to_owned(),
+                        score.draw.value(),
+                    );
+                    found.scores.entry(of).or_insert_with(|| score.clone());
+                }
+                Payload::ExploitDiscovered(exploit) => found.exploits.push(exploit.clone()),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// What a judge knew, from the blob that its registration names.
+fn known(history: &dyn History, judge: &JudgeRegistered) -> Result<Known, Gone> {
+    let Some(blob) = &judge.known else {
+        return Ok(Known::default());
+    };
+    let absent = || Gone::Absent(format!("what judge {} knew is not at hand", judge.judge));
+    let bytes = history.blob(&blob.blake3)?.ok_or_else(absent)?;
+    serde_json::from_slice(&bytes).map_err(|error| gone(&error.to_string()))
+}
+
+/// Prompt and response of a row. Whoever attacked it had both: without them, nothing can be computed.
+fn answer(context: &mut Context<'_>, below: &Below, name: Named) -> Result<Answer, Gone> {
+    let unread = |what: &str| Gone::Unrecorded(format!("{}: {what}", name.item));
+    let score = below.scores.get(&key(&name));
+    let texts = score.and_then(|score| Some((score.prompt.as_ref()?, score.response.as_ref()?)));
+    let (prompt, response) = texts.ok_or_else(|| unread("its texts were not taken in"))?;
+    let prompt = context.covariates.text(prompt).map_err(|e| unread(&e))?;
+    let response = context.covariates.text(response).map_err(|e| unread(&e))?;
+    Ok(Answer {
+        name,
+        prompt,
+        response,
+    })
+}
+
+/// The battery of the rubric in force, or of a candidate.
+pub(super) fn evaluated(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::BatteryEvaluated(said) = &event.payload else {
+        return Err(gone("another kind"));
+    };
+    let record = context.record(&said.iteration, seq)?;
+    let judge = record.judges.iter().find(|judge| judge.judge == said.judge);
+    let judge = judge.ok_or_else(|| gone("its judge was not registered before it"))?;
+    if judge.port != JudgePort::Builtin {
+        let what = format!(
+            "judge {} is a program, and is asked by `clover battery run` alone",
+            judge.judge
+        );
+        return Err(Gone::Unrecorded(what));
+    }
+    if !context.covariates.are_at_hand() {
+        return Err(Gone::Unrecorded(NOT_AT_HAND.to_owned()));
+    }
+    let history = context.history;
+    let below = Below::of(history, &record.experiment, said, seq)?;
+    let seen = event
+        .header
+        .seen
+        .as_ref()
+        .map_or(0, |seen| seen.size.value());
+    let through = record.through().unwrap_or_else(|| seen.saturating_sub(1));
+    let names: Vec<(usize, Named)> = {
+        let course = &context.kept(&record, through)?.course;
+        let rows = course.attacked(SEEDS_DEFAULT).into_iter();
+        rows.map(|row| (row, course.loaded.names[row].clone()))
+            .collect()
+    };
+    let material = gathered(context, &below, names)?;
+    let known = known(history, judge)?;
+    let course = &context.kept(&record, through)?.course;
+    let of = match said.candidate {
+        None => None,
+        Some(hash) => Some(course.hypothesis(&record, &patches_of(&record, hash)?)?),
+    };
+    let patches = of.as_ref().map(|of| prepared::patches(&record, of));
+    let of = (of.as_ref(), patches.unwrap_or_default());
+    measured_again(&said.iteration, course, of, (&material, &known))
+}
+
+/// Responses that are attacked, and known exploits with theirs.
+fn gathered(
+    context: &mut Context<'_>,
+    below: &Below,
+    names: Vec<(usize, Named)>,
+) -> Result<Material, Gone> {
+    let mut material = Material {
+        answers: Vec::with_capacity(names.len()),
+        exploits: Vec::with_capacity(below.exploits.len()),
+        rows: Vec::with_capacity(names.len()),
+    };
+    for (row, name) in names {
+        material.answers.push(answer(context, below, name)?);
+        material.rows.push(row);
+    }
+    for (number, exploit) in (0..).zip(&below.exploits) {
+        let Ok(chain) = exploit.chain.as_str().parse::<Chain>() else {
+            continue;
+        };
+        let name = Named {
+            policy: exploit.policy.clone(),
+            item: exploit.item.clone(),
+            draw: exploit.draw,
+        };
+        let found = answer(context, below, name)?;
+        material.exploits.push((number, chain, Some(found)));
+    }
+    Ok(material)
+}
+
+/// Attacks and scores anew, under the rubric in force or a hypothesis with its documents.
+fn measured_again(
+    iteration: &IterationId,
+    course: &Course,
+    (of, patches): (Option<&Hypothesis>, Vec<Patch>),
+    (material, known): (&Material, &Known),
+) -> Result<Payload, Gone> {
+    let patched = match of {
+        None => None,
+        Some(of) => {
+            let patched = course.patched(of)?;
+            Some(patched.map_err(|missing| Gone::Missing(missing.to_string()))?)
+        }
+    };
+    let facts = known.facts.as_ref();
+    let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
+    let judge: RefCell<Builtin> = RefCell::new(Builtin);
+    let judge: &RefCell<dyn Judge> = &judge;
+    let base = course.loaded.rubric.rules();
+    let mended = of.map(|of| of.rubric.rules());
+    let under = |rules, fitted| Under {
+        course,
+        facts: facts.as_ref(),
+        fitted,
+        judge,
+        known,
+        rules,
+    };
+    let before = under(&base, &course.ground.baseline);
+    let now = match (&mended, &patched) {
+        (Some(rules), Some(patched)) => under(rules, &patched.fitted),
+        _ => under(&base, &course.ground.baseline),
+    };
+    let target = prepared::target(
+        (iteration, course, of),
+        material,
+        known,
+        &patches,
+        now.fitted,
+    );
+    let mut score = |seed: &Seed<'_>, text: &str| now.score(seed, text);
+    let mut old = |seed: &Seed<'_>, text: &str| before.score(seed, text);
+    let both: Option<&mut measured::Score<'_>> = match of {
+        Some(_) => Some(&mut old),
+        None => None,
+    };
+    let again = measured::measure(&target, &mut score, both);
+    let (again, _) = again.map_err(|error| gone(&error.to_string()))?;
+    Ok(again.into())
+}
