@@ -51,7 +51,8 @@ fn accepted() -> (Desk, String) {
     desk.ok("experiment register exp-1 --title One --purpose testing");
     let ada = "owner";
     said(&mut desk, ada, &iterated::peek_account(), false);
-    let plan = iterated::plan("exp-1", "m-it");
+    let mut plan = iterated::plan("exp-1", "m-it");
+    plan["iteration"]["design"]["slices"][0]["cells"][1]["stakes_micro"] = 800_000.into();
     for payload in [
         iterated::rubric_registered(iterated::RUBRIC),
         iterated::anchors(200),
@@ -66,7 +67,9 @@ fn accepted() -> (Desk, String) {
     said(&mut desk, ada, &opened, true);
     said(&mut desk, ada, &decided::audited(), true);
     said(&mut desk, ada, &decided::classified(), true);
-    said(&mut desk, "opal", &released::patch(), true);
+    let (_, proposal) = said(&mut desk, "opal", &released::patch(), true);
+    let review = released::reviewed("accepted", proposal);
+    said(&mut desk, ada, &review, true);
     let hash = decided::patch_of(&released::patch()).0;
     let mut gates = Vec::new();
     for gate in decided::gates(&plan, hash, "dev") {
