@@ -120,8 +120,13 @@ pub(super) struct EstimateArgs {
     /// Write a drawing
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Of what: forest, calibration, residuals, residuals:FIELD or uncertainty
-    #[arg(long, value_name = "WHAT", default_value = "forest")]
+    /// forest (the default), calibration, residuals, residuals:FIELD, uncertainty
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "forest",
+        hide_default_value = true
+    )]
     pub chart: String,
 }
 
