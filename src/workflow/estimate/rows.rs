@@ -206,24 +206,18 @@ impl Gathered {
     fn key(&self, policy: usize, row: usize) -> Option<kept::Key> {
         let of = &self.dataset.policies[policy];
         let item = self.prompts.ids().get(of.prompts[row] as usize)?;
-        let names = (
-            PolicyId::new(of.name.as_str()).ok()?,
-            ItemId::new(item.as_str()).ok()?,
-        );
-        Some((names.0, names.1, self.sources[policy].draws[row]))
+        let (name, item) = (of.name.parse().ok()?, item.parse().ok()?);
+        Some((name, item, self.sources[policy].draws[row]))
     }
 
     /// Covariates that imports kept, as numbers of every row.
     fn fill(&mut self, covariates: &[FieldId]) -> Result<(), RowsError> {
-        for (at, field) in covariates.iter().enumerate() {
-            if is_of_texts(field) {
-                continue;
-            }
+        let kept = covariates.iter().enumerate();
+        for (at, field) in kept.filter(|(_, field)| !is_of_texts(field)) {
             for policy in 0..self.dataset.policies.len() {
                 let rows = self.sources[policy].draws.len();
-                let column: Result<Vec<f64>, RowsError> = (0..rows)
-                    .map(|row| self.number(policy, row, field))
-                    .collect();
+                let column = (0..rows).map(|row| self.number(policy, row, field));
+                let column: Result<Vec<f64>, _> = column.collect();
                 self.dataset.policies[policy].covariates[at] = column?;
             }
         }
@@ -233,17 +227,17 @@ impl Gathered {
     fn number(&self, policy: usize, row: usize, field: &FieldId) -> Result<f64, RowsError> {
         let word = self.word(policy, row, field);
         let parsed = word.and_then(|word| Micro::parse(word).ok());
-        parsed
-            .map(|(number, _)| number.value() as f64 / ONE)
-            .ok_or_else(|| {
-                let of = &self.dataset.policies[policy];
-                let item = &self.prompts.ids()[of.prompts[row] as usize];
-                RowsError::Number {
-                    field: field.clone(),
-                    row: format!("{}/{item}/{}", of.name, self.sources[policy].draws[row]),
-                    found: word.map_or("none".to_owned(), |word| format!("{word:?}")),
-                }
-            })
+        let number = parsed.map(|(number, _)| number.value() as f64 / ONE);
+        number.ok_or_else(|| {
+            let of = &self.dataset.policies[policy];
+            let draw = self.sources[policy].draws[row];
+            let item = &self.prompts.ids()[of.prompts[row] as usize];
+            RowsError::Number {
+                field: field.clone(),
+                row: format!("{}/{item}/{draw}", of.name),
+                found: word.map_or("none".to_owned(), |word| format!("{word:?}")),
+            }
+        })
     }
 
     /// The position of a policy.
