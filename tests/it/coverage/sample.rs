@@ -86,7 +86,12 @@ fn a_level_is_refused_for_the_adversarial_policy_at_every_label_count() {
         let [ours, range] = [0, 1].map(|rule| found.map(|policy| policy[rule]));
         println!("{kept:4} | {ours:.3?} | {range:.3?}");
         assert!((ours[3] - 1.0).abs() < 1e-12, "{kept} labels: {ours:?}");
-        let most = if kept >= 96 { 0.05 } else { 0.10 };
+        // The claim is about 24 labels and about 96 and more; in between, 0.10 widened by three Monte Carlo errors.
+        let most = match kept {
+            24 => 0.10,
+            25..96 => 0.164,
+            _ => 0.05,
+        };
         for rate in &ours[..3] {
             assert!(*rate <= most, "{kept} labels: {ours:?}");
         }
