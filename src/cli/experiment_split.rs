@@ -1,8 +1,5 @@
 //! `clover experiment split`: clusters into fit, dev and confirm, closed before any confirm label.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
@@ -14,16 +11,12 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
 use crate::event::payload::intake::SplitPart;
-use crate::ground::time::Timestamp;
 use crate::ledger::Command;
-use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
+use crate::workflow::split::ClustersError;
 
 const HELP: &str = "clover experiment split --help";
 
@@ -54,62 +47,15 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-/// The members of an ingested row that a split reads.
-#[derive(Deserialize)]
-struct Row {
-    item: ItemId,
-    #[serde(default)]
-    sampled_at: Option<Timestamp>,
-}
-
-/// Every cluster of an experiment's ingested rows, with the time it was first sampled.
-fn clusters(
-    ledger: &Ledger,
-    experiment: &ExperimentId,
-) -> Result<BTreeMap<ItemId, Option<Timestamp>>, CliError> {
-    let mut blobs = Vec::new();
-    ledger.entries::<CliError>(0, ledger.size(), |read| {
-        if let Payload::DataIngested(ingested) = &read.event.payload
-            && read.event.header.experiment.as_ref() == Some(experiment)
-        {
-            blobs.push(ingested.rows.blake3);
-        }
-        Ok(())
-    })?;
-    let mut clusters: BTreeMap<ItemId, Option<Timestamp>> = BTreeMap::new();
-    for blob in blobs {
-        let damaged = |what: &str| {
-            CliError::integrity(
-                "damaged",
-                format!("the rows {blob}: {what}"),
-                "clover verify",
-            )
-        };
-        let bytes = ledger.store().reader().blob(&blob)?;
-        let bytes = bytes.ok_or_else(|| damaged("not there"))?;
-        for line in bytes
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty())
-        {
-            let row: Row =
-                serde_json::from_slice(line).map_err(|error| damaged(&error.to_string()))?;
-            match clusters.entry(row.item) {
-                std::collections::btree_map::Entry::Vacant(place) => {
-                    place.insert(row.sampled_at);
-                }
-                std::collections::btree_map::Entry::Occupied(mut place) => {
-                    // First sampled: the least time; a row without one leaves the cluster without.
-                    let least = place.get().zip(row.sampled_at).map(|(a, b)| a.min(b));
-                    place.insert(least);
-                }
-            }
+/// What stands in the way of reading an experiment's clusters.
+fn unread(error: ClustersError) -> CliError {
+    match error {
+        ClustersError::Ledger(error) => error.into(),
+        ClustersError::None(_) => CliError::not_found(error.to_string(), "clover import cje PATH"),
+        ClustersError::Absent(_) | ClustersError::Damaged { .. } => {
+            CliError::integrity("damaged", error.to_string(), "clover verify")
         }
     }
-    if clusters.is_empty() {
-        let message = format!("no ingested rows in {experiment}");
-        return Err(CliError::not_found(message, "clover import cje PATH"));
-    }
-    Ok(clusters)
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
@@ -133,7 +79,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         }
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let clusters = clusters(&ledger, &experiment)?;
+    let clusters = split::clusters(&ledger, &experiment, ledger.size()).map_err(unread)?;
     let parts = split::parts(&clusters, args.seed, apart)
         .map_err(|error| CliError::refused(format!("split: {error}"), HELP))?;
     let events = split::events(&name, seed, apart, &parts);

@@ -243,7 +243,13 @@ enum Verb {
     #[command(subcommand)]
     Plan(plan::Verb),
     /// Compute decisions again from their recorded inputs, and compare
-    #[command(after_help = "Example:\n  clover replay --all")]
+    #[command(
+        after_help = "What an arbiter said is computed again from the entries before it: the same to the bit by the same\n\
+                      build, within 1e-9 by another. `clover schema` lists, kind by kind, what is computed here and\n\
+                      which rule of `clover verify` judges the rest; schema/REPLAY.md says from what and why. Exit 3\n\
+                      where something differs.\n\n\
+                      Examples:\n  clover replay --all\n  clover replay 4127 --explain"
+    )]
     Replay(replay::Args),
     /// Run reference vectors with known answers on this machine
     #[command(after_help = "Example:\n  clover qualify --json")]

@@ -12,12 +12,11 @@ use crate::cli::texts::Texts;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Kind;
-use crate::event::payload::Role;
-use crate::event::registry::Signers;
 use crate::ledger::Ledger;
 use crate::ledger::read::Read;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
+use crate::workflow::recompute::Elsewhere;
 use crate::workflow::recompute::Outcome;
 use crate::workflow::recompute::Shared;
 
@@ -86,17 +85,20 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut texts = Texts::new(ctx, &home, &ledger)?;
     let mut shared = Shared::default();
     let mut context = Context::new(&ledger, &mut texts, &mut shared).over(&ledger);
-    let (mut replayed, mut unlisted) = (Vec::new(), 0_usize);
-    let reads: Vec<Read> = match one {
-        Some(read) => vec![read],
-        None => decided(&ledger, &mut unlisted)?,
+    let mut replayed = Vec::new();
+    let (reads, elsewhere) = match one {
+        Some(read) => (vec![read], Vec::new()),
+        None => decided(&ledger)?,
     };
     let mut progress = ctx.progress("decisions");
     for (done, read) in reads.iter().enumerate() {
         let kind = read.event.kind();
         let Some((outcome, again)) = context.replay(read.stored.seq, &read.event)? else {
-            let message = format!("{kind} is not computed from other entries");
-            return Err(CliError::usage(message, "clover replay --all"));
+            let why = recompute::elsewhere(kind).map_or_else(
+                || format!("{kind} is taken as it was said: no other entries give it"),
+                |of| format!("{kind} {}: rule {} of clover verify", of.why, of.rule),
+            );
+            return Err(CliError::usage(why, "clover replay --all"));
         };
         let again = again.map(|again| serde_json::to_value(again).unwrap_or_default());
         replayed.push(Replayed {
@@ -108,7 +110,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         progress.at(done as u64 + 1, reads.len() as u64);
     }
     drop(progress);
-    Ok(answer(args, &replayed, unlisted))
+    Ok(answer(args, &replayed, &elsewhere))
 }
 
 fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
@@ -123,22 +125,28 @@ fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
     read.ok_or_else(|| CliError::not_found(format!("no event {named}"), "clover log"))
 }
 
-/// Every event with a recipe; counts what an arbiter said that has none.
-fn decided(ledger: &Ledger, unlisted: &mut usize) -> Result<Vec<Read>, CliError> {
-    let mut reads = Vec::new();
+/// Kinds without a recipe, with how many events of each there are.
+type Others = Vec<(&'static Elsewhere, usize)>;
+
+/// Every event with a recipe, and what an arbiter said that has none.
+fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
+    let (mut reads, mut others) = (Vec::new(), Others::new());
     ledger.entries::<CliError>(0, ledger.size(), |read| {
         let kind = read.event.kind();
         if recompute::recipe(kind).is_some() {
             reads.push(read);
-        } else if kind.signers() == Signers::Role(Role::Arbiter) {
-            *unlisted += 1;
+        } else if let Some(of) = recompute::elsewhere(kind) {
+            match others.iter_mut().find(|(known, _)| known.kind == kind) {
+                Some((_, count)) => *count += 1,
+                None => others.push((of, 1)),
+            }
         }
         Ok(())
     })?;
-    Ok(reads)
+    Ok((reads, others))
 }
 
-fn answer(args: &Args, replayed: &[Replayed], unlisted: usize) -> Answer {
+fn answer(args: &Args, replayed: &[Replayed], others: &[(&Elsewhere, usize)]) -> Answer {
     let mut text = String::new();
     let rows = replayed.iter().map(|of| {
         vec![
@@ -162,14 +170,18 @@ fn answer(args: &Args, replayed: &[Replayed], unlisted: usize) -> Answer {
     if told > 0 {
         text.push_str(&format!(" · {told} said by people"));
     }
-    if unlisted > 0 {
-        text.push_str(&format!(
-            " · {unlisted} of kinds without a recipe, not checked"
-        ));
-    }
     text.push('\n');
+    for (of, count) in others {
+        let (kind, rule, why) = (of.kind, of.rule, of.why);
+        text.push_str(&ui::wrapped(&format!(
+            "{count} {kind} not computed here: {why} (rule {rule}, at every clover verify)"
+        )));
+    }
     let data = json!({
-        "same": same, "differ": differs, "gone": gone, "told": told, "without_recipe": unlisted,
+        "same": same, "differ": differs, "gone": gone, "told": told,
+        "elsewhere": others.iter().map(|(of, count)| {
+            json!({"kind": of.kind.as_str(), "events": count, "rule": of.rule, "why": of.why})
+        }).collect::<Vec<_>>(),
         "events": replayed.iter().map(Replayed::json).collect::<Vec<_>>(),
     });
     let mut answer = Answer::new(text, data);

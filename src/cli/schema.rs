@@ -10,6 +10,7 @@ use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::event::registry::Scope;
 use crate::event::registry::Signers;
+use crate::workflow::recompute;
 
 /// Every schema by `kind.vN`, generated with the files of `schema/event/`.
 const SCHEMAS: &str = include_str!("../../schema/events.json");
@@ -55,6 +56,20 @@ fn scope(kind: Kind) -> &'static str {
     }
 }
 
+/// Who computes a kind again: `clover replay`, or a rule of `clover verify` in its place; `-` for what is taken as it was said.
+fn again(kind: Kind) -> (String, Value) {
+    if recompute::recipe(kind).is_some() {
+        return ("replay".to_owned(), json!({"by": "replay"}));
+    }
+    match recompute::elsewhere(kind) {
+        Some(of) => (
+            format!("rule {}", of.rule),
+            json!({"by": "verify", "rule": of.rule, "why": of.why}),
+        ),
+        None => ("-".to_owned(), Value::Null),
+    }
+}
+
 fn list() -> Answer {
     let rows = Kind::ALL.iter().map(|kind| {
         vec![
@@ -62,10 +77,17 @@ fn list() -> Answer {
             format!("v{}", kind.version()),
             signers(*kind),
             scope(*kind).to_owned(),
+            again(*kind).0,
         ]
     });
     let text = ui::table(
-        &["kind", "version", "signed by", "belongs to"],
+        &[
+            "kind",
+            "version",
+            "signed by",
+            "belongs to",
+            "computed again",
+        ],
         rows.collect(),
     );
     let data: Vec<_> = Kind::ALL
@@ -74,6 +96,7 @@ fn list() -> Answer {
             json!({
                 "kind": kind.as_str(), "version": kind.version(),
                 "signed_by": signers(*kind), "belongs_to": scope(*kind),
+                "computed_again": again(*kind).1,
             })
         })
         .collect();

@@ -135,6 +135,26 @@ impl LastRead {
     }
 }
 
+/// States of one ledger, one after the other: what was folded for a size serves every larger one.
+#[derive(Debug, Default)]
+pub struct States {
+    head: Option<open::Head>,
+}
+
+impl States {
+    /// As [`Ledger::state_at`].
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the entries do not match the signed head.
+    pub fn at(&mut self, ledger: &Ledger, size: u64) -> Result<&State, LedgerError> {
+        // What a failed fold took in is folded again.
+        let kept = self.head.take().filter(|head| head.size() <= size);
+        let mut head = kept.unwrap_or_else(|| open::Head::empty(ledger.rulebook));
+        ledger.fold_on(&mut head, size)?;
+        Ok(&self.head.insert(head).state)
+    }
+}
+
 impl Ledger {
     /// What was measured under each of these natural keys, in the order asked; `None` where nothing was.
     ///
@@ -234,10 +254,16 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when the entries do not match the signed head.
     pub fn state_at(&self, size: u64) -> Result<State, LedgerError> {
-        let read = self.store.read()?;
         let mut head = open::Head::empty(self.rulebook);
+        self.fold_on(&mut head, size)?;
+        Ok(head.state)
+    }
+
+    /// Folds a head on to the first `size` entries.
+    fn fold_on(&self, head: &mut open::Head, size: u64) -> Result<(), LedgerError> {
+        let read = self.store.read()?;
         head.known = u64::MAX;
-        open::fold_to(&mut head, read.reader(), size.min(self.size()))?;
+        open::fold_to(head, read.reader(), size.min(self.size()))?;
         let expected = self.root_at(head.size())?;
         if head.root() != expected {
             let found = "entries that are not under the signed head".to_owned();
@@ -246,7 +272,7 @@ impl Ledger {
                 found,
             });
         }
-        Ok(head.state)
+        Ok(())
     }
 
     /// An offline proof that entry `seq` is under `checkpoint`, a checkpoint of this log.

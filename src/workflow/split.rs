@@ -2,8 +2,12 @@
 //! a later block of time, when they were first sampled. The bytes are those of `schema/SPLITS.md`.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Deserialize;
 
 use crate::event::Payload;
+use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::Root;
 use crate::event::id::SplitId;
@@ -17,6 +21,8 @@ use crate::event::payload::intake::SplitsFormed;
 use crate::event::payload::intake::SplitsListed;
 use crate::ground::merkle::Frontier;
 use crate::ground::time::Timestamp;
+use crate::ledger::History;
+use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::projection::splits::GAP_SECONDS_MIN;
 use crate::projection::splits::cluster_leaf;
@@ -57,6 +63,75 @@ pub enum SplitError {
     /// A part is empty.
     #[error("no cluster falls into {0}")]
     Empty(SplitPart),
+}
+
+/// Why the clusters of an experiment cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ClustersError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A blob of rows is not at hand: it was erased, or did not come along.
+    #[error("the rows of seq {0} are not at hand")]
+    Absent(u64),
+    /// A blob is not what its event says.
+    #[error("the rows of seq {seq}: {what}")]
+    Damaged {
+        /// The event.
+        seq: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// Nothing was taken in.
+    #[error("no ingested rows in {0}")]
+    None(ExperimentId),
+}
+
+/// The members of an ingested row that a split reads.
+#[derive(Deserialize)]
+struct Row {
+    item: ItemId,
+    #[serde(default)]
+    sampled_at: Option<Timestamp>,
+}
+
+/// Every cluster of an experiment's rows that were ingested below a position, with the time it was first sampled; a row
+/// without one leaves its cluster without.
+///
+/// # Errors
+/// [`ClustersError`].
+pub fn clusters(
+    history: &dyn History,
+    experiment: &ExperimentId,
+    below: u64,
+) -> Result<BTreeMap<ItemId, Option<Timestamp>>, ClustersError> {
+    let mut ingested = Vec::new();
+    history.events(0, below, &mut |seq, event| {
+        if let Payload::DataIngested(said) = &event.payload
+            && event.header.experiment.as_ref() == Some(experiment)
+        {
+            ingested.push((seq, said.rows.blake3));
+        }
+        ControlFlow::Continue(())
+    })?;
+    let mut clusters: BTreeMap<ItemId, Option<Timestamp>> = BTreeMap::new();
+    for (seq, blob) in ingested {
+        let bytes = history.blob(&blob)?.ok_or(ClustersError::Absent(seq))?;
+        let lines = bytes.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.is_empty()) {
+            let row: Row =
+                serde_json::from_slice(line).map_err(|error| ClustersError::Damaged {
+                    seq,
+                    what: error.to_string(),
+                })?;
+            let first = clusters.entry(row.item).or_insert(row.sampled_at);
+            *first = first.zip(row.sampled_at).map(|(a, b)| a.min(b));
+        }
+    }
+    if clusters.is_empty() {
+        return Err(ClustersError::None(experiment.clone()));
+    }
+    Ok(clusters)
 }
 
 /// Members of each part, in ascending order.
@@ -137,17 +212,22 @@ fn count(value: u64) -> Count {
     Count::new(value).expect("BUG: nobody holds 2^53 clusters")
 }
 
+/// By which rule listings say that their clusters fall into parts.
+pub fn listed_by(seed: Count, separation: Separation) -> ListedBy {
+    ListedBy {
+        cluster_rule: ClusterRule::Blake2bMod3,
+        seed,
+        separation,
+    }
+}
+
 /// The events that form a split, in their order.
 pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<Payload> {
     let separation = match apart {
         Apart::Hashed => Separation::Hashed,
         Apart::Time { .. } => Separation::Time,
     };
-    let by = ListedBy {
-        cluster_rule: ClusterRule::Blake2bMod3,
-        seed,
-        separation,
-    };
+    let by = listed_by(seed, separation);
     let mut events = Vec::new();
     for (part, members) in &parts.members {
         let (mut from, mut bytes) = (0, 0);

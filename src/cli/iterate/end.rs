@@ -9,7 +9,6 @@ use crate::cli::iterate::gates;
 use crate::cli::iterate::ground::Done;
 use crate::cli::iterate::ground::number;
 use crate::cli::iterate::open;
-use crate::cli::iterate::sequential;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::ui;
@@ -120,13 +119,14 @@ fn reject_rest(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<String, CliError>
         if bench.record.unsealed.is_none() {
             continue;
         }
-        let early = sequential::stopped(&bench.record, one.candidate);
+        let early = outcome::stopped_early(&bench.record, one.candidate);
+        let early = early.map(|(gate, words)| (gate.to_string(), words));
         let stopped = early.or_else(|| bench.stopped(one.candidate, GateSplit::Confirm));
         let (stage, code, words) = match stopped {
             Some((code, words)) => (RejectStage::Confirm, code, words),
             None => (
                 RejectStage::Selection,
-                "composite".to_owned(),
+                outcome::AFTER_OTHERS.to_owned(),
                 "others go first".to_owned(),
             ),
         };

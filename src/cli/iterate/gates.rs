@@ -24,9 +24,9 @@ use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
 use crate::projection::decisions::unreviewed;
-use crate::workflow::iterate::course;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::outcome;
 use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::record::Step;
 use crate::workflow::predicate;
@@ -76,7 +76,7 @@ pub(super) fn gate_on(
         );
         if let Some((code, words)) = bench.stopped(of.hash, GateSplit::Dev) {
             let code = if lack.is_some() {
-                "evidence_missing".to_owned()
+                outcome::UNSCORED.to_owned()
             } else {
                 code
             };
@@ -99,15 +99,7 @@ pub(super) fn reject(
     stage: RejectStage,
     code: &str,
 ) -> Result<Vec<crate::ledger::Appended>, CliError> {
-    let gates = bench.record.gates.iter().filter(|gate| {
-        let passed = gate.said.verdicts.under(gate.said.thresholds.profile);
-        gate.said.candidate == patch.patch_hash && passed != crate::event::payload::Verdict::Pass
-    });
-    let gates: Vec<_> = match stage {
-        RejectStage::Selection => Vec::new(),
-        _ => gates.collect(),
-    };
-    let said = course::rejection(&bench.record, patch, stage, code, &gates);
+    let said = outcome::rejection(&bench.record, patch, (stage, code));
     bench.say(ctx, vec![said.into()])
 }
 
@@ -275,7 +267,13 @@ pub(super) fn seal_on(
             .iter()
             .any(|(of, _)| of.patch_hash == patch.patch_hash)
         {
-            all.extend(reject(ctx, bench, patch, RejectStage::Selection, "family")?);
+            all.extend(reject(
+                ctx,
+                bench,
+                patch,
+                RejectStage::Selection,
+                outcome::OF_FAMILY,
+            )?);
             text.push_str(&format!(
                 "{}  not chosen: another of its family is better\n",
                 patch.patch

@@ -189,15 +189,3 @@ fn names(record: &Record, candidate: crate::ground::digest::Digest) -> String {
         .collect();
     names.into_iter().collect::<Vec<_>>().join(" + ")
 }
-
-/// Why a candidate is not accepted whose test stopped; `None` where gates say so.
-pub(super) fn stopped(
-    record: &Record,
-    candidate: crate::ground::digest::Digest,
-) -> Option<(String, String)> {
-    let look = record.looks.last().filter(|_| record.saves_labels())?;
-    let mut all = look.said.hypotheses.iter();
-    let test = all.find(|of| of.candidate == candidate)?.test;
-    let words = format!("p8 {} at cluster {}", test.stop.as_str(), test.units);
-    Some(("p8".to_owned(), words))
-}

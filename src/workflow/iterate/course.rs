@@ -22,8 +22,6 @@ use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::PatchRejected;
-use crate::event::payload::rubric::RejectStage;
 use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::event::payload::synthesis::GateAnswer;
 use crate::ground::digest::Digest;
@@ -41,7 +39,6 @@ use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::fitted::Kept;
 use crate::workflow::iterate::fitted::Saying;
 use crate::workflow::iterate::record::Record;
-use crate::workflow::iterate::record::Said;
 use crate::workflow::iterate::rows;
 use crate::workflow::iterate::rows::EvidenceMissing;
 use crate::workflow::iterate::rows::Loaded;
@@ -540,23 +537,5 @@ impl Course {
             hypotheses: sealed,
             iteration: self.opened.iteration.clone(),
         }
-    }
-}
-
-/// The rejection of a patch by a gate, or by the choice among those that passed.
-pub fn rejection(
-    record: &Record,
-    patch: &PatchProposed,
-    stage: RejectStage,
-    code: &str,
-    gates: &[&Said<GateEvaluated>],
-) -> PatchRejected {
-    PatchRejected {
-        code: text(code),
-        gate_refs: gates.iter().map(|gate| gate.id).collect(),
-        iteration: record.iteration.clone(),
-        patch: Some(patch.patch.clone()),
-        stage,
-        yaml_sha256: Digest::sha256(patch.yaml.as_str().as_bytes()),
     }
 }

@@ -2,11 +2,15 @@
 
 use crate::event::id::EventId;
 use crate::event::id::Text;
+use crate::event::payload::Verdict;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::PatchAccepted;
+use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::PatchRejected;
+use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::projection::decisions::CONFIRM_GATES;
@@ -48,6 +52,45 @@ pub fn acceptance(record: &Record, at: usize, hash: Digest) -> Option<PatchAccep
         risk_improve: found.risk_improve,
         result_hash: patch.result_hash,
     })
+}
+
+/// Why a candidate is not accepted whose sequential test stopped before the end of the block, as gate and words; `None`
+/// where gates say so.
+pub fn stopped_early(record: &Record, candidate: Digest) -> Option<(GateId, String)> {
+    let look = record.looks.last().filter(|_| record.saves_labels())?;
+    let mut all = look.said.hypotheses.iter();
+    let test = all.find(|of| of.candidate == candidate)?.test;
+    let words = format!("p8 {} at cluster {}", test.stop.as_str(), test.units);
+    Some((GateId::P8, words))
+}
+
+/// Code of a patch whose rows cannot be scored: evidence that it needs was never recorded.
+pub const UNSCORED: &str = "evidence_missing";
+/// Code of a patch that passed on dev beside a better one of its family.
+pub const OF_FAMILY: &str = "family";
+/// Code of a patch that passed on confirm where others go first.
+pub const AFTER_OTHERS: &str = "composite";
+
+/// The rejection of a patch at a stage, for a gate or one of the codes above, with every gate that did not pass; in a
+/// selection gates have no say.
+pub fn rejection(
+    record: &Record,
+    patch: &PatchProposed,
+    (stage, code): (RejectStage, &str),
+) -> PatchRejected {
+    let stopped = record.gates.iter().filter(|gate| {
+        let verdict = gate.said.verdicts.under(gate.said.thresholds.profile);
+        gate.said.candidate == patch.patch_hash && verdict != Verdict::Pass
+    });
+    let stopped = stopped.filter(|_| stage != RejectStage::Selection);
+    PatchRejected {
+        code: text(code),
+        gate_refs: stopped.map(|gate| gate.id).collect(),
+        iteration: record.iteration.clone(),
+        patch: Some(patch.patch.clone()),
+        stage,
+        yaml_sha256: Digest::sha256(patch.yaml.as_str().as_bytes()),
+    }
 }
 
 /// The outcome that the decisions of an iteration call for, and why.

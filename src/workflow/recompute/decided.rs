@@ -1,15 +1,18 @@
-//! What an iteration decided, computed again from the gates and the rows before: what was sealed and unsealed, who was
-//! accepted, what the dev objective answered, and how the iteration ended.
+//! What an iteration decided, computed again from the gates and the rows before: on which parameters it opened, what was
+//! rejected, sealed and unsealed, who was accepted, what the dev objective answered, and how the iteration ended.
 
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::payload::iteration::IterationClosed;
+use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::RejectStage;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::decisions;
+use crate::projection::manifests::Manifests;
 use crate::workflow::iterate::outcome;
 use crate::workflow::iterate::record::Record;
 use crate::workflow::recompute::Context;
@@ -149,4 +152,87 @@ pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
         outcome,
         reason,
     }))
+}
+
+/// The parameters and the rubric of the manifest in force, and the quarter of its day.
+pub(super) fn opened(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::IterationOpened(said) = &event.payload else {
+        return Err(other());
+    };
+    let (state, at) = context.state_before(seq)?;
+    let of = state.fold::<Manifests>().of_digest(said.digest);
+    let version = of.and_then(|(_, record)| record.in_force());
+    let plan = version.and_then(|version| {
+        let plan = version.manifest.iteration.as_ref()?;
+        Some((version.digest, plan, plan.design.as_ref()?))
+    });
+    let (digest, plan, design) = plan.ok_or_else(|| gone("no plan of its digest before it"))?;
+    Ok(Payload::from(IterationOpened {
+        digest,
+        iteration: said.iteration.clone(),
+        params: Box::new(plan.clone()),
+        params_hash: plan.params_hash(),
+        quarter: at.quarter().to_string(),
+        rubric_hash: design.rubric_hash,
+    }))
+}
+
+/// The stage at which a patch is stopped, for what, and every gate that did not let it pass.
+pub(super) fn rejected(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let Payload::PatchRejected(said) = &event.payload else {
+        return Err(other());
+    };
+    let Some(name) = &said.patch else {
+        let what = "it never became a patch: of its document the hash alone is on record";
+        return Err(Gone::Unrecorded(what.to_owned()));
+    };
+    let record = context.record(&said.iteration, seq)?;
+    let standing = record.standing();
+    let patch = standing.iter().copied().find(|patch| patch.patch == *name);
+    let patch = patch.ok_or_else(|| gone("no such patch stood before it"))?;
+    let (state, at) = context.state_before(seq)?;
+    let stopped = |of: &PatchProposed, split| {
+        let of = (&said.iteration, of.patch_hash);
+        let found = decisions::stopped(&state, &record.experiment, at, of, split);
+        found.map(|(gate, _)| gate)
+    };
+    if record.unsealed.is_some() {
+        let hash = patch.patch_hash;
+        let early = outcome::stopped_early(&record, hash).map(|(gate, _)| gate);
+        let gate = early.or_else(|| stopped(patch, GateSplit::Confirm));
+        let next = decisions::acceptable(&state, &record.experiment, at, &said.iteration);
+        let why = match gate {
+            Some(gate) => (RejectStage::Confirm, gate.as_str()),
+            None if next.contains(&hash) => {
+                return Err(gone("its gates let it pass: it is to be accepted"));
+            }
+            None => (RejectStage::Selection, outcome::AFTER_OTHERS),
+        };
+        return Ok(outcome::rejection(&record, patch, why).into());
+    }
+    let course = &context.kept(&record, through(&record)?)?.course;
+    let of = course.hypothesis(&record, &[patch])?;
+    let why = match stopped(patch, GateSplit::Dev) {
+        Some(_) if course.patched(&of)?.is_err() => (RejectStage::Dev, outcome::UNSCORED),
+        Some(gate) => (RejectStage::Dev, gate.as_str()),
+        None => {
+            let passed: Vec<&PatchProposed> = standing
+                .iter()
+                .copied()
+                .filter(|of| stopped(of, GateSplit::Dev).is_none())
+                .collect();
+            let chosen = course.of_families(&record, &passed)?;
+            if chosen.iter().any(|(of, _)| of.patch == *name) {
+                return Err(gone(
+                    "its gates let it pass, and it is the best of its family",
+                ));
+            }
+            (RejectStage::Selection, outcome::OF_FAMILY)
+        }
+    };
+    Ok(outcome::rejection(&record, patch, why).into())
 }

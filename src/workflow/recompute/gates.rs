@@ -1,12 +1,38 @@
-//! Estimates beside a gate, computed again from the labels before them.
+//! Gates, computed again: the order that a checkpoint drew, the opening, looks, ends and continuations from the recorded
+//! observations, the closing of families, and estimates beside a gate from the labels before them.
+
+use std::ops::ControlFlow;
 
 use crate::event::Event;
 use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::id::Root;
+use crate::event::payload::gate::OrderListed;
+use crate::ground::digest::Digest;
+use crate::ledger::History;
+use crate::ledger::LedgerError;
+use crate::ledger::State;
+use crate::projection::manifests::Manifests;
+use crate::projection::orders;
+use crate::workflow::gates::design::Untestable;
 use crate::workflow::gates::estimate;
 use crate::workflow::gates::estimate::EstimateError;
+use crate::workflow::gates::evidence;
+use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::family;
+use crate::workflow::gates::steps;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::estimates;
+use crate::workflow::recompute::iterations::gone;
+
+impl From<Untestable> for Gone {
+    fn from(wrong: Untestable) -> Self {
+        let Untestable { expected, found } = wrong;
+        Self::Missing(format!("expected {expected}, found {found}"))
+    }
+}
 
 pub(super) fn estimated(
     context: &mut Context<'_>,
@@ -14,7 +40,7 @@ pub(super) fn estimated(
     event: &Event,
 ) -> Result<Payload, Gone> {
     let Payload::GateEstimated(said) = &event.payload else {
-        return Err(Gone::Missing("it is of another kind".to_owned()));
+        return Err(gone("it is of another kind"));
     };
     let experiment = estimates::experiment(event)?;
     let found = estimate::estimate(context.history, seq, experiment, said);
@@ -23,5 +49,151 @@ pub(super) fn estimated(
             EstimateError::Ledger(error) => Gone::Ledger(error),
             other => Gone::Missing(other.to_string()),
         })?
+        .into())
+}
+
+/// An order: the version whose units it orders, and all its events.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    digest: Digest,
+    events: Vec<Payload>,
+}
+
+/// Units that were listed by name under a root before an entry, ascending.
+fn units(
+    history: &dyn History,
+    seq: u64,
+    (experiment, root): (&ExperimentId, Root),
+) -> Result<Vec<ItemId>, LedgerError> {
+    let mut units = Vec::new();
+    history.events(0, seq, &mut |_, event| {
+        if let Payload::UnitsListed(said) = &event.payload
+            && event.header.experiment.as_ref() == Some(experiment)
+            && said.confirm_root == root
+        {
+            units.extend(said.units.iter().cloned());
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(units)
+}
+
+/// The order of a version's units as the checkpoint gives it that comes first after the version came into force.
+fn drawn(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+    digest: Digest,
+) -> Result<Vec<Payload>, Gone> {
+    let state = context.state_at(seq)?;
+    let of = state.fold::<Manifests>().of_digest(digest);
+    let bound = of.and_then(|(_, record)| record.version(digest));
+    let bound = bound.ok_or_else(|| gone("no such version of a manifest before it"))?;
+    let beacon = orders::beacon(state, bound, event.header.seen);
+    let beacon = beacon.ok_or_else(|| gone("no checkpoint after its manifest came into force"))?;
+    let data = bound.manifest.data.as_ref();
+    let root = data.ok_or_else(|| gone("its manifest binds no units"))?;
+    let (root, bound) = (root.confirm_root, bound.clone());
+    let units = units(context.history, seq, (estimates::experiment(event)?, root))?;
+    steps::draw(&bound, beacon, &units).ok_or_else(|| gone("its manifest binds no units"))
+}
+
+/// Part of an order, or its end.
+pub(super) fn order(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let digest = match &event.payload {
+        Payload::OrderListed(said) => said.digest,
+        Payload::OrderDrawn(said) => said.digest,
+        _ => return Err(gone("it is of another kind")),
+    };
+    if context.shared.order.as_ref().map(|of| of.digest) != Some(digest) {
+        let events = drawn(context, seq, event, digest)?;
+        context.shared.order = Some(Drawn { digest, events });
+    }
+    let events = context.shared.order.iter().flat_map(|of| &of.events);
+    let again = match &event.payload {
+        Payload::OrderListed(said) => listed(events, said).map(Payload::from),
+        _ => events.last().cloned(),
+    };
+    again.ok_or_else(|| gone("an order of its units has no such part"))
+}
+
+/// As many units as an event lists, from where it begins.
+fn listed<'p>(
+    events: impl Iterator<Item = &'p Payload>,
+    said: &OrderListed,
+) -> Option<OrderListed> {
+    let parts = events.filter_map(|payload| match payload {
+        Payload::OrderListed(part) => Some(&part.units),
+        _ => None,
+    });
+    let units: Vec<&ItemId> = parts.flatten().collect();
+    let first = usize::try_from(said.first.value()).ok()?;
+    let part = units.get(first..first.checked_add(said.units.len())?)?;
+    Some(OrderListed {
+        digest: said.digest,
+        first: said.first,
+        units: part.iter().map(|unit| (*unit).clone()).collect(),
+    })
+}
+
+/// The gate that an event moves, as it stood before.
+fn known<'s>(state: &'s State, payload: &Payload) -> Result<Known<'s>, Gone> {
+    let id = match payload {
+        Payload::GateContinued(said) => &said.gate,
+        Payload::GateDecided(said) => &said.gate,
+        Payload::GateLooked(said) => &said.gate,
+        _ => return Err(gone("it is of another kind")),
+    };
+    evidence::known(state, id).ok_or_else(|| gone("its gate was not opened before it"))
+}
+
+/// The registered test; which scores and labels it reads is taken as it was said.
+pub(super) fn opened(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::GateOpened(said) = &event.payload else {
+        return Err(gone("it is of another kind"));
+    };
+    let manifests = context.state_at(seq)?.fold::<Manifests>();
+    let version = manifests.by_id.get(&said.gate);
+    let version = version.and_then(|record| record.in_force());
+    let again = version.and_then(|version| steps::open(version, said.sources.clone()));
+    Ok(again
+        .ok_or_else(|| gone("no manifest of a gate in force before it"))?
+        .into())
+}
+
+/// A look at the observations before it.
+pub(super) fn looked(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let gate = known(context.state_at(seq)?, &event.payload)?;
+    Ok(steps::look(gate)?.into())
+}
+
+/// The end that the last look calls for.
+pub(super) fn decided(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let gate = known(context.state_at(seq)?, &event.payload)?;
+    let none = "no look of its gate calls for an end: a sealed plan past its day is judged by the rule gate";
+    Ok(steps::decide(gate).ok_or_else(|| gone(none))?.into())
+}
+
+/// The wealth that the parent's last look gives.
+pub(super) fn continued(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, Gone> {
+    let state = context.state_at(seq)?;
+    let again = steps::proceed(state, known(state, &event.payload)?);
+    Ok(again
+        .ok_or_else(|| gone("no gate with a look that it could go on from"))?
+        .into())
+}
+
+/// What a family's procedure makes of its members' last looks.
+pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::FamilyClosed(said) = &event.payload else {
+        return Err(gone("it is of another kind"));
+    };
+    let again = family::closing(context.state_at(seq)?, &said.family);
+    Ok(again
+        .ok_or_else(|| gone("its family was not opened before it"))?
         .into())
 }

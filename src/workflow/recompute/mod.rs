@@ -8,6 +8,7 @@ mod batteries;
 mod compare;
 mod decided;
 mod drift;
+mod elsewhere;
 mod estimates;
 mod gates;
 mod generators;
@@ -17,6 +18,7 @@ mod offpolicy;
 mod recalibrations;
 mod reports;
 mod rule;
+mod splits;
 
 use std::ops::ControlFlow;
 
@@ -28,6 +30,7 @@ use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
+use crate::ledger::read::States;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::drift::DriftError;
@@ -43,6 +46,9 @@ use crate::workflow::recompute::offpolicy::OffPolicy;
 pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
+pub use elsewhere::ELSEWHERE;
+pub use elsewhere::Elsewhere;
+pub use elsewhere::elsewhere;
 pub use estimates::Computed;
 pub use rule::AGAIN;
 pub use rule::ITERATIONS;
@@ -250,6 +256,50 @@ pub const RECIPES: &[Recipe] = &[
         kind: Kind::GateEstimated,
         run: gates::estimated,
     },
+    Recipe {
+        kind: Kind::SplitsListed,
+        run: splits::listed,
+    },
+    Recipe {
+        kind: Kind::SplitsFormed,
+        run: splits::formed,
+    },
+    Recipe {
+        kind: Kind::OrderListed,
+        run: gates::order,
+    },
+    Recipe {
+        kind: Kind::OrderDrawn,
+        run: gates::order,
+    },
+    Recipe {
+        kind: Kind::GateOpened,
+        run: gates::opened,
+    },
+    Recipe {
+        kind: Kind::GateContinued,
+        run: gates::continued,
+    },
+    Recipe {
+        kind: Kind::GateLooked,
+        run: gates::looked,
+    },
+    Recipe {
+        kind: Kind::GateDecided,
+        run: gates::decided,
+    },
+    Recipe {
+        kind: Kind::FamilyClosed,
+        run: gates::closed,
+    },
+    Recipe {
+        kind: Kind::IterationOpened,
+        run: decided::opened,
+    },
+    Recipe {
+        kind: Kind::PatchRejected,
+        run: decided::rejected,
+    },
     // The next kind goes here.
 ];
 
@@ -272,6 +322,12 @@ pub struct Shared {
     iteration: Option<iterations::Kept>,
     /// The last judge that a generator's run froze.
     generator: Option<generators::Kept>,
+    /// The last order of a gate's units.
+    order: Option<gates::Drawn>,
+    /// The last split.
+    split: Option<splits::Kept>,
+    /// States before decisions.
+    states: States,
     /// What was said of iterations.
     records: Records,
     /// The same at the end of the log.
@@ -331,6 +387,12 @@ impl<'a> Context<'a> {
     fn ledger(&self) -> Result<&'a Ledger, Gone> {
         let none = || Gone::Missing("the ledger is not at hand".to_owned());
         self.ledger.ok_or_else(none)
+    }
+
+    /// State before an entry.
+    fn state_at(&mut self, seq: u64) -> Result<&State, Gone> {
+        let ledger = self.ledger()?;
+        Ok(self.shared.states.at(ledger, seq)?)
     }
 
     /// Reads fits and audits up to an entry.

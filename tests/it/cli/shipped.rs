@@ -155,8 +155,11 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
         assert_eq!(dead["data"]["counted"], json!([iteration]));
     }
     desk.ok("verify");
-    let replayed = desk.ok("replay --all").out;
-    assert!(replayed.contains("0 differ"), "{replayed}");
+    let replayed = desk.ok("replay --all --json").json()["data"].clone();
+    assert_eq!(replayed["differ"], 0, "{replayed:#}");
+    let mut events = replayed["events"].as_array().unwrap().iter();
+    let rejected = events.find(|event| event["kind"] == "patch.rejected");
+    assert_eq!(rejected.unwrap()["outcome"], "identical", "{replayed:#}");
     if std::env::var_os("RUN_SLOW_TESTS").is_some() {
         super::dependents::check(&mut desk);
     }

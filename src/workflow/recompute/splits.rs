@@ -1,0 +1,143 @@
+//! Splits, computed again from the rows that were taken in before them.
+
+use std::ops::ControlFlow;
+
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::SplitId;
+use crate::event::payload::intake::Separation;
+use crate::event::payload::intake::SplitsFormed;
+use crate::event::payload::intake::SplitsListed;
+use crate::ledger::History;
+use crate::ledger::LedgerError;
+use crate::workflow::recompute::Context;
+use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::estimates;
+use crate::workflow::recompute::iterations::gone;
+use crate::workflow::split;
+use crate::workflow::split::Apart;
+use crate::workflow::split::ClustersError;
+use crate::workflow::split::Parts;
+
+/// A split's clusters by part, and the event that formed it.
+#[derive(Debug)]
+pub(super) struct Kept {
+    experiment: ExperimentId,
+    split: SplitId,
+    formed: SplitsFormed,
+    parts: Parts,
+}
+
+impl From<ClustersError> for Gone {
+    fn from(error: ClustersError) -> Self {
+        match error {
+            ClustersError::Ledger(error) => Self::Ledger(error),
+            absent @ ClustersError::Absent { .. } => Self::Absent(absent.to_string()),
+            other => Self::Missing(other.to_string()),
+        }
+    }
+}
+
+/// Where the listing of a split begins, and the event that forms it.
+fn span(
+    history: &dyn History,
+    experiment: &ExperimentId,
+    split: &SplitId,
+) -> Result<(Option<u64>, Option<SplitsFormed>), LedgerError> {
+    let (mut begins, mut formed) = (None, None);
+    history.events(0, u64::MAX, &mut |seq, event| {
+        if event.header.experiment.as_ref() != Some(experiment) {
+            return ControlFlow::Continue(());
+        }
+        match &event.payload {
+            Payload::SplitsListed(said) if said.split == *split => {
+                begins.get_or_insert(seq);
+            }
+            Payload::SplitsFormed(said) if said.split == *split => {
+                begins.get_or_insert(seq);
+                formed = Some(said.clone());
+                return ControlFlow::Break(());
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok((begins, formed))
+}
+
+/// How confirm is kept apart, as a formed split says.
+fn apart(said: &SplitsFormed) -> Option<Apart> {
+    Some(match said.separation {
+        Separation::Hashed => Apart::Hashed,
+        Separation::Time => Apart::Time {
+            t1: said.t1?,
+            t2: said.t2?,
+            gap_seconds: said.gap_seconds?.value(),
+        },
+    })
+}
+
+fn kept<'c>(
+    context: &'c mut Context<'_>,
+    event: &Event,
+    split: &SplitId,
+) -> Result<&'c Kept, Gone> {
+    let experiment = estimates::experiment(event)?;
+    let history = context.history;
+    let place = &mut context.shared.split;
+    let fits = |of: &Kept| of.experiment == *experiment && of.split == *split;
+    if !place.as_ref().is_some_and(fits) {
+        *place = None;
+        let (begins, formed) = span(history, experiment, split)?;
+        let formed = formed.ok_or_else(|| gone("its split was never formed"))?;
+        let clusters = split::clusters(history, experiment, begins.unwrap_or_default())?;
+        let apart =
+            apart(&formed).ok_or_else(|| gone("it does not say how confirm is kept apart"))?;
+        let parts = split::parts(&clusters, formed.seed.value(), apart);
+        *place = Some(Kept {
+            experiment: experiment.clone(),
+            split: split.clone(),
+            parts: parts.map_err(|error| Gone::Missing(error.to_string()))?,
+            formed,
+        });
+    }
+    place
+        .as_ref()
+        .ok_or_else(|| gone("its split was never formed"))
+}
+
+/// The clusters of one part in their order, as many as an event lists.
+pub(super) fn listed(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::SplitsListed(said) = &event.payload else {
+        return Err(gone("it is of another kind"));
+    };
+    let of = kept(context, event, &said.split)?;
+    let members = of
+        .parts
+        .members
+        .get(&said.part)
+        .map_or(&[][..], Vec::as_slice);
+    let first = usize::try_from(said.first.value()).unwrap_or(usize::MAX);
+    let end = members.len().min(first.saturating_add(said.clusters.len()));
+    Ok(Payload::from(SplitsListed {
+        by: said
+            .by
+            .map(|_| split::listed_by(of.formed.seed, of.formed.separation)),
+        clusters: members.get(first..end).unwrap_or_default().to_vec(),
+        first: said.first,
+        part: said.part,
+        split: said.split.clone(),
+    }))
+}
+
+/// The parts' counts and roots.
+pub(super) fn formed(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+    let Payload::SplitsFormed(said) = &event.payload else {
+        return Err(gone("it is of another kind"));
+    };
+    let of = kept(context, event, &said.split)?;
+    let apart = apart(said).ok_or_else(|| gone("it does not say how confirm is kept apart"))?;
+    let again = split::events(&said.split, said.seed, apart, &of.parts).pop();
+    again.ok_or_else(|| gone("its split was never formed"))
+}
