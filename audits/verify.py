@@ -4003,6 +4003,13 @@ def unwaived_problem(state, e, accepted):
             return "a waiver of %s by two keys after seq %d" % (code, accepted.seq), "one at seq %d" % seq
 
 
+def judged_as(state, e, leaves_):
+    """Hashes under which what is activated may have been judged: its own, and that under the version its iteration started from."""
+    it = state.iterations.get(state.commits.get(e.data["commit"], (None,))[0])
+    base = it and state.rubrics.get(e.experiment, {}).get(it.rubric_hash)
+    return {e.data["rubric_hash"]} | ({rubric_hash(edited(leaves_, [], base[0]))} if base else set())
+
+
 def running_problem(state, e, of, leaves_):
     """Protocol, calibrator, recalibration and what ran before."""
     data, versions = e.data, e.data["versions"]
@@ -4018,9 +4025,10 @@ def running_problem(state, e, of, leaves_):
         return "a calibrator that was fitted for %s" % versions["judge"], versions["calibrator"]
     if force and seq <= force[2]:
         return "a calibrator fitted after %s, which voids those before" % force[0], "one fitted at seq %d" % seq
-    evaluated = any(data["rubric_hash"] in known[2] and known[0] == judge for known in of.calibrators.values())
+    saw = judged_as(state, e, leaves_)
+    evaluated = any(saw & set(known[2]) and known[0] == judge for known in of.calibrators.values())
     accepted = data["commit"] in state.commits
-    if accepted and evaluated and data["rubric_hash"] not in rubrics and "recalibration" not in data:
+    if accepted and evaluated and not saw & set(rubrics) and "recalibration" not in data:
         return "the calibrator with which its gates were evaluated, or a recalibration", versions["calibrator"]
     why, named = recalibration_needed(state, e, of, leaves_), data.get("recalibration")
     if why and named is None:

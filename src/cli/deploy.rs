@@ -176,7 +176,8 @@ fn activation(
     let newest = newest
         .max_by_key(|(_, of)| of.seq)
         .map(|(digest, _)| *digest);
-    let newest = of.evaluated(&judge, registered.hash).or(newest);
+    let hashes = prompts::judged_as(state, &experiment, registered);
+    let newest = of.evaluated(&judge, &hashes).or(newest);
     let calibrator = match &args.calibrator {
         Some(text) => Some(crate::cli::blob::digest("--calibrator", text)?),
         None => newest,

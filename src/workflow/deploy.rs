@@ -135,7 +135,7 @@ impl Asked<'_> {
             .or_else(|| self.waived(said.commit))
             .or_else(|| self.by_protocol(&said.versions, registered))
             .or_else(|| self.calibrated(&said.versions))
-            .or_else(|| self.evaluated(said))
+            .or_else(|| self.evaluated(said, registered))
             .or_else(|| self.fresh(said, registered))
             .or_else(|| {
                 (said.previous != self.of.active).then(|| {
@@ -281,12 +281,13 @@ impl Asked<'_> {
     }
 
     /// What was accepted runs on the calibrator that its gates were evaluated with, unless it was recalibrated since.
-    fn evaluated(&self, said: &DeploymentActivated) -> Judged {
+    fn evaluated(&self, said: &DeploymentActivated, registered: &Registered) -> Judged {
         self.accepted(said.commit)?;
+        let hashes = prompts::judged_as(self.state, self.experiment, registered);
         let (judge, own) = (&said.versions.judge, said.versions.calibrator);
-        let newest = self.of.evaluated(judge, said.rubric_hash)?;
+        let newest = self.of.evaluated(judge, &hashes)?;
         let fitted = self.of.calibrators.get(&own);
-        let is = fitted.is_some_and(|of| of.rubrics.contains(&said.rubric_hash));
+        let is = fitted.is_some_and(|of| of.is_of(&hashes));
         if is || said.recalibration.is_some() {
             return None;
         }

@@ -126,6 +126,23 @@ pub fn told(state: &State, experiment: &ExperimentId, registered: &Registered) -
     Some(rendered(&rubric, plan_told(state, experiment, registered)))
 }
 
+/// Hashes under which a version may have been judged: its own, and where a patch brought it, that of its rubric under the
+/// version number that its iteration started from, which its gates saw.
+pub fn judged_as(state: &State, experiment: &ExperimentId, registered: &Registered) -> Vec<Digest> {
+    let on_trial = || {
+        let releases = state.fold::<Releases>().of(experiment)?;
+        let commit = releases.commit(registered.id)?;
+        let it = state.fold::<Iterations>().by_id.get(&commit.iteration)?;
+        let base = state
+            .fold::<Rubrics>()
+            .of_hash(experiment, it.rubric_hash)?;
+        let (base, rubric) = (patches::rubric_of(base)?, patches::rubric_of(registered)?);
+        let tried = patched(&rubric, &[], base.version()).ok()?;
+        Some(tried.hash())
+    };
+    std::iter::once(registered.hash).chain(on_trial()).collect()
+}
+
 /// Why an accepted patch needs two approvals; empty where it needs none.
 ///
 /// Paths of safety rules count, and any slice of the iteration with stakes of 0.7 or more: an edit of a rubric is

@@ -45,6 +45,13 @@ pub struct Fitted {
     pub seq: u64,
 }
 
+impl Fitted {
+    /// Whether gates of a rubric were evaluated with it, under any of these hashes.
+    pub fn is_of(&self, rubrics: &[Digest]) -> bool {
+        self.rubrics.iter().any(|of| rubrics.contains(of))
+    }
+}
+
 /// An audit of transport.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,10 +136,10 @@ impl OfExperiment {
         self.deployments.iter().find(|of| of.id == id)
     }
 
-    /// The newest calibrator of a judge with which gates of a rubric were evaluated.
-    pub fn evaluated(&self, judge: &JudgeId, rubric: Digest) -> Option<Digest> {
+    /// The newest calibrator of a judge with which gates of a rubric were evaluated, under any of its hashes.
+    pub fn evaluated(&self, judge: &JudgeId, rubrics: &[Digest]) -> Option<Digest> {
         let mine = self.calibrators.iter();
-        let mine = mine.filter(|(_, of)| of.judge == *judge && of.rubrics.contains(&rubric));
+        let mine = mine.filter(|(_, of)| of.judge == *judge && of.is_of(rubrics));
         mine.max_by_key(|(_, of)| of.seq).map(|(digest, _)| *digest)
     }
 
