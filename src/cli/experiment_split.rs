@@ -14,9 +14,9 @@ use crate::event::Kind;
 use crate::event::payload::intake::SplitPart;
 use crate::ledger::Command;
 use crate::num::Count;
+use crate::workflow::import::kept::KeptError;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
-use crate::workflow::split::ClustersError;
 
 const HELP: &str = "clover experiment split --help";
 
@@ -48,13 +48,10 @@ pub(super) struct Args {
 }
 
 /// What stands in the way of reading an experiment's clusters.
-fn unread(error: ClustersError) -> CliError {
+fn unread(error: KeptError) -> CliError {
     match error {
-        ClustersError::Ledger(error) => error.into(),
-        ClustersError::None(_) => CliError::not_found(error.to_string(), "clover import cje PATH"),
-        ClustersError::Absent(_) | ClustersError::Damaged { .. } => {
-            CliError::integrity("damaged", error.to_string(), "clover verify")
-        }
+        KeptError::Ledger(error) => error.into(),
+        KeptError::Unread(error) => error.into(),
     }
 }
 
@@ -80,6 +77,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let clusters = split::clusters(&ledger, &experiment, ledger.size()).map_err(unread)?;
+    if clusters.is_empty() {
+        let message = format!("no ingested rows in {experiment}");
+        return Err(CliError::not_found(message, "clover import cje PATH"));
+    }
     let parts = split::parts(&clusters, args.seed, apart)
         .map_err(|error| CliError::refused(format!("split: {error}"), HELP))?;
     let events = split::events(&name, seed, apart, &parts);

@@ -22,11 +22,12 @@ use crate::event::payload::intake::SplitsListed;
 use crate::ground::merkle::Frontier;
 use crate::ground::time::Timestamp;
 use crate::ledger::History;
-use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::projection::splits::GAP_SECONDS_MIN;
 use crate::projection::splits::cluster_leaf;
 use crate::stats::folds;
+use crate::workflow::import::kept::KeptError;
+use crate::workflow::import::kept::Unread;
 
 /// Gap in seconds where nothing else is said: 72 hours.
 pub const GAP_SECONDS_DEFAULT: u64 = 259_200;
@@ -65,28 +66,6 @@ pub enum SplitError {
     Empty(SplitPart),
 }
 
-/// Why the clusters of an experiment cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ClustersError {
-    /// The ledger.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// A blob of rows is not at hand: it was erased, or did not come along.
-    #[error("the rows of seq {0} are not at hand")]
-    Absent(u64),
-    /// A blob is not what its event says.
-    #[error("the rows of seq {seq}: {what}")]
-    Damaged {
-        /// The event.
-        seq: u64,
-        /// What is wrong.
-        what: String,
-    },
-    /// Nothing was taken in.
-    #[error("no ingested rows in {0}")]
-    None(ExperimentId),
-}
-
 /// The members of an ingested row that a split reads.
 #[derive(Deserialize)]
 struct Row {
@@ -99,12 +78,12 @@ struct Row {
 /// without one leaves its cluster without.
 ///
 /// # Errors
-/// [`ClustersError`].
+/// [`KeptError`].
 pub fn clusters(
     history: &dyn History,
     experiment: &ExperimentId,
     below: u64,
-) -> Result<BTreeMap<ItemId, Option<Timestamp>>, ClustersError> {
+) -> Result<BTreeMap<ItemId, Option<Timestamp>>, KeptError> {
     let mut ingested = Vec::new();
     history.events(0, below, &mut |seq, event| {
         if let Payload::DataIngested(said) = &event.payload
@@ -116,20 +95,16 @@ pub fn clusters(
     })?;
     let mut clusters: BTreeMap<ItemId, Option<Timestamp>> = BTreeMap::new();
     for (seq, blob) in ingested {
-        let bytes = history.blob(&blob)?.ok_or(ClustersError::Absent(seq))?;
+        let bytes = history.blob(&blob)?.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
-            let row: Row =
-                serde_json::from_slice(line).map_err(|error| ClustersError::Damaged {
-                    seq,
-                    what: error.to_string(),
-                })?;
+            let row: Row = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
+                seq,
+                what: error.to_string(),
+            })?;
             let first = clusters.entry(row.item).or_insert(row.sampled_at);
             *first = first.zip(row.sampled_at).map(|(a, b)| a.min(b));
         }
-    }
-    if clusters.is_empty() {
-        return Err(ClustersError::None(experiment.clone()));
     }
     Ok(clusters)
 }

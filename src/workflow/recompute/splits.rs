@@ -11,13 +11,13 @@ use crate::event::payload::intake::SplitsFormed;
 use crate::event::payload::intake::SplitsListed;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
+use crate::workflow::estimate::rows::RowsError;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::estimates;
 use crate::workflow::recompute::iterations::gone;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
-use crate::workflow::split::ClustersError;
 use crate::workflow::split::Parts;
 
 /// A split's clusters by part, and the event that formed it.
@@ -27,16 +27,6 @@ pub(super) struct Kept {
     split: SplitId,
     formed: SplitsFormed,
     parts: Parts,
-}
-
-impl From<ClustersError> for Gone {
-    fn from(error: ClustersError) -> Self {
-        match error {
-            ClustersError::Ledger(error) => Self::Ledger(error),
-            absent @ ClustersError::Absent { .. } => Self::Absent(absent.to_string()),
-            other => Self::Missing(other.to_string()),
-        }
-    }
 }
 
 /// Where the listing of a split begins, and the event that forms it.
@@ -91,7 +81,8 @@ fn kept<'c>(
         *place = None;
         let (begins, formed) = span(history, experiment, split)?;
         let formed = formed.ok_or_else(|| gone("its split was never formed"))?;
-        let clusters = split::clusters(history, experiment, begins.unwrap_or_default())?;
+        let clusters = split::clusters(history, experiment, begins.unwrap_or_default());
+        let clusters = clusters.map_err(RowsError::Kept)?;
         let apart =
             apart(&formed).ok_or_else(|| gone("it does not say how confirm is kept apart"))?;
         let parts = split::parts(&clusters, formed.seed.value(), apart);

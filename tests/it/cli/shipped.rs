@@ -127,6 +127,50 @@ pub(super) fn proposed(desk: &mut Desk, of: &Shipped, plan: &Value) {
     }
 }
 
+/// The accepted patch runs on the calibrator that its gates saw, though the commit has another version number and hash, and
+/// on no other.
+fn released(desk: &mut Desk) {
+    desk.ok("key new rel --role releaser");
+    desk.ok("prompt commit verify-sources");
+    let fits = desk.ok("log --kind calibrator.fitted --json").json();
+    let fits: Vec<Value> = fits["data"]["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| desk.ok(&format!("show {} --body", entry["seq"])).out)
+        .map(|body| serde_json::from_str(&body).unwrap())
+        .filter(|body: &Value| body["experiment"] == "mended")
+        .collect();
+    let of = |is_tried: bool| {
+        let mut all = fits.iter().map(|body| &body["data"]);
+        let tried = |data: &&Value| data["terms"]["iteration"]["candidate"].is_string() == is_tried;
+        all.find(tried).unwrap()["calibrator"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let words = [
+        "deploy",
+        "activate",
+        "mended",
+        "--judge",
+        "builtin",
+        "--calibrator",
+        &of(false),
+    ];
+    desk.refused(
+        &words,
+        11,
+        &[&of(true), "with which its gates were evaluated"],
+    );
+    desk.ok("deploy activate mended --judge builtin");
+    let status = desk.ok("deploy status mended --json").out;
+    assert!(
+        status.contains(&of(true)) && !status.contains(&of(false)),
+        "{status}"
+    );
+}
+
 #[test]
 fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     let mut desk = Desk::new();
@@ -154,6 +198,7 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
         let dead = desk.ok(&format!("rubric dead {} --json", of.name)).json();
         assert_eq!(dead["data"]["counted"], json!([iteration]));
     }
+    released(&mut desk);
     desk.ok("verify");
     let replayed = desk.ok("replay --all --json").json()["data"].clone();
     assert_eq!(replayed["differ"], 0, "{replayed:#}");
