@@ -1,5 +1,7 @@
 //! `clover experiment split`: clusters into fit, dev and confirm, closed before any confirm label.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
@@ -11,8 +13,12 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
 use crate::event::payload::intake::SplitPart;
+use crate::ground::time::Timestamp;
 use crate::ledger::Command;
+use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::workflow::import::kept::KeptError;
 use crate::workflow::split;
@@ -47,12 +53,21 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-/// What stands in the way of reading an experiment's clusters.
-fn unread(error: KeptError) -> CliError {
-    match error {
-        KeptError::Ledger(error) => error.into(),
+/// Every cluster of an experiment's ingested rows.
+fn clusters(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+) -> Result<BTreeMap<ItemId, Option<Timestamp>>, CliError> {
+    let clusters = split::clusters(ledger, experiment, ledger.size());
+    let clusters = clusters.map_err(|error| match error {
+        KeptError::Ledger(error) => CliError::from(error),
         KeptError::Unread(error) => error.into(),
+    })?;
+    if clusters.is_empty() {
+        let message = format!("no ingested rows in {experiment}");
+        return Err(CliError::not_found(message, "clover import cje PATH"));
     }
+    Ok(clusters)
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
@@ -76,11 +91,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         }
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let clusters = split::clusters(&ledger, &experiment, ledger.size()).map_err(unread)?;
-    if clusters.is_empty() {
-        let message = format!("no ingested rows in {experiment}");
-        return Err(CliError::not_found(message, "clover import cje PATH"));
-    }
+    let clusters = clusters(&ledger, &experiment)?;
     let parts = split::parts(&clusters, args.seed, apart)
         .map_err(|error| CliError::refused(format!("split: {error}"), HELP))?;
     let events = split::events(&name, seed, apart, &parts);
