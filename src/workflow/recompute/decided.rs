@@ -104,7 +104,8 @@ pub(super) fn accepted(
     let order = decisions::acceptable(&state, &record.experiment, at, &said.iteration);
     let place = order.iter().position(|hash| *hash == said.candidate);
     let found = place.and_then(|at| outcome::acceptance(&record, at, said.candidate));
-    let found = found.ok_or_else(|| gone("its gates let no such patch through"))?;
+    let none = "its gates let no such patch through";
+    let found = found.ok_or_else(|| Gone::Uncalled(none.to_owned()))?;
     Ok(found.into())
 }
 
