@@ -289,7 +289,10 @@ pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
         kind,
         v,
         data,
-    } = read_wire(body)?;
+    } = match template::read(body) {
+        Some(wire) if body.len() <= BODY_LEN_MAX => wire,
+        _ => read_wire(body)?,
+    };
     let payload = registry::decode_admitted(&kind, v, data);
     Ok(Decoded {
         id: EventId(Digest::sha256(body)),

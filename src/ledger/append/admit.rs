@@ -17,6 +17,7 @@ use crate::ledger::append::Batch;
 use crate::ledger::append::Before;
 use crate::ledger::append::Prepared;
 use crate::ledger::append::plan::find;
+use crate::ledger::catch_up;
 use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
@@ -130,7 +131,7 @@ fn facts_of(
     is_own: bool,
 ) -> Vec<Fact> {
     let mut facts = Vec::with_capacity(2);
-    open::all_facts(rulebook, candidate, natural_key, &mut facts);
+    catch_up::all_facts(rulebook, candidate, natural_key, &mut facts);
     // An own event of a natural key that stands was answered as a retry; what else is given once is judged.
     for fact in facts.iter_mut().filter(|_| is_own) {
         if let Fact::Gives { once, .. } = fact
@@ -277,7 +278,7 @@ fn judge_facts(
     }
     let gives = wanted
         .iter()
-        .flat_map(|(_, seq, facts)| open::given_by(*seq, facts));
+        .flat_map(|(_, seq, facts)| catch_up::given_by(*seq, facts));
     batch.given.extend(gives);
     Ok(())
 }
@@ -334,7 +335,7 @@ fn look_up(
                 in_the_way,
             })?;
         }
-        for (digest, seq) in open::given_by(*seq, facts) {
+        for (digest, seq) in catch_up::given_by(*seq, facts) {
             fresh.entry(digest).or_insert(seq);
         }
     }
