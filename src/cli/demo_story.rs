@@ -43,6 +43,7 @@ impl Demo<'_, '_> {
     /// Both iterations, and what they leave.
     pub(super) fn story(&mut self) -> Result<(), CliError> {
         self.say(OPENING)?;
+        self.words("key new adversary --role adversary --holder Mal", 0)?;
         let [mended, overfitted] = shipped();
         self.say(MENDED)?;
         let first = self.iteration(&mended)?;
@@ -177,7 +178,7 @@ impl Demo<'_, '_> {
         Self::demand(verified.exit == Exit::Done, "the ledger verifies")?;
         let replayed = self.words("replay --all", 1)?;
         Self::demand(
-            replayed.exit == Exit::Done,
+            replayed.exit == Exit::Done && replayed.data["gone"] == 0,
             "every decision is computed again",
         )
     }

@@ -33,6 +33,7 @@ mod estimate_charts;
 mod estimate_view;
 mod experiment;
 mod experiment_split;
+mod explained;
 mod export;
 mod exposure;
 mod family;

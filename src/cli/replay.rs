@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
+use crate::cli::explained;
 use crate::cli::home;
 use crate::cli::record;
 use crate::cli::texts::Texts;
@@ -28,7 +29,7 @@ pub(super) struct Args {
     /// Everything that can be computed again
     #[arg(long, conflicts_with = "event")]
     pub all: bool,
-    /// Show what it rests on, and every number that differs
+    /// Show inputs, numbers, gates and verdict of each, and every number that differs
     #[arg(long)]
     pub explain: bool,
 }
@@ -41,7 +42,8 @@ struct Replayed {
     seq: u64,
     kind: Kind,
     outcome: Outcome,
-    again: Option<Value>,
+    /// What it is on one page, where that was asked for.
+    page: Option<String>,
 }
 
 impl Replayed {
@@ -100,12 +102,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             );
             return Err(CliError::usage(why, "clover replay --all"));
         };
-        let again = again.map(|again| serde_json::to_value(again).unwrap_or_default());
+        let page = again
+            .filter(|_| args.explain)
+            .map(|again| explained::page(&ledger, &again));
         replayed.push(Replayed {
             seq: read.stored.seq,
             kind,
             outcome,
-            again,
+            page: page.transpose()?,
         });
         progress.at(done as u64 + 1, reads.len() as u64);
     }
@@ -220,13 +224,11 @@ fn remarks(of: &Replayed, explain: bool) -> String {
         }
         Outcome::Identical | Outcome::Within => {}
     }
-    if let Some(Value::Object(again)) = of.again.as_ref().filter(|_| explain) {
-        let members: Vec<(&str, String)> = again
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.to_string()))
-            .collect();
-        out.push_str(&format!("\nseq {}, computed again:\n", of.seq));
-        out.push_str(&ui::pairs(&members));
+    if let Some(page) = &of.page {
+        out.push_str(&format!(
+            "\nseq {}  {}, computed again\n{page}",
+            of.seq, of.kind
+        ));
     }
     out
 }

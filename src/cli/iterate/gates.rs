@@ -163,39 +163,56 @@ fn lines(gate: &GateEvaluated) -> Vec<(String, String, String)> {
         .collect()
 }
 
+/// Heads of a table of gates.
+const HEAD: [&str; 7] = [
+    "gate",
+    "asks",
+    "number",
+    "value",
+    "held to",
+    "recommended",
+    "literal",
+];
+
+/// A gate in the table, a line for each of its numbers.
+fn rows(of: &GateEvaluated) -> Vec<Vec<String>> {
+    let (literal, recommended) = (word(of.verdicts.literal), word(of.verdicts.recommended));
+    let mut lines = lines(of);
+    if lines.is_empty() {
+        lines.push((String::new(), String::new(), String::new()));
+    }
+    let each = lines.into_iter().enumerate().map(|(at, line)| {
+        let or = |text: &str| if at == 0 { text } else { "" }.to_owned();
+        let (name, value, held) = line;
+        let asks = or(predicate::gate(of.gate).asks);
+        let gate = or(of.gate.as_str());
+        vec![gate, asks, name, value, held, or(recommended), or(literal)]
+    });
+    each.collect()
+}
+
+/// Gates of one candidate on both splits, with the entries that they stand at, where those are others.
+pub(in crate::cli) fn gate_table(gates: &[(Option<u64>, GateEvaluated)]) -> String {
+    let each = gates.iter().flat_map(|(seq, of)| {
+        let mut rows = rows(of);
+        if let Some(seq) = seq {
+            rows[0][0] = format!("{} {}, seq {seq}", of.gate, of.split.as_str());
+        }
+        rows
+    });
+    ui::table(&HEAD, each.collect())
+}
+
 /// The gate table of a candidate on one split.
 pub(super) fn judged(record: &Record, candidate: Digest, split: GateSplit) -> (String, Value) {
-    let (mut rows, mut data) = (Vec::new(), Vec::new());
+    let (mut table, mut data) = (Vec::new(), Vec::new());
     for gate in GateId::ALL {
         let Some(said) = record.gate(candidate, gate, split) else {
             continue;
         };
         let of = &said.said;
+        table.extend(rows(of));
         let (literal, recommended) = (word(of.verdicts.literal), word(of.verdicts.recommended));
-        let lines = lines(of);
-        let mut first = true;
-        let blank = vec![(String::new(), String::new(), String::new())];
-        for (name, value, held) in if lines.is_empty() { &blank } else { &lines } {
-            let or = |text: &str| {
-                if first {
-                    text.to_owned()
-                } else {
-                    String::new()
-                }
-            };
-            let id = predicate::gate(gate);
-            let asks = or(id.asks);
-            rows.push(vec![
-                or(gate.as_str()),
-                asks,
-                name.clone(),
-                value.clone(),
-                held.clone(),
-                or(recommended),
-                or(literal),
-            ]);
-            first = false;
-        }
         let numbers: Vec<_> = (predicate::gate(gate).show)(
             &of.evidence,
             &Held::under(&of.thresholds, of.thresholds.profile),
@@ -208,16 +225,7 @@ pub(super) fn judged(record: &Record, candidate: Digest, split: GateSplit) -> (S
             "literal": literal, "recommended": recommended, "numbers": numbers, "evidence": of.evidence,
         }));
     }
-    let head = [
-        "gate",
-        "asks",
-        "number",
-        "value",
-        "held to",
-        "recommended",
-        "literal",
-    ];
-    (ui::table(&head, rows), Value::Array(data))
+    (ui::table(&HEAD, table), Value::Array(data))
 }
 
 pub(super) fn seal(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {

@@ -15,6 +15,7 @@ mod score;
 mod sequential;
 mod show;
 
+pub(super) use gates::gate_table;
 pub(super) use open::word;
 
 use crate::cli::ctx::Ctx;

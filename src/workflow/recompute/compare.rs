@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::event::Kind;
 use crate::event::Payload;
 
 /// Relative difference that two builds may have in a number.
@@ -14,7 +15,7 @@ const OVER_NUMBERS: [&str; 2] = ["calibrator", "model"];
 /// A member that is not the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Its path, such as `interval.low`.
+    /// Its path, such as `interval.low`; `event` where it should not be there at all.
     pub path: String,
     /// As recorded; null where it is absent.
     pub recorded: Value,
@@ -35,6 +36,15 @@ pub enum Outcome {
     Gone(String),
     /// It says what a person decided: there is nothing to compute.
     Told(String),
+}
+
+/// An event that is recorded, and that its inputs do not call for.
+pub(super) fn uncalled(kind: Kind, why: &str) -> Outcome {
+    Outcome::Differs(vec![Difference {
+        path: "event".to_owned(),
+        recorded: kind.as_str().into(),
+        recomputed: format!("none: {why}").into(),
+    }])
 }
 
 /// Compares two payloads of one kind.

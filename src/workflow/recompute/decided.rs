@@ -107,7 +107,8 @@ pub(super) fn accepted(
     let order = decisions::acceptable(&state, &record.experiment, at, &said.iteration);
     let place = order.iter().position(|hash| *hash == said.candidate);
     let found = place.and_then(|at| outcome::acceptance(&record, at, said.candidate));
-    let found = found.ok_or_else(|| gone("its gates let no such patch through"))?;
+    let none = "its gates let no such patch through";
+    let found = found.ok_or_else(|| Gone::Uncalled(none.to_owned()))?;
     Ok(found.into())
 }
 
@@ -208,7 +209,9 @@ pub(super) fn rejected(
         let why = match gate {
             Some(gate) => (RejectStage::Confirm, gate.as_str()),
             None if next.contains(&hash) => {
-                return Err(gone("its gates let it pass: it is to be accepted"));
+                return Err(Gone::Uncalled(
+                    "its gates let it pass: it is to be accepted".to_owned(),
+                ));
             }
             None => (RejectStage::Selection, outcome::AFTER_OTHERS),
         };
@@ -227,8 +230,8 @@ pub(super) fn rejected(
                 .collect();
             let chosen = course.of_families(&record, &passed)?;
             if chosen.iter().any(|(of, _)| of.patch == *name) {
-                return Err(gone(
-                    "its gates let it pass, and it is the best of its family",
+                return Err(Gone::Uncalled(
+                    "its gates let it pass, and it is the best of its family".to_owned(),
                 ));
             }
             (RejectStage::Selection, outcome::OF_FAMILY)

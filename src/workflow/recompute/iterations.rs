@@ -6,6 +6,7 @@ use crate::event::id::IterationId;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
 use crate::ground::digest::Digest;
@@ -184,7 +185,8 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
         }
         _ => kept.course.before(&[payload.kind()]).into_iter().next(),
     };
-    again.ok_or_else(|| gone("the rows that it read call for no such event"))
+    let none = "the rows that it read call for no such event";
+    again.ok_or_else(|| Gone::Uncalled(none.to_owned()))
 }
 
 /// The patches that a candidate is made of.
@@ -212,6 +214,10 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
     let known = |of: &&GateEvaluated| {
         of.candidate == said.candidate && of.gate == said.gate && of.split == said.split
     };
+    // A battery may come after the first gate, as long as it comes before P7.
+    let battery = record.battery_of(said.candidate).map(|of| of.id);
+    let is_stale = |of: &GateEvaluated| of.gate == GateId::P7 && of.battery != battery;
+    kept.gates.retain(|of| !(known(&of) && is_stale(of)));
     // What a re-score or a pause changes since is of the first gate alone.
     if !kept.gates.iter().any(|of| known(&of)) {
         let of = kept.course.hypothesis(&record, &patches)?;
@@ -225,7 +231,8 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
         kept.gates.extend(gates);
     }
     let again = kept.gates.iter().find(known).cloned();
-    let again = again.ok_or_else(|| gone("its rows cannot be scored under it"))?;
+    let none = "its rows cannot be scored under it";
+    let again = again.ok_or_else(|| Gone::Uncalled(none.to_owned()))?;
     Ok(again.into())
 }
 

@@ -91,6 +91,9 @@ pub enum Gone {
     /// It names something that its inputs do not have.
     #[error("{0}")]
     Missing(String),
+    /// Its inputs are all there, and no such event follows from them.
+    #[error("{0}")]
+    Uncalled(String),
 }
 
 impl From<RowsError> for Gone {
@@ -450,6 +453,7 @@ impl<'a> Context<'a> {
             Ok(again) => (compare(&event.payload, &again), Some(again)),
             Err(Gone::Ledger(error)) => return Err(error),
             Err(Gone::Told(what)) => (Outcome::Told(what), None),
+            Err(Gone::Uncalled(what)) => (compare::uncalled(event.kind(), &what), None),
             Err(gone) => (Outcome::Gone(gone.to_string()), None),
         }))
     }

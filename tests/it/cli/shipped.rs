@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::Desk;
 use super::reported;
+use super::rewritten;
 
 pub(super) const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
@@ -66,7 +67,7 @@ pub(super) fn lay_out(at: &Path, of: &Shipped) {
 }
 
 /// As [`lay_out`], under a plan of one's own.
-fn written(at: &Path, of: &Shipped, plan: &Value) {
+pub(super) fn written(at: &Path, of: &Shipped, plan: &Value) {
     for file in of.files() {
         let path = at.join(of.name).join(file.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -171,6 +172,40 @@ fn released(desk: &mut Desk) {
     );
 }
 
+/// An acceptance is shown as what it read, its numbers, its thirteen gates and what follows, in this order.
+fn explained(desk: &mut Desk) {
+    let list = desk.ok("log --kind patch.accepted --json").json();
+    let seq = list["data"]["entries"][0]["seq"].as_u64().unwrap();
+    let page = desk.ok(&format!("replay {seq} --explain")).out;
+    let parts = ["INPUTS\n", "NUMBERS\n", "GATES\n", "VERDICT\n"];
+    let places = parts.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}{page}")));
+    assert!(places.is_sorted(), "{page}");
+    let table = &page[places[2]..places[3]];
+    for split in ["dev", "confirm"] {
+        let of = if split == "dev" { 8 } else { 5 };
+        assert_eq!(
+            table.matches(&format!(" {split}, seq")).count(),
+            of,
+            "{page}"
+        );
+    }
+    for line in page.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    // A gate stands in its own table, with every number that is behind it.
+    let gates = desk.ok("log --kind gate.evaluated --json").json();
+    let seq = gates["data"]["entries"][0]["seq"].as_u64().unwrap();
+    let page = desk.ok(&format!("replay {seq} --explain")).out;
+    for part in [
+        "inputs.digest",
+        "thresholds.eta_micro",
+        "evidence.p",
+        "verdicts.recommended",
+    ] {
+        assert!(page.contains(part), "{part} is not in:\n{page}");
+    }
+}
+
 #[test]
 fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     let mut desk = Desk::new();
@@ -198,14 +233,13 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
         let dead = desk.ok(&format!("rubric dead {} --json", of.name)).json();
         assert_eq!(dead["data"]["counted"], json!([iteration]));
     }
-    released(&mut desk);
     desk.ok("verify");
     let replayed = desk.ok("replay --all --json").json()["data"].clone();
     assert_eq!(replayed["differ"], 0, "{replayed:#}");
     let mut events = replayed["events"].as_array().unwrap().iter();
     let rejected = events.find(|event| event["kind"] == "patch.rejected");
     assert_eq!(rejected.unwrap()["outcome"], "identical", "{replayed:#}");
-    if std::env::var_os("RUN_SLOW_TESTS").is_some() {
-        super::dependents::check(&mut desk);
-    }
+    explained(&mut desk);
+    rewritten::edited_gates_are_found(&mut desk, "it-mended");
+    released(&mut desk);
 }
