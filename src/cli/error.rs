@@ -14,6 +14,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::error::Divergence;
 use crate::ledger::verify::VerifyError;
 use crate::store::StoreError;
+use crate::workflow::import::kept::Unread;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -270,6 +271,16 @@ impl From<Divergence> for CliError {
             ),
         };
         Self::integrity(word, message, "clover verify")
+    }
+}
+
+impl From<Unread> for CliError {
+    fn from(error: Unread) -> Self {
+        let message = error.to_string();
+        match error {
+            Unread::Absent { .. } => Self::not_found(message, "clover doctor"),
+            Unread::Damaged { .. } => Self::integrity("damaged", message, "clover verify"),
+        }
     }
 }
 

@@ -309,8 +309,8 @@ impl Read {
 pub(super) fn unreadable(error: RowsError) -> CliError {
     match error {
         RowsError::Ledger(error) | RowsError::Kept(KeptError::Ledger(error)) => error.into(),
-        RowsError::Covariate { seq, .. }
-        | RowsError::Kept(KeptError::Absent { seq } | KeptError::Damaged { seq, .. }) => {
+        RowsError::Kept(KeptError::Unread(error)) => error.into(),
+        RowsError::Covariate { seq, .. } => {
             CliError::input(error.to_string(), format!("clover show {seq}"))
         }
         RowsError::Number { ref field, .. } => {

@@ -14,11 +14,11 @@ use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::append;
+use crate::ledger::catch_up;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::verify::read_lines;
 use crate::store::CreateOptions;
@@ -114,13 +114,13 @@ fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<()
             event,
         };
         facts.clear();
-        open::all_facts(
+        catch_up::all_facts(
             head.state.rulebook(),
             &candidate,
             event.natural_key(),
             &mut facts,
         );
-        given.extend(open::given_by(stored.seq, &facts));
+        given.extend(catch_up::given_by(stored.seq, &facts));
         head.known = stored.seq + 1;
         for tile in head.tiler.push(*leaf) {
             txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;

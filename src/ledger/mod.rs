@@ -59,6 +59,8 @@ pub mod rules;
 pub mod state;
 pub mod verify;
 
+mod catch_up;
+mod lines;
 mod open;
 mod tail;
 

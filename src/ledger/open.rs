@@ -4,8 +4,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::event::Draft;
 use crate::event::Header;
 use crate::event::entry;
@@ -27,15 +25,13 @@ use crate::ground::note::SignedCheckpoint;
 use crate::ground::note::VerifierKey;
 use crate::ground::sign::Signer;
 use crate::ledger::append::Prepared;
+use crate::ledger::catch_up;
 use crate::ledger::checkpoint;
 use crate::ledger::error::Divergence;
 use crate::ledger::error::LedgerError;
 use crate::ledger::error::Root64;
-use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Computing;
-use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
-use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::pin::Pin;
 use crate::ledger::pin::PinError;
 use crate::ledger::read::StoreTiles;
@@ -52,9 +48,6 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::StoredCheckpoint;
 use crate::store::StoredEntry;
-
-/// Entries decoded at a time while catching up.
-const CHUNK: usize = 2048;
 
 /// How to open a ledger.
 #[derive(Debug)]
@@ -284,7 +277,7 @@ impl Ledger {
         self.head = Head::empty(self.rulebook);
         let read = self.store.read()?;
         load(&mut self.head, read.reader(), self.rulebook)?;
-        catch_up(&mut self.head, read.reader())
+        catch_up::catch_up(&mut self.head, read.reader())
     }
 
     /// Holds the log against a checkpoint kept outside of it.
@@ -369,7 +362,7 @@ impl Ledger {
     /// [`LedgerError`].
     pub fn refresh(&mut self) -> Result<(), LedgerError> {
         let read = self.store.read()?;
-        catch_up(&mut self.head, read.reader())
+        catch_up::catch_up(&mut self.head, read.reader())
     }
 
     /// The newest signed checkpoint.
@@ -510,137 +503,4 @@ pub(super) fn leaf(stored: &StoredEntry) -> Digest {
         &stored.signature,
     );
     merkle::leaf_hash(&line)
-}
-
-/// Folds the entries between `head` and the newest checkpoint. What is folded is anchored: the tree over it
-/// must have the root that the log key signed.
-pub(super) fn catch_up(head: &mut Head, reader: Reader<'_>) -> Result<(), LedgerError> {
-    let Some(stored) = reader.head()? else {
-        return Ok(());
-    };
-    let target = parse_checkpoint(&stored)?;
-    if target.checkpoint().size < head.size() {
-        let divergence = Divergence::RolledBack {
-            pinned: head.size(),
-            found: target.checkpoint().size,
-        };
-        return Err(divergence.into());
-    }
-    head.indexed = reader.index_through()?;
-    head.tail.forget_below(head.indexed);
-    head.known = head.known.max(head.indexed);
-    fold_to(head, reader, target.checkpoint().size)?;
-    let (size, root) = (target.checkpoint().size, target.checkpoint().root);
-    if head.size() != size {
-        return Err(LedgerError::Integrity {
-            seq: head.size(),
-            found: format!("no entry; the head has {size}"),
-        });
-    }
-    if head.root() != root {
-        let found = format!(
-            "root {} where the signed head has {}",
-            Root64(head.root()),
-            Root64(root)
-        );
-        return Err(LedgerError::Integrity {
-            seq: size.saturating_sub(1),
-            found,
-        });
-    }
-    let keys = checkpoint::required_keys(&head.state.keyring, size, size);
-    let keyring = &head.state.keyring;
-    checkpoint::check(&target, &keyring.origin, &keys).map_err(|found| LedgerError::Integrity {
-        seq: size.saturating_sub(1),
-        found,
-    })
-}
-
-/// Folds up to `size` entries. Digests past the index cursor are remembered even where a snapshot already
-/// holds their entries.
-pub(super) fn fold_to(head: &mut Head, reader: Reader<'_>, size: u64) -> Result<(), LedgerError> {
-    let mut chunk = Vec::with_capacity(CHUNK);
-    reader.entries(head.size().min(head.known), size, |stored| {
-        chunk.push(stored);
-        if chunk.len() == CHUNK {
-            fold_chunk(head, &mut chunk)
-        } else {
-            Ok(())
-        }
-    })?;
-    fold_chunk(head, &mut chunk)
-}
-
-fn fold_chunk(head: &mut Head, chunk: &mut Vec<StoredEntry>) -> Result<(), LedgerError> {
-    let decoded: Vec<_> = chunk
-        .par_iter()
-        .map(|stored| {
-            let integrity = |found: String| LedgerError::Integrity {
-                seq: stored.seq,
-                found,
-            };
-            let decoded = header::decode_admitted(&stored.body)
-                .map_err(|error| integrity(error.to_string()))?;
-            let event = decoded
-                .into_event()
-                .map_err(|error| integrity(error.to_string()))?;
-            Ok::<_, LedgerError>((stored.seq, stored.recorded_at, leaf(stored), event))
-        })
-        .collect();
-    chunk.clear();
-    let (mut facts, mut given) = (Vec::new(), Vec::new());
-    for item in decoded {
-        let (seq, recorded_at, leaf, event) = item?;
-        let candidate = Candidate {
-            seq,
-            recorded_at,
-            event: &event,
-        };
-        if seq >= head.known {
-            facts.clear();
-            let natural_key = event.natural_key();
-            all_facts(head.state.rulebook(), &candidate, natural_key, &mut facts);
-            given.extend(given_by(seq, &facts));
-            head.known = seq + 1;
-        }
-        if seq < head.size() {
-            continue;
-        }
-        if seq != head.size() {
-            return Err(LedgerError::Integrity {
-                seq: head.size(),
-                found: format!("entry {seq}"),
-            });
-        }
-        head.tiler.push(leaf);
-        head.state.apply(&VerifiedEvent::new(candidate));
-    }
-    head.tail.add(given);
-    Ok(())
-}
-
-/// Facts of custody and of the rulebook.
-pub(super) fn all_facts(
-    rulebook: &Rulebook,
-    candidate: &Candidate<'_>,
-    natural_key: Option<Digest>,
-    facts: &mut Vec<Fact>,
-) {
-    rules::facts(candidate, natural_key, facts);
-    for rule in rulebook.every_rule() {
-        rule.facts(candidate, facts);
-    }
-}
-
-/// The digests that an entry gives.
-pub(super) fn given_by(seq: u64, facts: &[Fact]) -> impl Iterator<Item = (Digest, u64)> {
-    facts.iter().filter_map(move |fact| match fact {
-        Fact::Id { digest, .. } | Fact::Gives { digest, .. } => Some((*digest, seq)),
-        Fact::Needs { .. }
-        | Fact::Forbids { .. }
-        | Fact::ForbidsBelow { .. }
-        | Fact::Says { .. }
-        | Fact::Recorded { .. }
-        | Fact::Reads { .. } => None,
-    })
 }

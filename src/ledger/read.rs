@@ -19,6 +19,7 @@ use crate::ground::note::ProofFile;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::append;
 use crate::ledger::append::SPREAD_MIN;
+use crate::ledger::catch_up;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open;
 use crate::ledger::open::Ledger;
@@ -414,7 +415,7 @@ impl Ledger {
         let read = self.store.read()?;
         let mut head = open::Head::empty(self.rulebook);
         head.known = u64::MAX;
-        open::fold_to(&mut head, read.reader(), size.min(self.size()))?;
+        catch_up::fold_to(&mut head, read.reader(), size.min(self.size()))?;
         let expected = self.root_at(head.size())?;
         if head.root() != expected {
             let found = "entries that are not under the signed head".to_owned();

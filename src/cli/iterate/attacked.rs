@@ -18,14 +18,12 @@ use crate::event::payload::battery::BatteryEvaluated;
 use crate::event::payload::predicate::Gaming;
 use crate::ledger::Appended;
 use crate::projection::batteries::Batteries;
-use crate::rubric::extract::recorded::Facts;
-use crate::workflow::battery::Seed;
 use crate::workflow::battery::measured;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
 use crate::workflow::battery::prepared;
 use crate::workflow::battery::prepared::Answer;
 use crate::workflow::battery::prepared::Material;
-use crate::workflow::battery::prepared::Under;
+use crate::workflow::battery::prepared::Prepared;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::course::Hypothesis;
@@ -130,48 +128,25 @@ pub(in crate::cli) fn attack(
     };
     ctx.progress("answers attacked").at(0, 1);
     let known = score::known(&bench.ledger, registered)?;
-    let facts = known.facts.as_ref();
-    let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
     let material = material(ctx, bench, course)?;
-    let patched = of.map(|of| {
-        let patched = course.patched(of).map_err(failed)?;
-        patched.map_err(|missing| failed(CourseError::Candidate(missing.to_string())))
-    });
-    let patched = patched.transpose()?;
-    let judge = RefCell::new(Watched::open(ctx, registered, program)?);
-    let base = course.loaded.rubric.rules();
-    let mended = of.map(|of| of.rubric.rules());
-    let under = |rules, fitted| Under {
-        course,
-        facts: facts.as_ref(),
-        fitted,
-        judge: &judge,
-        known: &known,
-        rules,
-    };
-    let before = under(&base, &course.ground.baseline);
-    let now = match (&mended, &patched) {
-        (Some(rules), Some(patched)) => under(rules, &patched.fitted),
-        _ => under(&base, &course.ground.baseline),
-    };
+    let patched = of
+        .map(|of| course.patched(of).map_err(failed))
+        .transpose()?;
+    let patched = patched.transpose();
+    let patched = patched.map_err(|missing| failed(CourseError::Candidate(missing.to_string())))?;
+    let patches = of.map(|of| prepared::patches(&bench.record, of));
     let iteration = bench.id.clone();
-    let patches = of
-        .map(|of| prepared::patches(&bench.record, of))
-        .unwrap_or_default();
-    let target = prepared::target(
-        (&iteration, course, of),
-        &material,
-        &known,
-        &patches,
-        now.fitted,
-    );
-    let mut before_score = |seed: &Seed<'_>, text: &str| before.score(seed, text);
-    let mut now_score = |seed: &Seed<'_>, text: &str| now.score(seed, text);
-    let both: Option<&mut measured::Score<'_>> = match of {
-        Some(_) => Some(&mut before_score),
-        None => None,
+    let prepared = Prepared {
+        course,
+        iteration: &iteration,
+        known: &known,
+        material: &material,
+        of: of.zip(patched.as_deref()),
+        patches: patches.as_deref().unwrap_or_default(),
     };
-    let measured = measured::measure(&target, &mut now_score, both);
+    let judge = RefCell::new(Watched::open(ctx, registered, program)?);
+    let target = prepared.target();
+    let measured = prepared.measured(&target, &judge);
     judge.borrow().answered("the battery")?;
     let (said, found) =
         measured.map_err(|error| CliError::refused(error.to_string(), "clover iterate list"))?;

@@ -65,13 +65,7 @@ pub(in crate::cli) fn failed(error: CourseError) -> CliError {
     match error {
         CourseError::Rows(RowsError::Ledger(error)) => error.into(),
         CourseError::Rows(RowsError::Missing { what, next }) => CliError::refused(what, next),
-        CourseError::Rows(RowsError::Damaged { seq, what }) => {
-            let message = format!("the rows of seq {seq}: {what}");
-            CliError::integrity("damaged", message, "clover verify")
-        }
-        CourseError::Rows(absent @ RowsError::Absent { .. }) => {
-            CliError::not_found(absent.to_string(), "clover doctor")
-        }
+        CourseError::Rows(RowsError::Unread(error)) => error.into(),
         CourseError::Rows(error @ RowsError::Evidence { .. }) => CliError::refused(
             error.to_string(),
             "clover judge run --judge ID --rows PATH --known FILE",

@@ -17,6 +17,7 @@ use crate::ledger::append::Batch;
 use crate::ledger::append::Before;
 use crate::ledger::append::Prepared;
 use crate::ledger::append::plan;
+use crate::ledger::catch_up;
 use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
@@ -130,7 +131,7 @@ fn facts_of(
     is_own: bool,
 ) -> Vec<Fact> {
     let mut facts = Vec::with_capacity(2);
-    open::all_facts(rulebook, candidate, natural_key, &mut facts);
+    catch_up::all_facts(rulebook, candidate, natural_key, &mut facts);
     // An own event of a natural key that stands was answered as a retry; what else is given once is judged.
     for fact in facts.iter_mut().filter(|_| is_own) {
         if let Fact::Gives { once, .. } = fact
@@ -275,7 +276,7 @@ fn judge_facts(
     }
     let gives = wanted
         .iter()
-        .flat_map(|(_, seq, facts)| open::given_by(*seq, facts));
+        .flat_map(|(_, seq, facts)| catch_up::given_by(*seq, facts));
     batch.given.extend(gives);
     Ok(())
 }
@@ -286,8 +287,7 @@ fn look_up(
     wanted: &[Wanted],
     batch: &mut Batch,
 ) -> Result<(), LedgerError> {
-    let Batch { given, values, .. } = batch;
-    let values = &*values;
+    let (given, values) = (&mut batch.given, &batch.values);
     let asked = wanted
         .iter()
         .flat_map(|(_, _, facts)| facts)
@@ -338,10 +338,9 @@ fn look_up(
                 in_the_way,
             })?;
         }
-        for (digest, seq) in open::given_by(*seq, facts) {
-            if asked.binary_search(&digest).is_ok() {
-                fresh.entry(digest).or_insert(seq);
-            }
+        let is_asked = |(digest, _): &(Digest, u64)| asked.binary_search(digest).is_ok();
+        for (digest, seq) in catch_up::given_by(*seq, facts).filter(is_asked) {
+            fresh.entry(digest).or_insert(seq);
         }
     }
     Ok(())
@@ -410,12 +409,10 @@ fn judge_entry(
             after,
             rule,
         } => {
+            let of = |giver| (giver, measured((wanted, stored), giver, digest));
             let found = match stored.values.get(digest) {
                 Some((giver, value)) => Some((giver, Some(value))),
-                None => giver(digest).map(|giver| {
-                    let said = measured((wanted, stored), giver, digest);
-                    (giver, said)
-                }),
+                None => giver(digest).map(of),
             };
             let found = found.filter(|(giver, _)| *giver < seq);
             let breach = read_breach(rule, *value, *after, found);

@@ -38,10 +38,10 @@ use crate::ground::sign::Signer;
 use crate::ground::sign::Unverified;
 use crate::ground::sign::Verified;
 use crate::ground::time::Timestamp;
+use crate::ledger::catch_up;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Computing;
-use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::open::Ledger;
 use crate::ledger::pin::PinError;
@@ -345,7 +345,7 @@ impl Ledger {
             return Ok(());
         }
         let txn = self.store.begin()?;
-        open::catch_up(&mut self.head, txn.reader())?;
+        catch_up::catch_up(&mut self.head, txn.reader())?;
         let settled = index(&txn, &mut self.head).and_then(|()| Ok(txn.commit()?));
         if settled.is_err() {
             self.reload()?;
@@ -405,7 +405,7 @@ impl Ledger {
         } = self;
         let clean = |error: LedgerError| (error, false);
         let txn = store.begin().map_err(|error| clean(error.into()))?;
-        open::catch_up(head, txn.reader()).map_err(clean)?;
+        catch_up::catch_up(head, txn.reader()).map_err(clean)?;
         let recorded_at =
             recorded_at(ambient.now(), head.state.keyring.recorded_at).map_err(clean)?;
         for blob in blobs {

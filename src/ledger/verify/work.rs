@@ -15,28 +15,26 @@ use std::sync::mpsc;
 
 use crate::event::PAYLOAD_TYPE;
 use crate::event::Payload;
-use crate::event::entry;
 use crate::event::entry::Entry;
 use crate::event::entry::LINE_LEN_MAX;
 use crate::event::header;
 use crate::ground::digest::Digest;
-use crate::ground::merkle;
 use crate::ground::merkle::LEAVES_AT_ONCE;
 use crate::ground::sign;
 use crate::ground::sign::BatchItem;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::PublicKey;
 use crate::ground::time::Timestamp;
+use crate::ledger::catch_up;
 use crate::ledger::claim::Said;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
-use crate::ledger::open;
+use crate::ledger::lines::Lines;
 use crate::ledger::rules;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
-use crate::store::EntryRef;
 use crate::store::StoredEntry;
 
 /// Entries a worker takes at a time; also the size of a signature batch, which larger batches make cheaper.
@@ -393,70 +391,10 @@ fn digest(
         };
         digested.facts.reserve_exact(2);
         let natural_key = event.natural_key();
-        open::all_facts(rulebook, &candidate, natural_key, &mut digested.facts);
+        catch_up::all_facts(rulebook, &candidate, natural_key, &mut digested.facts);
         digested.blobs = rules::blobs(&body);
     }
     Some((body, signature))
-}
-
-/// Lines whose leaf hashes are wanted, one after the other.
-#[derive(Default)]
-pub(super) struct Lines {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    /// Places of entries without a line, ascending.
-    unreadable: Vec<usize>,
-}
-
-impl Lines {
-    /// Entries at hand.
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Adds the line of an entry; says what is wrong with it, if anything is.
-    pub(super) fn push(&mut self, entry: &EntryRef<'_>) -> Option<String> {
-        let start = self.bytes.len();
-        entry::write_line(
-            &mut self.bytes,
-            entry.seq,
-            entry.recorded_at,
-            entry.body,
-            &entry.author,
-            entry.signature,
-        );
-        self.ends.push(self.bytes.len());
-        line_fault(self.bytes.len() - start)
-    }
-
-    /// Adds a line as it stands.
-    fn push_line(&mut self, line: &[u8]) {
-        self.bytes.extend_from_slice(line);
-        self.ends.push(self.bytes.len());
-    }
-
-    /// Adds an entry that has no line; its leaf is zero.
-    pub(super) fn push_unreadable(&mut self) {
-        self.unreadable.push(self.ends.len());
-        self.ends.push(self.bytes.len());
-    }
-
-    /// The leaf hashes of the entries at hand, which are then no more.
-    pub(super) fn leaves(&mut self) -> Vec<Digest> {
-        let mut start = 0;
-        let mut lines = Vec::with_capacity(self.ends.len());
-        for end in &self.ends {
-            lines.push(&self.bytes[start..*end]);
-            start = *end;
-        }
-        let mut leaves = merkle::leaf_hashes(&lines);
-        for at in self.unreadable.drain(..) {
-            leaves[at] = Digest([0; 32]);
-        }
-        self.bytes.clear();
-        self.ends.clear();
-        leaves
-    }
 }
 
 /// The leaf of each entry, and what is wrong with its line or reading, if anything is.
@@ -482,11 +420,6 @@ fn leaves(raw: &[Raw]) -> Vec<(Digest, Option<String>)> {
         found.extend(lines.leaves().into_iter().zip(faults));
     }
     found
-}
-
-/// Why a line of this length cannot stand in a log, if it cannot.
-fn line_fault(len: usize) -> Option<String> {
-    (len > LINE_LEN_MAX).then(|| format!("a line of {len} bytes, at most {LINE_LEN_MAX}"))
 }
 
 /// Fills in the envelope, or the fault that was found; body and signature where they are to be looked at.

@@ -8,6 +8,7 @@ use crate::attack::Operator;
 use crate::attack::battery::Scored;
 use crate::attack::search::TRIES_DEFAULT;
 use crate::event::id::IterationId;
+use crate::event::payload::battery::BatteryEvaluated;
 use crate::num::Micro;
 use crate::rubric::Patch;
 use crate::rubric::engine::Rules;
@@ -16,15 +17,19 @@ use crate::rubric::extract::recorded::Facts;
 use crate::rubric::extract::recorded::Traces;
 use crate::workflow::battery::Scorer;
 use crate::workflow::battery::Seed;
+use crate::workflow::battery::measured;
+use crate::workflow::battery::measured::Found;
 use crate::workflow::battery::measured::KnownExploit;
 use crate::workflow::battery::measured::SliceSeeds;
 use crate::workflow::battery::measured::Target;
+use crate::workflow::battery::measured::Unmeasured;
 use crate::workflow::iterate::calibrator;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::Hypothesis;
 use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::rows::Named;
+use crate::workflow::iterate::steps::Patched;
 use crate::workflow::judge::Judge;
 use crate::workflow::judge::run::Known;
 
@@ -148,37 +153,91 @@ impl Under<'_> {
     }
 }
 
-/// What is attacked, with what: a hypothesis, or the rubric that the iteration starts from.
-pub fn target<'a>(
-    (iteration, course, of): (&'a IterationId, &'a Course, Option<&Hypothesis>),
-    material: &'a Material,
-    known: &'a Known,
-    patches: &[Patch],
-    fitted: &Fitted,
-) -> Target<'a> {
-    let traces = known.traces.as_ref();
-    let tighter = Operator::ALL.into_iter();
-    let tighter = tighter.filter_map(|operator| Some((operator, bound(patches, operator)?)));
-    let exploits = material.exploits.iter();
-    let exploits = exploits.map(|(number, chain, answer)| KnownExploit {
-        chain: chain.clone(),
-        number: *number,
-        seed: answer.as_ref().map(|answer| answer.seed(traces)),
-    });
-    let rubric = of.map_or(&course.loaded.rubric, |of| &of.rubric);
-    Target {
-        calibrator: calibrator(fitted),
-        candidate: of.map(|of| of.hash),
-        iteration,
-        judge: &course.loaded.judge,
-        known: exploits.collect(),
-        rubric_hash: rubric.hash(),
-        seeds: material.answers.iter().map(|of| of.seed(traces)).collect(),
-        slices: match of {
-            Some(_) => Vec::new(),
-            None => slices(course, &material.rows),
-        },
-        tighter: tighter.collect(),
-        tries: TRIES_DEFAULT,
+/// A battery that is about to be run: of the rubric that an iteration starts from, or of a hypothesis.
+#[derive(Clone, Copy, Debug)]
+pub struct Prepared<'a> {
+    /// The iteration, computed.
+    pub course: &'a Course,
+    /// The iteration.
+    pub iteration: &'a IterationId,
+    /// What the judge knows.
+    pub known: &'a Known,
+    /// What is attacked.
+    pub material: &'a Material,
+    /// The hypothesis, scored and calibrated; `None` for the rubric that the iteration starts from.
+    pub of: Option<(&'a Hypothesis, &'a Patched)>,
+    /// The documents of the hypothesis, whose own bounds hold too.
+    pub patches: &'a [Patch],
+}
+
+impl<'a> Prepared<'a> {
+    /// The calibrator of the rubric that is attacked.
+    fn fitted(&self) -> &'a Fitted {
+        let base = &self.course.ground.baseline;
+        self.of.map_or(base, |(_, patched)| &patched.fitted)
+    }
+
+    /// What is attacked, with what.
+    pub fn target(&self) -> Target<'a> {
+        let traces = self.known.traces.as_ref();
+        let tighter = Operator::ALL.into_iter();
+        let tighter =
+            tighter.filter_map(|operator| Some((operator, bound(self.patches, operator)?)));
+        let exploits = self.material.exploits.iter();
+        let exploits = exploits.map(|(number, chain, answer)| KnownExploit {
+            chain: chain.clone(),
+            number: *number,
+            seed: answer.as_ref().map(|answer| answer.seed(traces)),
+        });
+        let loaded = &self.course.loaded;
+        let rubric = self.of.map_or(&loaded.rubric, |(of, _)| &of.rubric);
+        let answers = self.material.answers.iter();
+        Target {
+            calibrator: calibrator(self.fitted()),
+            candidate: self.of.map(|(of, _)| of.hash),
+            iteration: self.iteration,
+            judge: &loaded.judge,
+            known: exploits.collect(),
+            rubric_hash: rubric.hash(),
+            seeds: answers.map(|of| of.seed(traces)).collect(),
+            slices: match self.of {
+                Some(_) => Vec::new(),
+                None => slices(self.course, &self.material.rows),
+            },
+            tighter: tighter.collect(),
+            tries: TRIES_DEFAULT,
+        }
+    }
+
+    /// What the attacks earn under the rubric, and for a hypothesis what they earned under the one that it mends.
+    ///
+    /// # Errors
+    /// [`Unmeasured`].
+    pub fn measured(
+        &self,
+        target: &Target<'_>,
+        judge: &RefCell<dyn Judge>,
+    ) -> Result<(BatteryEvaluated, Vec<Found>), Unmeasured> {
+        let facts = self.known.facts.as_ref();
+        let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
+        let under = |rules, fitted| Under {
+            course: self.course,
+            facts: facts.as_ref(),
+            fitted,
+            judge,
+            known: self.known,
+            rules,
+        };
+        let base = self.course.loaded.rubric.rules();
+        let mended = self.of.map(|(of, _)| of.rubric.rules());
+        let before = under(&base, &self.course.ground.baseline);
+        let now = under(mended.as_ref().unwrap_or(&base), self.fitted());
+        let mut before = |seed: &Seed<'_>, text: &str| before.score(seed, text);
+        let mut now = |seed: &Seed<'_>, text: &str| now.score(seed, text);
+        let both: Option<&mut measured::Score<'_>> = match self.of {
+            Some(_) => Some(&mut before),
+            None => None,
+        };
+        measured::measure(target, &mut now, both)
     }
 }

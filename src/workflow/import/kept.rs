@@ -33,12 +33,9 @@ pub struct Ingested {
     pub root: Root,
 }
 
-/// Why fields cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum KeptError {
-    /// The ledger.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
+/// Why the rows in an event's blob cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
     /// A blob is not at hand: it was erased, or did not come along.
     #[error("the blob of seq {seq} is not at hand")]
     Absent {
@@ -53,6 +50,17 @@ pub enum KeptError {
         /// What is wrong.
         what: String,
     },
+}
+
+/// Why fields cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Their rows.
+    #[error(transparent)]
+    Unread(#[from] Unread),
 }
 
 #[derive(Deserialize)]
@@ -78,9 +86,9 @@ pub fn fields(
         return Ok(found);
     }
     for Ingested { seq, rows, root } in ingested {
-        let damaged = |what: String| KeptError::Damaged { seq: *seq, what };
+        let damaged = |what: String| Unread::Damaged { seq: *seq, what };
         let bytes = history.blob(&rows.blake3)?;
-        let bytes = bytes.ok_or(KeptError::Absent { seq: *seq })?;
+        let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
         let mut tree = Frontier::new();
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
@@ -100,7 +108,7 @@ pub fn fields(
             }
         }
         if tree.root() != root.0 {
-            return Err(damaged("rows that are not under their root".to_owned()));
+            return Err(damaged("rows that are not under their root".to_owned()).into());
         }
     }
     Ok(found)

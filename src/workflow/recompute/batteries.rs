@@ -17,19 +17,15 @@ use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ledger::History;
 use crate::rubric::Patch;
-use crate::rubric::extract::recorded::Facts;
-use crate::workflow::battery::Seed;
-use crate::workflow::battery::measured;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
 use crate::workflow::battery::prepared;
 use crate::workflow::battery::prepared::Answer;
 use crate::workflow::battery::prepared::Material;
-use crate::workflow::battery::prepared::Under;
+use crate::workflow::battery::prepared::Prepared;
 use crate::workflow::estimate::rows::NOT_AT_HAND;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::Hypothesis;
 use crate::workflow::iterate::rows::Named;
-use crate::workflow::judge::Judge;
 use crate::workflow::judge::builtin::Builtin;
 use crate::workflow::judge::run::Known;
 use crate::workflow::recompute::Context;
@@ -148,7 +144,8 @@ pub(super) fn evaluated(
         Some(hash) => Some(course.hypothesis(&record, &patches_of(&record, hash)?)?),
     };
     let patches = of.as_ref().map(|of| prepared::patches(&record, of));
-    let of = (of.as_ref(), patches.unwrap_or_default());
+    let patches = patches.unwrap_or_default();
+    let of = (of.as_ref(), patches.as_slice());
     measured_again(&said.iteration, course, of, (&material, &known))
 }
 
@@ -186,49 +183,20 @@ fn gathered(
 fn measured_again(
     iteration: &IterationId,
     course: &Course,
-    (of, patches): (Option<&Hypothesis>, Vec<Patch>),
+    (of, patches): (Option<&Hypothesis>, &[Patch]),
     (material, known): (&Material, &Known),
 ) -> Result<Payload, Gone> {
-    let patched = match of {
-        None => None,
-        Some(of) => {
-            let patched = course.patched(of)?;
-            Some(patched.map_err(|missing| Gone::Missing(missing.to_string()))?)
-        }
-    };
-    let facts = known.facts.as_ref();
-    let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-    let judge: RefCell<Builtin> = RefCell::new(Builtin);
-    let judge: &RefCell<dyn Judge> = &judge;
-    let base = course.loaded.rubric.rules();
-    let mended = of.map(|of| of.rubric.rules());
-    let under = |rules, fitted| Under {
+    let patched = of.map(|of| course.patched(of)).transpose()?.transpose();
+    let patched = patched.map_err(|missing| Gone::Missing(missing.to_string()))?;
+    let prepared = Prepared {
         course,
-        facts: facts.as_ref(),
-        fitted,
-        judge,
+        iteration,
         known,
-        rules,
-    };
-    let before = under(&base, &course.ground.baseline);
-    let now = match (&mended, &patched) {
-        (Some(rules), Some(patched)) => under(rules, &patched.fitted),
-        _ => under(&base, &course.ground.baseline),
-    };
-    let target = prepared::target(
-        (iteration, course, of),
         material,
-        known,
-        &patches,
-        now.fitted,
-    );
-    let mut score = |seed: &Seed<'_>, text: &str| now.score(seed, text);
-    let mut old = |seed: &Seed<'_>, text: &str| before.score(seed, text);
-    let both: Option<&mut measured::Score<'_>> = match of {
-        Some(_) => Some(&mut old),
-        None => None,
+        of: of.zip(patched.as_deref()),
+        patches,
     };
-    let again = measured::measure(&target, &mut score, both);
+    let again = prepared.measured(&prepared.target(), &RefCell::new(Builtin));
     let (again, _) = again.map_err(|error| gone(&error.to_string()))?;
     Ok(again.into())
 }

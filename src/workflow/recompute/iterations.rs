@@ -11,6 +11,7 @@ use crate::event::payload::rubric::PatchProposed;
 use crate::ground::digest::Digest;
 use crate::ledger::Candidate;
 use crate::ledger::History;
+use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
@@ -56,7 +57,7 @@ impl From<CourseError> for Gone {
     fn from(error: CourseError) -> Self {
         match error {
             CourseError::Rows(RowsError::Ledger(error)) => Self::Ledger(error),
-            CourseError::Rows(absent @ RowsError::Absent { .. }) => {
+            CourseError::Rows(RowsError::Unread(absent @ Unread::Absent { .. })) => {
                 Self::Absent(absent.to_string())
             }
             other => Self::Missing(other.to_string()),

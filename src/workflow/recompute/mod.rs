@@ -35,6 +35,7 @@ use crate::workflow::estimate::planning::PlanError;
 use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
 use crate::workflow::import::kept::KeptError;
+use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::record::Records;
 use crate::workflow::ope::OpeError;
 use crate::workflow::ope::logs::LogsError;
@@ -93,7 +94,9 @@ impl From<RowsError> for Gone {
                 Self::Ledger(error)
             }
             covariate @ RowsError::Covariate { .. } => Self::Rows(covariate),
-            RowsError::Kept(absent @ KeptError::Absent { .. }) => Self::Absent(absent.to_string()),
+            RowsError::Kept(KeptError::Unread(absent @ Unread::Absent { .. })) => {
+                Self::Absent(absent.to_string())
+            }
             other => Self::Missing(other.to_string()),
         }
     }

@@ -28,6 +28,7 @@ pub mod tampered_iterations;
 pub mod tampered_labelled;
 pub mod tampered_releases;
 pub mod tampered_sequences;
+pub mod tampered_table;
 pub mod tuned;
 pub mod valued;
 pub mod verifiers;

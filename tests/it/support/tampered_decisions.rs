@@ -1,24 +1,13 @@
 //! Samples around gates, sealing and acceptance.
 
-use serde_json::Value;
-
 use super::decided;
-use super::forger::World;
 use super::samples::*;
 use super::signer;
-use super::tampered::First;
 use super::tampered::Sample;
-
-struct Table {
-    story: Story,
-    rows: Vec<Sample>,
-}
+use super::tampered_table::Table;
 
 pub fn all() -> Vec<Sample> {
-    let mut table = Table {
-        story: decided::story(),
-        rows: Vec::new(),
-    };
+    let mut table = Table::of(decided::story());
     table.judged_otherwise();
     table.paused_otherwise();
     table.sealed_otherwise();
@@ -30,24 +19,6 @@ pub fn all() -> Vec<Sample> {
 }
 
 impl Table {
-    fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
-        self.rows.push(Sample::forged(name, done, world, first));
-    }
-
-    fn edited(
-        &mut self,
-        name: &'static str,
-        done: &'static str,
-        at: &str,
-        edit: impl FnOnce(&mut Value),
-        rule: &'static str,
-    ) {
-        let mut world = World::of(&self.story.lines);
-        let at = self.story.at(at);
-        edit(&mut world.items[at].body["data"]);
-        self.push(name, done, &world, Some((at, rule)));
-    }
-
     /// An event was never said, which shows at another.
     fn unsaid(
         &mut self,
@@ -57,14 +28,14 @@ impl Table {
         shows_at: &str,
         rule: &'static str,
     ) {
-        let mut world = World::of(&self.story.lines);
+        let mut world = self.world();
         world.remove(self.story.at(gone));
         let at = self.story.at(shows_at) - 1;
         self.push(name, done, &world, Some((at, rule)));
     }
 
     fn written_otherwise(&mut self) {
-        let mut world = World::of(&self.story.lines);
+        let mut world = self.world();
         let data = &mut world.items[self.story.at("patch-a")].body["data"];
         data["inputs"] = serde_json::json!(["0".repeat(64)]);
         self.push(
@@ -135,7 +106,7 @@ impl Table {
     }
 
     fn judged_otherwise(&mut self) {
-        let world = World::of(&self.story.lines);
+        let world = self.world();
         self.push(
             "good-decision",
             "Nothing. Two patches and their composite passed every gate, and both patches were accepted.",
@@ -275,7 +246,7 @@ impl Table {
             "accepted-a",
             "acceptance",
         );
-        let mut world = World::of(&self.story.lines);
+        let mut world = self.world();
         let data = &mut world.items[self.story.at("a-c8")].body["data"];
         data["evidence"]["p8"]["p_exact"] = 0.02.into();
         data["verdicts"]["recommended"] = "fail".into();

@@ -1,24 +1,13 @@
 //! Samples around deployments, guardrails, rollbacks and recalibrations.
 
-use serde_json::Value;
 use serde_json::json;
 
 use super::deployed;
-use super::forger::World;
-use super::samples::*;
-use super::tampered::First;
 use super::tampered::Sample;
-
-struct Table {
-    story: Story,
-    rows: Vec<Sample>,
-}
+use super::tampered_table::Table;
 
 pub fn all() -> Vec<Sample> {
-    let mut table = Table {
-        story: deployed::story(),
-        rows: Vec::new(),
-    };
+    let mut table = Table::of(deployed::story());
     table.deployed_otherwise();
     table.guarded_otherwise();
     table.story = deployed::recalibration();
@@ -27,60 +16,43 @@ pub fn all() -> Vec<Sample> {
 }
 
 impl Table {
-    fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
-        self.rows.push(Sample::forged(name, done, world, first));
-    }
-
-    fn edited(
-        &mut self,
-        name: &'static str,
-        done: &'static str,
-        at: &str,
-        edit: impl FnOnce(&mut Value),
-        (shows_at, rule): (&str, &'static str),
-    ) {
-        let mut world = World::of(&self.story.lines);
-        edit(&mut world.items[self.story.at(at)].body);
-        self.push(name, done, &world, Some((self.story.at(shows_at), rule)));
-    }
-
     fn deployed_otherwise(&mut self) {
-        let world = World::of(&self.story.lines);
+        let world = self.world();
         self.push(
             "good-deployment",
             "Nothing. A committed prompt ran, broke a guardrail, and was rolled back.",
             &world,
             None,
         );
-        self.edited(
+        self.rewritten(
             "deployed-with-one-approval",
             "One of two people only saw the approval done; the prompt was committed and ran all the same.",
             "yes-paul",
             |body| body["data"]["meaning"] = "witness".into(),
             ("committed", "commit"),
         );
-        self.edited(
+        self.rewritten(
             "deployed-uncommitted",
             "Something runs that was never committed.",
             "runs",
             |body| body["data"]["commit"] = "7".repeat(64).into(),
             ("runs", "deployment"),
         );
-        self.edited(
+        self.rewritten(
             "deployed-without-calibrator",
             "A deployment names a calibrator that nobody fitted.",
             "runs",
             |body| body["data"]["versions"]["calibrator"] = "7".repeat(63).into(),
             ("runs", "schema"),
         );
-        self.edited(
+        self.rewritten(
             "deployed-on-another-calibrator",
             "A deployment names a calibrator that nobody fitted.",
             "runs",
             |body| body["data"]["versions"]["calibrator"] = "8".repeat(64).into(),
             ("runs", "deployment"),
         );
-        self.edited(
+        self.rewritten(
             "deployed-another-prompt",
             "The judge is told something else than the rubric gives.",
             "runs",
@@ -90,21 +62,21 @@ impl Table {
     }
 
     fn guarded_otherwise(&mut self) {
-        self.edited(
+        self.rewritten(
             "guardrail-said-to-hold",
             "A guardrail that its numbers break is said to hold.",
             "breach",
             |body| body["data"]["verdicts"]["anchors"] = "pass".into(),
             ("breach", "guardrail"),
         );
-        self.edited(
+        self.rewritten(
             "guardrail-held-to-less",
             "Guardrails were held to other numbers than the plan has.",
             "held",
             |body| body["data"]["thresholds"]["drift_max_micro"] = 90_000.into(),
             ("held", "guardrail"),
         );
-        self.edited(
+        self.rewritten(
             "guardrail-of-chosen-rows",
             "A check reads live rows from a place of its own choice.",
             "breach",
@@ -119,7 +91,7 @@ impl Table {
             },
             ("breach", "guardrail"),
         );
-        self.edited(
+        self.rewritten(
             "rolled-back-elsewhere",
             "A rollback restores another deployment than the one that ran before.",
             "back",
@@ -129,21 +101,21 @@ impl Table {
     }
 
     fn recalibrated_otherwise(&mut self) {
-        let world = World::of(&self.story.lines);
+        let world = self.world();
         self.push(
             "good-recalibration",
             "Nothing. A calibrator was verified on a hundred fresh labels.",
             &world,
             None,
         );
-        self.edited(
+        self.rewritten(
             "recalibrated-on-too-few",
             "A recalibration claims more labels than there are.",
             "recalibrated",
             |body| body["data"]["labels"] = 101.into(),
             ("recalibrated", "recalibration"),
         );
-        self.edited(
+        self.rewritten(
             "recalibrated-on-nothing",
             "A recalibration rests neither on rows nor on an audit.",
             "recalibrated",

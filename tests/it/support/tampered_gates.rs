@@ -4,15 +4,13 @@ use clover::event::Payload;
 use serde_json::Value;
 use serde_json::json;
 
-use super::forger;
-use super::forger::Sealed;
 use super::forger::World;
 use super::gated;
 use super::gated::Life;
 use super::planned;
 use super::samples::*;
+use super::tampered::First;
 use super::tampered::Sample;
-use super::verifiers::Case;
 
 struct Gates {
     story: Story,
@@ -33,34 +31,17 @@ pub fn all() -> Vec<Sample> {
 }
 
 impl Gates {
-    fn push(
-        &mut self,
-        name: &'static str,
-        done: &'static str,
-        sealed: &Sealed,
-        first: Option<(usize, &'static str)>,
-    ) {
-        let case = Case {
-            ledger: forger::file(&sealed.lines),
-            checkpoint: Some(sealed.checkpoint(&[LOG])),
-            log_key: Some(log_vkey(LOG).to_string()),
-            ..Case::default()
-        };
-        self.rows.push(Sample {
-            name,
-            done,
-            case,
-            first,
-        });
+    fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
+        self.rows.push(Sample::forged(name, done, world, first));
     }
 
     fn good(&mut self) {
-        let sealed = World::of(&self.story.lines).seal();
+        let world = World::of(&self.story.lines);
         self.push(
             "good-gates",
             "Nothing. Three gates of one family under strict separation: one promotes, one ends undecided, one goes \
              on from it; the family is closed, and a promotion is issued and revoked.",
-            &sealed,
+            &world,
             None,
         );
     }
@@ -76,7 +57,7 @@ impl Gates {
         let mut world = World::of(&self.story.lines);
         let at = self.story.at(at);
         edit(&mut world.items[at].body["data"]);
-        self.push(name, done, &world.seal(), Some((at, rule)));
+        self.push(name, done, &world, Some((at, rule)));
     }
 
     fn orders(&mut self) {
@@ -211,7 +192,7 @@ impl Gates {
         self.push(
             "gate-after-the-end",
             "A unit was observed after the gate had been decided.",
-            &world.seal(),
+            &world,
             Some((at, "observation")),
         );
     }
@@ -345,7 +326,7 @@ impl Gates {
             "gate-units-used-again",
             "A confirm set holds a unit that had stood in the order of another gate before the manifest was \
              registered.",
-            &world.seal(),
+            &world,
             Some((last, "order")),
         );
         let mut world = World::of(&self.story.lines);
@@ -365,7 +346,7 @@ impl Gates {
         self.push(
             "family-joined-late",
             "A manifest joined a family that had been closed.",
-            &world.seal(),
+            &world,
             Some((last, "family")),
         );
     }

@@ -6,23 +6,14 @@ use clover::ground::digest::Digest;
 use serde_json::Value;
 use serde_json::json;
 
-use super::forger::World;
 use super::iterated;
 use super::planned;
 use super::samples::*;
-use super::tampered::First;
 use super::tampered::Sample;
-
-struct Table {
-    story: Story,
-    rows: Vec<Sample>,
-}
+use super::tampered_table::Table;
 
 pub fn all() -> Vec<Sample> {
-    let mut table = Table {
-        story: iterated::story(),
-        rows: Vec::new(),
-    };
+    let mut table = Table::of(iterated::story());
     table.opened_otherwise();
     table.patched_otherwise();
     table.said_too_late();
@@ -35,24 +26,6 @@ fn diff_hash(data: &mut Value) {
 }
 
 impl Table {
-    fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
-        self.rows.push(Sample::forged(name, done, world, first));
-    }
-
-    fn edited(
-        &mut self,
-        name: &'static str,
-        done: &'static str,
-        at: &str,
-        edit: impl FnOnce(&mut Value),
-        rule: &'static str,
-    ) {
-        let mut world = World::of(&self.story.lines);
-        let at = self.story.at(at);
-        edit(&mut world.items[at].body["data"]);
-        self.push(name, done, &world, Some((at, rule)));
-    }
-
     /// An event said at the end, when the labels of the open iteration were seen.
     fn said(
         &mut self,
@@ -62,7 +35,7 @@ impl Table {
         payload: &Payload,
         rule: &'static str,
     ) {
-        let mut world = World::of(&self.story.lines);
+        let mut world = self.world();
         let (kind, v) = (payload.kind().as_str(), payload.kind().version());
         let data = serde_json::to_value(payload).unwrap();
         world.say(who, kind, u64::from(v), EXPERIMENT.into(), data);
@@ -71,7 +44,7 @@ impl Table {
     }
 
     fn opened_otherwise(&mut self) {
-        let world = World::of(&self.story.lines);
+        let world = self.world();
         self.push(
             "good-iteration",
             "Nothing. A rubric, anchors and a plan; one iteration that ended without a candidate, and one whose \
@@ -103,7 +76,7 @@ impl Table {
             |data| data["leaves"][0]["value"] = json!({"text": "never"}),
             "rubric",
         );
-        let mut world = World::of(&self.story.lines);
+        let mut world = self.world();
         world.remove(self.story.at("closed-1"));
         let at = self.story.at("opened-2") - 1;
         self.push(

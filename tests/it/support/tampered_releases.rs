@@ -1,23 +1,11 @@
 //! Samples around approvals and commits.
 
-use serde_json::Value;
-
-use super::forger::World;
 use super::released;
-use super::samples::*;
-use super::tampered::First;
 use super::tampered::Sample;
-
-struct Table {
-    story: Story,
-    rows: Vec<Sample>,
-}
+use super::tampered_table::Table;
 
 pub fn all() -> Vec<Sample> {
-    let mut table = Table {
-        story: released::story(),
-        rows: Vec::new(),
-    };
+    let mut table = Table::of(released::story());
     table.approved_otherwise();
     table.reviewed_otherwise();
     table.committed_otherwise();
@@ -25,60 +13,43 @@ pub fn all() -> Vec<Sample> {
 }
 
 impl Table {
-    fn push(&mut self, name: &'static str, done: &'static str, world: &World, first: First) {
-        self.rows.push(Sample::forged(name, done, world, first));
-    }
-
-    fn edited(
-        &mut self,
-        name: &'static str,
-        done: &'static str,
-        at: &str,
-        edit: impl FnOnce(&mut Value),
-        (shows_at, rule): (&str, &'static str),
-    ) {
-        let mut world = World::of(&self.story.lines);
-        edit(&mut world.items[self.story.at(at)].body);
-        self.push(name, done, &world, Some((self.story.at(shows_at), rule)));
-    }
-
     fn approved_otherwise(&mut self) {
-        let world = World::of(&self.story.lines);
+        let world = self.world();
         self.push(
             "good-release",
             "Nothing. An accepted patch was approved by two people and committed.",
             &world,
             None,
         );
-        self.edited(
+        self.rewritten(
             "approved-nothing",
             "An approval names an event that is no acceptance.",
             "yes-paul",
             |body| body["data"]["subject"] = "7".repeat(64).into(),
             ("yes-paul", "approval"),
         );
-        self.edited(
+        self.rewritten(
             "closed-as-if-the-protocol-changed",
             "An iteration ends because of another protocol, and there is none.",
             "closed",
             |body| body["data"]["outcome"] = "sdp_changed".into(),
             ("closed", "sdp"),
         );
-        self.edited(
+        self.rewritten(
             "approved-as-author",
             "A signature on an approval means authorship.",
             "yes-paul",
             |body| body["data"]["meaning"] = "author".into(),
             ("yes-paul", "approval"),
         );
-        self.edited(
+        self.rewritten(
             "refused-and-committed",
             "The second person refused, and the patch was committed all the same.",
             "yes-paul",
             |body| body["kind"] = "approval.refused".into(),
             ("committed", "commit"),
         );
-        self.edited(
+        self.rewritten(
             "witnessed-and-committed",
             "The second person only saw it done, and the patch was committed all the same.",
             "yes-paul",
@@ -88,7 +59,7 @@ impl Table {
     }
 
     fn reviewed_otherwise(&mut self) {
-        let mut world = World::of(&self.story.lines);
+        let mut world = self.world();
         world.remove(self.story.at("reviewed"));
         let at = self.story.at("sealed") - 1;
         self.push(
@@ -97,14 +68,14 @@ impl Table {
             &world,
             Some((at, "sealing")),
         );
-        self.edited(
+        self.rewritten(
             "sealed-though-disputed",
             "The reviewer disputed the patch, and it was sealed all the same.",
             "reviewed",
             |body| body["data"]["outcome"] = "disputed".into(),
             ("sealed", "sealing"),
         );
-        self.edited(
+        self.rewritten(
             "reviewed-unread",
             "A review of a patch is of entries without its proposal.",
             "reviewed",
@@ -118,7 +89,7 @@ impl Table {
     }
 
     fn committed_otherwise(&mut self) {
-        let mut world = World::of(&self.story.lines);
+        let mut world = self.world();
         world.remove(self.story.at("yes-paul"));
         let at = self.story.at("committed") - 1;
         self.push(
@@ -127,42 +98,42 @@ impl Table {
             &world,
             Some((at, "commit")),
         );
-        self.edited(
+        self.rewritten(
             "other-leaf-committed",
             "A leaf of the committed rubric is not what the patch makes of it.",
             "committed",
             |body| body["data"]["leaves"][0]["value"] = serde_json::json!({"text": "never"}),
             ("committed", "commit"),
         );
-        self.edited(
+        self.rewritten(
             "other-prompt-committed",
             "The hash of what the judge is told is another.",
             "committed",
             |body| body["data"]["prompt_hash"] = "5".repeat(64).into(),
             ("committed", "commit"),
         );
-        self.edited(
+        self.rewritten(
             "other-text-committed",
             "The stored text is another than the rubric gives.",
             "committed",
             |body| body["data"]["prompt"]["blake3"] = "6".repeat(64).into(),
             ("committed", "commit"),
         );
-        self.edited(
+        self.rewritten(
             "other-parent-committed",
             "A commit follows another entry than the head.",
             "committed",
             |body| body["data"]["parent"] = "7".repeat(64).into(),
             ("committed", "commit"),
         );
-        self.edited(
+        self.rewritten(
             "committed-without-proof",
             "The tree that a commit names does not hold the acceptance.",
             "committed",
             |body| body["data"]["proof"]["size"] = body["data"]["proof"]["index"].clone(),
             ("committed", "commit"),
         );
-        self.edited(
+        self.rewritten(
             "committed-below",
             "A commit takes a version that is not above the last one.",
             "committed",

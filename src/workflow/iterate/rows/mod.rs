@@ -43,6 +43,7 @@ use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
 use crate::stats::sample::SampleError;
 use crate::workflow::import::kept::KeptError;
+use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::compute::Table;
 use crate::workflow::iterate::compute::rows::Scored;
@@ -89,20 +90,9 @@ pub enum RowsError {
         /// The first, and what it lacks.
         first: String,
     },
-    /// A blob is not at hand: it was erased, or did not come along.
-    #[error("the blob of seq {seq} is not at hand")]
-    Absent {
-        /// The event.
-        seq: u64,
-    },
-    /// A blob is not what its event says.
-    #[error("the rows of seq {seq}: {what}")]
-    Damaged {
-        /// The event.
-        seq: u64,
-        /// What is wrong.
-        what: String,
-    },
+    /// Rows in the blob of an event.
+    #[error(transparent)]
+    Unread(#[from] Unread),
     /// The rows do not fit the plan.
     #[error(transparent)]
     Unfit(#[from] SampleError),
@@ -112,8 +102,7 @@ impl From<KeptError> for RowsError {
     fn from(error: KeptError) -> Self {
         match error {
             KeptError::Ledger(error) => Self::Ledger(error),
-            KeptError::Absent { seq } => Self::Absent { seq },
-            KeptError::Damaged { seq, what } => Self::Damaged { seq, what },
+            KeptError::Unread(error) => Self::Unread(error),
         }
     }
 }

@@ -31,6 +31,7 @@ use crate::rubric::evidence::Evidence;
 use crate::workflow::import::kept;
 use crate::workflow::import::kept::Ingested;
 use crate::workflow::import::kept::Kept;
+use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::judge::run;
 use crate::workflow::judge::run::Record;
@@ -267,9 +268,9 @@ impl Walk {
     ) -> Result<Vec<Record>, RowsError> {
         let mut found = Vec::new();
         for (seq, _, blob, root) in self.records.iter().filter(|(_, of, ..)| of == judge) {
-            let damaged = |what: String| RowsError::Damaged { seq: *seq, what };
+            let damaged = |what: String| Unread::Damaged { seq: *seq, what };
             let bytes = history.blob(&blob.blake3)?;
-            let bytes = bytes.ok_or(RowsError::Absent { seq: *seq })?;
+            let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
             found.append(&mut run::parse(&bytes, &root.0).map_err(damaged)?);
         }
         Ok(found)

@@ -1,0 +1,223 @@
+//! From recorded entries to the state that they add up to.
+
+use std::sync::mpsc;
+
+use rayon::prelude::*;
+
+use crate::event::Event;
+use crate::event::header;
+use crate::ground::digest::Digest;
+use crate::ground::merkle::LEAVES_AT_ONCE;
+use crate::ground::time::Timestamp;
+use crate::ledger::checkpoint;
+use crate::ledger::error::Divergence;
+use crate::ledger::error::LedgerError;
+use crate::ledger::error::Root64;
+use crate::ledger::fold::Candidate;
+use crate::ledger::fold::Fact;
+use crate::ledger::fold::Rulebook;
+use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::lines::Lines;
+use crate::ledger::open::Head;
+use crate::ledger::open::parse_checkpoint;
+use crate::ledger::rules;
+use crate::store::Reader;
+use crate::store::StoredEntry;
+
+/// Entries decoded at a time.
+const CHUNK: usize = 2048;
+
+/// Chunks that may be decoded while the next one is read.
+const AHEAD: usize = 2;
+
+/// An entry that is ready to be folded.
+struct Decoded {
+    seq: u64,
+    recorded_at: Timestamp,
+    leaf: Digest,
+    event: Event,
+}
+
+type Chunk = Vec<Result<Decoded, LedgerError>>;
+
+/// Folds the entries between `head` and the newest checkpoint. What is folded is anchored: the tree over it
+/// must have the root that the log key signed.
+pub(super) fn catch_up(head: &mut Head, reader: Reader<'_>) -> Result<(), LedgerError> {
+    let Some(stored) = reader.head()? else {
+        return Ok(());
+    };
+    let target = parse_checkpoint(&stored)?;
+    if target.checkpoint().size < head.size() {
+        let divergence = Divergence::RolledBack {
+            pinned: head.size(),
+            found: target.checkpoint().size,
+        };
+        return Err(divergence.into());
+    }
+    head.indexed = reader.index_through()?;
+    head.tail.forget_below(head.indexed);
+    head.known = head.known.max(head.indexed);
+    fold_to(head, reader, target.checkpoint().size)?;
+    let (size, root) = (target.checkpoint().size, target.checkpoint().root);
+    if head.size() != size {
+        return Err(LedgerError::Integrity {
+            seq: head.size(),
+            found: format!("no entry; the head has {size}"),
+        });
+    }
+    if head.root() != root {
+        let found = format!(
+            "root {} where the signed head has {}",
+            Root64(head.root()),
+            Root64(root)
+        );
+        return Err(LedgerError::Integrity {
+            seq: size.saturating_sub(1),
+            found,
+        });
+    }
+    let keys = checkpoint::required_keys(&head.state.keyring, size, size);
+    let keyring = &head.state.keyring;
+    checkpoint::check(&target, &keyring.origin, &keys).map_err(|found| LedgerError::Integrity {
+        seq: size.saturating_sub(1),
+        found,
+    })
+}
+
+/// Folds up to `size` entries, each chunk while the next is read and decoded. Digests past the index cursor are
+/// remembered even where a snapshot already holds their entries.
+pub(super) fn fold_to(head: &mut Head, reader: Reader<'_>, size: u64) -> Result<(), LedgerError> {
+    let from = head.size().min(head.known);
+    let mut chunk = Vec::new();
+    let mut full = |stored, next: &mut dyn FnMut(Vec<StoredEntry>) -> Result<(), LedgerError>| {
+        chunk.push(stored);
+        match chunk.len() {
+            CHUNK => next(std::mem::take(&mut chunk)),
+            _ => Ok(()),
+        }
+    };
+    if size.saturating_sub(from) > CHUNK as u64 {
+        std::thread::scope(|scope| {
+            let (to_decode, chunks) = mpsc::sync_channel::<Vec<StoredEntry>>(AHEAD);
+            let (to_fold, decoded) = mpsc::sync_channel::<Chunk>(AHEAD);
+            scope.spawn(move || {
+                let mut chunks = chunks.into_iter();
+                chunks.try_for_each(|chunk| to_fold.send(decode(&chunk)))
+            });
+            let mut ahead = 0;
+            let fold_next = |head: &mut Head| match decoded.recv() {
+                Ok(chunk) => fold_chunk(head, chunk),
+                // The thread that decodes ended early only if it panicked, which the scope passes on.
+                Err(mpsc::RecvError) => Ok(()),
+            };
+            let mut next = |chunk| {
+                if ahead == AHEAD {
+                    ahead -= 1;
+                    fold_next(head)?;
+                }
+                ahead += 1;
+                to_decode.send(chunk).ok();
+                Ok(())
+            };
+            reader.entries(from, size, |stored| full(stored, &mut next))?;
+            (0..ahead).try_for_each(|_| fold_next(head))
+        })?;
+    } else {
+        let mut next = |chunk: Vec<StoredEntry>| fold_chunk(head, decode(&chunk));
+        reader.entries(from, size, |stored| full(stored, &mut next))?;
+    }
+    fold_chunk(head, decode(&chunk))
+}
+
+/// Decodes entries on all cores.
+fn decode(chunk: &[StoredEntry]) -> Chunk {
+    let decoded = |stored: &StoredEntry, leaf| {
+        let integrity = |found: String| LedgerError::Integrity {
+            seq: stored.seq,
+            found,
+        };
+        let decoded = header::decode_admitted(&stored.body);
+        let decoded = decoded.map_err(|error| integrity(error.to_string()))?;
+        let event = decoded.into_event();
+        Ok(Decoded {
+            seq: stored.seq,
+            recorded_at: stored.recorded_at,
+            leaf,
+            event: event.map_err(|error| integrity(error.to_string()))?,
+        })
+    };
+    let some = chunk.par_chunks(LEAVES_AT_ONCE).flat_map_iter(|some| {
+        let mut lines = Lines::default();
+        for stored in some {
+            lines.push(&stored.as_ref());
+        }
+        let leaves = lines.leaves().into_iter();
+        some.iter()
+            .zip(leaves)
+            .map(|(stored, leaf)| decoded(stored, leaf))
+    });
+    some.collect()
+}
+
+fn fold_chunk(head: &mut Head, chunk: Chunk) -> Result<(), LedgerError> {
+    let (mut facts, mut given) = (Vec::new(), Vec::new());
+    for decoded in chunk {
+        let Decoded {
+            seq,
+            recorded_at,
+            leaf,
+            event,
+        } = decoded?;
+        let candidate = Candidate {
+            seq,
+            recorded_at,
+            event: &event,
+        };
+        if seq >= head.known {
+            facts.clear();
+            let natural_key = event.natural_key();
+            all_facts(head.state.rulebook(), &candidate, natural_key, &mut facts);
+            given.extend(given_by(seq, &facts));
+            head.known = seq + 1;
+        }
+        if seq < head.size() {
+            continue;
+        }
+        if seq != head.size() {
+            return Err(LedgerError::Integrity {
+                seq: head.size(),
+                found: format!("entry {seq}"),
+            });
+        }
+        head.tiler.push(leaf);
+        head.state.apply(&VerifiedEvent::new(candidate));
+    }
+    head.tail.add(given);
+    Ok(())
+}
+
+/// Facts of custody and of the rulebook.
+pub(super) fn all_facts(
+    rulebook: &Rulebook,
+    candidate: &Candidate<'_>,
+    natural_key: Option<Digest>,
+    facts: &mut Vec<Fact>,
+) {
+    rules::facts(candidate, natural_key, facts);
+    for rule in rulebook.every_rule() {
+        rule.facts(candidate, facts);
+    }
+}
+
+/// The digests that an entry gives.
+pub(super) fn given_by(seq: u64, facts: &[Fact]) -> impl Iterator<Item = (Digest, u64)> {
+    facts.iter().filter_map(move |fact| match fact {
+        Fact::Id { digest, .. } | Fact::Gives { digest, .. } => Some((*digest, seq)),
+        Fact::Needs { .. }
+        | Fact::Forbids { .. }
+        | Fact::ForbidsBelow { .. }
+        | Fact::Says { .. }
+        | Fact::Recorded { .. }
+        | Fact::Reads { .. } => None,
+    })
+}

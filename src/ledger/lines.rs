@@ -1,0 +1,72 @@
+//! Lines of entries, hashed side by side.
+
+use crate::event::entry;
+use crate::event::entry::LINE_LEN_MAX;
+use crate::ground::digest::Digest;
+use crate::ground::merkle;
+use crate::store::EntryRef;
+
+/// Lines whose leaf hashes are wanted, one after the other.
+#[derive(Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// Places of entries without a line, ascending.
+    unreadable: Vec<usize>,
+}
+
+impl Lines {
+    /// Entries at hand.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Adds the line of an entry; says what is wrong with it, if anything is.
+    pub(super) fn push(&mut self, entry: &EntryRef<'_>) -> Option<String> {
+        let start = self.bytes.len();
+        entry::write_line(
+            &mut self.bytes,
+            entry.seq,
+            entry.recorded_at,
+            entry.body,
+            &entry.author,
+            entry.signature,
+        );
+        self.ends.push(self.bytes.len());
+        line_fault(self.bytes.len() - start)
+    }
+
+    /// Adds a line as it stands.
+    pub(super) fn push_line(&mut self, line: &[u8]) {
+        self.bytes.extend_from_slice(line);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds an entry that has no line; its leaf is zero.
+    pub(super) fn push_unreadable(&mut self) {
+        self.unreadable.push(self.ends.len());
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The leaf hashes of the entries at hand, which are then no more.
+    pub(super) fn leaves(&mut self) -> Vec<Digest> {
+        let mut start = 0;
+        let mut lines = Vec::with_capacity(self.ends.len());
+        for end in &self.ends {
+            lines.push(&self.bytes[start..*end]);
+            start = *end;
+        }
+        let mut leaves = merkle::leaf_hashes(&lines);
+        for at in self.unreadable.drain(..) {
+            leaves[at] = Digest([0; 32]);
+        }
+        self.bytes.clear();
+        self.ends.clear();
+        leaves
+    }
+}
+
+/// Why a line of this length cannot stand in a log, if it cannot.
+fn line_fault(len: usize) -> Option<String> {
+    (len > LINE_LEN_MAX).then(|| format!("a line of {len} bytes, at most {LINE_LEN_MAX}"))
+}
