@@ -289,10 +289,7 @@ pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
         kind,
         v,
         data,
-    } = match template::read(body) {
-        Some(wire) if body.len() <= BODY_LEN_MAX => wire,
-        _ => read_wire(body)?,
-    };
+    } = admitted(body)?;
     let payload = registry::decode_admitted(&kind, v, data);
     Ok(Decoded {
         id: EventId(Digest::sha256(body)),
@@ -300,6 +297,29 @@ pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
         v,
         payload,
     })
+}
+
+fn admitted(body: &[u8]) -> Result<Wire<'_>, BodyError> {
+    match template::read(body) {
+        Some(wire) if body.len() <= BODY_LEN_MAX => Ok(wire),
+        _ => read_wire(body),
+    }
+}
+
+/// What an event measured, under its natural key, of a body as for [`decode_admitted`]; `None` where it measured nothing.
+///
+/// # Errors
+/// As [`decode_admitted`], and of a payload that is unknown or broken, in words.
+pub fn measured_admitted(body: &[u8]) -> Result<Option<(Digest, i64)>, String> {
+    let Wire {
+        header,
+        kind,
+        v,
+        data,
+    } = admitted(body).map_err(|error| error.to_string())?;
+    let payload = registry::decode_admitted(&kind, v, data).map_err(|error| error.to_string())?;
+    let natural_key = payload.natural_key(header.experiment.as_ref());
+    Ok(natural_key.zip(payload.measured()))
 }
 
 /// The registry's text of a kind that decoded.
@@ -402,7 +422,36 @@ mod tests {
             assert_eq!(template::read(&body).is_some(), !quoted);
             assert_eq!(decode(&body), decode_any(&body));
             assert!(decode(&body).unwrap().payload.is_ok());
+            assert_eq!(decode_admitted(&body), decode(&body));
         }
+    }
+
+    #[test]
+    fn what_was_measured_is_read_without_the_rest() {
+        use crate::event::payload::judge::ScoreRecorded;
+        for body in bodies() {
+            assert_eq!(measured_admitted(&body), Ok(None));
+            let Ok(Decoded { mut header, .. }) = decode(&body) else {
+                unreachable!()
+            };
+            header.experiment = header.experiment.or(Some("exp-1".parse().unwrap()));
+            let score = ScoreRecorded {
+                draw: Count::new(3).unwrap(),
+                item: "a \"unit\"".parse().unwrap(),
+                judge: "judge-1".parse().unwrap(),
+                policy: "policy-1".parse().unwrap(),
+                prompt: None,
+                response: None,
+                score_micro: crate::num::Micro::new(-250_000).unwrap(),
+            };
+            let payload = Payload::from(score);
+            let draft = Draft { header, payload };
+            let event = decode(&draft.to_body().unwrap()).unwrap().into_event();
+            let key = event.unwrap().natural_key().unwrap();
+            let found = measured_admitted(&draft.to_body().unwrap());
+            assert_eq!(found, Ok(Some((key, -250_000))));
+        }
+        assert!(measured_admitted(b"{}").is_err());
     }
 
     #[test]

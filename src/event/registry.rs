@@ -13,6 +13,9 @@ use serde::Serialize;
 use serde::Serializer;
 
 use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
 use crate::event::payload::Role;
 use crate::event::payload::Role::Adversary;
 use crate::event::payload::Role::Approver;
@@ -129,6 +132,7 @@ use crate::event::payload::slices::SlicesClassified;
 use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
+use crate::num::Count;
 
 /// Domain label of natural-key digests.
 pub const NATURAL_KEY_LABEL: &str = "clover/natural-key/v1";
@@ -201,6 +205,17 @@ pub fn natural_key_of(kind: Kind, experiment: &ExperimentId, fields: &[&str]) ->
     let mut parts = vec![kind.as_str(), experiment.as_str()];
     parts.extend_from_slice(fields);
     natural_key_digest(&parts)
+}
+
+/// The natural key of the score of a draw.
+pub fn score_key(
+    experiment: &ExperimentId,
+    judge: &JudgeId,
+    policy: &PolicyId,
+    (item, draw): (&ItemId, Count),
+) -> Digest {
+    let kind = Kind::ScoreRecorded.as_str();
+    natural_key_digest(&(kind, experiment, judge, policy, item, draw))
 }
 
 fn read<T: serde::de::DeserializeOwned>(kind: &'static str, text: &str) -> Result<T, PayloadError> {
@@ -477,6 +492,26 @@ impl Serialize for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_key_of_a_score_needs_no_score() {
+        let experiment = "exp-1".parse().unwrap();
+        let score = ScoreRecorded {
+            draw: Count::new(7).unwrap(),
+            item: "unit 1".parse().unwrap(),
+            judge: "judge-1".parse().unwrap(),
+            policy: "baseline".parse().unwrap(),
+            prompt: None,
+            response: None,
+            score_micro: crate::num::Micro::default(),
+        };
+        let drawn = (&score.item, score.draw);
+        let key = score_key(&experiment, &score.judge, &score.policy, drawn);
+        assert_eq!(
+            Payload::from(score).natural_key(Some(&experiment)),
+            Some(key)
+        );
+    }
 
     #[test]
     fn kinds_are_noun_dot_past_participle_and_listed_once() {

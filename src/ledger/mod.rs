@@ -86,6 +86,8 @@ pub use history::History;
 pub use open::CreateLedger;
 pub use open::Ledger;
 pub use open::LedgerOptions;
+pub use read::Reading;
+pub use read::Recorded;
 pub use state::State;
 
 pub use crate::store::LabelRow;

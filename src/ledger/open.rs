@@ -34,7 +34,6 @@ use crate::ledger::fold::Computing;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::pin::Pin;
 use crate::ledger::pin::PinError;
-use crate::ledger::read::LastRead;
 use crate::ledger::read::StoreTiles;
 use crate::ledger::rules;
 use crate::ledger::state::CUSTODY;
@@ -93,8 +92,6 @@ pub struct Ledger {
     pub(super) pin_failure: Option<PinError>,
     /// What computes appended events again, with what it keeps.
     pub(super) computing: Computing,
-    /// For the next append.
-    pub(super) last_read: LastRead,
 }
 
 /// Everything in memory that follows the head of the log.
@@ -174,7 +171,6 @@ impl Ledger {
             pin,
             pin_failure: None,
             computing: Computing::default(),
-            last_read: LastRead::default(),
         };
         let payload = LedgerCreated {
             format: Count::new(rules::FORMAT).expect("BUG: the format is small"),
@@ -234,7 +230,6 @@ impl Ledger {
             pin: None,
             pin_failure: None,
             computing: Computing::default(),
-            last_read: LastRead::default(),
         };
         let origin = ledger.first_origin()?;
         ledger.pin = pins.map(|pins| Pin::new(&pins, &origin));

@@ -1,13 +1,14 @@
 //! Reading: entries, events by id, as-of state, proofs, and following the log.
 
-use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
+use memchr::memmem::Finder;
 use rayon::prelude::*;
 
 use crate::event::Event;
+use crate::event::Kind;
 use crate::event::header;
 use crate::event::id::EventId;
 use crate::ground::digest::Digest;
@@ -25,6 +26,7 @@ use crate::ledger::open::Ledger;
 use crate::ledger::past::Past;
 use crate::ledger::state::State;
 use crate::store::Reader;
+use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::StoredEntry;
 
@@ -94,45 +96,225 @@ pub(super) fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
     Ok(Read { stored, event })
 }
 
+/// Entries read in a row for each value that is looked for among them, at most: past that it is faster to find each value.
+const IN_A_ROW: u64 = 2;
+/// Bodies decoded together.
+const CHUNK: usize = 1_024;
+
 /// What an entry measured, with the natural key under which it did.
 pub(super) type Measured = Option<(Digest, i64)>;
 
-/// What the entries at these ascending positions measured; a position without an entry is left out.
+/// What the entries at these ascending positions measured, ascending; a position without an entry is left out.
 pub(super) fn measured(
     reader: Reader<'_>,
     seqs: &[u64],
-) -> Result<BTreeMap<u64, Measured>, LedgerError> {
-    let bodies = reader.bodies(seqs)?;
-    let read = |(seq, body): (u64, Vec<u8>)| {
-        let integrity = |found: String| LedgerError::Integrity { seq, found };
-        let decoded =
-            header::decode_admitted(&body).map_err(|error| integrity(error.to_string()))?;
-        let event = decoded
-            .into_event()
-            .map_err(|error| integrity(error.to_string()))?;
-        Ok((seq, event.natural_key().zip(event.payload.measured())))
-    };
-    if bodies.len() < SPREAD_MIN {
-        return bodies.into_iter().map(read).collect();
-    }
-    bodies.into_par_iter().map(read).collect()
+) -> Result<Vec<(u64, Measured)>, LedgerError> {
+    read_measured(&mut reader.bodies(seqs)?)
 }
 
-/// Values by natural key, each with the entry that recorded it.
-pub(super) type Values = BTreeMap<Digest, (u64, i64)>;
+/// What these bodies measured; none are left.
+fn read_measured(bodies: &mut Vec<(u64, Vec<u8>)>) -> Result<Vec<(u64, Measured)>, LedgerError> {
+    let read = |(seq, body): (u64, Vec<u8>)| match header::measured_admitted(&body) {
+        Ok(measured) => Ok((seq, measured)),
+        Err(found) => Err(LedgerError::Integrity { seq, found }),
+    };
+    if bodies.len() < SPREAD_MIN {
+        return bodies.drain(..).map(read).collect();
+    }
+    bodies.par_drain(..).map(read).collect()
+}
 
-/// The values that were read last. What an entry recorded never changes, so the append that is made of them takes these
-/// and reads no entry twice.
-#[derive(Debug, Default)]
-pub(super) struct LastRead(Mutex<Values>);
+/// Values of a ledger file by natural key, each with the entry that recorded it. What an entry recorded never changes, so an
+/// append to the same file that is made of these reads none of them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    file: PathBuf,
+    values: Vec<Arc<Values>>,
+}
 
-impl LastRead {
-    fn keep(&self, values: Values) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = values;
+/// A key, the entry that recorded a value under it, and the value. Until one is found, the entry is [`NONE`].
+type Value = (Digest, u64, i64);
+const NONE: u64 = u64::MAX;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Values {
+    /// Ascending by key.
+    sorted: Vec<Value>,
+    /// For each beginning of a key, as many bits as name about as many beginnings as there are values: how many values stand
+    /// before it. Keys are digests and spread evenly.
+    starts: Vec<u32>,
+}
+
+/// The first `bits` bits of a digest.
+fn beginning(digest: &Digest, bits: u32) -> usize {
+    let [a, b, c, d, ..] = digest.0;
+    (u32::from_be_bytes([a, b, c, d]) >> (32 - bits)) as usize
+}
+
+impl Values {
+    /// Of these keys, none found yet.
+    fn of(keys: &[Digest]) -> Self {
+        let mut sorted: Vec<Value> = keys.iter().map(|key| (*key, NONE, 0)).collect();
+        sorted.sort_unstable_by_key(|(key, _, _)| *key);
+        sorted.dedup_by_key(|(key, _, _)| *key);
+        let bits = Self::bits(sorted.len());
+        let mut starts = vec![0; (1 << bits) + 1];
+        for (key, _, _) in &sorted {
+            starts[beginning(key, bits) + 1] += 1;
+        }
+        let mut before = 0;
+        for start in &mut starts {
+            before += *start;
+            *start = before;
+        }
+        Self { sorted, starts }
     }
 
-    pub(super) fn take(&mut self) -> Values {
-        std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner))
+    fn bits(len: usize) -> u32 {
+        len.max(2).ilog2().min(24)
+    }
+
+    fn place(&self, key: &Digest) -> Option<usize> {
+        let at = beginning(key, Self::bits(self.sorted.len()));
+        let [from, to] = [at, at + 1].map(|at| self.starts.get(at).copied());
+        let from = from? as usize;
+        let mut near = self.sorted.get(from..to? as usize)?.iter();
+        Some(from + near.position(|(of, _, _)| of == key)?)
+    }
+
+    fn get(&self, key: &Digest) -> Option<(u64, i64)> {
+        let (_, seq, value) = self.sorted[self.place(key)?];
+        (seq != NONE).then_some((seq, value))
+    }
+
+    /// What the entry at `seq` recorded under a key, if that is wanted; the first of several entries counts.
+    fn fill(&mut self, seq: u64, (key, value): (Digest, i64)) {
+        if let Some(at) = self.place(&key)
+            && self.sorted[at].1 > seq
+        {
+            self.sorted[at] = (key, seq, value);
+        }
+    }
+
+    /// Finds them by the entries that gave them first, according to `find`.
+    fn look_up(
+        &mut self,
+        reader: Reader<'_>,
+        find: impl FnOnce(&[Digest]) -> Result<Vec<Option<u64>>, LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let keys: Vec<Digest> = self.sorted.iter().map(|(key, _, _)| *key).collect();
+        let given = find(&keys)?.into_iter().zip(keys);
+        let given = given.filter_map(|(seq, key)| Some((seq?, key)));
+        let mut given: Vec<(u64, Digest)> = given.collect();
+        given.sort_unstable();
+        let mut seqs: Vec<u64> = given.iter().map(|(seq, _)| *seq).collect();
+        seqs.dedup();
+        for (seq, said) in measured(reader, &seqs)? {
+            if let Some(said) = said.filter(|(key, _)| given.binary_search(&(seq, *key)).is_ok()) {
+                self.fill(seq, said);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds them among the entries from `since` on, read in a row.
+    fn scan(&mut self, reader: Reader<'_>, since: u64, to: u64) -> Result<(), LedgerError> {
+        let kinds = [Kind::LabelRevealed, Kind::ScoreRecorded];
+        let kinds = kinds.map(|kind| format!(",\"kind\":\"{kind}\","));
+        let kinds = kinds.each_ref().map(Finder::new);
+        let mut chunk = Vec::with_capacity(CHUNK);
+        reader.bodies_between::<LedgerError>(since, to, |seq, body| {
+            if kinds.iter().any(|kind| kind.find(body).is_some()) {
+                chunk.push((seq, body.to_vec()));
+            }
+            if chunk.len() == CHUNK {
+                self.fill_all(read_measured(&mut chunk)?);
+            }
+            Ok(())
+        })?;
+        self.fill_all(read_measured(&mut chunk)?);
+        Ok(())
+    }
+
+    fn fill_all(&mut self, measured: Vec<(u64, Measured)>) {
+        for (seq, said) in measured {
+            if let Some(said) = said {
+                self.fill(seq, said);
+            }
+        }
+    }
+}
+
+impl Recorded {
+    /// Reads what was measured under these keys: of the entries from `since` on, where these are few for as many keys, else
+    /// nothing; without `since` wherever `find` says.
+    fn read(
+        store: &Store,
+        keys: &[Digest],
+        since: Option<u64>,
+        find: impl FnOnce(Reader<'_>, &[Digest]) -> Result<Vec<Option<u64>>, LedgerError>,
+    ) -> Result<Self, LedgerError> {
+        let read = store.read()?;
+        let reader = read.reader();
+        let mut values = Values::of(keys);
+        match since {
+            None => values.look_up(reader, |keys| find(reader, keys))?,
+            Some(since) => {
+                let to = reader.entry_count()?;
+                if to.saturating_sub(since) <= IN_A_ROW * keys.len() as u64 {
+                    values.scan(reader, since, to)?;
+                }
+            }
+        }
+        Ok(Self {
+            file: store.path().to_owned(),
+            values: vec![Arc::new(values)],
+        })
+    }
+
+    /// These and others of the same file.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        if self.values.is_empty() {
+            return other;
+        }
+        self.values.extend(other.of(&self.file).values);
+        self
+    }
+
+    /// These where they were read from that file, else none.
+    pub(super) fn of(self, file: &Path) -> Self {
+        if self.file == file {
+            return self;
+        }
+        Self::default()
+    }
+
+    /// The entry that recorded a value under this key, and the value.
+    pub(super) fn get(&self, key: &Digest) -> Option<(u64, i64)> {
+        self.values.iter().find_map(|values| values.get(key))
+    }
+
+    /// The value recorded under this key.
+    pub fn value(&self, key: &Digest) -> Option<i64> {
+        self.get(key).map(|(_, value)| value)
+    }
+}
+
+/// Reads recorded values on another thread, of a ledger that goes on appending.
+#[derive(Debug)]
+pub struct Reading {
+    store: Store,
+}
+
+impl Reading {
+    /// As [`Ledger::measured`], by what the index has taken in.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+        let find = |reader: Reader<'_>, keys: &[Digest]| Ok(reader.find_digests(keys)?);
+        Recorded::read(&self.store, keys, since, find)
     }
 }
 
@@ -157,29 +339,24 @@ impl States {
 }
 
 impl Ledger {
-    /// What was measured under each of these natural keys, in the order asked; `None` where nothing was.
+    /// What was measured under these natural keys, wherever something was. With `since`, only what is found by reading the
+    /// entries from there on in a row, and nothing where that would take longer than to find each.
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn measured(&self, keys: &[Digest]) -> Result<Vec<Option<i64>>, LedgerError> {
-        let mut sorted = keys.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let read = self.store.read()?;
-        let found = append::find(&self.head, read.reader(), &sorted)?;
-        let mut seqs: Vec<u64> = found.iter().copied().flatten().collect();
-        seqs.sort_unstable();
-        seqs.dedup();
-        let measured = measured(read.reader(), &seqs)?;
-        let of = |(key, seq): (Digest, Option<u64>)| {
-            let (said, value) = (*measured.get(&seq?)?)?;
-            (said == key).then_some((key, (seq?, value)))
-        };
-        let values: Values = sorted.into_iter().zip(found).filter_map(of).collect();
-        let of = |key: &Digest| values.get(key).map(|(_, value)| *value);
-        let asked = keys.iter().map(of).collect();
-        self.last_read.keep(values);
-        Ok(asked)
+    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+        let find = |reader: Reader<'_>, keys: &[Digest]| append::find(&self.head, reader, keys);
+        Recorded::read(&self.store, keys, since, find)
+    }
+
+    /// Begins to read values beside what is appended.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn reading(&mut self) -> Result<Reading, LedgerError> {
+        self.settle()?;
+        let store = self.store.another()?;
+        Ok(Reading { store })
     }
 
     /// One entry by position.
@@ -310,5 +487,36 @@ impl Ledger {
             .as_ref()
             .map(open::parse_checkpoint)
             .transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_by_their_whole_key() {
+        for len in [0, 1, 2, 3, 1000] {
+            let key = |n: u64| Digest::sha256(&n.to_be_bytes());
+            // Two keys that differ in their last byte alone, and one twice.
+            let mut twin = key(0);
+            twin.0[31] ^= 1;
+            let mut keys: Vec<_> = (0..len).map(key).collect();
+            keys.extend([twin, twin]);
+            let mut values = Values::of(&keys);
+            assert_eq!(values.get(&twin), None);
+            values.fill(7, (twin, 9));
+            values.fill(8, (twin, 10));
+            for n in 0..len {
+                values.fill(n, (key(n), -5));
+            }
+            values.fill(3, (key(2000), 1));
+            assert_eq!(values.get(&twin), Some((7, 9)));
+            for n in (0..len + 50).chain([2000]) {
+                let found = (n < len).then_some((n, -5));
+                assert_eq!(values.get(&key(n)), found, "{n} of {len}");
+            }
+        }
+        assert_eq!(Values::default().get(&Digest([255; 32])), None);
     }
 }

@@ -16,6 +16,8 @@ const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, si
      WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
 const SELECT_RANGE: &str = "SELECT e.seq, a.key_id, e.author_seq, e.recorded_at, e.body, e.signature \
      FROM entries e LEFT JOIN authors a ON a.id = e.author WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq";
+const SELECT_BODIES: &str =
+    "SELECT seq, body FROM entries WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
 const SELECT_BODY: &str = "SELECT body FROM entries WHERE seq = ?1";
 const SELECT_AUTHOR_SEQ: &str = "SELECT seq FROM entries WHERE author = ?1 AND author_seq = ?2";
 const COUNT: &str = "SELECT coalesce(max(seq) + 1, 0) FROM entries";
@@ -222,6 +224,31 @@ impl Reader<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Streams the bodies of entries `from..to` in order to `take`; a gap simply does not come.
+    ///
+    /// # Errors
+    /// [`StoreError`], or what `take` returns.
+    pub fn bodies_between<E: From<StoreError>>(
+        self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let statement = self.conn.prepare_cached(SELECT_BODIES);
+        let mut statement = statement.map_err(StoreError::from)?;
+        let rows = statement.query([sql_int(from), sql_int(to)]);
+        let mut rows = rows.map_err(StoreError::from)?;
+        let mut order = Ascending::default();
+        while let Some(row) = rows.next().map_err(StoreError::from)? {
+            let seq = row.get(0).map_err(StoreError::from)?;
+            order.next(seq, "entries")?;
+            let body = row.get_ref(1).map_err(StoreError::from)?.as_blob();
+            let body = body.map_err(|error| StoreError::Damaged(error.to_string()))?;
+            take(count(seq, "entries.seq")?, body)?;
+        }
+        Ok(())
     }
 
     /// Streams entries `from..to` in order to `take`; a gap simply does not come.

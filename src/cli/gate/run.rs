@@ -17,6 +17,7 @@ use crate::cli::home;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::cli::ui::Progress;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::id::ItemId;
@@ -31,6 +32,8 @@ use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design::Untestable;
 use crate::workflow::gates::observe;
 use crate::workflow::gates::observe::Ask;
+use crate::workflow::gates::observe::Course;
+use crate::workflow::gates::observe::Next;
 use crate::workflow::gates::observe::ObserveError;
 use crate::workflow::gates::observe::Stop;
 use crate::workflow::gates::replay;
@@ -99,9 +102,12 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     let ask = Ask {
         missing: args.missing,
         order: &order,
+        part: observe::PART,
         through,
     };
-    let (stop, observed) = advance(&mut ledger, &id, &signer, ask)?;
+    let mut progress = ctx.progress("units observed");
+    let (stop, observed) = advance(&mut ledger, &id, (&signer, &mut progress), ask)?;
+    drop(progress);
     ledger.settle()?;
     submit::warn_of_pin(ctx, &ledger);
     let seconds = since.seconds();
@@ -133,28 +139,74 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     Ok(answer.with_next(next))
 }
 
-/// Observes batch by batch, with a look where one is due; answers with why it ended and how many were observed.
+/// Observes part by part, with a look where one is due; answers with why it ended and how many were observed.
 fn advance(
     ledger: &mut Ledger,
     id: &ManifestId,
-    signer: &Signer,
+    (signer, progress): (&Signer, &mut Progress<'_>),
     ask: Ask<'_>,
 ) -> Result<(Stop, u64), CliError> {
     let mut observed = 0_u64;
     loop {
         let gate = known(ledger.state(), id)?;
-        let next = observe::next(ledger, gate, ask).map_err(|error| unobserved(id, error))?;
-        let (stop, n) = (next.stop, next.observed.len());
-        append(ledger, next.observed, signer, id)?;
-        observed += n as u64;
-        if stop == Stop::Look {
+        let mut course = Course::new(gate, ask).map_err(|wrong| untestable(id, &wrong))?;
+        let mut run = Run {
+            end: gate.record.units.min(ask.through),
+            id,
+            n: 0,
+            progress: &mut *progress,
+            signer,
+            stop: Stop::Asked,
+        };
+        if course.is_long() {
+            let reading = ledger.reading()?;
+            observe::each_ahead(course, reading, |next| run.take(ledger, next))?;
+        } else {
+            let next = course.next(|since, keys| ledger.measured(since, keys));
+            run.take(ledger, next)?;
+        }
+        observed += run.n;
+        if run.stop == Stop::Look {
             record_look(ledger, signer, id)?;
         }
         let gate = known(ledger.state(), id)?.gate;
-        let more = matches!(stop, Stop::Look | Stop::Asked) && n > 0 && !gate.is_terminal();
+        let more = run.stop == Stop::Look && run.n > 0 && !gate.is_terminal();
         if !more || gate.n >= ask.through {
-            return Ok((stop, observed));
+            return Ok((run.stop, observed));
         }
+    }
+}
+
+/// Observations up to a look, as they are recorded.
+struct Run<'a, 'w> {
+    end: u64,
+    id: &'a ManifestId,
+    n: u64,
+    progress: &'a mut Progress<'w>,
+    signer: &'a Signer,
+    stop: Stop,
+}
+
+impl Run<'_, '_> {
+    fn take(
+        &mut self,
+        ledger: &mut Ledger,
+        next: Result<Next, ObserveError>,
+    ) -> Result<(), CliError> {
+        let next = next.map_err(|error| unobserved(self.id, error))?;
+        self.n += next.observed.len() as u64;
+        self.stop = next.stop;
+        if next.observed.is_empty() {
+            return Ok(());
+        }
+        let record = ledger.state().fold::<Manifests>().by_id.get(self.id);
+        let experiment = record.and_then(|record| record.experiment.clone());
+        let command = |said| Command::new(said, experiment.clone());
+        let commands: Vec<_> = next.observed.into_iter().map(command).collect();
+        ledger.append_read(&commands, self.signer, next.values)?;
+        let done = known(ledger.state(), self.id)?.gate.n;
+        self.progress.at(done, self.end);
+        Ok(())
     }
 }
 
@@ -176,9 +228,12 @@ fn rehearse(
     let ask = Ask {
         missing,
         order,
+        part: observe::PART,
         through,
     };
-    let next = observe::next(ledger, gate, ask).map_err(|error| unobserved(id, error))?;
+    let mut course = Course::new(gate, ask).map_err(|wrong| untestable(id, &wrong))?;
+    let next = course.next(|since, keys| ledger.measured(since, keys));
+    let next = next.map_err(|error| unobserved(id, error))?;
     let experiment = gate.gate.experiment.clone();
     let command = |said| Command::new(said, experiment.clone());
     let commands: Vec<_> = next.observed.into_iter().map(command).collect();
@@ -193,23 +248,6 @@ fn order_of(ledger: &Ledger, id: &ManifestId) -> Result<Vec<ItemId>, CliError> {
     };
     let units = replay::order(ledger, bound.digest, bound.seq, gate.gate.opened_seq)?;
     Ok(units)
-}
-
-fn append(
-    ledger: &mut Ledger,
-    observed: Vec<crate::event::payload::gate::GateObserved>,
-    signer: &Signer,
-    id: &ManifestId,
-) -> Result<(), CliError> {
-    if observed.is_empty() {
-        return Ok(());
-    }
-    let record = ledger.state().fold::<Manifests>().by_id.get(id);
-    let experiment = record.and_then(|record| record.experiment.clone());
-    let command = |said| Command::new(said, experiment.clone());
-    let commands: Vec<_> = observed.into_iter().map(command).collect();
-    ledger.append(&commands, signer)?;
-    Ok(())
 }
 
 fn record_look(ledger: &mut Ledger, signer: &Signer, id: &ManifestId) -> Result<(), CliError> {

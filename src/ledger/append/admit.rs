@@ -16,7 +16,7 @@ use crate::ledger::append::Appended;
 use crate::ledger::append::Batch;
 use crate::ledger::append::Before;
 use crate::ledger::append::Prepared;
-use crate::ledger::append::plan::find;
+use crate::ledger::append::plan;
 use crate::ledger::catch_up;
 use crate::ledger::claim::Claim;
 use crate::ledger::claim::Said;
@@ -34,7 +34,7 @@ use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::read;
 use crate::ledger::read::Measured;
-use crate::ledger::read::Values;
+use crate::ledger::read::Recorded;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::store::Reader;
@@ -266,15 +266,13 @@ fn judge_facts(
     wanted: &[Wanted],
     batch: &mut Batch,
 ) -> Result<(), LedgerError> {
-    // What the batch itself gives matters only where something in it is to be looked up.
     let looks_up = |fact: &Fact| {
         let only_given = matches!(fact, Fact::Id { .. } | Fact::Gives { once: None, .. });
         !only_given && !matches!(fact, Fact::Says { .. })
     };
     let mut facts = wanted.iter().flat_map(|(_, _, facts)| facts);
     if facts.any(looks_up) {
-        head.tail.add(std::mem::take(&mut batch.given));
-        look_up(head, reader, wanted, &batch.values)?;
+        look_up(head, reader, wanted, batch)?;
     }
     let gives = wanted
         .iter()
@@ -284,16 +282,17 @@ fn judge_facts(
 }
 
 fn look_up(
-    head: &Head,
+    head: &mut Head,
     reader: Reader<'_>,
     wanted: &[Wanted],
-    values: &Values,
+    batch: &mut Batch,
 ) -> Result<(), LedgerError> {
+    let (given, values) = (&mut batch.given, &batch.values);
     let asked = wanted
         .iter()
         .flat_map(|(_, _, facts)| facts)
         .filter_map(|fact| match fact {
-            Fact::Reads { digest, .. } if values.contains_key(digest) => None,
+            Fact::Reads { digest, .. } if values.get(digest).is_some() => None,
             Fact::Gives {
                 digest,
                 once: Some(_),
@@ -308,8 +307,13 @@ fn look_up(
     let mut asked: Vec<Digest> = asked.collect();
     asked.sort_unstable();
     asked.dedup();
-    let found = find(head, reader, &asked)?;
-    let found = asked.into_iter().zip(found);
+    let mut found = plan::find_indexed(head, reader, &asked)?;
+    // What the batch itself gave before matters only where the index does not know all that is looked up.
+    if found.contains(&None) {
+        head.tail.add(std::mem::take(given));
+    }
+    plan::find_in_tail(&head.tail, &asked, &mut found);
+    let found = asked.iter().copied().zip(found);
     let found: BTreeMap<_, _> = found
         .filter_map(|(digest, seq)| Some((digest, seq?)))
         .collect();
@@ -319,10 +323,9 @@ fn look_up(
     };
     let mut fresh = BTreeMap::new();
     for (index, seq, facts) in wanted {
-        let read = |digest: &Digest| values.get(digest).map(|(seq, _)| *seq);
         let giver = |digest: &Digest| {
-            let found = found.get(digest).copied().or_else(|| read(digest));
-            found.or_else(|| fresh.get(digest).copied())
+            let found = found.get(digest).or_else(|| fresh.get(digest));
+            found.copied()
         };
         for fact in facts {
             let judged = match judge_entry(reader, (wanted, &stored), &giver, *seq, fact)? {
@@ -335,7 +338,8 @@ fn look_up(
                 in_the_way,
             })?;
         }
-        for (digest, seq) in catch_up::given_by(*seq, facts) {
+        let is_asked = |(digest, _): &(Digest, u64)| asked.binary_search(digest).is_ok();
+        for (digest, seq) in catch_up::given_by(*seq, facts).filter(is_asked) {
             fresh.entry(digest).or_insert(seq);
         }
     }
@@ -347,7 +351,7 @@ fn stored_values(
     reader: Reader<'_>,
     wanted: &[Wanted],
     found: &BTreeMap<Digest, u64>,
-) -> Result<BTreeMap<u64, Measured>, LedgerError> {
+) -> Result<Vec<(u64, Measured)>, LedgerError> {
     let first = wanted.first().map_or(0, |(_, seq, _)| *seq);
     let read = |fact: &Fact| match fact {
         Fact::Reads { digest, .. } => found.get(digest).copied().filter(|seq| *seq < first),
@@ -365,10 +369,10 @@ type Wanted = (usize, u64, Vec<Fact>);
 
 /// What stored entries measured.
 struct Stored<'v> {
-    /// By position.
-    measured: BTreeMap<u64, Measured>,
+    /// By position, ascending.
+    measured: Vec<(u64, Measured)>,
     /// By natural key, read before this append.
-    values: &'v Values,
+    values: &'v Recorded,
 }
 
 /// The facts of a batch, and what stored entries measured.
@@ -405,8 +409,12 @@ fn judge_entry(
             after,
             rule,
         } => {
-            let found = giver(digest).filter(|giver| *giver < seq);
-            let found = found.map(|giver| (giver, measured((wanted, stored), giver, digest)));
+            let of = |giver| (giver, measured((wanted, stored), giver, digest));
+            let found = match stored.values.get(digest) {
+                Some((giver, value)) => Some((giver, Some(value))),
+                None => giver(digest).map(of),
+            };
+            let found = found.filter(|(giver, _)| *giver < seq);
             let breach = read_breach(rule, *value, *after, found);
             breach.map(|breach| (breach, found.map(|(giver, _)| giver)))
         }
@@ -456,10 +464,8 @@ fn measured((batch, stored): Told<'_>, seq: u64, digest: &Digest) -> Option<i64>
             _ => None,
         });
     }
-    if let Some((_, value)) = stored.values.get(digest).filter(|(of, _)| *of == seq) {
-        return Some(*value);
-    }
-    let said = stored.measured.get(&seq).copied().flatten();
+    let at = stored.measured.binary_search_by_key(&seq, |(at, _)| *at);
+    let (_, said) = stored.measured[at.ok()?];
     said.filter(|(of, _)| of == digest).map(|(_, value)| value)
 }
 

@@ -45,7 +45,7 @@ use crate::ledger::fold::Computing;
 use crate::ledger::open::Head;
 use crate::ledger::open::Ledger;
 use crate::ledger::pin::PinError;
-use crate::ledger::read::Values;
+use crate::ledger::read::Recorded;
 use crate::ledger::rules;
 use crate::store::Durability;
 use crate::store::Reader;
@@ -206,7 +206,22 @@ impl Ledger {
         commands: &[Command],
         signer: &Signer,
     ) -> Result<Vec<Appended>, LedgerError> {
-        self.append_with_blobs(commands, signer, &[])
+        self.append_all(commands, signer, &[], Recorded::default())
+    }
+
+    /// As [`Ledger::append`], of commands made of values that were read already. Rules hold the commands against them as
+    /// against any recorded value.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then nothing was appended.
+    pub fn append_read(
+        &mut self,
+        commands: &[Command],
+        signer: &Signer,
+        values: Recorded,
+    ) -> Result<Vec<Appended>, LedgerError> {
+        let values = values.of(self.store.path());
+        self.append_all(commands, signer, &[], values)
     }
 
     /// As [`Ledger::append`], storing `blobs` in the same transaction.
@@ -219,7 +234,17 @@ impl Ledger {
         signer: &Signer,
         blobs: &[Vec<u8>],
     ) -> Result<Vec<Appended>, LedgerError> {
-        self.in_transaction(blobs, |head, reader, recorded_at| {
+        self.append_all(commands, signer, blobs, Recorded::default())
+    }
+
+    fn append_all(
+        &mut self,
+        commands: &[Command],
+        signer: &Signer,
+        blobs: &[Vec<u8>],
+        values: Recorded,
+    ) -> Result<Vec<Appended>, LedgerError> {
+        self.in_transaction(blobs, values, |head, reader, recorded_at| {
             let (slots, keys) = plan::known_commands(head, reader, commands)?;
             let fresh: Vec<_> = slots
                 .iter()
@@ -258,7 +283,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then nothing was appended.
     pub fn submit(&mut self, events: Vec<SignedEvent>) -> Result<Vec<Appended>, LedgerError> {
-        self.in_transaction(&[], |head, reader, _| {
+        self.in_transaction(&[], Recorded::default(), |head, reader, _| {
             let mut slots = Vec::with_capacity(events.len());
             let mut fresh = Vec::new();
             let mut in_batch: BTreeMap<(KeyId, u64), usize> = BTreeMap::new();
@@ -292,7 +317,7 @@ impl Ledger {
     }
 
     pub(super) fn append_genesis(&mut self, genesis: Box<Prepared>) -> Result<(), LedgerError> {
-        self.in_transaction(&[], |_, _, _| {
+        self.in_transaction(&[], Recorded::default(), |_, _, _| {
             let part: Parts<'_> = Box::new(std::iter::once(Ok(vec![genesis])));
             Ok((vec![Slot::New], part))
         })
@@ -304,7 +329,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then no blob was stored.
     pub fn put_blobs(&mut self, blobs: &[Vec<u8>]) -> Result<(), LedgerError> {
-        self.in_transaction(blobs, |_, _, _| {
+        self.in_transaction(blobs, Recorded::default(), |_, _, _| {
             Ok((Vec::new(), Box::new(std::iter::empty())))
         })
         .map(drop)
@@ -337,6 +362,7 @@ impl Ledger {
     fn in_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
+        values: Recorded,
         plan: impl FnOnce(&Head, Reader<'_>, Timestamp) -> Result<(Vec<Slot>, Parts<'p>), LedgerError>,
     ) -> Result<Vec<Appended>, LedgerError> {
         if self.log_key.is_none() {
@@ -344,7 +370,7 @@ impl Ledger {
                 "is missing: this ledger was opened to be read".to_owned(),
             ));
         }
-        let result = self.try_transaction(blobs, plan);
+        let result = self.try_transaction(blobs, values, plan);
         match result {
             Ok((appended, checkpoint)) => {
                 self.after_commit(checkpoint.as_ref());
@@ -365,6 +391,7 @@ impl Ledger {
     fn try_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
+        values: Recorded,
         plan: impl FnOnce(&Head, Reader<'_>, Timestamp) -> Result<(Vec<Slot>, Parts<'p>), LedgerError>,
     ) -> Result<(Vec<Appended>, Option<SignedCheckpoint>), (LedgerError, bool)> {
         let Self {
@@ -374,7 +401,6 @@ impl Ledger {
             log_key,
             next_log_key,
             computing,
-            last_read,
             ..
         } = self;
         let clean = |error: LedgerError| (error, false);
@@ -391,7 +417,7 @@ impl Ledger {
             return Ok((answers(slots, Vec::new()), None));
         }
         let touched = |error: LedgerError| (error, true);
-        let mut batch = Batch::new(head, recorded_at, last_read.take());
+        let mut batch = Batch::new(head, recorded_at, values);
         let take = |part: Part| {
             let first = head.size();
             admit::admit(head, txn.reader(), &part, &mut batch, computing)?;
@@ -452,11 +478,11 @@ struct Batch {
     /// Digests that the tail does not hold yet.
     given: Vec<(Digest, u64)>,
     /// Values that were read for it.
-    values: Values,
+    values: Recorded,
 }
 
 impl Batch {
-    fn new(head: &Head, recorded_at: Timestamp, values: Values) -> Self {
+    fn new(head: &Head, recorded_at: Timestamp, values: Recorded) -> Self {
         Self {
             before: Before {
                 size: head.size(),

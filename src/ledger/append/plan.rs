@@ -26,6 +26,7 @@ use crate::ledger::append::spread;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::open::Head;
+use crate::ledger::tail::Tail;
 use crate::num::Count;
 use crate::store::Reader;
 
@@ -74,13 +75,32 @@ pub(in crate::ledger) fn find(
     reader: Reader<'_>,
     sorted: &[Digest],
 ) -> Result<Vec<Option<u64>>, LedgerError> {
-    let mut found = head.tail.find(sorted);
-    if head.indexed > 0 {
-        for (found, seq) in found.iter_mut().zip(reader.find_digests(sorted)?) {
-            *found = seq.or(*found);
-        }
-    }
+    let mut found = find_indexed(head, reader, sorted)?;
+    find_in_tail(&head.tail, sorted, &mut found);
     Ok(found)
+}
+
+/// The same, as far as the index has taken them in.
+pub(super) fn find_indexed(
+    head: &Head,
+    reader: Reader<'_>,
+    sorted: &[Digest],
+) -> Result<Vec<Option<u64>>, LedgerError> {
+    if head.indexed == 0 {
+        return Ok(vec![None; sorted.len()]);
+    }
+    Ok(reader.find_digests(sorted)?)
+}
+
+/// The rest of them, which the index has not taken in.
+pub(super) fn find_in_tail(tail: &Tail, sorted: &[Digest], found: &mut [Option<u64>]) {
+    let left = sorted.iter().zip(found.iter());
+    let left = left.filter(|(_, found)| found.is_none());
+    let left: Vec<Digest> = left.map(|(digest, _)| *digest).collect();
+    let found = found.iter_mut().filter(|found| found.is_none());
+    for (found, seq) in found.zip(tail.find(&left)) {
+        *found = seq;
+    }
 }
 
 fn same_data(

@@ -1,13 +1,11 @@
 //! What one observation may say.
 
 use crate::event::Kind;
-use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::payload::gate::GateObserved;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::gate::Reading;
-use crate::event::payload::judge::ScoreRecorded;
 use crate::event::payload::label::row_of_draw;
 use crate::event::payload::manifest::Arm;
 use crate::event::payload::manifest::ArmRole;
@@ -183,22 +181,14 @@ pub fn value_key(
     arm: &Arm,
     (unit, draw): (&ItemId, u64),
 ) -> Option<Digest> {
-    let policy = arm.id.as_str();
+    let policy = arm.id.as_str().parse().ok()?;
     let draw = Count::new(draw)?;
     if let Some(judge) = &source.judge {
-        let score = ScoreRecorded {
-            draw,
-            item: unit.clone(),
-            judge: judge.clone(),
-            policy: policy.parse().ok()?,
-            prompt: None,
-            response: None,
-            score_micro: Micro::default(),
-        };
-        return Payload::from(score).natural_key(Some(experiment));
+        let drawn = (unit, draw);
+        return Some(registry::score_key(experiment, judge, &policy, drawn));
     }
     let design = source.design.as_ref()?;
-    let row = row_of_draw(&policy.parse().ok()?, unit, draw);
+    let row = row_of_draw(&policy, unit, draw);
     let fields = [design.as_str(), row.as_str()];
     Some(registry::natural_key_of(
         Kind::LabelRevealed,

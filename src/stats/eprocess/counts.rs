@@ -78,6 +78,16 @@ impl Levels {
         }
     }
 
+    /// Counts the last value as many times more and gives its slot; `None` where it has no count of its own.
+    pub(super) fn again(&mut self, tick: i64, times: u64) -> Option<usize> {
+        let (value, slot) = self.values.get(self.last)?;
+        if *value != tick {
+            return None;
+        }
+        self.counts[*slot] += times;
+        Some(*slot)
+    }
+
     /// Slots with their counts, by value ascending.
     pub(super) fn slots(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.values
@@ -128,5 +138,11 @@ mod tests {
         assert_eq!(beyond[0], (4095, 4099, 4));
         assert_eq!(levels.push(20_000), Seat::Beyond);
         assert_eq!(levels.cells().last(), Some((20_000, 20_000, 1)));
+        // What has a count of its own is counted in one step, and nothing else is.
+        assert_eq!(levels.again(20_000, 5), None);
+        levels.push(7);
+        assert_eq!(levels.again(7, 5), Some(0));
+        assert_eq!(levels.again(3, 5), None);
+        assert_eq!(levels.counts().find(|(tick, _)| *tick == 7), Some((7, 10)));
     }
 }

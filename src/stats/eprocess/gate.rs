@@ -207,8 +207,41 @@ impl Gate {
         })
     }
 
-    /// What a registered look changes: peaks, the confidence sequence, the verdict.
-    fn settle(&mut self) {
+    /// Takes observations that were made before, without a look at any of them: of each metric its deltas, each with how
+    /// often it came, in the order registered. Runs of one delta cost as much as one where the order does not matter.
+    ///
+    /// # Errors
+    /// [`PushError`]; then the gate is of no use.
+    pub fn recall(&mut self, streams: &[Vec<(i64, u64)>]) -> Result<(), PushError> {
+        let (found, expected) = (streams.len().saturating_sub(1), self.guardrails.len());
+        if found != expected || streams.is_empty() {
+            return Err(PushError::Guardrails { found, expected });
+        }
+        let tracks = std::iter::once(&mut self.track).chain(&mut self.guardrails);
+        for (track, stream) in tracks.zip(streams) {
+            for (sum, times) in stream {
+                let (sum, bound) = (*sum, track.bound());
+                let out = PushError::OutOfRange { sum, bound };
+                track.push_times(track.tick(sum).ok_or(out)?, *times);
+            }
+        }
+        if let Some(sequence) = &mut self.sequence {
+            let ticks = streams[0]
+                .iter()
+                .map(|(sum, times)| (self.track.tick(*sum), *times));
+            for (tick, times) in ticks.filter_map(|(tick, times)| Some((tick?, times))) {
+                (0..times).for_each(|_| sequence.push(tick));
+            }
+        }
+        let max_n = self.design.terms().max_n;
+        if self.n() > max_n {
+            return Err(PushError::PastMaxN { max_n });
+        }
+        Ok(())
+    }
+
+    /// What a registered look changes: peaks, the confidence sequence, the verdict. A push at a look does it.
+    pub fn settle(&mut self) {
         if let Some(sequence) = &mut self.sequence {
             sequence.look(&self.track);
         }

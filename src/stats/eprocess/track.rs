@@ -91,6 +91,27 @@ impl Track {
         }
     }
 
+    /// As many pushes of one tick: in one step where the order of the observations does not matter.
+    pub(super) fn push_times(&mut self, tick: i64, times: u64) {
+        let counted = |wealth: &Wealth| matches!(wealth, Wealth::Mixture { .. });
+        let counted = self.wealth.iter().all(counted);
+        for left in (0..times).rev() {
+            self.push(tick);
+            if !counted {
+                continue;
+            }
+            let Some(slot) = self.levels.again(tick, left) else {
+                continue;
+            };
+            self.n += left;
+            self.sum += i128::from(tick) * i128::from(left);
+            for wealth in &mut self.wealth {
+                wealth.again(slot, left, self.fractions);
+            }
+            return;
+        }
+    }
+
     pub(super) fn n(&self) -> u64 {
         self.n
     }
@@ -214,6 +235,18 @@ impl Wealth {
         }
     }
 
+    /// Takes a known value as many times more; it is counted elsewhere.
+    fn again(&mut self, slot: usize, times: u64, fractions: usize) {
+        if let Self::Mixture {
+            table,
+            running: Some(running),
+            ..
+        } = self
+        {
+            running.add(times as f64, &table[slot * fractions..][..fractions]);
+        }
+    }
+
     fn ln_wealth(&self, levels: &Levels, fractions: usize) -> f64 {
         match self {
             Self::Mixture { table, beyond, .. } => {
@@ -240,5 +273,88 @@ impl Bets {
                 ln_2_over_alpha,
             } => moments.plugin(ln_2_over_alpha).min(share / mean),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stats::eprocess::design::Bettor;
+    use crate::stats::eprocess::design::Design;
+    use crate::stats::eprocess::design::Direction;
+    use crate::stats::eprocess::design::Guardrail;
+    use crate::stats::eprocess::design::Looks;
+    use crate::stats::eprocess::design::Population;
+    use crate::stats::eprocess::design::Terms;
+    use crate::stats::eprocess::gate::Gate;
+    use crate::stats::eprocess::verdict::Verdict;
+
+    const UNIT: i64 = 1_000_000;
+
+    fn gate(change: &dyn Fn(&mut Terms)) -> Gate {
+        let mut terms = Terms::new(UNIT, 400);
+        change(&mut terms);
+        Gate::open(Design::new(terms).unwrap())
+    }
+
+    #[test]
+    fn what_was_observed_before_is_recalled_without_a_look() {
+        // Of the sorts of design: the order matters, it does not, and a guardrail stands beside.
+        let finite = Population::Finite { units: 80 };
+        let rail = Guardrail {
+            direction: Direction::Increase,
+            margin: UNIT / 10,
+            scale: UNIT,
+        };
+        let changes: [&dyn Fn(&mut Terms); 4] = [
+            &|_| {},
+            &|terms| (terms.max_n, terms.population) = (80, finite),
+            &|terms| terms.bettor = Bettor::Plugin { share: 500_000 },
+            &|terms| terms.guardrails = vec![rail],
+        ];
+        let deltas: Vec<i64> = (0..60).map(|at| (at * 37 % 5 - 2) * 100_000).collect();
+        for (at, change) in changes.into_iter().enumerate() {
+            let rails = usize::from(at == 3);
+            let last = |terms: &mut Terms| {
+                change(terms);
+                terms.looks = Looks::At(vec![60]);
+            };
+            let mut pushed = gate(&last);
+            for delta in &deltas {
+                pushed.push_all(*delta, &[-*delta][..rails]).unwrap();
+            }
+            let of = |sign: i64| deltas.iter().map(|delta| (sign * delta, 1)).collect();
+            let mut counted = vec![of(1), of(-1)];
+            if at % 3 == 0 {
+                let times = |level: i64| deltas.iter().filter(|one| **one == level).count() as u64;
+                let levels = (-2..=2).map(|level| level * 100_000);
+                let levels: Vec<_> = levels.map(|level| (level, times(level))).collect();
+                counted = vec![
+                    levels.clone(),
+                    levels.iter().map(|(of, n)| (-of, *n)).collect(),
+                ];
+            }
+            counted.truncate(1 + rails);
+            let mut recalled = gate(&last);
+            recalled.recall(&counted).unwrap();
+            assert_eq!(recalled.verdict(), Verdict::Continue);
+            assert!(
+                recalled
+                    .look()
+                    .parts
+                    .iter()
+                    .all(|(_, part)| part.ln_peak <= 0.0)
+            );
+            recalled.settle();
+            assert_eq!(recalled.state(), pushed.state());
+        }
+        // A run that would have decided is no verdict, and the next look is.
+        let mut past = gate(&|_| ());
+        past.recall(&[vec![(UNIT, 50)]]).unwrap();
+        let step = past.push(UNIT).unwrap();
+        assert_eq!((step.n, step.verdict), (51, Verdict::Promote));
+        let mut gate = gate(&|terms| terms.max_n = 8);
+        let refused = |streams: &[Vec<(i64, u64)>]| gate.clone().recall(streams).is_err();
+        assert!(refused(&[]) && refused(&[vec![(0, 9)]]) && refused(&[vec![(2 * UNIT, 1)]]));
+        assert!(refused(&[vec![(0, 1)], vec![(0, 1)]]) && gate.recall(&[vec![(0, 8)]]).is_ok());
     }
 }

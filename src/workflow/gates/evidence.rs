@@ -74,9 +74,9 @@ pub fn recorded(log: f64) -> Finite {
     Finite::new(within).unwrap_or_default()
 }
 
-/// The running test of a gate at a number of units where a verdict may fall, with everything observed so far.
+/// The running test of a gate whose verdicts fall at these looks, with everything observed so far and no look at it.
 ///
-/// Counts are pushed by value where the order does not matter, and in order where it does.
+/// Differences are taken with their counts where the order does not matter, and in order where it does.
 ///
 /// # Errors
 /// [`Untestable`].
@@ -95,43 +95,21 @@ pub fn running(of: Known<'_>, looks: Looks, sequence: bool) -> Result<eprocess::
     } else {
         eprocess::Gate::verdicts_only(design)
     };
-    let mut push = |deltas: &[i64]| {
-        let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
-        running
-            .push_all(*main, guardrails)
-            .map_err(|error| Untestable {
-                expected: "observations within the registered terms".to_owned(),
-                found: error.to_string(),
-            })
-    };
-    let columns: Vec<Vec<i64>> = of
-        .gate
-        .streams
-        .iter()
-        .map(|one| in_order(one, of.gate))
-        .collect();
-    let mut row = Vec::with_capacity(columns.len());
-    for at in 0..usize::try_from(of.gate.n).unwrap_or(usize::MAX) {
-        row.clear();
-        row.extend(columns.iter().filter_map(|column| column.get(at)));
-        push(&row)?;
-    }
+    let ordered = of.gate.is_ordered();
+    let streams = of.gate.streams.iter().map(|stream| {
+        if ordered {
+            stream.sequence.iter().map(|delta| (*delta, 1)).collect()
+        } else {
+            stream.levels.clone()
+        }
+    });
+    running
+        .recall(&streams.collect::<Vec<_>>())
+        .map_err(|error| Untestable {
+            expected: "observations within the registered terms".to_owned(),
+            found: error.to_string(),
+        })?;
     Ok(running)
-}
-
-/// The differences of a stream, in an order that does not matter or that was recorded. Each stream bets by itself, so
-/// streams may stand in different orders.
-fn in_order(stream: &crate::projection::gates::Stream, gate: &Gate) -> Vec<i64> {
-    if gate.is_ordered() {
-        return stream.sequence.clone();
-    }
-    let levels = stream.levels.iter();
-    levels
-        .flat_map(|(delta, count)| {
-            let count = usize::try_from(*count).unwrap_or(usize::MAX);
-            std::iter::repeat_n(*delta, count)
-        })
-        .collect()
 }
 
 /// What a look at the gate finds now.
@@ -139,7 +117,11 @@ fn in_order(stream: &crate::projection::gates::Stream, gate: &Gate) -> Vec<i64> 
 /// # Errors
 /// [`Untestable`].
 pub fn found(of: Known<'_>) -> Result<Found, Untestable> {
-    let looked = running(of, Looks::At(vec![of.gate.n.max(1)]), true)?.look();
+    let mut running = running(of, Looks::At(vec![of.gate.n.max(1)]), true)?;
+    if of.gate.n > 0 {
+        running.settle();
+    }
+    let looked = running.look();
     let before = of.gate.look.as_ref();
     let part = |part| looked.part(part).map(|one| recorded(one.ln_wealth));
     let guardrails = (0..looked.parts.len())

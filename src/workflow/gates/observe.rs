@@ -1,18 +1,25 @@
 //! Observing the next units of a gate: their recorded values, up to the unit after which its test ends.
 
+use std::collections::VecDeque;
+use std::sync::mpsc;
+
 use rayon::prelude::*;
 
 use crate::event::id::ItemId;
 use crate::event::payload::gate::GateObserved;
+use crate::event::payload::gate::GateSource;
 use crate::event::payload::gate::Reading;
 use crate::event::payload::manifest::Arm;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
-use crate::ledger::Ledger;
+use crate::ledger;
 use crate::ledger::LedgerError;
+use crate::ledger::Recorded;
+use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::gates;
+use crate::stats::eprocess;
 use crate::stats::eprocess::Looks;
 use crate::workflow::gates::design;
 use crate::workflow::gates::design::Untestable;
@@ -21,12 +28,15 @@ use crate::workflow::gates::evidence::Known;
 use crate::workflow::gates::steps;
 
 /// Units observed at a time: one batch, one checkpoint.
-pub const PART: u64 = 10_000;
+pub const PART: u64 = 16_384;
+
+/// Units of which values are looked for at once, at most, where many are still to come.
+const AHEAD: u64 = 1 << 19;
 
 /// Why observing went no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// As many as were asked for, or as fit in one batch.
+    /// As many as were asked for, or as fit in one part.
     Asked,
     /// All exposed or all planned units are observed.
     Exhausted,
@@ -43,6 +53,8 @@ pub struct Next {
     pub observed: Vec<GateObserved>,
     /// Why no more.
     pub stop: Stop,
+    /// The values that they were read from.
+    pub values: Recorded,
 }
 
 /// Why nothing can be observed.
@@ -69,147 +81,235 @@ pub struct Ask<'a> {
     pub missing: bool,
     /// The order drawn.
     pub order: &'a [ItemId],
+    /// Units of one part, at least 1.
+    pub part: u64,
     /// Observations after which to stop.
     pub through: u64,
 }
 
-/// Looks that a test may have after `from` observations, at most [`PART`] of them.
-fn looks_after(registered: &Looks, from: u64, most: u64) -> Looks {
-    let to = most.min(from + PART);
-    match registered {
-        Looks::Every => Looks::At((from + 1..=to.max(from + 1)).collect()),
-        Looks::At(at) => {
-            let later: Vec<u64> = at.iter().copied().filter(|n| *n > from).collect();
-            Looks::At(if later.is_empty() { vec![most] } else { later })
+/// The observations of a gate from where it stands, part by part, up to the first unit after which its test ends or a look
+/// is registered. It runs ahead of what is recorded of them, and needs no state for that.
+#[derive(Debug)]
+pub struct Course<'a> {
+    /// Values that were found in a row, and the units up to which they were looked for.
+    ahead: (Recorded, u64),
+    ask: Ask<'a>,
+    digest: Digest,
+    /// Observations after which there are no more.
+    end: u64,
+    /// Natural keys of the values of units from the next on.
+    keys: VecDeque<Option<Vec<Digest>>>,
+    manifest: Manifest,
+    n: u64,
+    running: eprocess::Gate,
+    /// No value that may be read was recorded before this entry.
+    since: u64,
+    sources: Vec<GateSource>,
+}
+
+impl<'a> Course<'a> {
+    /// From where a gate stands.
+    ///
+    /// # Errors
+    /// [`Untestable`].
+    pub fn new(of: Known<'_>, ask: Ask<'a>) -> Result<Self, Untestable> {
+        let none = |what: &str| Untestable {
+            expected: what.to_owned(),
+            found: "none".to_owned(),
+        };
+        let version = of
+            .record
+            .in_force()
+            .ok_or_else(|| none("a version in force"))?;
+        let manifest = version.manifest.clone();
+        let test = manifest.test.as_ref().ok_or_else(|| none("section test"))?;
+        let (n, most) = (of.gate.n, test.n_max.value());
+        let ended = of.gate.is_terminal() || n >= most;
+        let looks = design::looks(test);
+        let next_look = match &looks {
+            Looks::At(at) => at.iter().copied().find(|look| *look > n),
+            Looks::Every => None,
+        };
+        let end = ask.through.min(most).min(of.record.units);
+        let end = end.min(next_look.unwrap_or(end));
+        let end = if ended { n } else { end.max(n) };
+        if usize::try_from(end).map_or(true, |end| end > ask.order.len()) {
+            return Err(none("the units at these places of the order"));
         }
+        let running = evidence::running(of, looks, false)?;
+        Ok(Self {
+            ahead: (Recorded::default(), n),
+            ask,
+            digest: version.digest,
+            end,
+            keys: VecDeque::new(),
+            manifest,
+            n,
+            running,
+            since: of.record.exposed_seq(n + 1).unwrap_or(0),
+            sources: of.gate.sources.clone(),
+        })
+    }
+
+    /// Whether there is more than one part of it, as far as is known before a value is read.
+    pub fn is_long(&self) -> bool {
+        self.end - self.n > self.ask.part
+    }
+
+    /// The next part, whose values `read` finds by their natural keys as [`ledger::Ledger::measured`] does.
+    ///
+    /// # Errors
+    /// [`ObserveError`].
+    pub fn next(
+        &mut self,
+        read: impl Fn(Option<u64>, &[Digest]) -> Result<Recorded, LedgerError>,
+    ) -> Result<Next, ObserveError> {
+        if self.is_long() && self.n >= self.ahead.1 {
+            let to = self.end.min(self.n + AHEAD);
+            self.gather(to);
+            let asked: Vec<Digest> = self.keys.iter().flatten().flatten().copied().collect();
+            self.ahead = (read(Some(self.since), &asked)?, to);
+        }
+        let to = self.end.min(self.n + self.ask.part.max(1));
+        self.gather(to);
+        let units = self.units(to);
+        let keys: Vec<_> = self.keys.drain(..units.len()).collect();
+        let found = &self.ahead.0;
+        let asked = keys.iter().flatten().flatten();
+        let left = asked.filter(|key| found.value(key).is_none()).copied();
+        let left: Vec<Digest> = left.collect();
+        let mut next = Next {
+            observed: Vec::with_capacity(units.len()),
+            stop: Stop::Asked,
+            values: found.clone(),
+        };
+        if !left.is_empty() {
+            next.values = next.values.and(read(None, &left)?);
+        }
+        let said = keys.into_par_iter();
+        let said = said.map(|keys| self.readings(&keys?, &next.values));
+        let said: Vec<_> = said.collect();
+        for (unit, readings) in units.iter().zip(said) {
+            let Some(readings) = readings else {
+                next.stop = Stop::Missing(unit.clone());
+                return Ok(next);
+            };
+            if self.push(unit, readings, &mut next)? {
+                next.stop = Stop::Look;
+                return Ok(next);
+            }
+        }
+        if to == self.end && to != self.ask.through {
+            next.stop = Stop::Exhausted;
+        }
+        Ok(next)
     }
 }
 
-/// Reads the next units' recorded values, up to the first after which the test ends or a look is registered.
+impl<'a> Course<'a> {
+    /// The units from the next one up to the `to`th.
+    fn units(&self, to: u64) -> &'a [ItemId] {
+        let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        &self.ask.order[place(self.n)..place(to)]
+    }
+
+    /// Makes sure that the keys of these units are there.
+    fn gather(&mut self, to: u64) {
+        let units = &self.units(to)[self.keys.len().min(self.units(to).len())..];
+        let keys: Vec<_> = units.par_iter().map(|unit| self.keys(unit)).collect();
+        self.keys.extend(keys);
+    }
+
+    /// Takes the next unit; whether the test ends with it or looks are registered there.
+    fn push(
+        &mut self,
+        unit: &ItemId,
+        readings: Vec<Reading>,
+        next: &mut Next,
+    ) -> Result<bool, Untestable> {
+        let deltas: Vec<i64> = readings.iter().map(|one| one.delta_micro.value()).collect();
+        let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
+        let unfit = |found: String| Untestable {
+            expected: "a unit that the test may still take".to_owned(),
+            found,
+        };
+        let t = Count::new(self.n + 1).ok_or_else(|| unfit("2^53 of them".to_owned()))?;
+        let step = self
+            .running
+            .push_all(*main, guardrails)
+            .map_err(|error| unfit(error.to_string()))?;
+        self.n += 1;
+        next.observed.push(GateObserved {
+            digest: self.digest,
+            gate: self.manifest.manifest.clone(),
+            readings,
+            t,
+            unit: unit.clone(),
+        });
+        let every = self.running.design().terms().looks == Looks::Every;
+        Ok(step.verdict.is_terminal() || step.looked && !every)
+    }
+
+    /// Natural keys of a unit's values: by metric, of baseline and candidate, of each draw; `None` where the manifest names
+    /// none.
+    fn keys(&self, unit: &ItemId) -> Option<Vec<Digest>> {
+        let of = |role: ArmRole| {
+            let arms: &[Arm] = self.manifest.arms.as_deref()?;
+            arms.iter().find(|arm| arm.role == role)
+        };
+        let arms = [of(ArmRole::Baseline)?, of(ArmRole::Candidate)?];
+        let repeats = self.manifest.metric.as_ref()?.repeats.value();
+        let sources = self.sources.iter();
+        let sides = sources.flat_map(|source| arms.map(|arm| (source, arm)));
+        let draws =
+            sides.flat_map(|(source, arm)| (0..repeats).map(move |draw| (source, arm, draw)));
+        let experiment = &self.manifest.experiment;
+        let key = |(source, arm, draw)| gates::value_key(experiment, source, arm, (unit, draw));
+        draws.map(key).collect()
+    }
+
+    /// Readings from the values of each metric; `None` where a value is not there and may not be missing.
+    fn readings(&self, keys: &[Digest], values: &Recorded) -> Option<Vec<Reading>> {
+        let metric = self.manifest.metric.as_ref()?;
+        let repeats = usize::try_from(metric.repeats.value()).ok()?;
+        let value = |key: &Digest| values.value(key).and_then(Micro::new);
+        let values: Vec<Option<Micro>> = keys.iter().map(value).collect();
+        let sides = values
+            .chunks((2 * repeats).max(1))
+            .map(|of| of.split_at(repeats));
+        let readings = sides.map(|(baseline, candidate)| {
+            let whole = baseline.iter().chain(candidate).all(Option::is_some);
+            let taken = self.ask.missing || whole;
+            let reading = taken.then(|| steps::reading(metric, baseline, candidate));
+            reading.flatten()
+        });
+        readings.collect()
+    }
+}
+
+/// Hands over the parts of a course. While one is taken, the next is read on another thread.
 ///
 /// # Errors
-/// [`ObserveError`].
-pub fn next(ledger: &Ledger, of: Known<'_>, ask: Ask<'_>) -> Result<Next, ObserveError> {
-    let none = |what: &str| Untestable {
-        expected: what.to_owned(),
-        found: "none".to_owned(),
-    };
-    let version = of
-        .record
-        .in_force()
-        .ok_or_else(|| none("a version in force"))?;
-    let manifest = &version.manifest;
-    let test = manifest.test.as_ref().ok_or_else(|| none("section test"))?;
-    let (n, most) = (of.gate.n, test.n_max.value());
-    if of.gate.is_terminal() || n >= most {
-        return Ok(Next {
-            observed: Vec::new(),
-            stop: Stop::Exhausted,
+/// What `take` returns.
+pub fn each_ahead<E>(
+    mut course: Course<'_>,
+    reading: ledger::Reading,
+    mut take: impl FnMut(Result<Next, ObserveError>) -> Result<(), E>,
+) -> Result<(), E> {
+    std::thread::scope(|scope| {
+        // Nothing is kept in between: a part is read while the one before is taken, and then waits.
+        let (to_take, parts) = mpsc::sync_channel(0);
+        scope.spawn(move || {
+            loop {
+                let next = course.next(|since, keys| reading.measured(since, keys));
+                let asked = next.as_ref().is_ok_and(|next| next.stop == Stop::Asked);
+                let more = asked && course.n < course.end;
+                // Nobody takes any more only where what was taken failed; then that error counts.
+                if to_take.send(next).is_err() || !more {
+                    return;
+                }
+            }
         });
-    }
-    let registered = design::looks(test);
-    let every = registered == Looks::Every;
-    let looks = looks_after(&registered, n, most);
-    let mut running = evidence::running(of, looks, false)?;
-    let last = ask
-        .through
-        .min(most)
-        .min(of.record.units)
-        .min(n.saturating_add(PART));
-    let places =
-        usize::try_from(n).unwrap_or(usize::MAX)..usize::try_from(last).unwrap_or(usize::MAX);
-    let units = ask
-        .order
-        .get(places)
-        .ok_or_else(|| none("the units at these places of the order"))?;
-    let values = values(ledger, manifest, of, units)?;
-    let mut observed = Vec::new();
-    for ((t, unit), values) in (n + 1..).zip(units).zip(values) {
-        let readings = values.and_then(|values| readings(manifest, values, ask.missing));
-        let Some(said) = readings.and_then(|said| steps::observe(of, t, unit.clone(), said)) else {
-            let stop = Stop::Missing(unit.clone());
-            return Ok(Next { observed, stop });
-        };
-        let deltas: Vec<i64> = said
-            .readings
-            .iter()
-            .map(|one| one.delta_micro.value())
-            .collect();
-        let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
-        let step = running
-            .push_all(*main, guardrails)
-            .map_err(|error| Untestable {
-                expected: "a unit that the test may still take".to_owned(),
-                found: error.to_string(),
-            })?;
-        observed.push(said);
-        if step.verdict.is_terminal() || step.looked && !every {
-            let stop = Stop::Look;
-            return Ok(Next { observed, stop });
-        }
-    }
-    let asked = last == ask.through || last == n.saturating_add(PART);
-    let stop = if asked { Stop::Asked } else { Stop::Exhausted };
-    Ok(Next { observed, stop })
-}
-
-/// Recorded values of one metric of one unit: of each arm, the draws in order.
-type Values = [Vec<Option<Micro>>; 2];
-
-/// The recorded values of units, by unit and metric; a unit is `None` where the gate names no place for them.
-fn values(
-    ledger: &Ledger,
-    manifest: &Manifest,
-    of: Known<'_>,
-    units: &[ItemId],
-) -> Result<Vec<Option<Vec<Values>>>, LedgerError> {
-    let Some((arms, repeats)) = arms(manifest) else {
-        return Ok(vec![None; units.len()]);
-    };
-    let keys_of = |unit: &ItemId| {
-        let each = of
-            .gate
-            .sources
-            .iter()
-            .flat_map(|source| arms.map(|arm| (source, arm)));
-        let draws =
-            each.flat_map(|(source, arm)| (0..repeats).map(move |draw| (source, arm, draw)));
-        let key =
-            |(source, arm, draw)| gates::value_key(&manifest.experiment, source, arm, (unit, draw));
-        draws.map(key).collect::<Option<Vec<Digest>>>()
-    };
-    let keys: Vec<_> = units.par_iter().map(keys_of).collect();
-    let asked: Vec<Digest> = keys.iter().flatten().flatten().copied().collect();
-    let mut found = ledger.measured(&asked)?.into_iter();
-    let repeats = usize::try_from(repeats).unwrap_or(usize::MAX);
-    let of_unit = |keys: Option<Vec<Digest>>| {
-        let of_unit: Vec<_> = found.by_ref().take(keys?.len()).collect();
-        let arm = |draws: &[Option<i64>]| draws.iter().map(|value| Micro::new((*value)?)).collect();
-        let metrics = of_unit.chunks(2 * repeats);
-        Some(
-            metrics
-                .map(|two| [arm(&two[..repeats]), arm(&two[repeats..])])
-                .collect(),
-        )
-    };
-    Ok(keys.into_iter().map(of_unit).collect())
-}
-
-/// Baseline and candidate, and the draws of each.
-fn arms(manifest: &Manifest) -> Option<([&Arm; 2], u64)> {
-    let of = |role: ArmRole| manifest.arms.as_ref()?.iter().find(|arm| arm.role == role);
-    let arms = [of(ArmRole::Baseline)?, of(ArmRole::Candidate)?];
-    Some((arms, manifest.metric.as_ref()?.repeats.value()))
-}
-
-/// Readings from the values of each metric; `None` where a value is not there and may not be missing.
-fn readings(manifest: &Manifest, values: Vec<Values>, missing: bool) -> Option<Vec<Reading>> {
-    let metric = manifest.metric.as_ref()?;
-    let of_metric = |[baseline, candidate]: Values| {
-        let whole = baseline.iter().chain(&candidate).all(Option::is_some);
-        (missing || whole)
-            .then(|| steps::reading(metric, &baseline, &candidate))
-            .flatten()
-    };
-    values.into_iter().map(of_metric).collect()
+        parts.into_iter().try_for_each(&mut take)
+    })
 }

@@ -14,7 +14,6 @@ use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::gate::DrawnFrom;
-use crate::event::payload::gate::GateObserved;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::gate::OrderDrawn;
@@ -139,23 +138,6 @@ pub fn reading(
         candidate,
         candidate_missing,
         delta_micro: Micro::new(delta)?,
-    })
-}
-
-/// The next observation of a gate.
-pub fn observe(
-    of: Known<'_>,
-    t: u64,
-    unit: ItemId,
-    readings: Vec<Reading>,
-) -> Option<GateObserved> {
-    let version = of.record.in_force()?;
-    Some(GateObserved {
-        digest: version.digest,
-        gate: version.manifest.manifest.clone(),
-        readings,
-        t: Count::new(t)?,
-        unit,
     })
 }
 

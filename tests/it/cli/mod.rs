@@ -10,6 +10,7 @@ mod dependents;
 mod divergence;
 mod estimate;
 mod gate;
+mod gate_ahead;
 mod import_ledger;
 mod intake;
 mod iterate;
