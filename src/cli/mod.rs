@@ -249,7 +249,7 @@ enum Verb {
                       build, within 1e-9 by another. `clover schema` lists, kind by kind, what is computed here and\n\
                       which rule of `clover verify` judges the rest; schema/REPLAY.md says from what and why. Exit 3\n\
                       where something differs.\n\n\
-                      Examples:\n  clover replay --all\n  clover replay 4127 --explain"
+                      Example:\n  clover replay --all\n  clover replay 4127 --explain"
     )]
     Replay(replay::Args),
     /// Run reference vectors with known answers on this machine

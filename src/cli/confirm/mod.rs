@@ -247,7 +247,8 @@ fn period(account: &Account, now: Timestamp) -> String {
     }
 }
 
-fn now(ledger: &Ledger) -> Timestamp {
+/// The time that an append would have.
+pub(in crate::cli) fn now(ledger: &Ledger) -> Timestamp {
     let clock = ledger.ambient().now();
     clock.max(ledger.state().keyring.recorded_at.unwrap_or(clock))
 }

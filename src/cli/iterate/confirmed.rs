@@ -9,6 +9,7 @@ use crate::cli::confirm::Opening;
 use crate::cli::confirm::SealArgs;
 use crate::cli::confirm::UnsealArgs;
 use crate::cli::ctx::Ctx;
+use crate::cli::error;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench::Bench;
 use crate::cli::iterate::bench::failed;
@@ -22,8 +23,10 @@ use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::sign::Signer;
+use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::projection::decisions;
 use crate::projection::designs::Designs;
 use crate::workflow::iterate::record::Step;
 
@@ -165,6 +168,16 @@ fn unseal(
     };
     let sealed = bench.record.sealed.as_ref().map(|sealed| sealed.id);
     let is_open = bench.record.unsealed.is_some();
+    let at = confirm::now(&bench.ledger);
+    let shut = decisions::kept_shut(bench.ledger.state(), &experiment, confirm_root, at);
+    if let Some((expected, found)) = shut.filter(|_| !is_open) {
+        // Nothing is paid for what could not be opened.
+        let found = format!("{found}; no peek was charged");
+        return Err(error::refusal(
+            &Breach::new("sealing", expected, found),
+            None,
+        ));
+    }
     let mut between = |ledger: &mut Ledger, charge: EventId, signer: &Signer| {
         let Some(sealed) = sealed.filter(|_| !is_open) else {
             return Ok(());

@@ -21,6 +21,7 @@ pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;
 pub use sealing::acceptable;
 pub use sealing::composite_of;
+pub use sealing::kept_shut;
 pub use sealing::stopped;
 pub use select::ACCEPTED_MAX;
 pub use select::Ranked;

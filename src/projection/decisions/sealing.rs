@@ -4,6 +4,7 @@ use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
+use crate::event::id::Root;
 use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::iteration::IterationClosed;
@@ -130,6 +131,27 @@ impl Rule for Sealing {
             _ => {}
         }
     }
+}
+
+/// Why a confirm block cannot be unsealed at a time, whoever pays for it: what was expected, and what stands there.
+pub fn kept_shut(
+    state: &State,
+    experiment: &ExperimentId,
+    confirm_root: Root,
+    at: Timestamp,
+) -> Found {
+    let root = confirm_root.0.to_hex();
+    if let Some(seq) = state.fold::<AllDecisions>().roots.get(&root) {
+        let found = format!("one unsealed at seq {seq}");
+        return no("a confirm block that is not spent", found);
+    }
+    let splits = state.fold::<Splits>().by_experiment.get(experiment);
+    let ends = splits.and_then(|of| of.formed.values().filter_map(|formed| formed.t2).max());
+    let early = ends.filter(|t2| *t2 > at)?;
+    no(
+        format!("an unsealing from {early} on, where the confirm window ends"),
+        at.to_string(),
+    )
 }
 
 /// The gates of a split, in order.
@@ -322,22 +344,7 @@ impl Now<'_> {
             let found = format!("one spent at seq {seq}");
             return no("a charge that paid for no other unsealing", found);
         }
-        let root = said.confirm_root.0.to_hex();
-        if let Some(seq) = all.roots.get(&root) {
-            let found = format!("one unsealed at seq {seq}");
-            return no("a confirm block that is not spent", found);
-        }
-        let splits = self
-            .state
-            .fold::<Splits>()
-            .by_experiment
-            .get(self.experiment);
-        let ends = splits.and_then(|of| of.formed.values().filter_map(|formed| formed.t2).max());
-        let early = ends.filter(|t2| *t2 > self.at)?;
-        no(
-            format!("an unsealing from {early} on, where the confirm window ends"),
-            self.at.to_string(),
-        )
+        kept_shut(self.state, self.experiment, said.confirm_root, self.at)
     }
 
     /// While an iteration is open, its confirm labels are shown only after it was unsealed.

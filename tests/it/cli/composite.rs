@@ -117,8 +117,8 @@ fn wait_for_reviews(desk: &mut Desk, name: &str) {
     }
 }
 
-/// Runs an iteration whose patched rewards may move so far at most, in millionths of W1.
-fn decided(desk: &mut Desk, name: &'static str, w1_max: u64, reviewed: bool) -> Value {
+/// An iteration with both patches, whose patched rewards may move so far at most, in millionths of W1.
+fn proposed(desk: &mut Desk, name: &'static str, w1_max: u64, reviewed: bool) {
     let of = world(name);
     lay_out(&desk.at, &of);
     let cap = patch(
@@ -152,6 +152,11 @@ fn decided(desk: &mut Desk, name: &'static str, w1_max: u64, reviewed: bool) -> 
     if reviewed {
         wait_for_reviews(desk, name);
     }
+}
+
+/// The same, run to its end.
+fn decided(desk: &mut Desk, name: &'static str, w1_max: u64, reviewed: bool) -> Value {
+    proposed(desk, name, w1_max, reviewed);
     let ran = desk.ok(&format!("iterate run it-{name} --yes"));
     println!("{}", ran.out);
     desk.ok(&format!("iterate show it-{name} --json")).json()["data"].clone()
@@ -216,6 +221,12 @@ fn two_fixes_are_accepted_together_or_the_better_one_alone() {
         reason = "a share in millionths"
     )]
     let between = (f64::midpoint(larger, composite) * 1e6) as u64;
+    // In the same ledger the block is spent, whatever the experiment is called, and no peek is paid to learn that.
+    proposed(&mut desk, "apart", between, false);
+    let words = ["iterate", "run", "it-apart", "--yes"];
+    let said = ["a confirm block that is not spent", "no peek was charged"];
+    desk.refused(&words, 11, &said);
+    assert_eq!(count(&mut desk, "budget.charged"), 1);
     let mut desk = self::desk();
     let apart = decided(&mut desk, "apart", between, false);
     assert_eq!(apart["outcome"], "accepted", "{apart:#}");
