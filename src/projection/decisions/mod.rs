@@ -1,5 +1,6 @@
 //! Decisions of an iteration: its classification, what its gates said, what was sealed, seen and accepted.
 
+mod block;
 mod reviews;
 mod rules;
 mod sealing;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
+pub use block::kept_shut;
 pub use reviews::unreviewed;
 pub use rules::CLASSIFICATION_LABEL;
 pub use rules::Predicate;
@@ -21,7 +23,6 @@ pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;
 pub use sealing::acceptable;
 pub use sealing::composite_of;
-pub use sealing::kept_shut;
 pub use sealing::stopped;
 pub use select::ACCEPTED_MAX;
 pub use select::Ranked;

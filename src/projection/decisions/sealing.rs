@@ -4,7 +4,6 @@ use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
-use crate::event::id::Root;
 use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::iteration::IterationClosed;
@@ -36,6 +35,7 @@ use crate::projection::decisions::Decisions;
 use crate::projection::decisions::GateSaid;
 use crate::projection::decisions::Judged;
 use crate::projection::decisions::Ranked;
+use crate::projection::decisions::block::kept_shut;
 use crate::projection::decisions::reviews;
 use crate::projection::decisions::rules::Live;
 use crate::projection::decisions::rules::live;
@@ -131,27 +131,6 @@ impl Rule for Sealing {
             _ => {}
         }
     }
-}
-
-/// Why a confirm block cannot be unsealed at a time, whoever pays for it: what was expected, and what stands there.
-pub fn kept_shut(
-    state: &State,
-    experiment: &ExperimentId,
-    confirm_root: Root,
-    at: Timestamp,
-) -> Found {
-    let root = confirm_root.0.to_hex();
-    if let Some(seq) = state.fold::<AllDecisions>().roots.get(&root) {
-        let found = format!("one unsealed at seq {seq}");
-        return no("a confirm block that is not spent", found);
-    }
-    let splits = state.fold::<Splits>().by_experiment.get(experiment);
-    let ends = splits.and_then(|of| of.formed.values().filter_map(|formed| formed.t2).max());
-    let early = ends.filter(|t2| *t2 > at)?;
-    no(
-        format!("an unsealing from {early} on, where the confirm window ends"),
-        at.to_string(),
-    )
 }
 
 /// The gates of a split, in order.
