@@ -684,14 +684,15 @@ KEY = dict(holder=ident, human=boolean, key_id=hex64, public_key=encoded(32), ro
 COUNT = integer()
 METHOD = one_of("closed_ebh", "closed_mean", "ebh", "elond", "spend")
 MARGIN = record(margin_micro=MICRO, metric=ident)
+CONDITION = record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO), below_micro=Optional(MICRO),
+                   field=ident)
 DESIGN = record(
     anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
     dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean)),
     frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"), peek_account=ident,
     rubric_hash=hex64, seed=hex64, topics=listing(text),
     slices=listing(record(family=ident, cells=listing(record(
-        conditions=listing(record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO),
-                                  below_micro=Optional(MICRO), field=ident)),
+        conditions=listing(CONDITION),
         must_not_regress=boolean, slice=ident, stakes_micro=MICRO)))))
 TESTS = ("betting", "bootstrap", "sequential", "t")
 ITERATION = record(
@@ -740,17 +741,20 @@ THRESHOLDS = record(
     eta_micro=MICRO, hypotheses=COUNT, ks_max_micro=MICRO, must_not_regress=one_of("guard", "literal"),
     profile=one_of("literal", "recommended"), q_micro=MICRO, shift_metric=one_of("both", "either", "ks", "w1"),
     style_max_micro=MICRO, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
-REDACTED = listing(record(features=listing(record(bin=COUNT, feature=ident))))
+REDACTED = listing(record(features=listing(record(bin=COUNT, feature=ident)), fired=Optional(listing(text))))
+BASIS = record(calibrator=hex64, iteration=ident, rubric_hash=hex64, selector=listing(CONDITION),
+               split=one_of("confirm", "dev", "fit"))
 
 
 CARD = record(
-    candidate_paths=listing(text), card=ident, **{"class": CLASS}, clusters=COUNT, counterexamples=REDACTED,
+    basis=Optional(BASIS), candidate_paths=listing(text), card=ident, **{"class": CLASS}, clusters=COUNT, counterexamples=REDACTED,
     direction=one_of("over_scored", "under_scored"), exemplars=REDACTED, exposure_micro=MICRO, family=ident,
     explanations=listing(record(explanation=ident, score_micro=Optional(MICRO), verdict=VERDICT)),
     hints=listing(record(feature=ident, reference_micro=MICRO, rows=COUNT, smd_micro=MICRO, worst_micro=MICRO)),
-    mean_raw_micro=Optional(MICRO), mse_micro=MICRO,
+    interval_raw=Optional(record(high_micro=MICRO, low_micro=MICRO)), mean_raw_micro=Optional(MICRO), mse_micro=MICRO,
     mean_shrunk=Optional(record(high_micro=MICRO, low_micro=MICRO, mean_micro=MICRO)),
-    p_adjusted_micro=Optional(MICRO), rows=COUNT, slice=ident, stakes_micro=MICRO,
+    p_adjusted_micro=Optional(MICRO), p_raw_micro=Optional(MICRO), rows=COUNT, shrink_micro=Optional(MICRO),
+    slice=ident, stakes_micro=MICRO,
     stress=listing(record(attack=ident, mean_micro=MICRO, seeds=COUNT)))
 BATTERY = ("contradiction_inject", "fabricated_tool_trace", "fact_flip", "fake_citation", "padding", "rubric_mimicry",
            "style_strip")                 # without these a battery is not whole
@@ -1115,8 +1119,8 @@ KINDS = {
     ("slices.classified", 1): Kind(
         "arbiter", "@ iteration", classification_hash=hex64, iteration=ident, slices=listing(record(
             **{"class": CLASS}, exposure=share, family=ident, must_not_regress=boolean, slice=ident, stakes=share))),
-    ("card.published", 1): Kind("arbiter", "@ iteration public_digest", card=CARD, full_digest=hex64, iteration=ident,
-                                public_digest=hex64),
+    ("card.published", 1): Kind("arbiter", "@ iteration public_digest", build=Optional(text), card=CARD,
+                                full_digest=hex64, iteration=ident, public_digest=hex64),
     ("iteration.paused_for_labels", 1): Kind("arbiter", "@ iteration", build=text, gain=number, inputs=ROWS_READ,
                                              iteration=ident, labels_requested=COUNT, share=share),
     ("gate.evaluated", 1): Kind(
@@ -3356,7 +3360,8 @@ def rule_predicate(state, e):
     if e.kind == "scores.recomputed":
         return recomputed_problem(e, it, decided)
     if e.kind == "card.published":
-        return unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
+        problem = unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
+        return problem or card_problem(e, it, decided)
     if e.kind == "iteration.paused_for_labels":
         if e.data["share"] < 0.3:
             return "a share of at least 0.3", str(e.data["share"])
@@ -3370,6 +3375,25 @@ def rule_predicate(state, e):
         if e.data["classification_hash"] != expected:
             return "classification_hash %s" % expected, e.data["classification_hash"]
     return ("an audit before slices were classified", "classified at seq %d" % frozen[0]) if frozen else None
+
+
+def card_problem(e, it, decided):
+    """A card is named by its digest, and says what it was computed on: the iteration, its rubric, its calibrator."""
+    card = e.data["card"]
+    digest, basis = labelled(b"clover/card/v1", card), card.get("basis")
+    if e.data["public_digest"] != digest:
+        return "public_digest %s" % digest, e.data["public_digest"]
+    if basis is None:
+        return ("a card with its basis", e.data["build"]) if "build" in e.data else None
+    if "build" not in e.data:
+        return "the build of a card with a basis", "none"
+    if basis["iteration"] != e.data["iteration"]:
+        return "a card of %s" % e.data["iteration"], basis["iteration"]
+    if basis["rubric_hash"] != it.rubric_hash:
+        return "rubric_hash %s" % it.rubric_hash, basis["rubric_hash"]
+    calibrator = decided.calibrators.get(None, basis["calibrator"])
+    if basis["calibrator"] != calibrator:
+        return "the calibrator fitted first, %s" % calibrator, basis["calibrator"]
 
 
 def recomputed_problem(e, it, decided):

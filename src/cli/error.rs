@@ -31,11 +31,11 @@ pub enum Exit {
     Input,
     /// No such ledger, key, entry or file.
     NotFound,
-    /// A gate ended against its candidate.
+    /// A gate or another check ended against what it judges.
     Fail,
     /// A rule said no.
     Refused,
-    /// A gate has decided nothing.
+    /// Inconclusive or not checked: a gate that decided nothing, a check that could not be made.
     Inconclusive,
     /// Locked, full or early: the same command may work later.
     TryLater,
@@ -85,9 +85,9 @@ impl Exit {
             Self::Integrity => "integrity",
             Self::Input => "bad input",
             Self::NotFound => "not found",
-            Self::Fail => "gate failed",
+            Self::Fail => "failed",
             Self::Refused => "refused",
-            Self::Inconclusive => "gate undecided",
+            Self::Inconclusive => "undecided",
             Self::TryLater => "try later",
             Self::Interrupted => "interrupted",
         }

@@ -81,11 +81,57 @@ fn section(title: &str, members: &[(&String, &Value)]) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let pairs: Vec<(&str, String)> = found
-        .iter()
-        .map(|(path, value)| (path.as_str(), value.clone()))
-        .collect();
-    format!("{title}\n{}", ui::pairs(&pairs))
+    format!("{title}\n{}", aligned(&found))
+}
+
+/// Columns that are left to values beside the longest path.
+const ROOM_MIN: usize = 24;
+
+/// Paths and values with the values aligned; a value that does not fit into the line goes on in the next.
+fn aligned(found: &[(String, String)]) -> String {
+    let columns = usize::from(ui::COLUMNS);
+    let longest = found.iter().map(|(path, _)| path.chars().count()).max();
+    let width = (longest.unwrap_or(0) + 2).min(columns - ROOM_MIN);
+    let mut out = String::new();
+    for (path, value) in found {
+        let mut label = path.as_str();
+        if path.chars().count() + 2 > width {
+            // A path that leaves no room stands by itself.
+            out.push_str(&broken(path, columns).join("\n"));
+            out.push('\n');
+            label = "";
+        }
+        for line in broken(&ui::escape(value), columns - width) {
+            out.push_str(format!("{label:width$}{line}").trim_end());
+            out.push('\n');
+            label = "";
+        }
+    }
+    out
+}
+
+/// A text in lines of at most `room` characters: broken after spaces and commas, and anywhere in what has neither.
+fn broken(text: &str, room: usize) -> Vec<String> {
+    let (mut lines, mut line, mut held) = (Vec::new(), String::new(), 0);
+    for word in text.split_inclusive([' ', ',']) {
+        if held > 0 && held + word.trim_end().chars().count() > room {
+            lines.push(std::mem::take(&mut line));
+            held = 0;
+        }
+        for letter in word.chars() {
+            if held >= room && letter == ' ' {
+                continue;
+            }
+            if held >= room {
+                lines.push(std::mem::take(&mut line));
+                held = 0;
+            }
+            line.push(letter);
+            held += 1;
+        }
+    }
+    lines.push(line);
+    lines
 }
 
 /// The gates behind a decision: itself, if it is one, or those that it names.
@@ -145,6 +191,31 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn no_line_of_a_page_is_wider_than_the_screen() {
+        let numbers: Vec<String> = (0..300).map(|at| format!("{}", 100_000 + at)).collect();
+        let value = json!({
+            "short": 1, "scores": [0.125, 0.0625], "text": "word ".repeat(60), "unbroken": "x".repeat(250),
+            "numbers": numbers.iter().map(|of| of.parse().unwrap()).collect::<Vec<u64>>(),
+            "a_path": {"that_is_so_long_that_nothing": {"is_left_of_a_hundred_columns": {"for_its_value": 0.5}}},
+        });
+        let members = value.as_object().unwrap().iter().collect::<Vec<_>>();
+        let page = section("NUMBERS", &members);
+        let widest = page.lines().map(|line| line.chars().count()).max();
+        assert_eq!(widest, Some(usize::from(ui::COLUMNS)), "{page}");
+        // Nothing is lost, and what is short stands beside its path.
+        let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+        let mut found = Vec::new();
+        for (name, value) in &members {
+            leaves(name, value, &mut found);
+        }
+        let whole: usize = found.iter().map(|(path, value)| letters(path) + letters(value)).sum();
+        assert_eq!(letters(&page), whole + "NUMBERS".len(), "{page}");
+        assert!(page.contains(&format!("[{},", numbers[0])), "{page}");
+        let short = page.lines().find(|line| line.starts_with("short ")).unwrap();
+        assert!(short.ends_with(" 1"), "{short}");
+    }
 
     #[test]
     fn leaves_stand_by_their_paths() {

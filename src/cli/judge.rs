@@ -48,7 +48,8 @@ pub(super) enum Verb {
         override_usage = "clover judge drift --judge <ID> --rows <PATH> [OPTIONS] [-- COMMAND...]",
         mut_arg("command", |arg| arg.hide(true)),
         mut_arg("recorded", |arg| arg.hide(true)),
-        after_help = "Example:\n  clover judge drift --judge llm --anchors anchors-1 --rows anchors -- python3 judge.py"
+        after_help = "Recorded however it ends; exit 0 where it passes, 10 where it fails, 12 where it is inconclusive.\n\n\
+                      Example:\n  clover judge drift --judge llm --anchors anchors-1 --rows anchors -- python3 judge.py"
     )]
     Drift(judge_drift::Args),
 }

@@ -96,9 +96,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     );
     let verdict = said.verdicts.whole();
     answer.verdict = word(verdict);
-    if verdict == Verdict::Fail {
-        answer.exit = Exit::Refused;
-    }
+    answer.exit = match verdict {
+        Verdict::Fail => Exit::Fail,
+        Verdict::Inconclusive | Verdict::NotChecked => Exit::Inconclusive,
+        Verdict::Pass => Exit::Done,
+    };
     if args.dry_run {
         answer.verdict = "dry_run";
         answer.exit = Exit::Done;

@@ -125,8 +125,8 @@ Options of every verb:
   -q, --quiet               no notes and no progress      --busy-timeout SECONDS   default 60
   --progress auto|never|plain                             --color auto|always|never
 
-Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 gate failed
-            11 refused by a rule · 12 gate undecided · 75 try later · 130 interrupted
+Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 failed
+            11 refused by a rule · 12 undecided or not checked · 75 try later · 130 interrupted
 Example: clover demo";
 
 /// An event-sourced experiment ledger for governing LLM judges.
@@ -246,9 +246,10 @@ enum Verb {
     /// Compute decisions again from their recorded inputs, and compare
     #[command(
         after_help = "What an arbiter said is computed again from the entries before it: the same to the bit by the same\n\
-                      build, within 1e-9 by another. `clover schema` lists, kind by kind, what is computed here and\n\
-                      which rule of `clover verify` judges the rest; schema/REPLAY.md says from what and why. Exit 3\n\
-                      where something differs.\n\n\
+                      build, within 1e-9 by another. `clover schema` lists kind by kind who computes what again;\n\
+                      schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12, NOT CHECKED:\n\
+                      nothing differs, and something cannot be computed again, because an input was erased or is\n\
+                      not here, or nobody recorded it. What a person decided counts for neither.\n\n\
                       Example:\n  clover replay --all\n  clover replay 4127 --explain"
     )]
     Replay(replay::Args),

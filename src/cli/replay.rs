@@ -175,6 +175,11 @@ fn answer(args: &Args, replayed: &[Replayed], others: &[(&Elsewhere, usize)]) ->
         text.push_str(&format!(" · {told} said by people"));
     }
     text.push('\n');
+    if gone > 0 && differs == 0 {
+        text.push_str(&ui::wrapped(
+            "NOT CHECKED where it cannot be computed again: nothing differs, and not everything is shown to be the same",
+        ));
+    }
     for (of, count) in others {
         let (kind, rule, why) = (of.kind, of.rule, of.why);
         text.push_str(&ui::wrapped(&format!(
@@ -193,6 +198,7 @@ fn answer(args: &Args, replayed: &[Replayed], others: &[(&Elsewhere, usize)]) ->
         answer.exit = Exit::Integrity;
         "differs"
     } else if gone > 0 {
+        answer.exit = Exit::Inconclusive;
         "incomplete"
     } else {
         "reproduced"

@@ -190,7 +190,14 @@ pub(super) fn named<'a>(
     let experiment = record::experiment_id(experiment)?;
     let found = registered(state, &experiment, version).ok_or_else(|| {
         let message = format!("no registered rubric {name}");
-        CliError::not_found(message, "clover rubric list")
+        // An experiment that has versions, and not this one: its log shows which there are.
+        let has_others = version.is_some() && registered(state, &experiment, None).is_some();
+        let next = if has_others {
+            format!("clover prompt log {experiment}")
+        } else {
+            "clover rubric list".to_owned()
+        };
+        CliError::not_found(message, next)
     })?;
     Ok((experiment, found))
 }

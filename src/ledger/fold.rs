@@ -262,6 +262,8 @@ pub enum AtHand {
     Yes,
     /// It is not: nobody here can say. An append goes on, since whoever holds private texts can tell.
     Private,
+    /// It never was: nobody recorded it, and nobody will be able to say.
+    Unrecorded,
     /// It is not, and why: an append does not go on without it.
     Gone(String),
 }

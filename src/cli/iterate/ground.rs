@@ -294,6 +294,7 @@ pub(super) fn cards(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
 pub(super) fn cards_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliError> {
     let course = bench.take_course()?;
     let cards = course.cards(&bench.record).map_err(failed)?;
+    let cards = cards.iter().map(|card| course.published(card)).collect();
     let appended = bench.say(ctx, cards)?;
     bench.keep(course);
     let (text, data) = carded(&bench.record);

@@ -11,6 +11,8 @@ use crate::event::id::IterationId;
 use crate::event::id::SliceId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::manifest::SliceCondition;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Micro;
@@ -80,13 +82,45 @@ pub struct BinnedFeature {
     pub feature: FieldId,
 }
 
-/// A row of which only bins are shown.
+/// A row of which only bins are shown, and which rules of the rubric in force its record met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RedactedRow {
     /// Its features in order of name.
     pub features: Vec<BinnedFeature>,
+    /// Paths of the rules that fired on it, ascending, each once; absent without an evidence record, and in a card
+    /// without a basis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fired: Option<Vec<Text>>,
+}
+
+/// What a card was computed on: nothing of it is about a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CardBasis {
+    /// Digest of the calibrator whose residuals these are: that of `calibrator.fitted`.
+    pub calibrator: Digest,
+    /// The iteration.
+    pub iteration: IterationId,
+    /// Hash of the rubric in force.
+    pub rubric_hash: Digest,
+    /// Conditions of the slice as registered; empty for `other`, which is whatever lies in no cell.
+    pub selector: Vec<SliceCondition>,
+    /// The part whose labels were read.
+    pub split: SplitPart,
+}
+
+/// Two ends of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CardInterval {
+    /// High end.
+    pub high_micro: Micro,
+    /// Low end.
+    pub low_micro: Micro,
 }
 
 /// An explanation that was checked automatically.
@@ -117,10 +151,13 @@ pub struct StressDelta {
 }
 
 /// The optimizer's projection of a card. Statistics are rounded to four decimals.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PublicCard {
+    /// What it was computed on; a card without it has no raw interval, raw p, shrinkage or fired rules either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basis: Option<CardBasis>,
     /// Rubric paths related to the hints.
     pub candidate_paths: Vec<Text>,
     /// The card.
@@ -143,6 +180,9 @@ pub struct PublicCard {
     pub family: FamilyId,
     /// Features that differ.
     pub hints: Vec<Hint>,
+    /// 95 % interval of the mean residual, cluster-robust; absent below 40 rows, and for one cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_raw: Option<CardInterval>,
     /// Mean residual; absent below 40 rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_raw_micro: Option<Micro>,
@@ -154,8 +194,14 @@ pub struct PublicCard {
     /// p adjusted within the family; absent below 40 rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_adjusted_micro: Option<Micro>,
+    /// Two-sided p before adjustment; absent below 40 rows, for one cluster, and without spread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_raw_micro: Option<Micro>,
     /// Labelled rows.
     pub rows: Count,
+    /// Weight of the common mean in the pooled one, B in 0 to 1; absent without spread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shrink_micro: Option<Micro>,
     /// The slice.
     pub slice: SliceId,
     /// Stakes.
@@ -165,10 +211,13 @@ pub struct PublicCard {
 }
 
 /// A residual card is published: the optimizer's projection whole, the full one by its digest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CardPublished {
+    /// The program that computed it; absent where the card has no basis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<Text>,
     /// What the optimizer sees.
     pub card: PublicCard,
     /// Digest of the full card, which names rows.
@@ -177,4 +226,23 @@ pub struct CardPublished {
     pub iteration: IterationId,
     /// Digest of `card`.
     pub public_digest: Digest,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::Payload;
+    use crate::event::registry;
+
+    /// As it was written before cards said what they were computed on.
+    const BEFORE: &str = r#"{"card":{"candidate_paths":["text-1"],"card":"text-1","class":"green","clusters":1,"counterexamples":[{"features":[{"bin":1,"feature":"text-1"}]}],"direction":"over_scored","exemplars":[{"features":[{"bin":1,"feature":"text-1"}]}],"explanations":[{"explanation":"text-1","score_micro":-250000,"verdict":"fail"}],"exposure_micro":-250000,"family":"text-1","hints":[{"feature":"text-1","reference_micro":-250000,"rows":1,"smd_micro":-250000,"worst_micro":-250000}],"mean_raw_micro":-250000,"mean_shrunk":{"high_micro":-250000,"low_micro":-250000,"mean_micro":-250000},"mse_micro":-250000,"p_adjusted_micro":-250000,"rows":1,"slice":"text-1","stakes_micro":-250000,"stress":[{"attack":"text-1","mean_micro":-250000,"seeds":1}]},"full_digest":"788de5096f8b530eef97a4015cffb7cfeb260c23795b846bf8112682a93b1101","iteration":"text-1","public_digest":"788de5096f8b530eef97a4015cffb7cfeb260c23795b846bf8112682a93b1101"}"#;
+
+    #[test]
+    fn a_card_without_a_basis_is_read_and_stays_as_it_is() {
+        let (payload, bytes) = registry::decode("card.published", 1, BEFORE).unwrap();
+        assert_eq!(String::from_utf8(bytes).unwrap(), BEFORE);
+        let Payload::CardPublished(said) = payload else {
+            unreachable!("a card");
+        };
+        assert!(said.build.is_none() && said.card.basis.is_none());
+    }
 }

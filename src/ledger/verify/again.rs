@@ -32,7 +32,11 @@ impl Judge<'_> {
             LedgerError::Store(error) => VerifyError::Store(error),
             other => VerifyError::Read(other.to_string()),
         })?;
-        self.out_of_hand += u64::from(at_hand != AtHand::Yes);
+        match at_hand {
+            AtHand::Yes => {}
+            AtHand::Private | AtHand::Gone(_) => self.out_of_hand += 1,
+            AtHand::Unrecorded => self.unrecorded += 1,
+        }
         let kind = candidate.event.kind();
         let mut lines = self.state.rulebook().again.iter();
         if reader.is_none() && lines.any(|line| line.reads.contains(&kind)) {
@@ -42,11 +46,20 @@ impl Judge<'_> {
     }
 
     /// What was not computed again, where anything was not.
-    pub(super) fn not_computed(&self) -> Option<String> {
+    pub(super) fn not_computed(&self) -> Vec<String> {
         if !self.options.recompute {
-            return Some("recompute".to_owned());
+            return vec!["recompute".to_owned()];
         }
-        let of = self.out_of_hand;
-        (of > 0).then(|| format!("recompute of {of} events whose inputs are not at hand"))
+        let both = [
+            (self.out_of_hand, "whose inputs are not at hand"),
+            (self.unrecorded, "whose inputs nobody recorded"),
+        ];
+        both.into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, why)| {
+                let events = if count == 1 { "event" } else { "events" };
+                format!("recompute of {count} {events} {why}")
+            })
+            .collect()
     }
 }

@@ -85,6 +85,8 @@ pub(super) struct Judge<'a> {
     pub(super) kept: Vec<(u64, Event)>,
     /// Entries that nobody here can compute again.
     pub(super) out_of_hand: u64,
+    /// Events that rest on what is on no record: nobody could ever compute them again.
+    pub(super) unrecorded: u64,
 }
 
 impl<'a> Judge<'a> {
@@ -130,6 +132,7 @@ impl<'a> Judge<'a> {
             computing: Computing::default(),
             kept: Vec::new(),
             out_of_hand: 0,
+            unrecorded: 0,
         })
     }
 

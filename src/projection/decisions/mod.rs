@@ -15,6 +15,7 @@ use serde::Serialize;
 
 pub use block::kept_shut;
 pub use reviews::unreviewed;
+pub use rules::CARD_LABEL;
 pub use rules::CLASSIFICATION_LABEL;
 pub use rules::Predicate;
 pub(in crate::projection) use rules::is_candidate;

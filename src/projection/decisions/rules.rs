@@ -4,6 +4,7 @@ use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::Role;
+use crate::event::payload::card::CardPublished;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
 use crate::event::payload::estimate::IterationTerms;
 use crate::event::payload::manifest::IterationPlan;
@@ -36,6 +37,8 @@ use crate::projection::manifests::Manifests;
 
 /// Label of the digest of a classification.
 pub const CLASSIFICATION_LABEL: &str = "clover/classification/v1";
+/// Label of the digest of an optimizer's projection of a card.
+pub const CARD_LABEL: &str = "clover/card/v1";
 /// Share from which an iteration may pause.
 const PAUSE_SHARE: f64 = 0.30;
 
@@ -132,7 +135,9 @@ impl Rule for Predicate {
                 classified(live, said)
             }),
             Payload::CardPublished(said) => step(&said.iteration, "a card", &|live| {
-                after_classification(live).or_else(|| live.is_sealed_yet("a card"))
+                after_classification(live)
+                    .or_else(|| live.is_sealed_yet("a card"))
+                    .or_else(|| carded(live, said))
             }),
             Payload::IterationPausedForLabels(said) => {
                 step(&said.iteration, "a pause", &|live| paused(live, said))
@@ -264,6 +269,42 @@ fn classified(live: &Live<'_>, said: &SlicesClassified) -> Judged {
         return no(expected, said.classification_hash.to_string());
     }
     before_classification(live)
+}
+
+/// A card is named by its digest, and says what it was computed on: the iteration, its rubric, its calibrator.
+fn carded(live: &Live<'_>, said: &CardPublished) -> Judged {
+    let differs = |what: &str, expected: String, found: String| {
+        (expected != found).then(|| (format!("{what} {expected}"), found))
+    };
+    let digest = canon::digest(CARD_LABEL, &said.card);
+    let named = differs(
+        "public_digest",
+        digest.to_string(),
+        said.public_digest.to_string(),
+    );
+    let Some(basis) = &said.card.basis else {
+        let strange = said.build.as_ref().map(|build| build.as_str().to_owned());
+        return named.or_else(|| strange.map(|of| ("a card with its basis".to_owned(), of)));
+    };
+    let calibrator = live.decided.and_then(|of| of.calibrator(None));
+    let calibrator = calibrator.unwrap_or(basis.calibrator);
+    named
+        .or_else(|| {
+            let none = said.build.is_none();
+            none.then(|| ("the build of a card with a basis".to_owned(), "none".to_owned()))
+        })
+        .or_else(|| {
+            let (expected, found) = (&said.iteration, &basis.iteration);
+            differs("a card of", expected.to_string(), found.to_string())
+        })
+        .or_else(|| {
+            let (expected, found) = (live.it.rubric_hash, basis.rubric_hash);
+            differs("rubric_hash", expected.to_string(), found.to_string())
+        })
+        .or_else(|| {
+            let found = basis.calibrator.to_string();
+            differs("the calibrator fitted first,", calibrator.to_string(), found)
+        })
 }
 
 fn paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Judged {

@@ -35,6 +35,8 @@ use crate::projection::decisions::composite_of;
 use crate::projection::decisions::thresholds_of;
 use crate::rubric::Rubric;
 use crate::stats::sample::Unfit;
+use crate::workflow::iterate::compute::cards::Basis;
+use crate::workflow::iterate::compute::cards::FullCard;
 use crate::workflow::iterate::compute::Candidate;
 use crate::workflow::iterate::fitted::Kept;
 use crate::workflow::iterate::fitted::Saying;
@@ -45,6 +47,7 @@ use crate::workflow::iterate::rows::Loaded;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::iterate::rows::Which;
 use crate::workflow::iterate::steps;
+use crate::workflow::iterate::steps::BUILD;
 use crate::workflow::iterate::steps::Ground;
 use crate::workflow::iterate::steps::Opened;
 use crate::workflow::iterate::steps::Patched;
@@ -229,9 +232,24 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`].
-    pub fn cards(&self, record: &Record) -> Result<Vec<Payload>, CourseError> {
-        let table = &self.loaded.table;
-        Ok(self.ground.cards(&self.opened, table, &record.attacks())?)
+    pub fn cards(&self, record: &Record) -> Result<Vec<FullCard>, CourseError> {
+        let (loaded, design) = (&self.loaded, self.opened.plan.design.as_ref());
+        let rules = loaded.rubric.rules();
+        let basis = Basis {
+            calibrator: self.baseline.event.calibrator,
+            fired: &|row| loaded.fired(&rules, row),
+            iteration: &self.opened.iteration,
+            rubric_hash: loaded.rubric.hash(),
+            slices: design.map_or(&[], |design| &design.slices[..]),
+        };
+        let attacks = record.attacks();
+        Ok(self.ground.cards(&loaded.table, &attacks, basis)?)
+    }
+
+    /// The event of a card.
+    pub fn published(&self, card: &FullCard) -> Payload {
+        let iteration = self.opened.iteration.clone();
+        card.published(text(BUILD), iteration).into()
     }
 
     /// A hypothesis scored and calibrated; computed once.
@@ -395,7 +413,7 @@ impl Course {
         });
         Ok(Ok(DevObjectiveQueried {
             answers: answers.collect(),
-            build: text(steps::BUILD),
+            build: text(BUILD),
             candidate: of.hash,
             inputs: self.ground.inputs,
             iteration: self.opened.iteration.clone(),

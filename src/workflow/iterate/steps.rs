@@ -357,19 +357,18 @@ impl Ground {
     /// [`Unfit`].
     pub fn cards(
         &self,
-        opened: &Opened,
         table: &Table,
         attacks: &cards::Attacks,
-    ) -> Result<Vec<Payload>, Unfit> {
+        basis: cards::Basis<'_>,
+    ) -> Result<Vec<cards::FullCard>, Unfit> {
         if self.pauses {
             return Ok(Vec::new());
         }
-        let all = cards::cards(table, &self.baseline, &self.audited)?.into_iter();
-        let published = all.map(|mut card| {
+        let mut all = cards::cards(table, &self.baseline, &self.audited, basis)?;
+        for card in &mut all {
             card.attacked(table, attacks);
-            Payload::from(card.published(opened.iteration.clone()))
-        });
-        Ok(published.collect())
+        }
+        Ok(all)
     }
 
     /// A candidate with its calibrator.

@@ -10,7 +10,7 @@ const TOLERANCE: f64 = 1e-9;
 /// The member that names the program.
 const BUILD: &str = "build";
 /// Digests and blobs over numbers: of another build they may differ where the numbers agree.
-const OVER_NUMBERS: [&str; 2] = ["calibrator", "model"];
+const OVER_NUMBERS: [&str; 4] = ["calibrator", "full_digest", "model", "public_digest"];
 
 /// A member that is not the same.
 #[derive(Clone, Debug, PartialEq)]

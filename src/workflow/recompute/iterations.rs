@@ -14,6 +14,7 @@ use crate::ledger::Candidate;
 use crate::ledger::History;
 use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::compute::cards::Attacks;
+use crate::workflow::iterate::compute::cards::FullCard;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::record::Record;
@@ -31,7 +32,7 @@ pub(super) struct Kept {
     confirm: Option<(u64, Loaded)>,
     gates: Vec<GateEvaluated>,
     /// Cards under what attacks had earned.
-    cards: Option<(Attacks, Vec<Payload>)>,
+    cards: Option<(Attacks, Vec<FullCard>)>,
 }
 
 impl Kept {
@@ -180,8 +181,15 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
                 kept.cards = Some((attacks, kept.course.cards(&record)?));
             }
             let mut cards = kept.cards.iter().flat_map(|(_, cards)| cards);
-            let same = |again: &&Payload| matches!(again, Payload::CardPublished(of) if of.card.card == said.card.card);
-            cards.find(same).cloned()
+            let again = cards.find(|again| again.public.card == said.card.card);
+            again.cloned().map(|again| {
+                // A card that names no program is of those that said nothing of their basis.
+                let again = match said.build {
+                    Some(_) => again,
+                    None => again.without_basis(),
+                };
+                kept.course.published(&again)
+            })
         }
         _ => kept.course.before(&[payload.kind()]).into_iter().next(),
     };

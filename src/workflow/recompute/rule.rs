@@ -251,7 +251,8 @@ fn judge(
     };
     let (expected, found) = match (recipe.run)(context, event.seq, event.event) {
         // Texts are private: whoever holds their keys can replay it, the log alone cannot.
-        Err(Gone::Rows(_) | Gone::Logs(_) | Gone::Unrecorded(_)) => return Ok(AtHand::Private),
+        Err(Gone::Rows(_) | Gone::Logs(_)) => return Ok(AtHand::Private),
+        Err(Gone::Unrecorded(_)) => return Ok(AtHand::Unrecorded),
         Err(Gone::Ledger(error)) => return Err(error),
         Err(Gone::Absent(what)) => return Ok(AtHand::Gone(what)),
         Err(gone) => ("what earlier entries give".to_owned(), gone.to_string()),

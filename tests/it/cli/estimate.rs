@@ -516,8 +516,16 @@ fn lengths_come_from_private_texts_and_go_with_their_keys() {
     );
     let vault = desk.at.join(".clover/vault.db");
     std::fs::rename(&vault, desk.path("vault.away")).unwrap();
-    let gone = desk.ok("replay --all --json").json();
+    // Nothing differs, and nothing is shown: not checked.
+    let ran = desk.run("replay --all --json");
+    assert_eq!(ran.code, 12, "{}{}", ran.out, ran.err);
+    let gone = ran.json();
     assert_eq!(gone["verdict"], "incomplete");
+    assert_eq!(gone["data"]["differ"], 0);
+    let ran = desk.run("replay --all");
+    assert!(ran.out.contains("NOT CHECKED"), "{}", ran.out);
+    let one = gone["data"]["events"][0]["seq"].to_string();
+    assert_eq!(desk.run(&format!("replay {one}")).code, 12);
     let why = gone["data"]["events"][0]["why"].as_str().unwrap();
     assert!(
         why.contains("response_length") && why.contains("not at hand"),

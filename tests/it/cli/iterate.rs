@@ -144,6 +144,8 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     let ran = desk.ok("iterate run it-1");
     println!("{}", ran.out);
     assert!(ran.out.contains("waits for patches"), "{}", ran.out);
+    let plan = plan(&mut desk);
+    super::carded::cards_say_what_they_are_computed_on(&mut desk, &plan);
     let idle = desk.ok("iterate run it-1 --json").json();
     assert_eq!(
         (&idle["data"]["due"], &idle["data"]["steps"]),
@@ -175,8 +177,11 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     for line in shown.out.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
-    let replayed = desk.run("replay --all");
+    let replayed = desk.run("replay --all --explain");
     println!("{}{}", replayed.out, replayed.err);
+    for line in replayed.out.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
     desk.ok("verify");
 }
 

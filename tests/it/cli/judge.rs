@@ -189,7 +189,7 @@ fn a_judge_that_moved_is_found_on_its_anchors() {
     );
     assert_eq!(entries(&mut desk, "judge.drift_checked").len(), 1);
     // A shift of 0.02 in every row keeps the ranks and leaves control.
-    let moved = fails(&mut desk, 11, &ask("drift", "20000", "")).json();
+    let moved = fails(&mut desk, 10, &ask("drift", "20000", "")).json();
     let verdicts = &moved["data"]["verdicts"];
     assert_eq!(
         (&verdicts["ranks"], &verdicts["residuals"]),
@@ -211,7 +211,7 @@ fn a_judge_that_moved_is_found_on_its_anchors() {
         &["is registered at seq", "another judge"],
     );
     let changed = other.replace(" --json", " --json --changed");
-    let tripped = fails(&mut desk, 11, &changed).json();
+    let tripped = fails(&mut desk, 10, &changed).json();
     assert_eq!(tripped["data"]["verdicts"]["version"], "fail");
     // Rows that are not all of the anchors are no check.
     desk.ok("experiment list");
@@ -220,6 +220,18 @@ fn a_judge_that_moved_is_found_on_its_anchors() {
     let shown = desk.ok("assume show CJE.D1-R3 --json").json();
     assert!(shown.to_string().contains("fail"), "{shown}");
     assert_eq!(entries(&mut desk, "judge.drift_checked").len(), 3);
+    // Scores that are all alike have no ranks: nobody can say whether that judge drifts.
+    desk.file("flat.sh", FLAT);
+    let flat = |verb: &str| {
+        format!("judge {verb} --judge flat --model f-1 --rows sim/anchors --json -- sh flat.sh 0.5")
+    };
+    desk.ok(&flat("run"));
+    desk.ok("iterate anchors a-2 --low anchor_low --high anchor_high --judge flat");
+    let alike = fails(&mut desk, 12, &flat("drift --anchors a-2")).json();
+    assert_eq!(
+        (&alike["verdict"], &alike["data"]["verdicts"]["ranks"]),
+        (&"inconclusive".into(), &"inconclusive".into())
+    );
     desk.ok("verify --recompute");
     desk.ok("replay --all");
 }

@@ -5,6 +5,7 @@ mod assume;
 mod audited;
 mod bad_input;
 mod beside;
+mod carded;
 mod composite;
 mod dependents;
 mod divergence;

@@ -220,5 +220,13 @@ fn what_breaks_a_guardrail_is_rolled_back_in_the_same_append() {
     desk.refused(&words, 11, &["a commit that was not rolled back"]);
     let log = desk.ok("prompt log exp-1 --json").json();
     assert_eq!(log["data"]["prompts"][1]["head"], true);
+    // A version that is not there: its experiment's log shows which are; without one, the list of rubrics does.
+    for (named, next) in [
+        ("exp-1@9.9", "next: clover prompt log exp-1"),
+        ("exp-9@1.0", "next: clover rubric list"),
+    ] {
+        let words = ["deploy", "activate", named, "--judge", "judge-1", "--key", "owner"];
+        desk.refused(&words, 5, &[&format!("no registered rubric {named}"), next]);
+    }
     desk.head();
 }

@@ -207,7 +207,7 @@ fn a_candidate_is_attacked_once_and_p7_says_what_was_found() {
     tell(SOLO, |world| {
         begun(world);
         said(world, battery_in_force());
-        let bare = edited(&decided::card(), |data| data["card"]["stress"] = json!([]));
+        let bare = decided::card_under(&json!([]));
         refused(world, &["the uplifts of long at seq", "others"], bare);
     });
 }

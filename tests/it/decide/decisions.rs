@@ -589,11 +589,11 @@ pub(super) fn a_patch_is_written_from_what_was_published() {
     // Cards, receipts, the rubric and the grammars are published.
     tell(SOLO, |world| {
         let stage = classified(world).1;
-        let bare = edited(&decided::card(), |data| data["card"]["stress"] = json!([]));
+        let bare = decided::card_under(&json!([]));
+        let card = serde_json::to_value(&bare).unwrap()["public_digest"].clone();
         said(world, bare);
         let asked = decided::asked(Digest([5; 32]), owner().id());
         let receipt = said(world, asked);
-        let card = serde_json::to_value(decided::card()).unwrap()["public_digest"].clone();
         let grammar = Digest::sha256(b"clover-patch/1").to_hex();
         let rubric = iterated::rubric().hash().to_hex();
         let changes = "{guards.length_bias_cap.if_tokens_gt: 400}";

@@ -11,6 +11,7 @@ use clover::ground::digest::Digest;
 use clover::ground::sign::KeyId;
 use clover::ground::time::Timestamp;
 use clover::projection::bundle::BUNDLE_LABEL;
+use clover::projection::decisions::CARD_LABEL;
 use clover::projection::decisions::CLASSIFICATION_LABEL;
 use clover::projection::decisions::CONFIRM_GATES;
 use clover::projection::decisions::DEV_GATES;
@@ -103,10 +104,20 @@ pub fn classified() -> Payload {
     payload("slices.classified", &data)
 }
 
-pub fn card() -> Payload {
-    let row = json!({"features": [{"bin": 3, "feature": "tokens"}]});
-    let data = json!({
-        "card": {
+/// The digest of an optimizer's projection.
+pub fn public_digest(card: &Value) -> Digest {
+    Digest::labelled(CARD_LABEL, &canon::to_bytes(card).unwrap())
+}
+
+/// A card with what was measured of attacks in its slice.
+pub fn card_under(stress: &Value) -> Payload {
+    let fired = ["guards.length_bias_cap.max_raw_score"];
+    let row = json!({"features": [{"bin": 3, "feature": "tokens"}], "fired": fired});
+    let card = json!({
+            "basis": {
+                "calibrator": hex("calibrator"), "iteration": IT, "rubric_hash": iterated::rubric().hash(),
+                "selector": [{"field": "length", "any_of": ["long"]}], "split": "dev",
+            },
             "candidate_paths": ["guards.length_bias_cap.if_tokens_gt"], "card": "domain-length/long",
             "class": "risk", "clusters": 120, "counterexamples": [row], "direction": "over_scored",
             "exemplars": [row],
@@ -114,13 +125,20 @@ pub fn card() -> Payload {
             "exposure_micro": 500_000, "family": "domain-length",
             "hints": [{"feature": "tokens", "reference_micro": 90_000_000, "rows": 30, "smd_micro": 400_000,
                        "worst_micro": 310_000_000}],
+            "interval_raw": {"high_micro": -70_400, "low_micro": -129_600}, "p_raw_micro": 1_000,
             "mean_raw_micro": -100_000, "mean_shrunk": {"high_micro": -80_000, "low_micro": -120_000, "mean_micro": -100_000},
-            "mse_micro": 62_500, "p_adjusted_micro": 2_000, "rows": 120, "slice": "long",
-            "stakes_micro": 750_000, "stress": [{"attack": "padding", "mean_micro": 20_000, "seeds": 50}],
-        },
-        "full_digest": hex("full"), "iteration": IT, "public_digest": hex("public"),
+            "mse_micro": 62_500, "p_adjusted_micro": 2_000, "rows": 120, "shrink_micro": 125_000, "slice": "long",
+            "stakes_micro": 750_000, "stress": stress,
+    });
+    let data = json!({
+        "build": "clover 0.1.0", "card": card, "full_digest": hex("full"), "iteration": IT,
+        "public_digest": public_digest(&card),
     });
     payload("card.published", &data)
+}
+
+pub fn card() -> Payload {
+    card_under(&json!([{"attack": "padding", "mean_micro": 20_000, "seeds": 50}]))
 }
 
 pub fn paused(share: f64) -> Payload {

@@ -100,8 +100,25 @@ impl Table {
             "card-hides-stress",
             "A card leaves out what attacks earn in its slice.",
             "card",
-            |data| data["card"]["stress"] = serde_json::json!([]),
+            |data| *data = serde_json::to_value(decided::card_under(&serde_json::json!([]))).unwrap(),
             "battery",
+        );
+        self.edited(
+            "card-of-another-name",
+            "A card was softened after its digest had been taken.",
+            "card",
+            |data| data["card"]["mean_raw_micro"] = (-20_000).into(),
+            "predicate",
+        );
+        self.edited(
+            "card-of-another-rubric",
+            "A card says that it was computed under a rubric other than the iteration's.",
+            "card",
+            |data| {
+                data["card"]["basis"]["rubric_hash"] = "0".repeat(64).into();
+                data["public_digest"] = decided::public_digest(&data["card"]).to_hex().into();
+            },
+            "predicate",
         );
     }
 

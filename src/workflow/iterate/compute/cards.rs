@@ -1,7 +1,7 @@
 //! Residual cards: one per slice that is rejected or Risk, in two projections.
 //!
-//! The full card names rows; the optimizer's holds bins, hints and rounded statistics, and nothing from which a row, a
-//! text, a label or a score could be read. Source: CLOVER v1.1, section 3.
+//! The full card names rows; the optimizer's holds bins, fired rules, hints and rounded statistics, and nothing from
+//! which a row, a text, a label or a score could be read. Source: CLOVER v1.1, section 3.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,8 @@ use crate::event::id::IterationId;
 use crate::event::id::Text;
 use crate::event::payload::Verdict;
 use crate::event::payload::card::BinnedFeature;
+use crate::event::payload::card::CardBasis;
+use crate::event::payload::card::CardInterval;
 use crate::event::payload::card::CardMean;
 use crate::event::payload::card::CardPublished;
 use crate::event::payload::card::Direction;
@@ -21,13 +23,18 @@ use crate::event::payload::card::Hint;
 use crate::event::payload::card::PublicCard;
 use crate::event::payload::card::RedactedRow;
 use crate::event::payload::card::SliceClass;
+use crate::event::payload::intake::SplitPart;
+use crate::event::payload::manifest;
 use crate::ground::canon;
+use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
 use crate::num::math;
 use crate::projection::batteries::Stress;
+use crate::projection::decisions::CARD_LABEL;
 use crate::stats::inference;
+use crate::stats::inference::Interval;
 use crate::stats::quantile::Edges;
 use crate::stats::rank;
 use crate::stats::residuals::Class;
@@ -40,8 +47,6 @@ use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::compute::rows::Table;
 use crate::workflow::iterate::compute::rows::pick;
 
-/// Label of the digest of an optimizer's projection.
-pub const PUBLIC_LABEL: &str = "clover/card/v1";
 /// Label of the digest of a full card.
 pub const FULL_LABEL: &str = "clover/card-full/v1";
 /// Exemplars of a card.
@@ -99,13 +104,22 @@ const PATHS: [(&str, &str); 8] = [
     ("tool_trace_gap", "guards.tool_trace_consistency"),
 ];
 
-/// A row of a full card.
+/// A row of a full card. What the row was given stands in a card with a basis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NamedRow {
+    /// Its label Y.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<Finite>,
     /// Residual.
     pub residual: Finite,
+    /// Its calibrated reward R.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reward: Option<Finite>,
     /// Name of the row.
     pub row: String,
+    /// Its score S under the rubric in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<Finite>,
 }
 
 /// A full card: for people with access to rows.
@@ -126,6 +140,40 @@ pub struct Attacks {
     pub stress: Stress,
     /// Exploits: the row, the attacks in turn, and what they earn.
     pub exploits: Vec<(String, String, Micro)>,
+}
+
+/// Paths of the rules that fired on a row, ascending; `None` without an evidence record.
+pub type Fired<'a> = &'a dyn Fn(usize) -> Option<Vec<Text>>;
+
+/// What all cards of an iteration are computed on.
+#[derive(Clone, Copy)]
+pub struct Basis<'a> {
+    /// Digest of the baseline's calibrator.
+    pub calibrator: Digest,
+    /// Rules of the rubric in force that fired on a row.
+    pub fired: Fired<'a>,
+    /// The iteration.
+    pub iteration: &'a IterationId,
+    /// Hash of the rubric in force.
+    pub rubric_hash: Digest,
+    /// Slice families as registered.
+    pub slices: &'a [manifest::SliceFamily],
+}
+
+impl Basis<'_> {
+    /// That of one slice; `other` has no conditions.
+    fn of(&self, family: &Audited, place: usize) -> CardBasis {
+        let mut known = self.slices.iter();
+        let known = known.find(|of| of.family == family.family);
+        let cell = known.and_then(|of| of.cells.get(place));
+        CardBasis {
+            calibrator: self.calibrator,
+            iteration: self.iteration.clone(),
+            rubric_hash: self.rubric_hash,
+            selector: cell.map_or_else(Vec::new, |cell| cell.conditions.clone()),
+            split: SplitPart::Dev,
+        }
+    }
 }
 
 /// Exploits of the same attacks in a slice from which they are an explanation.
@@ -166,13 +214,34 @@ impl FullCard {
         }
     }
 
-    /// What is published of it.
-    pub fn published(&self, iteration: IterationId) -> CardPublished {
+    /// The card as it was published before cards said what they were computed on.
+    #[must_use]
+    pub fn without_basis(mut self) -> Self {
+        self.public.basis = None;
+        self.public.interval_raw = None;
+        self.public.p_raw_micro = None;
+        self.public.shrink_micro = None;
+        let rows = [&mut self.public.counterexamples, &mut self.public.exemplars];
+        for row in rows.into_iter().flatten() {
+            row.fired = None;
+        }
+        for row in [&mut self.counterexamples, &mut self.exemplars]
+            .into_iter()
+            .flatten()
+        {
+            (row.label, row.reward, row.score) = (None, None, None);
+        }
+        self
+    }
+
+    /// What is published of it; `build` of a card with a basis.
+    pub fn published(&self, build: Text, iteration: IterationId) -> CardPublished {
         CardPublished {
+            build: self.public.basis.as_ref().map(|_| build),
             card: self.public.clone(),
             full_digest: canon::digest(FULL_LABEL, self),
             iteration,
-            public_digest: canon::digest(PUBLIC_LABEL, &self.public),
+            public_digest: canon::digest(CARD_LABEL, &self.public),
         }
     }
 }
@@ -208,6 +277,7 @@ pub fn cards(
     table: &Table,
     baseline: &Fitted,
     audited: &[Audited],
+    basis: Basis<'_>,
 ) -> Result<Vec<FullCard>, Unfit> {
     let mut cards = Vec::new();
     for family in audited {
@@ -218,11 +288,14 @@ pub fn cards(
                 let residuals = baseline.residuals(table, rows);
                 let within = Within {
                     table,
+                    baseline,
                     rows,
                     residuals: &residuals,
                     over_scored: is_over_scored(slice, &residuals),
+                    fired: basis.fired,
                 };
-                cards.push(card(&within, family, place)?);
+                let of = basis.of(family, place);
+                cards.push(card(&within, of, family, place)?);
             }
         }
     }
@@ -237,12 +310,26 @@ fn is_over_scored(slice: &Slice, residuals: &[f64]) -> bool {
 /// The labelled rows of one slice.
 struct Within<'a> {
     table: &'a Table,
+    baseline: &'a Fitted,
     rows: &'a [usize],
     residuals: &'a [f64],
     over_scored: bool,
+    fired: Fired<'a>,
 }
 
-fn card(within: &Within<'_>, family: &Audited, place: usize) -> Result<FullCard, Unfit> {
+fn ends(of: Interval) -> CardInterval {
+    CardInterval {
+        high_micro: four(of.high),
+        low_micro: four(of.low),
+    }
+}
+
+fn card(
+    within: &Within<'_>,
+    basis: CardBasis,
+    family: &Audited,
+    place: usize,
+) -> Result<FullCard, Unfit> {
     let slice = &family.audit.slices[place];
     let worst = within.by_severity();
     let exemplars: Vec<usize> = worst.iter().copied().take(EXEMPLARS).collect();
@@ -259,8 +346,9 @@ fn card(within: &Within<'_>, family: &Audited, place: usize) -> Result<FullCard,
         name: "slice",
         expected: "names of family and slice of at most 200 bytes together",
     })?;
-    let pooled = slice.pooled.as_ref();
+    let (pooled, raw) = (slice.pooled.as_ref(), slice.raw.as_ref());
     let public = PublicCard {
+        basis: Some(basis),
         candidate_paths,
         card,
         class: class_word(slice.class),
@@ -276,15 +364,18 @@ fn card(within: &Within<'_>, family: &Audited, place: usize) -> Result<FullCard,
         exposure_micro: four(slice.exposure),
         family: family.family.clone(),
         hints,
-        mean_raw_micro: slice.raw.as_ref().map(|raw| four(raw.mean)),
+        interval_raw: raw.and_then(|raw| raw.interval).map(ends),
+        mean_raw_micro: raw.map(|raw| four(raw.mean)),
         mean_shrunk: pooled.map(|of| CardMean {
             high_micro: four(of.interval.high),
             low_micro: four(of.interval.low),
             mean_micro: four(of.mean),
         }),
         mse_micro: four(family.mse[place].unwrap_or(0.0)),
-        p_adjusted_micro: slice.raw.as_ref().map(|raw| four(raw.p_adjusted)),
+        p_adjusted_micro: raw.map(|raw| four(raw.p_adjusted)),
+        p_raw_micro: raw.and_then(|raw| raw.p).map(four),
         rows: count(slice.rows),
+        shrink_micro: pooled.map(|of| four(of.weight)),
         slice: family.names[place].clone(),
         stakes_micro: four(slice.stakes),
         stress: Vec::new(),
@@ -312,9 +403,16 @@ impl Within<'_> {
     }
 
     fn named(&self, places: &[usize]) -> Vec<NamedRow> {
-        let name = |&at: &usize| NamedRow {
-            residual: Finite::new(self.residuals[at]).unwrap_or_default(),
-            row: self.table.data().rows[self.rows[at]].clone(),
+        let data = self.table.data();
+        let name = |&at: &usize| {
+            let row = self.rows[at];
+            NamedRow {
+                label: data.labels[row].and_then(Finite::new),
+                residual: Finite::new(self.residuals[at]).unwrap_or_default(),
+                reward: Finite::new(self.baseline.rewards[row]),
+                row: data.rows[row].clone(),
+                score: Finite::new(data.scored.scores[row]),
+            }
         };
         places.iter().map(name).collect()
     }
@@ -388,14 +486,13 @@ impl Within<'_> {
         Ok(hint.collect())
     }
 
-    /// Rows by the quarter of all logs that each feature falls into.
+    /// Rows by the quarter of all logs that each feature falls into, and the rules that fired on them.
     fn redacted(&self, places: &[usize]) -> Result<Vec<RedactedRow>, SampleError> {
-        let mut rows = vec![
-            RedactedRow {
-                features: Vec::new()
-            };
-            places.len()
-        ];
+        let bare = |&at: &usize| RedactedRow {
+            features: Vec::new(),
+            fired: (self.fired)(self.rows[at]),
+        };
+        let mut rows: Vec<RedactedRow> = places.iter().map(bare).collect();
         for feature in &self.table.data().features {
             let logs = pick(&feature.values, self.table.logs());
             let edges = Edges::equal_frequency(Values::new("features", &logs)?, BINS)?;
@@ -487,4 +584,117 @@ fn field(name: &str) -> Result<FieldId, SampleError> {
         name: "features",
         expected: "names of at most 200 bytes",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn digest(byte: u8) -> Digest {
+        Digest([byte; 32])
+    }
+
+    /// A card of one row each way, with everything that a card can say.
+    fn full() -> FullCard {
+        let small = Micro::new(100).unwrap();
+        let ends = CardInterval {
+            high_micro: small,
+            low_micro: small,
+        };
+        let row = RedactedRow {
+            features: Vec::new(),
+            fired: Some(vec![Text::new("guards.tool_trace_consistency").unwrap()]),
+        };
+        let named = NamedRow {
+            label: Finite::new(0.25),
+            residual: Finite::new(-0.5).unwrap(),
+            reward: Finite::new(0.75),
+            row: "base/p1/0".to_owned(),
+            score: Finite::new(0.875),
+        };
+        let public = PublicCard {
+            basis: Some(CardBasis {
+                calibrator: digest(1),
+                iteration: "it-1".parse().unwrap(),
+                rubric_hash: digest(2),
+                selector: Vec::new(),
+                split: SplitPart::Dev,
+            }),
+            candidate_paths: Vec::new(),
+            card: "cell/long".parse().unwrap(),
+            class: SliceClass::Risk,
+            clusters: count(1),
+            counterexamples: vec![row.clone()],
+            direction: Direction::OverScored,
+            exemplars: vec![row],
+            explanations: Vec::new(),
+            exposure_micro: small,
+            family: "cell".parse().unwrap(),
+            hints: Vec::new(),
+            interval_raw: Some(ends),
+            mean_raw_micro: Some(small),
+            mean_shrunk: None,
+            mse_micro: small,
+            p_adjusted_micro: Some(small),
+            p_raw_micro: Some(small),
+            rows: count(1),
+            shrink_micro: Some(small),
+            slice: "long".parse().unwrap(),
+            stakes_micro: small,
+            stress: Vec::new(),
+        };
+        FullCard {
+            counterexamples: vec![named.clone()],
+            exemplars: vec![named],
+            public,
+        }
+    }
+
+    fn published(card: &FullCard) -> CardPublished {
+        card.published(Text::new("clover 0").unwrap(), "it-1".parse().unwrap())
+    }
+
+    #[test]
+    fn what_a_row_was_given_is_in_the_full_card_alone() {
+        let card = full();
+        let text = serde_json::to_string(&published(&card)).unwrap();
+        let told = ["p1", "0.", "label", "residual", "reward", "\"score\""];
+        assert!(told.iter().all(|word| !text.contains(word)), "{text}");
+        let whole = serde_json::to_string(&card).unwrap();
+        let given =
+            r#"{"label":0.25,"residual":-0.5,"reward":0.75,"row":"base/p1/0","score":0.875}"#;
+        assert!(whole.contains(given), "{whole}");
+        // Whoever changes a row of the full card changes its digest.
+        let mut other = card.clone();
+        other.exemplars[0].label = Finite::new(0.5);
+        let (one, two) = (published(&card), published(&other));
+        assert_eq!(one.public_digest, two.public_digest);
+        assert_ne!(one.full_digest, two.full_digest);
+    }
+
+    /// Digests of cards that said nothing of their basis are over these members and no others.
+    #[test]
+    fn a_card_without_a_basis_has_the_members_that_it_had() {
+        let brief = full().without_basis();
+        let said = serde_json::to_value(published(&brief)).unwrap();
+        let names =
+            |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+        let event = ["card", "full_digest", "iteration", "public_digest"];
+        assert_eq!(names(&said), event);
+        let members = "candidate_paths card class clusters counterexamples direction exemplars explanations \
+                       exposure_micro family hints mean_raw_micro mse_micro p_adjusted_micro rows slice stakes_micro stress";
+        let members: Vec<&str> = members.split_whitespace().collect();
+        assert_eq!(names(&said["card"]), members);
+        assert_eq!(names(&said["card"]["exemplars"][0]), ["features"]);
+        assert_eq!(names(&said["card"]["counterexamples"][0]), ["features"]);
+        let whole = serde_json::to_value(&brief).unwrap();
+        assert_eq!(names(&whole), ["counterexamples", "exemplars", "public"]);
+        for of in ["counterexamples", "exemplars"] {
+            assert_eq!(names(&whole[of][0]), ["residual", "row"]);
+        }
+        let digest = Digest::labelled(FULL_LABEL, &canon::to_bytes(&whole).unwrap());
+        assert_eq!(said["full_digest"], digest.to_hex());
+    }
 }

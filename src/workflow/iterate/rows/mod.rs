@@ -24,6 +24,7 @@ use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::SplitId;
+use crate::event::id::Text;
 use crate::event::payload::iteration::AnchorRows;
 use crate::event::payload::label::row_of_draw;
 use crate::event::payload::manifest::IterationDesign;
@@ -195,6 +196,11 @@ impl Loaded {
     /// The evidence of a row.
     pub fn evidence(&self, row: usize) -> Option<&Evidence> {
         self.raw[row].evidence.as_ref()
+    }
+
+    /// Paths of rules that fire on a row, ascending, each once; `None` for a row that they cannot score.
+    pub fn fired(&self, rules: &Rules, row: usize) -> Option<Vec<Text>> {
+        scored::fired(&self.raw[row], rules)
     }
 
     /// How often each rule of a rubric fires over the rows before the confirm window, and how many of those have no

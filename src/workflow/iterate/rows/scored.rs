@@ -1,5 +1,8 @@
 //! Scores of raw answers under a rubric, and which cannot be had.
 
+use std::collections::BTreeSet;
+
+use crate::event::id::Text;
 use crate::num::Micro;
 use crate::rubric::engine::EngineError;
 use crate::rubric::engine::Rules;
@@ -31,6 +34,13 @@ fn score_of(raw: &Raw, rules: &Rules) -> Result<(f64, bool), Option<EngineError>
             Err(error) => Err(Some(error)),
         },
     }
+}
+
+/// Paths of the rules that fire on an answer, ascending, each once; `None` where they cannot score it.
+pub(super) fn fired(raw: &Raw, rules: &Rules) -> Option<Vec<Text>> {
+    let scored = rules.score(raw.base, raw.evidence.as_ref()?).ok()?;
+    let paths: BTreeSet<String> = scored.trace.into_iter().map(|of| of.path).collect();
+    Some(paths.into_iter().filter_map(Text::new).collect())
 }
 
 /// Scores under a rubric; a score without a record stands as it is.
@@ -72,4 +82,58 @@ pub(super) fn scored_strictly(
         lack.first.get_or_insert_with(first);
     }
     scored(rows, rules, lack, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::num::Count;
+
+    #[test]
+    fn what_fires_on_an_answer_is_named_by_its_path_alone() {
+        let micro = |value| Micro::new(value).unwrap();
+        let rules = Rules {
+            abstain_on: ["dosing".to_owned()].into(),
+            confident_but_wrong_max: Some(micro(400_000)),
+            length_bias_cap: Some((500, micro(500_000))),
+            tool_trace_consistency: true,
+            ..Rules::default()
+        };
+        let of = |evidence: Option<Evidence>| {
+            let raw = Raw {
+                base: micro(900_000),
+                evidence,
+                seq: 0,
+            };
+            let paths = fired(&raw, &rules)?;
+            Some(
+                paths
+                    .iter()
+                    .map(|path| path.as_str().to_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let long = Evidence {
+            critical_info_missing: true,
+            tokens: Count::new(501).unwrap(),
+            tool_trace_claims: Count::new(1).unwrap(),
+            topics: ["dosing".to_owned()].into(),
+            ..Evidence::default()
+        };
+        let expected = [
+            "abstention.triggers",
+            "guards.length_bias_cap.max_raw_score",
+            "guards.tool_trace_consistency",
+        ];
+        assert_eq!(of(Some(long)).unwrap(), expected);
+        assert_eq!(of(Some(Evidence::default())), Some(Vec::new()));
+        // Nobody looked, or not at what a rule asks: that is not the same as nothing.
+        assert_eq!(of(None), None);
+        let unlooked = Evidence {
+            confident: true,
+            factual_error: None,
+            ..Evidence::default()
+        };
+        assert_eq!(of(Some(unlooked)), None);
+    }
 }
