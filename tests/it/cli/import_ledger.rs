@@ -52,7 +52,7 @@ fn e_values_and_replays_are_the_same_after_export_and_import() {
     desk.run("gate observe m-1 --all");
     desk.ok("gate decide m-1");
     let shown = desk.ok("gate show m-1 --json").json()["data"].clone();
-    let replayed = desk.ok("replay --all --json").json()["data"].clone();
+    let replayed = desk.replayed("");
     let status = desk.head();
     for format in ["jsonl", "tiles"] {
         let copy = format!("from-{format}");
@@ -64,7 +64,7 @@ fn e_values_and_replays_are_the_same_after_export_and_import() {
             desk.ok(&format!("{line} --json --ledger {copy}")).json()["data"].clone()
         };
         assert_eq!(again(&mut desk, "gate show m-1"), shown);
-        assert_eq!(again(&mut desk, "replay --all"), replayed);
+        assert_eq!(desk.replayed(&format!("--ledger {copy}")), replayed);
         assert_eq!(again(&mut desk, "verify")["report"]["findings_total"], 0);
         // The export of the copy is the export, byte for byte.
         desk.ok(&format!(

@@ -292,7 +292,6 @@ fn the_real_sample_runs_to_its_honest_verdict() {
     println!("{}", desk.ok("iterate show it-1").out);
     let shown = desk.ok("iterate show it-1 --json").json();
     assert!(shown["data"]["outcome"].is_string(), "{shown:#}");
-    let replayed = desk.ok("replay --all");
-    println!("{}", replayed.out);
+    desk.replayed("");
     desk.ok("verify");
 }

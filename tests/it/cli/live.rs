@@ -159,8 +159,7 @@ fn guardrails_are_computed_from_live_rows_and_a_breach_rolls_back() {
         assert!(broken.out.contains(part), "{}", broken.out);
     }
     desk.ok("verify");
-    let replayed = desk.ok("replay --all");
-    println!("{}", replayed.out);
+    desk.replayed("");
 }
 
 #[test]
@@ -199,8 +198,7 @@ fn a_calibrator_is_verified_or_fitted_anew_on_fresh_labels() {
     let words = "deploy recalibrate sim@1.0 --judge builtin --design fresh-2";
     let words: Vec<&str> = words.split(' ').collect();
     desk.refused(&words, 11, &["residuals on fresh labels that pass", "fail"]);
-    let replayed = desk.ok("replay --all");
-    println!("{}", replayed.out);
+    desk.replayed("");
 }
 
 #[test]
@@ -287,6 +285,5 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
         assert!(shown.contains(part), "{shown}");
     }
     desk.ok("verify");
-    let replayed = desk.ok("replay --all");
-    println!("{}", replayed.out);
+    desk.replayed("");
 }

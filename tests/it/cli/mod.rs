@@ -203,6 +203,17 @@ impl Desk {
         ran
     }
 
+    /// Everything computed again, of the ledger here or of another: nothing differs, and 12 is the code exactly where
+    /// something cannot be computed.
+    pub(crate) fn replayed(&mut self, more: &str) -> Value {
+        let ran = self.run(&format!("replay --all --json {more}"));
+        let data = ran.json()["data"].clone();
+        assert_eq!(data["differ"], 0, "{data:#}");
+        let code = if data["gone"] == 0 { 0 } else { 12 };
+        assert_eq!(ran.code, code, "{data:#}");
+        data
+    }
+
     /// As [`Desk::words`], which must succeed.
     pub(crate) fn ok_words(&mut self, words: &[&str]) -> Ran {
         let ran = self.words(words);

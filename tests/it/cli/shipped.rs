@@ -234,8 +234,9 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
         assert_eq!(dead["data"]["counted"], json!([iteration]));
     }
     desk.ok("verify");
-    let replayed = desk.ok("replay --all --json").json()["data"].clone();
-    assert_eq!(replayed["differ"], 0, "{replayed:#}");
+    // P7 of either patch rests on a battery that nobody signed.
+    let replayed = desk.replayed("");
+    assert_eq!(replayed["gone"], 2, "{replayed:#}");
     let mut events = replayed["events"].as_array().unwrap().iter();
     let rejected = events.find(|event| event["kind"] == "patch.rejected");
     assert_eq!(rejected.unwrap()["outcome"], "identical", "{replayed:#}");
