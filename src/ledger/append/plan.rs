@@ -1,5 +1,6 @@
 //! What of a submission is new, and what is recorded already.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -176,18 +177,44 @@ impl Numbering {
     }
 
     /// A command with its number and with what it has seen.
-    pub(super) fn draft(&self, author_seq: u64, command: &Command) -> Draft {
+    pub(super) fn draft(&self, author_seq: u64, command: Command) -> Draft {
         Draft {
             header: Header {
                 at: command.at.unwrap_or(self.now),
                 author: self.author,
                 author_seq,
-                experiment: command.experiment.clone(),
+                experiment: command.experiment,
                 ledger: self.ledger.clone(),
-                refs: command.refs.clone(),
+                refs: command.refs,
                 seen: Some(self.seen),
             },
-            payload: command.payload.clone(),
+            payload: command.payload,
+        }
+    }
+}
+
+/// The new ones of a batch's commands with their place in it, numbered from `first` on.
+pub(super) fn numbered(
+    first: u64,
+    slots: &[Slot],
+    commands: Cow<'_, [Command]>,
+) -> Vec<(u64, usize, Command)> {
+    let new = (slots.iter().enumerate()).filter(|(_, slot)| matches!(slot, Slot::New));
+    let new: Vec<usize> = new.map(|(index, _)| index).collect();
+    let mut author_seq = first..;
+    let mut number = |index, command| Some((author_seq.next()?, index, command));
+    match commands {
+        Cow::Borrowed(commands) => (new.into_iter())
+            .filter_map(|index| number(index, commands[index].clone()))
+            .collect(),
+        Cow::Owned(commands) => {
+            let mut new = new.into_iter().peekable();
+            (commands.into_iter().enumerate())
+                .filter_map(|(index, command)| {
+                    new.next_if_eq(&index)?;
+                    number(index, command)
+                })
+                .collect()
         }
     }
 }
