@@ -152,7 +152,9 @@ impl Signer {
     /// Ed25519 over the parts, one after the other.
     fn sign_parts(&self, parts: &[&[u8]]) -> [u8; 64] {
         let message = |hash: &mut Sha512| {
-            parts.iter().for_each(|part| hash.update(part));
+            for part in parts {
+                hash.update(part);
+            }
             Ok(())
         };
         hazmat::raw_sign_byupdate(&self.expanded, message, &self.public)

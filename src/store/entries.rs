@@ -387,9 +387,10 @@ impl RowsIn<'_> {
         &self,
         entries: impl IntoIterator<Item = EntryRef<'e>>,
     ) -> Result<(), StoreError> {
-        let mut next = match self.judges {
-            true => Some(self.reader().entry_count()?),
-            false => None,
+        let mut next = if self.judges {
+            Some(self.reader().entry_count()?)
+        } else {
+            None
         };
         let mut insert = self.conn.prepare_cached(INSERT)?;
         let mut last: Option<(KeyId, i64)> = None;

@@ -275,9 +275,10 @@ impl RowsIn<'_> {
             if of_table.peek().is_none() {
                 continue;
             }
-            let mut last = match self.judges {
-                true => self.reader().last_row(table)?,
-                false => None,
+            let mut last = if self.judges {
+                self.reader().last_row(table)?
+            } else {
+                None
             };
             let mut insert = self.conn.prepare_cached(table.insert())?;
             for row in of_table {

@@ -177,15 +177,14 @@ fn each_ahead(
 /// Prepares items part by part, when each part is asked for: of a large batch, no more than the processor's
 /// caches hold.
 fn in_parts<'p, T: Send + 'p>(
-    items: Vec<T>,
+    mut items: impl ExactSizeIterator<Item = T> + Send + 'p,
     prepare: impl Fn(T) -> Result<Box<Prepared>, LedgerError> + Send + Sync + 'p,
 ) -> Parts<'p> {
-    let mut parts = Vec::with_capacity(items.len().div_ceil(PART_LEN));
-    let mut items = items.into_iter();
-    while items.len() > 0 {
-        parts.push(items.by_ref().take(PART_LEN).collect::<Vec<T>>());
-    }
-    Box::new(parts.into_iter().map(move |part| spread(part, &prepare)))
+    let parts = 0..items.len().div_ceil(PART_LEN);
+    Box::new(parts.map(move |_| {
+        let part: Vec<T> = items.by_ref().take(PART_LEN).collect();
+        spread(part, &prepare)
+    }))
 }
 
 /// What an answer to a submission still waits for.
@@ -248,7 +247,7 @@ impl Ledger {
         self.in_transaction(blobs, values, |head, reader, recorded_at| {
             let (slots, keys) = plan::known_commands(head, reader, &commands)?;
             let numbering = plan::Numbering::new(head, signer, recorded_at);
-            let numbered = plan::numbered(numbering.first, &slots, commands);
+            let numbered = plan::Numbered::new(numbering.first, &slots, commands);
             let prepare = move |(author_seq, index, command): (u64, usize, Command)| {
                 let draft = numbering.draft(author_seq, command);
                 let body = draft
@@ -307,7 +306,7 @@ impl Ledger {
             let keys = plan::batch_keys(head, &fresh);
             let verify =
                 move |(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded);
-            Ok((slots, in_parts(fresh, verify)))
+            Ok((slots, in_parts(fresh.into_iter(), verify)))
         })
     }
 

@@ -193,31 +193,56 @@ impl Numbering {
     }
 }
 
-/// The new ones of a batch's commands with their place in it, numbered from `first` on.
-pub(super) fn numbered(
-    first: u64,
-    slots: &[Slot],
-    commands: Cow<'_, [Command]>,
-) -> Vec<(u64, usize, Command)> {
-    let new = (slots.iter().enumerate()).filter(|(_, slot)| matches!(slot, Slot::New));
-    let new: Vec<usize> = new.map(|(index, _)| index).collect();
-    let mut author_seq = first..;
-    let mut number = |index, command| Some((author_seq.next()?, index, command));
-    match commands {
-        Cow::Borrowed(commands) => (new.into_iter())
-            .filter_map(|index| number(index, commands[index].clone()))
-            .collect(),
-        Cow::Owned(commands) => {
-            let mut new = new.into_iter().peekable();
-            (commands.into_iter().enumerate())
-                .filter_map(|(index, command)| {
-                    new.next_if_eq(&index)?;
-                    number(index, command)
-                })
-                .collect()
+/// The new ones of a batch's commands, numbered, with their place in it.
+pub(super) struct Numbered<'c> {
+    commands: Commands<'c>,
+    /// Places of the new ones, ascending.
+    new: std::vec::IntoIter<usize>,
+    author_seq: u64,
+}
+
+/// Commands that are copied one by one, or given away.
+enum Commands<'c> {
+    Copied(&'c [Command]),
+    Given(std::iter::Enumerate<std::vec::IntoIter<Command>>),
+}
+
+impl<'c> Numbered<'c> {
+    /// Numbered from `first` on.
+    pub(super) fn new(first: u64, slots: &[Slot], commands: Cow<'c, [Command]>) -> Self {
+        let new = (slots.iter().enumerate()).filter(|(_, slot)| matches!(slot, Slot::New));
+        let new: Vec<usize> = new.map(|(index, _)| index).collect();
+        Self {
+            commands: match commands {
+                Cow::Borrowed(commands) => Commands::Copied(commands),
+                Cow::Owned(commands) => Commands::Given(commands.into_iter().enumerate()),
+            },
+            new: new.into_iter(),
+            author_seq: first,
         }
     }
 }
+
+impl Iterator for Numbered<'_> {
+    type Item = (u64, usize, Command);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.new.next()?;
+        let command = match &mut self.commands {
+            Commands::Copied(commands) => commands[index].clone(),
+            Commands::Given(commands) => commands.find(|(at, _)| *at == index)?.1,
+        };
+        let author_seq = self.author_seq;
+        self.author_seq += 1;
+        Some((author_seq, index, command))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.new.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Numbered<'_> {}
 
 pub(super) fn author_seq_conflict(
     index: usize,

@@ -100,11 +100,9 @@ pub(super) fn write_head(
     for tile in &batch.tiles {
         txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
     }
-    let note = checkpoint.encode();
-    txn.put_checkpoint(&StoredCheckpoint {
-        size: head.size(),
-        note,
-    })?;
+    let (size, note) = (head.size(), checkpoint.encode());
+    head.checked.clone_from(&note);
+    txn.put_checkpoint(&StoredCheckpoint { size, note })?;
     let small = batch.appended.len() <= BATCH_SMALL;
     if head.tail.len() >= if small { TAIL_MIN } else { TAIL_MAX } {
         index(txn, head)?;
