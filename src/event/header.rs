@@ -176,7 +176,7 @@ impl Draft {
     pub fn to_body(&self) -> Result<Vec<u8>, BodyError> {
         let kind = self.payload.kind();
         let data = canon::to_bytes(&self.payload)?;
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(data.len() + 512);
         write_body(&mut out, &self.header, kind.as_str(), kind.version(), &data)?;
         if out.len() > BODY_LEN_MAX {
             return Err(BodyError::TooLong(out.len()));
@@ -311,14 +311,15 @@ fn admitted(body: &[u8]) -> Result<Wire<'_>, BodyError> {
 /// # Errors
 /// As [`decode_admitted`], and of a payload that is unknown or broken, in words.
 pub fn measured_admitted(body: &[u8]) -> Result<Option<(Digest, i64)>, String> {
-    let Wire {
-        header,
-        kind,
-        v,
-        data,
-    } = admitted(body).map_err(|error| error.to_string())?;
+    let said = template::said(body).filter(|_| body.len() <= BODY_LEN_MAX);
+    let (experiment, kind, v, data) = if let Some(said) = said {
+        said
+    } else {
+        let wire = read_wire(body).map_err(|error| error.to_string())?;
+        (wire.header.experiment, wire.kind, wire.v, wire.data)
+    };
     let payload = registry::decode_admitted(&kind, v, data).map_err(|error| error.to_string())?;
-    let natural_key = payload.natural_key(header.experiment.as_ref());
+    let natural_key = payload.natural_key(experiment.as_ref());
     Ok(natural_key.zip(payload.measured()))
 }
 
@@ -420,6 +421,9 @@ mod tests {
         for body in bodies() {
             let quoted = body.windows(4).any(|part| part == b"a\\\"b");
             assert_eq!(template::read(&body).is_some(), !quoted);
+            let wire = template::read(&body);
+            let said = wire.map(|of| (of.header.experiment, of.kind, of.v, of.data));
+            assert_eq!(template::said(&body), said);
             assert_eq!(decode(&body), decode_any(&body));
             assert!(decode(&body).unwrap().payload.is_ok());
             assert_eq!(decode_admitted(&body), decode(&body));
@@ -437,7 +441,7 @@ mod tests {
             header.experiment = header.experiment.or(Some("exp-1".parse().unwrap()));
             let score = ScoreRecorded {
                 draw: Count::new(3).unwrap(),
-                item: "a \"unit\"".parse().unwrap(),
+                item: "a \"unit\",\"experiment\":null,\"kind\":".parse().unwrap(),
                 judge: "judge-1".parse().unwrap(),
                 policy: "policy-1".parse().unwrap(),
                 prompt: None,

@@ -3,6 +3,8 @@
 //! Every body that this program signs has this form, so almost all that are read take this way. It accepts
 //! nothing but exact canonical bytes; what it does not accept is for the general reader to judge.
 
+use std::borrow::Cow;
+
 use crate::event::header::Header;
 use crate::event::header::REFS_MAX;
 use crate::event::header::Seen;
@@ -65,6 +67,33 @@ pub(super) fn read(body: &[u8]) -> Option<Wire<'_>> {
         v,
         data,
     })
+}
+
+/// Experiment, kind, version and data.
+pub(super) type Said<'a> = (Option<ExperimentId>, Cow<'a, str>, u32, &'a str);
+
+/// What is said of a body that was read before: the rest of its header is stepped over.
+pub(super) fn said(body: &[u8]) -> Option<Said<'_>> {
+    let mut rest = Rest(std::str::from_utf8(body).ok()?);
+    rest.expect("{\"at\":\"")?;
+    rest.take(TEXT_LEN)?;
+    rest.expect("\",\"author\":\"")?;
+    rest.take(64)?;
+    rest.expect("\",\"author_seq\":")?;
+    rest.count()?;
+    rest.expect(",\"data\":")?;
+    // Within a text no comma stands before a quote that is not its end.
+    let end = memchr::memmem::rfind(rest.0.as_bytes(), AFTER_DATA.as_bytes())?;
+    let data = rest.take(end)?;
+    rest.expect(AFTER_DATA)?;
+    let experiment = match rest.expect("null") {
+        Some(()) => None,
+        None => Some(ExperimentId::new(rest.text()?).ok()?),
+    };
+    rest.expect(",\"kind\":")?;
+    let kind = rest.text()?;
+    let (_, v) = rest.0.strip_suffix('}')?.rsplit_once(",\"v\":")?;
+    Some((experiment, kind.into(), v.parse().ok()?, data))
 }
 
 /// What is left of a body.

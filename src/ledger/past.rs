@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::event::Event;
 use crate::ground::digest::Digest;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open::Ledger;
@@ -59,25 +60,25 @@ impl<'r> Past<'r> {
         })
     }
 
-    /// Streams those of the entries `from..to` in order whose bodies hold `text` somewhere; the rest is not decoded.
+    /// Streams the events of those of the entries `from..to` in order whose bodies hold `text` somewhere, with their
+    /// positions; the rest is not decoded.
     ///
     /// # Errors
     /// [`LedgerError`], or what `take` returns.
-    pub fn entries_with<E: From<LedgerError>>(
+    pub fn events_with<E: From<LedgerError>>(
         &self,
         from: u64,
         to: u64,
         text: &str,
-        mut take: impl FnMut(Read) -> Result<(), E>,
+        mut take: impl FnMut(u64, Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let finder = memchr::memmem::Finder::new(text.as_bytes());
-        let result = self.reader.try_entries(from, to, |stored| {
-            let stored = stored?;
-            if finder.find(stored.body).is_none() {
+        let result = self.reader.bodies_between(from, to, |seq, body| {
+            if finder.find(body).is_none() {
                 return Ok(());
             }
-            let entry = read::decode(stored.to_stored()).map_err(Stop::Ledger)?;
-            take(entry).map_err(Stop::Caller)
+            let event = read::event(seq, body).map_err(Stop::Ledger)?;
+            take(seq, event).map_err(Stop::Caller)
         });
         result.map_err(|stop| match stop {
             Stop::Ledger(error) => error.into(),

@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
 
 use memchr::memmem::Finder;
 use rayon::prelude::*;
@@ -85,21 +88,22 @@ pub struct Read {
 }
 
 pub(super) fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
-    let integrity = |found: String| LedgerError::Integrity {
-        seq: stored.seq,
-        found,
-    };
-    let decoded = header::decode(&stored.body).map_err(|error| integrity(error.to_string()))?;
-    let event = decoded
-        .into_event()
-        .map_err(|error| integrity(error.to_string()))?;
+    let event = event(stored.seq, &stored.body)?;
     Ok(Read { stored, event })
+}
+
+/// The event of a body.
+pub(super) fn event(seq: u64, body: &[u8]) -> Result<Event, LedgerError> {
+    let integrity = |found: String| LedgerError::Integrity { seq, found };
+    let decoded = header::decode(body).map_err(|error| integrity(error.to_string()))?;
+    let event = decoded.into_event();
+    event.map_err(|error| integrity(error.to_string()))
 }
 
 /// Entries read in a row for each value that is looked for among them, at most: past that it is faster to find each value.
 const IN_A_ROW: u64 = 2;
-/// Bodies decoded together.
-const CHUNK: usize = 1_024;
+/// Entries that one thread reads in a row before it takes the next that no other has taken: at least and at most so many.
+const STRETCH: (u64, u64) = (16, 4_096);
 
 /// What an entry measured, with the natural key under which it did.
 pub(super) type Measured = Option<(Digest, i64)>;
@@ -109,19 +113,35 @@ pub(super) fn measured(
     reader: Reader<'_>,
     seqs: &[u64],
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
-    read_measured(&mut reader.bodies(seqs)?)
+    let bodies = reader.bodies(seqs)?;
+    let read = |(seq, body): (u64, Vec<u8>)| Ok((seq, read_measured(seq, &body)?));
+    if bodies.len() < SPREAD_MIN {
+        return bodies.into_iter().map(read).collect();
+    }
+    bodies.into_par_iter().map(read).collect()
 }
 
-/// What these bodies measured; none are left.
-fn read_measured(bodies: &mut Vec<(u64, Vec<u8>)>) -> Result<Vec<(u64, Measured)>, LedgerError> {
-    let read = |(seq, body): (u64, Vec<u8>)| match header::measured_admitted(&body) {
-        Ok(measured) => Ok((seq, measured)),
-        Err(found) => Err(LedgerError::Integrity { seq, found }),
-    };
-    if bodies.len() < SPREAD_MIN {
-        return bodies.drain(..).map(read).collect();
-    }
-    bodies.par_drain(..).map(read).collect()
+fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
+    header::measured_admitted(body).map_err(|found| LedgerError::Integrity { seq, found })
+}
+
+/// What the entries `from..to` measured, ascending.
+fn measured_between(
+    reader: Reader<'_>,
+    from: u64,
+    to: u64,
+) -> Result<Vec<(u64, Measured)>, LedgerError> {
+    let kinds = [Kind::LabelRevealed, Kind::ScoreRecorded];
+    let kinds = kinds.map(|kind| format!(",\"kind\":\"{kind}\","));
+    let kinds = kinds.each_ref().map(Finder::new);
+    let mut found = Vec::new();
+    reader.bodies_between::<LedgerError>(from, to, |seq, body| {
+        if kinds.iter().any(|kind| kind.find(body).is_some()) {
+            found.push((seq, read_measured(seq, body)?));
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Values of a ledger file by natural key, each with the entry that recorded it. What an entry recorded never changes, so an
@@ -155,7 +175,7 @@ impl Values {
     /// Of these keys, none found yet.
     fn of(keys: &[Digest]) -> Self {
         let mut sorted: Vec<Value> = keys.iter().map(|key| (*key, NONE, 0)).collect();
-        sorted.sort_unstable_by_key(|(key, _, _)| *key);
+        sorted.par_sort_unstable_by_key(|(key, _, _)| *key);
         sorted.dedup_by_key(|(key, _, _)| *key);
         let bits = Self::bits(sorted.len());
         let mut starts = vec![0; (1 << bits) + 1];
@@ -217,23 +237,42 @@ impl Values {
         Ok(())
     }
 
-    /// Finds them among the entries from `since` on, read in a row.
-    fn scan(&mut self, reader: Reader<'_>, since: u64, to: u64) -> Result<(), LedgerError> {
-        let kinds = [Kind::LabelRevealed, Kind::ScoreRecorded];
-        let kinds = kinds.map(|kind| format!(",\"kind\":\"{kind}\","));
-        let kinds = kinds.each_ref().map(Finder::new);
-        let mut chunk = Vec::with_capacity(CHUNK);
-        reader.bodies_between::<LedgerError>(since, to, |seq, body| {
-            if kinds.iter().any(|kind| kind.find(body).is_some()) {
-                chunk.push((seq, body.to_vec()));
+    /// Finds them among the entries `since..to`, read in a row by as many threads as there are cores, each with a connection
+    /// of its own.
+    fn scan(&mut self, store: &Store, since: u64, to: u64) -> Result<(), LedgerError> {
+        let threads = rayon::current_num_threads();
+        let share = (to - since) / (4 * threads as u64).max(1);
+        let stretch = share.clamp(STRETCH.0, STRETCH.1);
+        let stores = (0..threads).map(|_| store.another());
+        let stores: Vec<Store> = stores.collect::<Result<_, _>>()?;
+        let next = AtomicU64::new(since);
+        std::thread::scope(|scope| {
+            let (to_fill, found) = mpsc::sync_channel(threads);
+            for store in stores {
+                let (next, to_fill) = (&next, to_fill.clone());
+                scope.spawn(move || {
+                    loop {
+                        let from = next.fetch_add(stretch, Ordering::Relaxed);
+                        if from >= to {
+                            return;
+                        }
+                        let end = to.min(from + stretch);
+                        let found = measured_between(store.reader(), from, end);
+                        let failed = found.is_err();
+                        // Nobody fills any more only where another thread failed; then that error counts.
+                        if to_fill.send(found).is_err() || failed {
+                            return;
+                        }
+                    }
+                });
             }
-            if chunk.len() == CHUNK {
-                self.fill_all(read_measured(&mut chunk)?);
-            }
-            Ok(())
-        })?;
-        self.fill_all(read_measured(&mut chunk)?);
-        Ok(())
+            drop(to_fill);
+            let mut found = found.into_iter();
+            found.try_for_each(|found| {
+                self.fill_all(found?);
+                Ok(())
+            })
+        })
     }
 
     fn fill_all(&mut self, measured: Vec<(u64, Measured)>) {
@@ -261,8 +300,8 @@ impl Recorded {
             None => values.look_up(reader, |keys| find(reader, keys))?,
             Some(since) => {
                 let to = reader.entry_count()?;
-                if to.saturating_sub(since) <= IN_A_ROW * keys.len() as u64 {
-                    values.scan(reader, since, to)?;
+                if since < to && to - since <= IN_A_ROW * keys.len() as u64 {
+                    values.scan(store, since, to)?;
                 }
             }
         }
@@ -412,19 +451,20 @@ impl Ledger {
         Past::new(read.reader()).entries(from, to, take)
     }
 
-    /// Streams those of the entries `from..to` in order whose bodies hold `text` somewhere; the rest is not decoded.
+    /// Streams the events of those of the entries `from..to` in order whose bodies hold `text` somewhere, with their
+    /// positions; the rest is not decoded.
     ///
     /// # Errors
     /// [`LedgerError`], or what `take` returns.
-    pub fn entries_with<E: From<LedgerError>>(
+    pub fn events_with<E: From<LedgerError>>(
         &self,
         from: u64,
         to: u64,
         text: &str,
-        take: impl FnMut(Read) -> Result<(), E>,
+        take: impl FnMut(u64, Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let read = self.store.read().map_err(LedgerError::from)?;
-        Past::new(read.reader()).entries_with(from, to, text, take)
+        Past::new(read.reader()).events_with(from, to, text, take)
     }
 
     /// State after the first `size` entries, from the recorded facts alone.

@@ -27,6 +27,7 @@ use crate::ground::ambient::Stopwatch;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::projection::gates::Gate;
 use crate::projection::gates::Look;
 use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design::Untestable;
@@ -88,7 +89,10 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
         outcomes::read(ctx, &ledger, &id, &order, file)
     });
     let from = from.transpose()?;
-    replayed(&ledger, &id)?;
+    let is_replayed = args.dry_run || from.is_some();
+    if is_replayed {
+        replayed(&ledger, &id)?;
+    }
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateObserved)?;
     if args.dry_run {
         let ask = (&order[..], args.missing, through);
@@ -106,7 +110,12 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
         through,
     };
     let mut progress = ctx.progress("units observed");
-    let (stop, observed) = advance(&mut ledger, &id, (&signer, &mut progress), ask)?;
+    let (stop, observed) = advance(
+        &mut ledger,
+        &id,
+        (&signer, &mut progress),
+        (ask, is_replayed),
+    )?;
     drop(progress);
     ledger.settle()?;
     submit::warn_of_pin(ctx, &ledger);
@@ -123,7 +132,12 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     answer.data["observed"] = observed.into();
     answer.data["n"] = gate.n.into();
     answer.data["per_second"] = (observed as f64 / seconds.max(1e-9)).round().into();
-    if let Stop::Missing(unit) = &stop {
+    Ok(stands(answer, (&id, gate), &stop))
+}
+
+/// Adds to an answer about new observations why there are no more, how the gate stands, and what to do next.
+fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> Answer {
+    if let Stop::Missing(unit) = stop {
         answer.line(&format!("unit {unit} has not all its scores yet"));
         answer.data["missing"] = unit.as_str().into();
         let next = format!("clover gate observe {id} --all --missing");
@@ -136,20 +150,26 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
         }
         _ => format!("clover gate look {id}"),
     };
-    Ok(answer.with_next(next))
+    answer.with_next(next)
 }
 
-/// Observes part by part, with a look where one is due; answers with why it ended and how many were observed.
+/// Observes part by part, with a look where one is due; answers with why it ended and how many were observed. Before
+/// anything is recorded, the gate is replayed unless it was: while the first values are read, where they are many.
 fn advance(
     ledger: &mut Ledger,
     id: &ManifestId,
     (signer, progress): (&Signer, &mut Progress<'_>),
-    ask: Ask<'_>,
+    (ask, mut is_replayed): (Ask<'_>, bool),
 ) -> Result<(Stop, u64), CliError> {
     let mut observed = 0_u64;
     loop {
         let gate = known(ledger.state(), id)?;
-        let mut course = Course::new(gate, ask).map_err(|wrong| untestable(id, &wrong))?;
+        let course = Course::new(gate, ask);
+        let overlaps = course.as_ref().is_ok_and(Course::is_long);
+        if !is_replayed && !overlaps {
+            replayed(ledger, id)?;
+        }
+        let mut course = course.map_err(|wrong| untestable(id, &wrong))?;
         let mut run = Run {
             end: gate.record.units.min(ask.through),
             id,
@@ -158,13 +178,19 @@ fn advance(
             signer,
             stop: Stop::Asked,
         };
-        if course.is_long() {
+        if overlaps {
             let reading = ledger.reading()?;
-            observe::each_ahead(course, reading, |next| run.take(ledger, next))?;
+            observe::ahead(course, reading, |mut parts| {
+                if !is_replayed {
+                    replayed(ledger, id)?;
+                }
+                parts.try_for_each(|next| run.take(ledger, next))
+            })?;
         } else {
             let next = course.next(|since, keys| ledger.measured(since, keys));
             run.take(ledger, next)?;
         }
+        is_replayed = true;
         observed += run.n;
         if run.stop == Stop::Look {
             record_look(ledger, signer, id)?;
@@ -203,7 +229,7 @@ impl Run<'_, '_> {
         let experiment = record.and_then(|record| record.experiment.clone());
         let command = |said| Command::new(said, experiment.clone());
         let commands: Vec<_> = next.observed.into_iter().map(command).collect();
-        ledger.append_read(&commands, self.signer, next.values)?;
+        ledger.append_read(commands, self.signer, next.values)?;
         let done = known(ledger.state(), self.id)?.gate.n;
         self.progress.at(done, self.end);
         Ok(())

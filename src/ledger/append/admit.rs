@@ -1,9 +1,5 @@
 //! Judging prepared events in order and taking them into memory.
 
-use std::collections::BTreeMap;
-
-use rayon::prelude::*;
-
 use crate::event::Payload;
 use crate::event::Seen;
 use crate::event::entry;
@@ -34,7 +30,6 @@ use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::read;
 use crate::ledger::read::Measured;
-use crate::ledger::read::Recorded;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::store::Reader;
@@ -143,34 +138,23 @@ fn facts_of(
     facts
 }
 
-/// Leaf hashes of the lines that these events become.
+/// Leaf hashes of the lines that these events become. On this thread alone: the others sign what comes next, and whoever
+/// asked for their help would wait until all of that is signed.
 fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Box<Prepared>]) -> Vec<Digest> {
     let numbered: Vec<(u64, &Prepared)> = (first..).zip(prepared.iter().map(Box::as_ref)).collect();
-    let some = |events: &[(u64, &Prepared)]| {
-        let line = |(seq, event): &(u64, &Prepared)| {
-            let mut line = Vec::new();
-            let signed = &event.signed;
-            entry::write_line(
-                &mut line,
-                *seq,
-                recorded_at,
-                signed.body(),
-                &signed.signer(),
-                signed.signature(),
-            );
-            line
-        };
-        let lines: Vec<Vec<u8>> = events.iter().map(line).collect();
-        merkle::leaf_hashes(&lines.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    let line = |(seq, event): &(u64, &Prepared)| {
+        let (mut line, signed) = (Vec::new(), &event.signed);
+        let (body, author, signature) = (signed.body(), signed.signer(), signed.signature());
+        entry::write_line(&mut line, *seq, recorded_at, body, &author, signature);
+        line
     };
-    if numbered.len() <= merkle::LEAVES_AT_ONCE {
-        return some(&numbered);
+    let mut leaves = Vec::with_capacity(numbered.len());
+    for some in numbered.chunks(merkle::LEAVES_AT_ONCE) {
+        let lines: Vec<Vec<u8>> = some.iter().map(line).collect();
+        let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
+        leaves.append(&mut merkle::leaf_hashes(&lines));
     }
-    let some: Vec<Vec<Digest>> = numbered
-        .par_chunks(merkle::LEAVES_AT_ONCE)
-        .map(some)
-        .collect();
-    some.concat()
+    leaves
 }
 
 /// Judges that every blob an event names is stored in its length.
@@ -288,11 +272,17 @@ fn look_up(
     batch: &mut Batch,
 ) -> Result<(), LedgerError> {
     let (given, values) = (&mut batch.given, &batch.values);
+    // What was read before this append of the values that are read, in their order.
+    let mut known = Vec::new();
     let asked = wanted
         .iter()
         .flat_map(|(_, _, facts)| facts)
         .filter_map(|fact| match fact {
-            Fact::Reads { digest, .. } if values.get(digest).is_some() => None,
+            Fact::Reads { digest, .. } => {
+                let value = values.get(digest);
+                known.push(value);
+                value.is_none().then_some(*digest)
+            }
             Fact::Gives {
                 digest,
                 once: Some(_),
@@ -300,7 +290,6 @@ fn look_up(
             | Fact::Needs { digest, .. }
             | Fact::Forbids { digest, .. }
             | Fact::ForbidsBelow { digest, .. }
-            | Fact::Reads { digest, .. }
             | Fact::Recorded { digest, .. } => Some(*digest),
             Fact::Id { .. } | Fact::Gives { .. } | Fact::Says { .. } => None,
         });
@@ -313,22 +302,17 @@ fn look_up(
         head.tail.add(std::mem::take(given));
     }
     plan::find_in_tail(&head.tail, &asked, &mut found);
-    let found = asked.iter().copied().zip(found);
-    let found: BTreeMap<_, _> = found
-        .filter_map(|(digest, seq)| Some((digest, seq?)))
-        .collect();
-    let stored = Stored {
-        measured: stored_values(reader, wanted, &found)?,
-        values,
-    };
-    let mut fresh = BTreeMap::new();
+    let mut givers = Givers { asked, found };
+    let stored = stored_values(reader, wanted, &givers)?;
+    let mut known = known.into_iter();
     for (index, seq, facts) in wanted {
-        let giver = |digest: &Digest| {
-            let found = found.get(digest).or_else(|| fresh.get(digest));
-            found.copied()
-        };
         for fact in facts {
-            let judged = match judge_entry(reader, (wanted, &stored), &giver, *seq, fact)? {
+            let giver = |digest: &Digest| givers.get(digest);
+            let before = match fact {
+                Fact::Reads { .. } => known.next().flatten(),
+                _ => None,
+            };
+            let judged = match judge_entry(reader, (wanted, &stored, before), &giver, *seq, fact)? {
                 Some(refused) => Err(refused),
                 None => judge_fact(giver, *seq, fact),
             };
@@ -338,23 +322,42 @@ fn look_up(
                 in_the_way,
             })?;
         }
-        let is_asked = |(digest, _): &(Digest, u64)| asked.binary_search(digest).is_ok();
-        for (digest, seq) in catch_up::given_by(*seq, facts).filter(is_asked) {
-            fresh.entry(digest).or_insert(seq);
+        for (digest, seq) in catch_up::given_by(*seq, facts) {
+            givers.given(&digest, seq);
         }
     }
     Ok(())
+}
+
+/// Who gave the digests that are asked for first.
+struct Givers {
+    /// Ascending, each once.
+    asked: Vec<Digest>,
+    /// As many.
+    found: Vec<Option<u64>>,
+}
+
+impl Givers {
+    fn get(&self, digest: &Digest) -> Option<u64> {
+        self.found[self.asked.binary_search(digest).ok()?]
+    }
+
+    fn given(&mut self, digest: &Digest, seq: u64) {
+        if let Ok(at) = self.asked.binary_search(digest) {
+            self.found[at].get_or_insert(seq);
+        }
+    }
 }
 
 /// What the stored entries measured whose values the batch reads, in one pass over them.
 fn stored_values(
     reader: Reader<'_>,
     wanted: &[Wanted],
-    found: &BTreeMap<Digest, u64>,
+    givers: &Givers,
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
     let first = wanted.first().map_or(0, |(_, seq, _)| *seq);
     let read = |fact: &Fact| match fact {
-        Fact::Reads { digest, .. } => found.get(digest).copied().filter(|seq| *seq < first),
+        Fact::Reads { digest, .. } => givers.get(digest).filter(|seq| *seq < first),
         _ => None,
     };
     let facts = wanted.iter().flat_map(|(_, _, facts)| facts);
@@ -367,23 +370,18 @@ fn stored_values(
 /// Index and position of an event, and its facts.
 type Wanted = (usize, u64, Vec<Fact>);
 
-/// What stored entries measured.
-struct Stored<'v> {
-    /// By position, ascending.
-    measured: Vec<(u64, Measured)>,
-    /// By natural key, read before this append.
-    values: &'v Recorded,
-}
-
-/// The facts of a batch, and what stored entries measured.
-type Told<'a> = (&'a [Wanted], &'a Stored<'a>);
+/// What stored entries measured, by position, ascending.
+type Stored = [(u64, Measured)];
+/// The facts of a batch, what stored entries measured, and of a value that was read before this append the entry and what
+/// it says.
+type Told<'a> = (&'a [Wanted], &'a Stored, Option<(u64, i64)>);
 /// A breach, and the entry that is in the way of the one judged.
 type Refused = (Breach, Option<u64>);
 
 /// Judges a fact by what the entry that gave its digest holds.
 fn judge_entry(
     reader: Reader<'_>,
-    (wanted, stored): Told<'_>,
+    (wanted, stored, before): Told<'_>,
     giver: &impl Fn(&Digest) -> Option<u64>,
     seq: u64,
     fact: &Fact,
@@ -409,8 +407,8 @@ fn judge_entry(
             after,
             rule,
         } => {
-            let of = |giver| (giver, measured((wanted, stored), giver, digest));
-            let found = match stored.values.get(digest) {
+            let of = |giver| (giver, measured(wanted, stored, giver, digest));
+            let found = match before {
                 Some((giver, value)) => Some((giver, Some(value))),
                 None => giver(digest).map(of),
             };
@@ -453,7 +451,7 @@ fn recorded(
 }
 
 /// What the entry at `seq`, stored or in this batch, says under `digest`.
-fn measured((batch, stored): Told<'_>, seq: u64, digest: &Digest) -> Option<i64> {
+fn measured(batch: &[Wanted], stored: &Stored, seq: u64, digest: &Digest) -> Option<i64> {
     let first = batch.first().map_or(0, |(_, seq, _)| *seq);
     let in_batch = seq
         .checked_sub(first)
@@ -464,8 +462,8 @@ fn measured((batch, stored): Told<'_>, seq: u64, digest: &Digest) -> Option<i64>
             _ => None,
         });
     }
-    let at = stored.measured.binary_search_by_key(&seq, |(at, _)| *at);
-    let (_, said) = stored.measured[at.ok()?];
+    let at = stored.binary_search_by_key(&seq, |(at, _)| *at);
+    let (_, said) = stored[at.ok()?];
     said.filter(|(of, _)| of == digest).map(|(_, value)| value)
 }
 
@@ -526,13 +524,13 @@ pub(in crate::ledger) fn read_breach(
     after: u64,
     found: Option<(u64, Option<i64>)>,
 ) -> Option<Breach> {
-    let expected = format!("a recorded value of {value} millionths at seq {after} or later");
     let found = match found {
         Some((seq, Some(said))) if said == value && seq >= after => return None,
         Some((seq, Some(said))) => format!("{said} at seq {seq}"),
         Some((seq, None)) => format!("no value at seq {seq}"),
         None => "none".to_owned(),
     };
+    let expected = format!("a recorded value of {value} millionths at seq {after} or later");
     Some(Breach::new(rule, expected, found))
 }
 

@@ -27,8 +27,12 @@ use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
 use crate::workflow::gates::steps;
 
-/// Units observed at a time: one batch, one checkpoint.
-pub const PART: u64 = 16_384;
+/// Units observed at a time: one batch, one checkpoint. Nobody waits for one of them alone, and between batches the cores
+/// that sign stand still: so more than others record at a time, as few as take some seconds.
+pub const PART: u64 = 65_536;
+
+/// Units from which on it is worth to read on other threads, and in a row.
+const LONG: u64 = 4_096;
 
 /// Units of which values are looked for at once, at most, where many are still to come.
 const AHEAD: u64 = 1 << 19;
@@ -151,9 +155,9 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Whether there is more than one part of it, as far as is known before a value is read.
+    /// Whether there is more than one part of it or a long one, as far as is known before a value is read.
     pub fn is_long(&self) -> bool {
-        self.end - self.n > self.ask.part
+        self.end - self.n > self.ask.part.min(LONG)
     }
 
     /// The next part, whose values `read` finds by their natural keys as [`ledger::Ledger::measured`] does.
@@ -175,20 +179,29 @@ impl<'a> Course<'a> {
         let units = self.units(to);
         let keys: Vec<_> = self.keys.drain(..units.len()).collect();
         let found = &self.ahead.0;
+        let values_of = |keys: &Option<Vec<Digest>>| -> Option<Vec<Option<i64>>> {
+            let values = keys.as_ref()?.iter().map(|key| found.value(key));
+            Some(values.collect())
+        };
+        let values: Vec<_> = keys.par_iter().map(values_of).collect();
         let asked = keys.iter().flatten().flatten();
-        let left = asked.filter(|key| found.value(key).is_none()).copied();
+        let left = asked.zip(values.iter().flatten().flatten());
+        let left = left.filter_map(|(key, value)| value.is_none().then_some(*key));
         let left: Vec<Digest> = left.collect();
         let mut next = Next {
             observed: Vec::with_capacity(units.len()),
             stop: Stop::Asked,
             values: found.clone(),
         };
-        if !left.is_empty() {
-            next.values = next.values.and(read(None, &left)?);
-        }
-        let said = keys.into_par_iter();
-        let said = said.map(|keys| self.readings(&keys?, &next.values));
+        let late = if left.is_empty() {
+            Recorded::default()
+        } else {
+            read(None, &left)?
+        };
+        let said = keys.into_par_iter().zip(values);
+        let said = said.map(|(keys, values)| self.readings(&keys?, values?, &late));
         let said: Vec<_> = said.collect();
+        next.values = next.values.and(late);
         for (unit, readings) in units.iter().zip(said) {
             let Some(readings) = readings else {
                 next.stop = Stop::Missing(unit.clone());
@@ -268,12 +281,19 @@ impl<'a> Course<'a> {
         draws.map(key).collect()
     }
 
-    /// Readings from the values of each metric; `None` where a value is not there and may not be missing.
-    fn readings(&self, keys: &[Digest], values: &Recorded) -> Option<Vec<Reading>> {
+    /// Readings from the values of each metric, those that are not there taken from `late`; `None` where a value is in neither
+    /// and may not be missing.
+    fn readings(
+        &self,
+        keys: &[Digest],
+        values: Vec<Option<i64>>,
+        late: &Recorded,
+    ) -> Option<Vec<Reading>> {
         let metric = self.manifest.metric.as_ref()?;
         let repeats = usize::try_from(metric.repeats.value()).ok()?;
-        let value = |key: &Digest| values.value(key).and_then(Micro::new);
-        let values: Vec<Option<Micro>> = keys.iter().map(value).collect();
+        let values = keys.iter().zip(values);
+        let values = values.map(|(key, value)| value.or_else(|| late.value(key)));
+        let values: Vec<Option<Micro>> = values.map(|value| value.and_then(Micro::new)).collect();
         let sides = values
             .chunks((2 * repeats).max(1))
             .map(|of| of.split_at(repeats));
@@ -287,14 +307,15 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Hands over the parts of a course. While one is taken, the next is read on another thread.
+/// Gives the parts of a course to `take`. From the beginning on, whatever `take` does meanwhile, the next one is read on
+/// another thread.
 ///
 /// # Errors
 /// What `take` returns.
-pub fn each_ahead<E>(
+pub fn ahead<E>(
     mut course: Course<'_>,
     reading: ledger::Reading,
-    mut take: impl FnMut(Result<Next, ObserveError>) -> Result<(), E>,
+    take: impl FnOnce(mpsc::IntoIter<Result<Next, ObserveError>>) -> Result<(), E>,
 ) -> Result<(), E> {
     std::thread::scope(|scope| {
         // Nothing is kept in between: a part is read while the one before is taken, and then waits.
@@ -310,6 +331,6 @@ pub fn each_ahead<E>(
                 }
             }
         });
-        parts.into_iter().try_for_each(&mut take)
+        take(parts.into_iter())
     })
 }

@@ -50,12 +50,11 @@ pub fn read(
     };
     // Every event of a gate names it.
     let named = format!("\"{id}\"");
-    ledger.entries_with::<LedgerError>(of.gate.opened_seq, size, &named, |read| {
-        let seq = read.stored.seq;
-        if concerns(&read.event.payload, id) {
-            again.take(seq, &read.event);
+    ledger.events_with::<LedgerError>(of.gate.opened_seq, size, &named, |seq, event| {
+        if concerns(&event.payload, id) {
+            again.take(seq, &event);
         }
-        match read.event.payload {
+        match event.payload {
             Payload::GateObserved(said) if said.gate == *id => {
                 life.state_digest = gates::state_after(life.state_digest, &said);
                 life.observed.push((seq, said));

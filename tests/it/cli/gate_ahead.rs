@@ -82,7 +82,9 @@ fn run<E: std::fmt::Debug>(
         return take(ledger, next.unwrap());
     }
     let reading = ledger.reading().unwrap();
-    observe::each_ahead(course, reading, |next| take(ledger, next.unwrap()))
+    observe::ahead(course, reading, |mut parts| {
+        parts.try_for_each(|next| take(ledger, next.unwrap()))
+    })
 }
 
 fn commands(observed: &[GateObserved]) -> Vec<Command> {
@@ -96,7 +98,7 @@ fn append(
     (observed, values): (&[GateObserved], Recorded),
 ) -> Result<(), LedgerError> {
     let bea = signer(&desk.key_file("bea"));
-    ledger.append_read(&commands(observed), &bea, values)?;
+    ledger.append_read(commands(observed), &bea, values)?;
     Ok(())
 }
 
@@ -181,6 +183,37 @@ fn nothing_is_read_past_a_part_that_is_not_taken() {
         if taken == 2 { Err("enough") } else { Ok(()) }
     });
     assert_eq!((failed, taken), (Err("enough"), 2));
+}
+
+/// Another process records a part that is read ahead here, before it is recorded here: each unit stands once, in order.
+#[test]
+fn another_process_that_observes_meanwhile_is_seen() {
+    let mut desk = scored(&CANDIDATE, None);
+    let (mut ledger, mut other) = (open(&desk), open(&desk));
+    let id = "m-1".parse().unwrap();
+    let mut parts = 0;
+    run(&mut ledger, 7, |ledger, next| {
+        parts += 1;
+        if parts % 2 == 0 {
+            append(&mut other, &desk, (&next.observed, Recorded::default()))?;
+        }
+        append(ledger, &desk, (&next.observed, next.values))?;
+        let known = evidence::known(ledger.state(), &id).unwrap();
+        assert_eq!(known.gate.n, (7 * parts).min(40));
+        Ok::<_, LedgerError>(())
+    })
+    .unwrap();
+    assert_eq!(parts, 6);
+    let known = evidence::known(ledger.state(), &id).unwrap();
+    let life = replay::read(&ledger, &id, known, ledger.size()).unwrap();
+    let places: Vec<_> = life
+        .observed
+        .iter()
+        .map(|(_, said)| said.t.value())
+        .collect();
+    assert_eq!(places, (1..=40).collect::<Vec<_>>());
+    drop((ledger, other));
+    desk.ok("verify");
 }
 
 #[test]
