@@ -210,10 +210,16 @@ mod tests {
         for (name, value) in &members {
             leaves(name, value, &mut found);
         }
-        let whole: usize = found.iter().map(|(path, value)| letters(path) + letters(value)).sum();
+        let whole: usize = found
+            .iter()
+            .map(|(path, value)| letters(path) + letters(value))
+            .sum();
         assert_eq!(letters(&page), whole + "NUMBERS".len(), "{page}");
         assert!(page.contains(&format!("[{},", numbers[0])), "{page}");
-        let short = page.lines().find(|line| line.starts_with("short ")).unwrap();
+        let short = page
+            .lines()
+            .find(|line| line.starts_with("short "))
+            .unwrap();
         assert!(short.ends_with(" 1"), "{short}");
     }
 

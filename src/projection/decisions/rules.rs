@@ -291,7 +291,12 @@ fn carded(live: &Live<'_>, said: &CardPublished) -> Judged {
     named
         .or_else(|| {
             let none = said.build.is_none();
-            none.then(|| ("the build of a card with a basis".to_owned(), "none".to_owned()))
+            none.then(|| {
+                (
+                    "the build of a card with a basis".to_owned(),
+                    "none".to_owned(),
+                )
+            })
         })
         .or_else(|| {
             let (expected, found) = (&said.iteration, &basis.iteration);
@@ -303,7 +308,11 @@ fn carded(live: &Live<'_>, said: &CardPublished) -> Judged {
         })
         .or_else(|| {
             let found = basis.calibrator.to_string();
-            differs("the calibrator fitted first,", calibrator.to_string(), found)
+            differs(
+                "the calibrator fitted first,",
+                calibrator.to_string(),
+                found,
+            )
         })
 }
 

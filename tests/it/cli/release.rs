@@ -225,7 +225,9 @@ fn what_breaks_a_guardrail_is_rolled_back_in_the_same_append() {
         ("exp-1@9.9", "next: clover prompt log exp-1"),
         ("exp-9@1.0", "next: clover rubric list"),
     ] {
-        let words = ["deploy", "activate", named, "--judge", "judge-1", "--key", "owner"];
+        let words = [
+            "deploy", "activate", named, "--judge", "judge-1", "--key", "owner",
+        ];
         desk.refused(&words, 5, &[&format!("no registered rubric {named}"), next]);
     }
     desk.head();

@@ -100,7 +100,9 @@ impl Table {
             "card-hides-stress",
             "A card leaves out what attacks earn in its slice.",
             "card",
-            |data| *data = serde_json::to_value(decided::card_under(&serde_json::json!([]))).unwrap(),
+            |data| {
+                *data = serde_json::to_value(decided::card_under(&serde_json::json!([]))).unwrap();
+            },
             "battery",
         );
         self.edited(
