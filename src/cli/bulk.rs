@@ -145,7 +145,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         let mut progress = ctx.progress("bytes appended");
         for batch in batches {
             let batch = batch.map_err(|Unread { error }| tally.explain(error))?;
-            append(&mut ledger, &signer, &batch, &mut tally, source)?;
+            append(&mut ledger, &signer, batch, &mut tally, source)?;
             progress.at(tally.bytes, total);
         }
         Ok(())
@@ -166,12 +166,12 @@ fn drain(batches: impl Iterator<Item = Result<Batch, Unread>>) -> Result<(), Cli
 fn append(
     ledger: &mut Ledger,
     signer: &Signer,
-    batch: &Batch,
+    batch: Batch,
     tally: &mut Tally,
     source: &str,
 ) -> Result<(), CliError> {
     let appended = ledger
-        .append(&batch.commands, signer)
+        .append(batch.commands, signer)
         .map_err(|error| tally.explain(at_line(error, &batch.lines, source)))?;
     tally.add(&appended);
     tally.bytes = batch.bytes;

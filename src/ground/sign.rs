@@ -16,8 +16,10 @@ use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::IsIdentity;
 use curve25519_dalek::traits::VartimeMultiscalarMul;
-use ed25519_dalek::Signer as _;
 use ed25519_dalek::SigningKey;
+use ed25519_dalek::VerifyingKey;
+use ed25519_dalek::hazmat;
+use ed25519_dalek::hazmat::ExpandedSecretKey;
 use serde::Deserialize;
 use serde::Serialize;
 use sha2::Digest as _;
@@ -115,6 +117,9 @@ impl PublicKey {
 /// A private key with its id at hand.
 pub struct Signer {
     key: SigningKey,
+    /// What every signature derives from the seed, derived once from the same seed as `public`.
+    expanded: ExpandedSecretKey,
+    public: VerifyingKey,
     id: KeyId,
 }
 
@@ -131,7 +136,7 @@ impl Signer {
 
     /// Its public key's 32 bytes.
     pub fn public_bytes(&self) -> [u8; 32] {
-        self.key.verifying_key().to_bytes()
+        self.public.to_bytes()
     }
 
     /// The key itself, for formats that sign plain text (notes).
@@ -139,16 +144,34 @@ impl Signer {
         &self.key
     }
 
-    /// Ed25519 over `message`.
+    /// Ed25519 over `message` (RFC 8032, 5.1.6).
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.key.sign(message).to_bytes()
+        self.sign_parts(&[message])
+    }
+
+    /// Ed25519 over the parts, one after the other.
+    fn sign_parts(&self, parts: &[&[u8]]) -> [u8; 64] {
+        let message = |hash: &mut Sha512| {
+            for part in parts {
+                hash.update(part);
+            }
+            Ok(())
+        };
+        hazmat::raw_sign_byupdate(&self.expanded, message, &self.public)
+            .expect("BUG: hashing a message cannot fail")
+            .to_bytes()
     }
 }
 
 impl From<SigningKey> for Signer {
     fn from(key: SigningKey) -> Self {
-        let id = KeyId(keyfile::key_id(key.verifying_key().as_bytes()));
-        Self { key, id }
+        let public = key.verifying_key();
+        Self {
+            expanded: ExpandedSecretKey::from(key.as_bytes()),
+            id: KeyId(keyfile::key_id(public.as_bytes())),
+            public,
+            key,
+        }
     }
 }
 
@@ -167,10 +190,15 @@ pub fn pae(payload_type: &str, body: &[u8]) -> Vec<u8> {
 
 /// Appends the encoding of [`pae`] to `out`.
 pub fn write_pae(out: &mut Vec<u8>, payload_type: &str, body: &[u8]) {
-    let (type_len, body_len) = (payload_type.len(), body.len());
+    write_pae_head(out, payload_type, body.len());
+    out.extend_from_slice(body);
+}
+
+/// What stands before a body of that length in its encoding.
+fn write_pae_head(out: &mut Vec<u8>, payload_type: &str, body_len: usize) {
+    let type_len = payload_type.len();
     write!(out, "DSSEv1 {type_len} {payload_type} {body_len} ")
         .expect("BUG: a Vec takes all bytes");
-    out.extend_from_slice(body);
 }
 
 /// The state of a [`Signed`] body whose signature nobody has checked.
@@ -225,7 +253,9 @@ impl Signed<Unverified> {
 impl Signed<Verified> {
     /// Signs `body`; what this process signed itself needs no further check.
     pub fn sign(payload_type: &str, body: Vec<u8>, signer: &Signer) -> Self {
-        let signature = signer.sign(&pae(payload_type, &body));
+        let mut head = Vec::with_capacity(payload_type.len() + 32);
+        write_pae_head(&mut head, payload_type, body.len());
+        let signature = signer.sign_parts(&[&head, &body]);
         Self {
             body,
             signer: signer.id(),
@@ -417,10 +447,29 @@ mod tests {
     }
 
     #[test]
+    fn signing_agrees_with_its_peer() {
+        use ed25519_dalek::Signer as _;
+        for seed in 0..8 {
+            let peer = SigningKey::from_bytes(&[seed; 32]);
+            let own = Signer::from_seed(&[seed; 32]);
+            for len in [0, 1, 63, 64, 111, 112, 127, 128, 129, 700, 40_000] {
+                let message = vec![seed ^ 0x5a; len];
+                let theirs = peer.sign(&message).to_bytes();
+                assert_eq!(own.sign(&message), theirs, "{seed}, {len}");
+                let (left, right) = message.split_at(len / 3);
+                assert_eq!(own.sign_parts(&[left, right]), theirs);
+                let theirs = peer.sign(&pae("a/type", &message)).to_bytes();
+                let ours = Signed::sign("a/type", message, &own);
+                assert_eq!(*ours.signature(), theirs);
+            }
+        }
+    }
+
+    #[test]
     fn strict_verification_agrees_with_its_peer() {
         let signer = signer(9);
         let key = PublicKey::from_bytes(&signer.public_bytes()).unwrap();
-        let peer = ed25519_dalek::VerifyingKey::from_bytes(&signer.public_bytes()).unwrap();
+        let peer = VerifyingKey::from_bytes(&signer.public_bytes()).unwrap();
         let message = b"the message";
         let good = signer.sign(message);
         let both = |signature: [u8; 64]| {

@@ -26,7 +26,6 @@ use crate::store::OpenOptions;
 use crate::store::Store;
 use crate::store::StoredCheckpoint;
 use crate::store::StoredEntry;
-use crate::store::WriteTxn;
 
 /// Entries of one transaction.
 const PART: usize = 8_192;
@@ -105,8 +104,9 @@ fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<()
     let taken: Result<Vec<Taken>, LedgerError> = numbered.into_par_iter().map(decode).collect();
     let taken = taken?;
     let txn = store.begin()?;
-    txn.append_entries(taken.iter().map(|(stored, _, _)| stored.as_ref()))?;
-    let (mut facts, mut given) = (Vec::new(), Vec::new());
+    let rows = txn.rows(taken.len())?;
+    rows.append_entries(taken.iter().map(|(stored, _, _)| stored.as_ref()))?;
+    let (mut facts, mut given, mut changes) = (Vec::new(), Vec::new(), Vec::new());
     for (stored, event, leaf) in &taken {
         let candidate = Candidate {
             seq: stored.seq,
@@ -125,24 +125,18 @@ fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<()
         for tile in head.tiler.push(*leaf) {
             txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
         }
-        row(&txn, head, candidate)?;
+        let event = VerifiedEvent::new(candidate);
+        let rulebook = head.state.rulebook();
+        rulebook.rows(&event, &mut |row| changes.push(row));
+        head.state.apply(&event);
     }
+    rows.insert_rows(&changes)?;
+    rows.end()?;
     head.tail.add(given);
     if head.tail.len() >= append::TAIL_MAX {
         append::index(&txn, head)?;
     }
     Ok(txn.commit()?)
-}
-
-fn row(txn: &WriteTxn<'_>, head: &mut Head, candidate: Candidate<'_>) -> Result<(), LedgerError> {
-    let event = VerifiedEvent::new(candidate);
-    let mut rows = Vec::new();
-    head.state
-        .rulebook()
-        .rows(&event, &mut |row| rows.push(row));
-    txn.insert_rows(&rows)?;
-    head.state.apply(&event);
-    Ok(())
 }
 
 fn decode((seq, line): (u64, Vec<u8>)) -> Result<Taken, LedgerError> {

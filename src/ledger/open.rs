@@ -106,6 +106,8 @@ pub(super) struct Head {
     pub known: u64,
     /// Size of the newest stored snapshot.
     pub snapshot: u64,
+    /// The note of the newest checkpoint whose signatures were checked or made here.
+    pub checked: Vec<u8>,
 }
 
 impl Head {
@@ -118,6 +120,7 @@ impl Head {
             indexed: 0,
             known: 0,
             snapshot: 0,
+            checked: Vec::new(),
         }
     }
 

@@ -88,10 +88,69 @@ pub struct WriteTxn<'a> {
     pub(super) txn: Transaction<'a>,
 }
 
+/// Rows from which on their order is judged here instead of by the file's triggers.
+const JUDGED_HERE_MIN: usize = 256;
+
+/// Takes entries and rows of read models in, each only where it is next.
+///
+/// The file's triggers hold every writer to that, row by row; but `SQLite` gives each statement that has a
+/// trigger and names its row a journal of its own, which costs more than the row. For many rows the triggers
+/// of this connection rest until the end, and what they would refuse is refused here.
+#[derive(Debug)]
+pub struct RowsIn<'t> {
+    pub(super) conn: &'t Connection,
+    /// The triggers rest.
+    pub(super) judges: bool,
+}
+
+impl RowsIn<'_> {
+    /// Reads inside the transaction.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { conn: self.conn }
+    }
+
+    /// Wakes the triggers.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn end(mut self) -> Result<(), StoreError> {
+        self.wake()
+    }
+
+    fn wake(&mut self) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.judges) {
+            let on = DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+            self.conn.set_db_config(on, true)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RowsIn<'_> {
+    fn drop(&mut self) {
+        // Only a call that failed gets here with the triggers at rest; its error is the one that counts.
+        self.wake().ok();
+    }
+}
+
 impl WriteTxn<'_> {
     /// Reads inside the transaction.
     pub fn reader(&self) -> Reader<'_> {
         Reader { conn: &self.txn }
+    }
+
+    /// Takes entries and rows of read models in, about `rows` of each.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn rows(&self, rows: usize) -> Result<RowsIn<'_>, StoreError> {
+        let judges = rows >= JUDGED_HERE_MIN;
+        if judges {
+            let off = DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+            self.txn.set_db_config(off, false)?;
+        }
+        let conn = &self.txn;
+        Ok(RowsIn { conn, judges })
     }
 
     /// Makes everything since the beginning durable at once.
@@ -505,6 +564,11 @@ fn configure(conn: &Connection, options: OpenOptions) -> Result<(), StoreError> 
 mod tests {
     use super::*;
     use crate::ground::digest::Digest;
+    use crate::ground::sign::KeyId;
+    use crate::ground::time::Timestamp;
+    use crate::store::EntryRef;
+    use crate::store::RowChange;
+    use crate::store::ScoreRow;
 
     #[test]
     fn released_migrations_never_change() {
@@ -516,6 +580,64 @@ mod tests {
                 pin,
                 "add a new migration instead of editing one"
             );
+        }
+    }
+
+    #[test]
+    fn few_rows_and_many_are_held_to_their_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        let create = CreateOptions::default();
+        let store = Store::create(&path, create, OpenOptions::default()).unwrap();
+        let entry = |seq, author_seq| EntryRef {
+            seq,
+            author: KeyId(Digest([7; 32])),
+            author_seq,
+            recorded_at: Timestamp::EPOCH,
+            body: b"{}",
+            signature: &[9; 64],
+        };
+        let score = |seq| {
+            RowChange::Score(ScoreRow {
+                seq,
+                experiment: "e",
+                judge: "j",
+                policy: "p",
+                item: "i",
+                draw: 0,
+                score_micro: 5,
+            })
+        };
+        let guarded = |txn: &WriteTxn<'_>| {
+            let removed = txn.txn.execute("DELETE FROM entries", []);
+            let text = removed.unwrap_err().to_string();
+            assert!(text.contains("append-only"), "{text}");
+        };
+        for many in [1, JUDGED_HERE_MIN] {
+            let txn = store.begin().unwrap();
+            let rows = txn.rows(many).unwrap();
+            assert_eq!(rows.judges, many > 1);
+            rows.append_entries([entry(0, 0), entry(1, 1)]).unwrap();
+            rows.insert_rows(&[score(1)]).unwrap();
+            // Before the next, after it, a gap within a part, and a number that the author gave before.
+            for wrong in [
+                vec![entry(1, 2)],
+                vec![entry(3, 2)],
+                vec![entry(0, 2)],
+                vec![entry(2, 1)],
+            ] {
+                rows.append_entries(wrong).unwrap_err();
+            }
+            rows.append_entries([entry(2, 2), entry(4, 3)]).unwrap_err();
+            assert_eq!(rows.reader().entry_count().unwrap(), 3);
+            for wrong in [vec![score(1)], vec![score(0)], vec![score(3), score(2)]] {
+                rows.insert_rows(&wrong).unwrap_err();
+            }
+            rows.end().unwrap();
+            guarded(&txn);
+            // Whoever gives up halfway leaves the triggers awake.
+            drop(txn.rows(many).unwrap());
+            guarded(&txn);
         }
     }
 }

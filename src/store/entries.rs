@@ -8,8 +8,8 @@ use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::store::Reader;
+use crate::store::RowsIn;
 use crate::store::StoreError;
-use crate::store::WriteTxn;
 
 const INSERT: &str = "INSERT OR FAIL INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, signature FROM entries \
@@ -378,18 +378,29 @@ impl Reader<'_> {
     }
 }
 
-impl WriteTxn<'_> {
+impl RowsIn<'_> {
     /// Appends entries at the end.
     ///
     /// # Errors
-    /// [`StoreError`]; the file's own triggers refuse whatever is not next.
+    /// [`StoreError`]; whatever is not next is refused.
     pub fn append_entries<'e>(
         &self,
         entries: impl IntoIterator<Item = EntryRef<'e>>,
     ) -> Result<(), StoreError> {
-        let mut insert = self.txn.prepare_cached(INSERT)?;
+        let mut next = if self.judges {
+            Some(self.reader().entry_count()?)
+        } else {
+            None
+        };
+        let mut insert = self.conn.prepare_cached(INSERT)?;
         let mut last: Option<(KeyId, i64)> = None;
         for entry in entries {
+            if let Some(next) = &mut next {
+                if entry.seq != *next {
+                    return Err(out_of_order("entries", entry.seq));
+                }
+                *next += 1;
+            }
             let author = match last {
                 Some((key, id)) if key == entry.author => id,
                 _ => self.author_number(entry.author)?,
@@ -411,9 +422,14 @@ impl WriteTxn<'_> {
         if let Some(id) = self.reader().author_id(author)? {
             return Ok(id);
         }
-        self.txn
+        self.conn
             .prepare_cached(INSERT_AUTHOR)?
             .execute([&author.0.0[..]])?;
-        Ok(self.txn.last_insert_rowid())
+        Ok(self.conn.last_insert_rowid())
     }
+}
+
+/// What is not next in a table of history.
+pub(super) fn out_of_order(table: &str, seq: u64) -> StoreError {
+    StoreError::Sqlite(format!("out of order: {table} {seq}"))
 }

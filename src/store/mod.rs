@@ -20,6 +20,7 @@ pub use database::CreateOptions;
 pub use database::Durability;
 pub use database::OpenOptions;
 pub use database::Reader;
+pub use database::RowsIn;
 pub use database::Store;
 pub use database::WriteTxn;
 pub use database::sqlite_version;

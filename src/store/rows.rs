@@ -11,10 +11,11 @@ use rusqlite::types::ValueRef;
 
 use crate::ground::digest::Digest;
 use crate::store::Reader;
+use crate::store::RowsIn;
 use crate::store::StoreError;
-use crate::store::WriteTxn;
 use crate::store::entries::Ascending;
 use crate::store::entries::count;
+use crate::store::entries::out_of_order;
 use crate::store::entries::sql_int;
 
 /// A row of `scores`.
@@ -130,6 +131,15 @@ impl Table {
         }
     }
 
+    fn last(self) -> &'static str {
+        match self {
+            Self::Labels => "SELECT max(seq) FROM labels",
+            Self::Reveals => "SELECT max(seq) FROM reveals",
+            Self::Scores => "SELECT max(seq) FROM scores",
+            Self::Seals => "SELECT max(seq) FROM seals",
+        }
+    }
+
     fn insert(self) -> &'static str {
         match self {
             Self::Labels => INSERT_LABEL,
@@ -141,6 +151,16 @@ impl Table {
 }
 
 impl RowChange<'_> {
+    /// The entry that writes it.
+    fn seq(&self) -> u64 {
+        match self {
+            Self::Label(row) => row.seq,
+            Self::Reveal(row) => row.seq,
+            Self::Score(row) => row.seq,
+            Self::Seal(row) => row.seq,
+        }
+    }
+
     /// The table it belongs to.
     pub fn table(&self) -> Table {
         match self {
@@ -244,19 +264,28 @@ impl ToSql for Column<'_> {
     }
 }
 
-impl WriteTxn<'_> {
+impl RowsIn<'_> {
     /// Inserts rows.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; a row of an entry before the last of its table is refused.
     pub fn insert_rows(&self, rows: &[RowChange<'_>]) -> Result<(), StoreError> {
         for table in Table::ALL {
             let mut of_table = rows.iter().filter(|row| row.table() == table).peekable();
             if of_table.peek().is_none() {
                 continue;
             }
-            let mut insert = self.txn.prepare_cached(table.insert())?;
+            let mut last = if self.judges {
+                self.reader().last_row(table)?
+            } else {
+                None
+            };
+            let mut insert = self.conn.prepare_cached(table.insert())?;
             for row in of_table {
+                if last.is_some_and(|last| row.seq() <= last) {
+                    return Err(out_of_order(table.as_str(), row.seq()));
+                }
+                last = self.judges.then_some(row.seq());
                 row.with_columns(|columns| insert.execute(rusqlite::params_from_iter(columns)))?;
             }
         }
@@ -273,6 +302,13 @@ impl<'a> Reader<'a> {
         Ok(RowStatement {
             statement: self.conn.prepare_cached(table.select())?,
         })
+    }
+
+    /// The entry that wrote the last row of a read model.
+    fn last_row(self, table: Table) -> Result<Option<u64>, StoreError> {
+        let mut last = self.conn.prepare_cached(table.last())?;
+        let last: Option<i64> = last.query_row([], |row| row.get(0))?;
+        last.map(|seq| count(seq, "seq of a row")).transpose()
     }
 
     /// How many rows a read model holds.

@@ -229,7 +229,7 @@ impl Run<'_, '_> {
         let experiment = record.and_then(|record| record.experiment.clone());
         let command = |said| Command::new(said, experiment.clone());
         let commands: Vec<_> = next.observed.into_iter().map(command).collect();
-        ledger.append_read(&commands, self.signer, next.values)?;
+        ledger.append_read(commands, self.signer, next.values)?;
         let done = known(ledger.state(), self.id)?.gate.n;
         self.progress.at(done, self.end);
         Ok(())

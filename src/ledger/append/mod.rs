@@ -18,6 +18,7 @@ pub(super) use write::TAIL_MAX;
 pub(super) use write::index;
 pub(super) use write::write_snapshots;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
@@ -176,15 +177,14 @@ fn each_ahead(
 /// Prepares items part by part, when each part is asked for: of a large batch, no more than the processor's
 /// caches hold.
 fn in_parts<'p, T: Send + 'p>(
-    items: Vec<T>,
+    mut items: impl ExactSizeIterator<Item = T> + Send + 'p,
     prepare: impl Fn(T) -> Result<Box<Prepared>, LedgerError> + Send + Sync + 'p,
 ) -> Parts<'p> {
-    let mut parts = Vec::with_capacity(items.len().div_ceil(PART_LEN));
-    let mut items = items.into_iter();
-    while items.len() > 0 {
-        parts.push(items.by_ref().take(PART_LEN).collect::<Vec<T>>());
-    }
-    Box::new(parts.into_iter().map(move |part| spread(part, &prepare)))
+    let parts = 0..items.len().div_ceil(PART_LEN);
+    Box::new(parts.map(move |_| {
+        let part: Vec<T> = items.by_ref().take(PART_LEN).collect();
+        spread(part, &prepare)
+    }))
 }
 
 /// What an answer to a submission still waits for.
@@ -197,16 +197,16 @@ enum Slot {
 
 impl Ledger {
     /// Signs and appends commands as one batch. Commands whose natural key is recorded with the same data
-    /// answer with the recorded entry.
+    /// answer with the recorded entry. Commands that are given away need not be copied.
     ///
     /// # Errors
     /// [`LedgerError`]; then nothing was appended.
-    pub fn append(
+    pub fn append<'c>(
         &mut self,
-        commands: &[Command],
+        commands: impl Into<Cow<'c, [Command]>>,
         signer: &Signer,
     ) -> Result<Vec<Appended>, LedgerError> {
-        self.append_all(commands, signer, &[], Recorded::default())
+        self.append_all(commands.into(), signer, &[], Recorded::default())
     }
 
     /// As [`Ledger::append`], of commands made of values that were read already. Rules hold the commands against them as
@@ -214,14 +214,14 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`]; then nothing was appended.
-    pub fn append_read(
+    pub fn append_read<'c>(
         &mut self,
-        commands: &[Command],
+        commands: impl Into<Cow<'c, [Command]>>,
         signer: &Signer,
         values: Recorded,
     ) -> Result<Vec<Appended>, LedgerError> {
         let values = values.of(self.store.path());
-        self.append_all(commands, signer, &[], values)
+        self.append_all(commands.into(), signer, &[], values)
     }
 
     /// As [`Ledger::append`], storing `blobs` in the same transaction.
@@ -234,28 +234,22 @@ impl Ledger {
         signer: &Signer,
         blobs: &[Vec<u8>],
     ) -> Result<Vec<Appended>, LedgerError> {
-        self.append_all(commands, signer, blobs, Recorded::default())
+        self.append_all(commands.into(), signer, blobs, Recorded::default())
     }
 
     fn append_all(
         &mut self,
-        commands: &[Command],
+        commands: Cow<'_, [Command]>,
         signer: &Signer,
         blobs: &[Vec<u8>],
         values: Recorded,
     ) -> Result<Vec<Appended>, LedgerError> {
         self.in_transaction(blobs, values, |head, reader, recorded_at| {
-            let (slots, keys) = plan::known_commands(head, reader, commands)?;
-            let fresh: Vec<_> = slots
-                .iter()
-                .enumerate()
-                .filter(|(_, slot)| matches!(slot, Slot::New))
-                .map(|(at, _)| at)
-                .collect();
+            let (slots, keys) = plan::known_commands(head, reader, &commands)?;
             let numbering = plan::Numbering::new(head, signer, recorded_at);
-            let numbered = (numbering.first..).zip(fresh).collect();
-            let prepare = move |(author_seq, index): (u64, usize)| {
-                let draft = numbering.draft(author_seq, &commands[index]);
+            let numbered = plan::Numbered::new(numbering.first, &slots, commands);
+            let prepare = move |(author_seq, index, command): (u64, usize, Command)| {
+                let draft = numbering.draft(author_seq, command);
                 let body = draft
                     .to_body()
                     .map_err(|source| LedgerError::Body { index, source })?;
@@ -312,7 +306,7 @@ impl Ledger {
             let keys = plan::batch_keys(head, &fresh);
             let verify =
                 move |(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded);
-            Ok((slots, in_parts(fresh, verify)))
+            Ok((slots, in_parts(fresh.into_iter(), verify)))
         })
     }
 
@@ -418,12 +412,16 @@ impl Ledger {
         }
         let touched = |error: LedgerError| (error, true);
         let mut batch = Batch::new(head, recorded_at, values);
+        let rows = txn
+            .rows(slots.len())
+            .map_err(|error| touched(error.into()))?;
         let take = |part: Part| {
             let first = head.size();
             admit::admit(head, txn.reader(), &part, &mut batch, computing)?;
-            write::write_part(&txn, head, recorded_at, first, &part)
+            write::write_part(&rows, head, recorded_at, first, &part)
         };
         each_ahead(parts, take).map_err(touched)?;
+        rows.end().map_err(|error| touched(error.into()))?;
         head.tail.add(std::mem::take(&mut batch.given));
         let size = batch.before.size;
         let checkpoint = write::sign_head(head, size, log_key.as_ref(), next_log_key.as_ref())

@@ -1,5 +1,6 @@
 //! What of a submission is new, and what is recorded already.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -176,21 +177,72 @@ impl Numbering {
     }
 
     /// A command with its number and with what it has seen.
-    pub(super) fn draft(&self, author_seq: u64, command: &Command) -> Draft {
+    pub(super) fn draft(&self, author_seq: u64, command: Command) -> Draft {
         Draft {
             header: Header {
                 at: command.at.unwrap_or(self.now),
                 author: self.author,
                 author_seq,
-                experiment: command.experiment.clone(),
+                experiment: command.experiment,
                 ledger: self.ledger.clone(),
-                refs: command.refs.clone(),
+                refs: command.refs,
                 seen: Some(self.seen),
             },
-            payload: command.payload.clone(),
+            payload: command.payload,
         }
     }
 }
+
+/// The new ones of a batch's commands, numbered, with their place in it.
+pub(super) struct Numbered<'c> {
+    commands: Commands<'c>,
+    /// Places of the new ones, ascending.
+    new: std::vec::IntoIter<usize>,
+    author_seq: u64,
+}
+
+/// Commands that are copied one by one, or given away.
+enum Commands<'c> {
+    Copied(&'c [Command]),
+    Given(std::iter::Enumerate<std::vec::IntoIter<Command>>),
+}
+
+impl<'c> Numbered<'c> {
+    /// Numbered from `first` on.
+    pub(super) fn new(first: u64, slots: &[Slot], commands: Cow<'c, [Command]>) -> Self {
+        let new = (slots.iter().enumerate()).filter(|(_, slot)| matches!(slot, Slot::New));
+        let new: Vec<usize> = new.map(|(index, _)| index).collect();
+        Self {
+            commands: match commands {
+                Cow::Borrowed(commands) => Commands::Copied(commands),
+                Cow::Owned(commands) => Commands::Given(commands.into_iter().enumerate()),
+            },
+            new: new.into_iter(),
+            author_seq: first,
+        }
+    }
+}
+
+impl Iterator for Numbered<'_> {
+    type Item = (u64, usize, Command);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.new.next()?;
+        let command = match &mut self.commands {
+            Commands::Copied(commands) => commands[index].clone(),
+            Commands::Given(commands) => commands.find(|(at, _)| *at == index)?.1,
+        };
+        let author_seq = self.author_seq;
+        self.author_seq += 1;
+        Some((author_seq, index, command))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.new.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Numbered<'_> {}
 
 pub(super) fn author_seq_conflict(
     index: usize,

@@ -14,6 +14,7 @@ use crate::ledger::fold::Candidate;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::open::Head;
 use crate::store::EntryRef;
+use crate::store::RowsIn;
 use crate::store::StoredCheckpoint;
 use crate::store::StoredSnapshot;
 use crate::store::WriteTxn;
@@ -23,8 +24,10 @@ const SNAPSHOT_EVERY: u64 = 1024;
 /// Digests held in memory before the index takes them in: the more, the fewer pages each batch of them
 /// touches.
 pub(in crate::ledger) const TAIL_MAX: usize = 400_000;
-/// Events up to which a batch is indexed in its own transaction.
+/// Events up to which a batch is indexed in its own transaction, once enough are there to index.
 const BATCH_SMALL: usize = 4_096;
+/// Digests that are worth the pages of the index which they dirty: a lone append leaves them to a later one.
+const TAIL_MIN: usize = 256;
 
 pub(super) fn sign_head(
     head: &Head,
@@ -59,20 +62,20 @@ pub(super) fn sign_head(
 
 /// Writes a part of a batch, judged and from `first` on, inside its transaction.
 pub(super) fn write_part(
-    txn: &WriteTxn<'_>,
+    rows: &RowsIn<'_>,
     head: &Head,
     recorded_at: Timestamp,
     first: u64,
     part: &[Box<Prepared>],
 ) -> Result<(), LedgerError> {
     let entries = || entries(first, part, recorded_at);
-    txn.append_entries(entries())?;
+    rows.append_entries(entries())?;
     // Read back: what is acknowledged is what was signed, byte for byte.
-    if let Some(seq) = txn.reader().first_difference(entries())? {
+    if let Some(seq) = rows.reader().first_difference(entries())? {
         let found = "other bytes than were inserted".to_owned();
         return Err(LedgerError::Integrity { seq, found });
     }
-    let mut rows = Vec::new();
+    let mut changes = Vec::new();
     for (seq, _, event) in events(first, part) {
         let candidate = Candidate {
             seq,
@@ -82,9 +85,9 @@ pub(super) fn write_part(
         let event = VerifiedEvent::new(candidate);
         head.state
             .rulebook()
-            .rows(&event, &mut |row| rows.push(row));
+            .rows(&event, &mut |row| changes.push(row));
     }
-    Ok(txn.insert_rows(&rows)?)
+    Ok(rows.insert_rows(&changes)?)
 }
 
 /// Writes what a batch adds beside its entries.
@@ -97,12 +100,11 @@ pub(super) fn write_head(
     for tile in &batch.tiles {
         txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
     }
-    let note = checkpoint.encode();
-    txn.put_checkpoint(&StoredCheckpoint {
-        size: head.size(),
-        note,
-    })?;
-    if batch.appended.len() <= BATCH_SMALL || head.tail.len() >= TAIL_MAX {
+    let (size, note) = (head.size(), checkpoint.encode());
+    head.checked.clone_from(&note);
+    txn.put_checkpoint(&StoredCheckpoint { size, note })?;
+    let small = batch.appended.len() <= BATCH_SMALL;
+    if head.tail.len() >= if small { TAIL_MIN } else { TAIL_MAX } {
         index(txn, head)?;
     }
     if head.snapshot == 0 || head.size() - head.snapshot >= SNAPSHOT_EVERY {

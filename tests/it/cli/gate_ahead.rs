@@ -98,7 +98,7 @@ fn append(
     (observed, values): (&[GateObserved], Recorded),
 ) -> Result<(), LedgerError> {
     let bea = signer(&desk.key_file("bea"));
-    ledger.append_read(&commands(observed), &bea, values)?;
+    ledger.append_read(commands(observed), &bea, values)?;
     Ok(())
 }
 

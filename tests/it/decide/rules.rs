@@ -1183,7 +1183,7 @@ fn a_root_that_was_never_a_checkpoint_is_not_seen() {
         body: signed.body(),
         signature: signed.signature(),
     };
-    txn.append_entries([entry]).unwrap();
+    txn.rows(1).unwrap().append_entries([entry]).unwrap();
     let checkpoint = StoredCheckpoint {
         size: 5,
         note: mirror.checkpoint().encode(),
