@@ -30,16 +30,7 @@ pub(super) fn read(body: &[u8]) -> Option<Wire<'_>> {
     rest.expect("\",\"author_seq\":")?;
     let author_seq = rest.count()?.value();
     rest.expect(",\"data\":")?;
-    // What follows holds no quote inside its texts, so the last of these is the one after the data.
-    let end = memchr::memmem::rfind(rest.0.as_bytes(), AFTER_DATA.as_bytes())?;
-    let data = rest.take(end)?;
-    rest.expect(AFTER_DATA)?;
-    let experiment = match rest.expect("null") {
-        Some(()) => None,
-        None => Some(ExperimentId::new(rest.text()?).ok()?),
-    };
-    rest.expect(",\"kind\":")?;
-    let kind = rest.text()?;
+    let (data, experiment, kind) = rest.data()?;
     rest.expect(",\"ledger\":")?;
     let ledger = rest.text()?.to_owned();
     rest.expect(",\"refs\":[")?;
@@ -82,16 +73,7 @@ pub(super) fn said(body: &[u8]) -> Option<Said<'_>> {
     rest.expect("\",\"author_seq\":")?;
     rest.count()?;
     rest.expect(",\"data\":")?;
-    // Within a text no comma stands before a quote that is not its end.
-    let end = memchr::memmem::rfind(rest.0.as_bytes(), AFTER_DATA.as_bytes())?;
-    let data = rest.take(end)?;
-    rest.expect(AFTER_DATA)?;
-    let experiment = match rest.expect("null") {
-        Some(()) => None,
-        None => Some(ExperimentId::new(rest.text()?).ok()?),
-    };
-    rest.expect(",\"kind\":")?;
-    let kind = rest.text()?;
+    let (data, experiment, kind) = rest.data()?;
     let (_, v) = rest.0.strip_suffix('}')?.rsplit_once(",\"v\":")?;
     Some((experiment, kind.into(), v.parse().ok()?, data))
 }
@@ -123,6 +105,20 @@ impl<'a> Rest<'a> {
         self.expect("\"")?;
         let plain = |byte: u8| byte >= 0x20 && byte != b'\\';
         text.bytes().all(plain).then_some(text)
+    }
+
+    /// The data, and the experiment and the kind after it.
+    fn data(&mut self) -> Option<(&'a str, Option<ExperimentId>, &'a str)> {
+        // Within a text a quote stands behind a backslash, so the last of these is the one after the data.
+        let end = memchr::memmem::rfind(self.0.as_bytes(), AFTER_DATA.as_bytes())?;
+        let data = self.take(end)?;
+        self.expect(AFTER_DATA)?;
+        let experiment = match self.expect("null") {
+            Some(()) => None,
+            None => Some(ExperimentId::new(self.text()?).ok()?),
+        };
+        self.expect(",\"kind\":")?;
+        Some((data, experiment, self.text()?))
     }
 
     /// A natural number without leading zeros.

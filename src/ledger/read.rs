@@ -108,17 +108,15 @@ const STRETCH: (u64, u64) = (16, 4_096);
 /// What an entry measured, with the natural key under which it did.
 pub(super) type Measured = Option<(Digest, i64)>;
 
-/// What the entries at these ascending positions measured, ascending; a position without an entry is left out.
+/// What the entries at these ascending positions measured, ascending; a position without an entry is left out. On this
+/// thread alone, as an append asks while the others sign.
 pub(super) fn measured(
     reader: Reader<'_>,
     seqs: &[u64],
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
-    let bodies = reader.bodies(seqs)?;
+    let bodies = reader.bodies(seqs)?.into_iter();
     let read = |(seq, body): (u64, Vec<u8>)| Ok((seq, read_measured(seq, &body)?));
-    if bodies.len() < SPREAD_MIN {
-        return bodies.into_iter().map(read).collect();
-    }
-    bodies.into_par_iter().map(read).collect()
+    bodies.map(read).collect()
 }
 
 fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
@@ -229,7 +227,10 @@ impl Values {
         given.sort_unstable();
         let mut seqs: Vec<u64> = given.iter().map(|(seq, _)| *seq).collect();
         seqs.dedup();
-        for (seq, said) in measured(reader, &seqs)? {
+        let bodies = reader.bodies(&seqs)?.into_par_iter();
+        let bodies = bodies.with_min_len(SPREAD_MIN);
+        let read = bodies.map(|(seq, body)| Ok((seq, read_measured(seq, &body)?)));
+        for (seq, said) in read.collect::<Result<Vec<_>, LedgerError>>()? {
             if let Some(said) = said.filter(|(key, _)| given.binary_search(&(seq, *key)).is_ok()) {
                 self.fill(seq, said);
             }

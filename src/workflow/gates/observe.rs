@@ -31,8 +31,8 @@ use crate::workflow::gates::steps;
 /// that sign stand still: so more than others record at a time, as few as take some seconds.
 pub const PART: u64 = 65_536;
 
-/// Units from which on it is worth to read on other threads, and in a row.
-const LONG: u64 = 4_096;
+/// Units past which it is worth to read on other threads and in a row, for which the index takes in what it lacks.
+const LONG: u64 = 16_384;
 
 /// Units of which values are looked for at once, at most, where many are still to come.
 const AHEAD: u64 = 1 << 19;
