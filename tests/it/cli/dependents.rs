@@ -83,7 +83,9 @@ fn replayed(desk: &mut Desk, copy: &str, world: &World) -> (Differing, BTreeSet<
             _ => assert_eq!(name, "it-overfitted p7 dev", "{event:#}"),
         }
     }
-    assert_eq!(ran.code == 0, differing.is_empty(), "{}", ran.err);
+    // What cannot be computed again weighs less than what differs.
+    let code = if differing.is_empty() { 12 } else { 3 };
+    assert_eq!(ran.code, code, "{}", ran.err);
     (differing, same)
 }
 
