@@ -156,10 +156,10 @@ pub(super) const RESTS: &[Rests] = &[
     ),
     row(
         "card.published",
-        &[FitLabel],
+        &[FitLabel, Seed],
         &[DevLabel, Q],
-        &[],
-        "3.5: one for each slice that q rejects or that is Risk; statistics of dev to four decimals; the full card has residuals of its exemplars, which are Y - R",
+        &[Calibrators],
+        "3.5: one for each slice that q rejects or that is Risk; statistics of dev to four decimals; the full card has residuals of its exemplars, which are Y - R; calibrator_id, and so both digests, follow the folds that the seed draws",
     ),
     row(
         "battery.evaluated of a candidate",
@@ -288,6 +288,7 @@ pub(super) const RESTS: &[Rests] = &[
 pub(super) fn is_name(path: &str) -> bool {
     let named = [
         "calibrator",
+        "card.basis.calibrator",
         "inputs.digest",
         "iteration.inputs.digest",
         "terms.fold_seed",
