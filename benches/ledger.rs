@@ -52,6 +52,8 @@ const SIGN_THERE: f64 = 18.8;
 /// Commands per transaction, as `append --bulk` has it.
 const BATCH: u64 = 16_384;
 const SAMPLE: usize = 20_000;
+/// Parts of the bulk append between which its floors are measured.
+const STRETCHES: u64 = 8;
 
 fn main() {
     let args: Vec<String> = std::env::args()
@@ -160,15 +162,59 @@ fn options() -> LedgerOptions {
 
 fn bulk(path: &Path, events: u64) -> Ledger {
     let mut ledger = create(path);
+    stretch(&mut ledger, 0..events);
+    ledger.settle().unwrap();
+    ledger
+}
+
+/// Appends scores of these numbers in batches.
+fn stretch(ledger: &mut Ledger, numbers: std::ops::Range<u64>) {
     let owner = signer(1);
-    let mut at = 0;
-    while at < events {
-        let batch: Vec<_> = (at..events.min(at + BATCH)).map(score).collect();
+    let mut at = numbers.start;
+    while at < numbers.end {
+        let batch: Vec<_> = (at..numbers.end.min(at + BATCH)).map(score).collect();
         at += batch.len() as u64;
         ledger.append(batch, &owner).unwrap();
     }
-    ledger.settle().unwrap();
-    ledger
+}
+
+/// Appended in stretches, with the floors of an append measured around each of them: the machine's pace drifts.
+struct Appended {
+    ledger: Ledger,
+    wall: f64,
+    /// Of a core, per event.
+    us: f64,
+    /// The same of one signature, two hashes and an insert, in each stretch as they cost around it.
+    floor_us: f64,
+}
+
+fn appended(path: &Path, events: u64, first: &Floors, folder: &Path) -> Appended {
+    let mut ledger = create(path);
+    let (mut wall, mut us, mut floor_us) = (0.0, 0.0, 0.0);
+    let insert = |floors: f64| floors + first.hash;
+    let mut before = first.sign_together + insert(first.insert);
+    let each = events.div_ceil(STRETCHES).max(1);
+    for from in (0..events).step_by(each as usize) {
+        let to = events.min(from + each);
+        let (start, spent) = (Instant::now(), cpu());
+        stretch(&mut ledger, from..to);
+        if to == events {
+            ledger.settle().unwrap();
+        }
+        wall += start.elapsed().as_secs_f64();
+        us += (cpu() - spent).as_secs_f64() * 1e6;
+        let after = sign_floor() + insert(insert_floor(folder));
+        floor_us += f64::midpoint(before, after) * (to - from) as f64;
+        before = after;
+    }
+    let count = events as f64;
+    let (us, floor_us) = (us / count, floor_us / count);
+    Appended {
+        ledger,
+        wall,
+        us,
+        floor_us,
+    }
 }
 
 /// Runs in a process of its own and prints wall seconds, CPU seconds, peak MiB.
@@ -229,6 +275,34 @@ fn run_audit(path: &Path, mode: &str) -> Audit {
     Audit { wall, cpu, peak }
 }
 
+/// An audit held against a floor that is measured right before and after it: the machine's pace drifts. Of an odd number of
+/// rounds the one with the median ratio: the floor, and the audit.
+fn held(path: &Path, mode: &str, rounds: usize, floor: impl Fn() -> f64) -> (f64, Audit) {
+    let mut before = floor();
+    let mut round = || {
+        let audit = run_audit(path, mode);
+        let after = floor();
+        let around = f64::midpoint(before, after);
+        before = after;
+        (around, audit)
+    };
+    let mut rounds: Vec<_> = (0..rounds).map(|_| round()).collect();
+    let ratio = |(floor, audit): &(f64, Audit)| audit.wall / floor;
+    rounds.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    let ratios: Vec<_> = rounds
+        .iter()
+        .map(|one| format!("{:.2}", ratio(one)))
+        .collect();
+    if ratios.len() > 1 {
+        println!(
+            "audit {mode}, in {} rounds: {}",
+            ratios.len(),
+            ratios.join(" ")
+        );
+    }
+    rounds.swap_remove(rounds.len() / 2)
+}
+
 /// Floors: what the primitives alone cost, per event, in microseconds of a core. What appends and audits do on all cores
 /// is held against what a core does while all work: two that share parts are slower together.
 struct Floors {
@@ -243,21 +317,6 @@ struct Floors {
 }
 
 impl Floors {
-    /// What stands between two measurements: the machine's own pace drifts while minutes go by.
-    fn between(&self, later: &Self) -> Self {
-        let mean = |of: fn(&Self) -> f64| (of(self) + of(later)) / 2.0;
-        Self {
-            sign: mean(|floor| floor.sign),
-            sign_together: mean(|floor| floor.sign_together),
-            strict: mean(|floor| floor.strict),
-            own_strict: mean(|floor| floor.own_strict),
-            batch: mean(|floor| floor.batch),
-            hash: mean(|floor| floor.hash),
-            insert: mean(|floor| floor.insert),
-            fsync: mean(|floor| floor.fsync),
-        }
-    }
-
     fn print(&self, when: &str) {
         println!(
             "floors {when}, us of a core: sign {:.1}, {:.1} on all cores at once · on all at once: strict verify {:.1} (ours {:.1}), \
@@ -292,13 +351,49 @@ fn together(count: usize, work: impl Fn() + Sync) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / count as f64
 }
 
+/// Signing on all cores at once, the peer's or ours, whichever is faster.
+fn sign_floor() -> f64 {
+    let owner = signer(1);
+    let signing = ed25519_dalek::SigningKey::from_bytes(&[1; 32]);
+    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+    let peer = together(SAMPLE, || {
+        std::hint::black_box(signing.sign(&message));
+    });
+    peer.min(together(SAMPLE, || {
+        std::hint::black_box(owner.sign(&message));
+    }))
+}
+
+/// The peer's strict verification, whose decoding of R ours spares.
+fn strict_floor() -> f64 {
+    let owner = signer(1);
+    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+    let signature = owner.sign(&message).into();
+    let peer = ed25519_dalek::VerifyingKey::from_bytes(&owner.public_bytes()).unwrap();
+    together(SAMPLE, || peer.verify_strict(&message, &signature).unwrap())
+}
+
+/// The batch equation with equal keys coalesced, of 256 signatures.
+fn batch_floor() -> f64 {
+    let owner = signer(1);
+    let key = PublicKey::from_bytes(&owner.public_bytes()).unwrap();
+    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+    let signature = owner.sign(&message);
+    let item = || BatchItem {
+        message: [&message, &[]],
+        signature,
+        key: &key,
+    };
+    let items: Vec<_> = (0..256).map(|_| item()).collect();
+    together(4 * SAMPLE / 256, || sign::verify_batch(&items).unwrap()) / 256.0
+}
+
 fn floors(folder: &Path) -> Floors {
     let owner = signer(1);
     let key = PublicKey::from_bytes(&owner.public_bytes()).unwrap();
     let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
     let line = vec![b'x'; 900];
-    // The floors are the peer's strict verification, whose decoding of R ours spares, and the faster signing: the peer's, or ours,
-    // which derives from the seed once.
+    // The faster signing: the peer's, or ours, which derives from the seed once.
     let signing = ed25519_dalek::SigningKey::from_bytes(&[1; 32]);
     let mut signature = [0; 64];
     let sign = per_event(SAMPLE, |_| {
@@ -308,25 +403,10 @@ fn floors(folder: &Path) -> Floors {
     let sign = sign.min(per_event(SAMPLE, |_| {
         std::hint::black_box(owner.sign(&message));
     }));
-    let peer = ed25519_dalek::VerifyingKey::from_bytes(&owner.public_bytes()).unwrap();
-    let sign_together = together(SAMPLE, || {
-        std::hint::black_box(signing.sign(&message));
-    });
-    let sign_together = sign_together.min(together(SAMPLE, || {
-        std::hint::black_box(owner.sign(&message));
-    }));
-    let strict = together(SAMPLE, || {
-        peer.verify_strict(&message, &signature.into()).unwrap()
-    });
+    let sign_together = sign_floor();
+    let strict = strict_floor();
     let own_strict = together(SAMPLE, || key.verify(&message, &signature).unwrap());
-    let items: Vec<_> = (0..256)
-        .map(|_| BatchItem {
-            message: &message,
-            signature,
-            key: &key,
-        })
-        .collect();
-    let batch = together(SAMPLE / 256, || sign::verify_batch(&items).unwrap()) / 256.0;
+    let batch = batch_floor();
     let hash = together(SAMPLE, || {
         let leaf = merkle::leaf_hash(&line);
         std::hint::black_box(merkle::node_hash(&leaf, &leaf));
@@ -402,13 +482,9 @@ fn table() {
     let before_all = floors(folder.path());
     before_all.print("before");
     let path = folder.path().join("ledger.db");
-    let (wall, before) = (Instant::now(), cpu());
-    let mut ledger = bulk(&path, events);
-    let (append_wall, append_cpu) = (wall.elapsed().as_secs_f64(), (cpu() - before).as_secs_f64());
+    let bulk = appended(&path, events, &before_all, folder.path());
+    let (mut ledger, append_wall) = (bulk.ledger, bulk.wall);
     let append_peak = memory_peak_mib();
-    let after_bulk = floors(folder.path());
-    after_bulk.print("after the append");
-    let floor = before_all.between(&after_bulk);
     println!(
         "bulk append of {events} events: {append_wall:.1} s wall, peak {append_peak:.0} MiB\n"
     );
@@ -416,21 +492,16 @@ fn table() {
         "{:<44} {:>16} {:>16} {:>7} {:>7}",
         "what", "floor", "ours", "ratio", "target"
     );
-    let append_floor = floor.sign_together + floor.hash + floor.insert;
-    let ours = append_cpu * 1e6 / count;
     row(
         "CPU per signed durable event, bulk",
-        format!("{append_floor:.1} us"),
-        format!("{ours:.1} us"),
-        ours / append_floor,
+        format!("{:.1} us", bulk.floor_us),
+        format!("{:.1} us", bulk.us),
+        bulk.us / bulk.floor_us,
         1.5,
     );
     fsync_row(folder.path());
-    let strict = run_audit(&path, "strict");
-    let fast = run_audit(&path, "fast");
-    let after_audits = floors(folder.path());
-    let floor = after_bulk.between(&after_audits);
-    let strict_floor = signatures_wall(floor.strict, count);
+    let wall = |per_event: fn() -> f64| move || signatures_wall(per_event(), count);
+    let (strict_floor, strict) = held(&path, "strict", 1, wall(strict_floor));
     let text = |wall: f64| format!("{wall:.1} s");
     row(
         "full audit, strict",
@@ -446,7 +517,7 @@ fn table() {
         strict.peak / 150.0,
         1.0,
     );
-    let fast_floor = signatures_wall(floor.batch, count);
+    let (fast_floor, fast) = held(&path, "fast", 3, wall(batch_floor));
     row(
         "full audit, --fast",
         text(fast_floor),
@@ -454,9 +525,16 @@ fn table() {
         fast.wall / fast_floor,
         1.5,
     );
-    let tree = run_audit(&path, "tree");
-    let floor = after_audits;
-    let scale = SIGN_THERE / floor.sign;
+    // A machine that signs in so many microseconds hashes as many times more slowly.
+    let alone = || {
+        let owner = signer(1);
+        let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+        per_event(SAMPLE, |_| {
+            std::hint::black_box(owner.sign(&message));
+        })
+    };
+    let (sign, tree) = held(&path, "tree", 3, alone);
+    let scale = SIGN_THERE / sign;
     rate_row(
         "tree-only audit, events/s/core",
         count / tree.cpu,

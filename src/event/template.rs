@@ -19,6 +19,8 @@ use crate::ground::time::Timestamp;
 use crate::num::Count;
 
 const AFTER_DATA: &str = ",\"experiment\":";
+/// Place of its x.
+const AFTER_DATA_X: usize = 3;
 
 /// Reads a body; its data stands between the right neighbours and is not looked at.
 pub(super) fn read(body: &[u8]) -> Option<Wire<'_>> {
@@ -78,6 +80,17 @@ pub(super) fn said(body: &[u8]) -> Option<Said<'_>> {
     Some((experiment, kind.into(), v.parse().ok()?, data))
 }
 
+/// Where [`AFTER_DATA`] stands last. Hardly anything else behind it has an x.
+fn rfind_after_data(text: &str) -> Option<usize> {
+    let mut ends = memchr::memrchr_iter(b'x', text.as_bytes());
+    ends.find_map(|x| {
+        let at = x.checked_sub(AFTER_DATA_X)?;
+        text.as_bytes()[at..]
+            .starts_with(AFTER_DATA.as_bytes())
+            .then_some(at)
+    })
+}
+
 /// What is left of a body.
 struct Rest<'a>(&'a str);
 
@@ -110,7 +123,7 @@ impl<'a> Rest<'a> {
     /// The data, and the experiment and the kind after it.
     fn data(&mut self) -> Option<(&'a str, Option<ExperimentId>, &'a str)> {
         // Within a text a quote stands behind a backslash, so the last of these is the one after the data.
-        let end = memchr::memmem::rfind(self.0.as_bytes(), AFTER_DATA.as_bytes())?;
+        let end = rfind_after_data(self.0)?;
         let data = self.take(end)?;
         self.expect(AFTER_DATA)?;
         let experiment = match self.expect("null") {

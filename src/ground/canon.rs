@@ -221,7 +221,8 @@ struct Compound<'a> {
 }
 
 impl<'a> Compound<'a> {
-    fn open(out: &'a mut Vec<u8>, bracket: u8, wrapper: Option<&str>) -> Self {
+    /// `members` is how many there will be of an object, where that is known.
+    fn open(out: &'a mut Vec<u8>, bracket: u8, wrapper: Option<&str>, members: usize) -> Self {
         if let Some(name) = wrapper {
             out.push(b'{');
             write_string(out, name);
@@ -232,7 +233,7 @@ impl<'a> Compound<'a> {
         Self {
             out,
             start,
-            members: Vec::new(),
+            members: Vec::with_capacity(members),
             sorted: true,
             wrapped: wrapper.is_some(),
         }
@@ -405,19 +406,19 @@ impl<'a> Serializer for Canon<'a> {
         variant: &'static str,
         value: &T,
     ) -> Result<(), CanonError> {
-        let mut object = Compound::open(self.out, b'{', None);
+        let mut object = Compound::open(self.out, b'{', None, 1);
         object.key(Cow::Borrowed(variant))?;
         write(object.out, value)?;
         object.close(b'}')
     }
     fn serialize_seq(self, _: Option<usize>) -> Result<Compound<'a>, CanonError> {
-        Ok(Compound::open(self.out, b'[', None))
+        Ok(Compound::open(self.out, b'[', None, 0))
     }
     fn serialize_tuple(self, _: usize) -> Result<Compound<'a>, CanonError> {
-        Ok(Compound::open(self.out, b'[', None))
+        Ok(Compound::open(self.out, b'[', None, 0))
     }
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Compound<'a>, CanonError> {
-        Ok(Compound::open(self.out, b'[', None))
+        Ok(Compound::open(self.out, b'[', None, 0))
     }
     fn serialize_tuple_variant(
         self,
@@ -426,22 +427,22 @@ impl<'a> Serializer for Canon<'a> {
         variant: &'static str,
         _: usize,
     ) -> Result<Compound<'a>, CanonError> {
-        Ok(Compound::open(self.out, b'[', Some(variant)))
+        Ok(Compound::open(self.out, b'[', Some(variant), 0))
     }
     fn serialize_map(self, _: Option<usize>) -> Result<Compound<'a>, CanonError> {
-        Ok(Compound::open(self.out, b'{', None))
+        Ok(Compound::open(self.out, b'{', None, 0))
     }
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Compound<'a>, CanonError> {
-        Ok(Compound::open(self.out, b'{', None))
+    fn serialize_struct(self, _: &'static str, len: usize) -> Result<Compound<'a>, CanonError> {
+        Ok(Compound::open(self.out, b'{', None, len))
     }
     fn serialize_struct_variant(
         self,
         _: &'static str,
         _: u32,
         variant: &'static str,
-        _: usize,
+        len: usize,
     ) -> Result<Compound<'a>, CanonError> {
-        Ok(Compound::open(self.out, b'{', Some(variant)))
+        Ok(Compound::open(self.out, b'{', Some(variant), len))
     }
 }
 

@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use base64ct::Base64;
-use base64ct::Encoding;
+use base64_simd::Out;
+use base64_simd::STANDARD;
 use blake2::Blake2b;
 use blake2::digest::consts::U8;
 use serde::Deserialize;
@@ -76,13 +76,21 @@ impl Digest {
 
     /// Standard padded base64 (44 characters), the form of tree roots.
     pub fn to_base64(&self) -> String {
-        Base64::encode_string(&self.0)
+        STANDARD.encode_to_string(self.0)
     }
 
     /// Canonical standard padded base64 of exactly 32 bytes, or `None`.
     pub fn from_base64(text: &str) -> Option<Self> {
-        let mut out = [0; 32];
-        (text.len() == 44 && Base64::decode(text, &mut out).ok()?.len() == 32).then_some(Self(out))
+        if text.len() != 44 {
+            return None;
+        }
+        let mut bytes = [0; 33];
+        let found = STANDARD.decode(text.as_bytes(), Out::from_slice(&mut bytes));
+        let found = Self(<[u8; 32]>::try_from(&*found.ok()?).ok()?);
+        // Of all texts that might be read as a digest only its own is one.
+        let mut own = [0; 44];
+        let own = STANDARD.encode_as_str(&found.0, Out::from_slice(&mut own));
+        (own == text).then_some(found)
     }
 
     /// The first 12 hex digits, for people only.
@@ -163,6 +171,17 @@ mod tests {
         assert_eq!(Digest::from_hex(hex), Some(digest));
         assert_eq!(Digest::from_hex(&hex.to_uppercase()), None);
         assert_eq!(Digest::from_hex(&hex[1..]), None);
-        assert_eq!(Digest::from_base64(&digest.to_base64()), Some(digest));
+        // source: RFC 4648, section 4, of the same 32 bytes
+        let text = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+        assert_eq!(digest.to_base64(), text);
+        assert_eq!(Digest::from_base64(text), Some(digest));
+        // The last letter has two bits of nothing, which are 0.
+        let others = ["V=", "W=", "X=", "U", "U==", "U=\n", "-=", " ="];
+        for end in others {
+            let other = text.replace("U=", end);
+            assert_eq!(Digest::from_base64(&other), None, "{other:?}");
+        }
+        assert_eq!(Digest::from_base64(&text.replace('+', "-")), None);
+        assert_eq!(Digest::from_base64(&text.replace('=', "A")), None);
     }
 }

@@ -102,6 +102,18 @@ impl PublicKey {
     /// # Errors
     /// [`SignatureError`].
     pub fn verify(&self, message: &[u8], signature: &[u8; 64]) -> Result<(), SignatureError> {
+        self.verify_parts(&[message], signature)
+    }
+
+    /// As [`PublicKey::verify`], of a message in parts, one after the other.
+    ///
+    /// # Errors
+    /// [`SignatureError`].
+    pub fn verify_parts(
+        &self,
+        message: &[&[u8]],
+        signature: &[u8; 64],
+    ) -> Result<(), SignatureError> {
         let (r, s) = halves(signature)?;
         let challenge = challenge(&r, self.as_bytes(), message);
         let point = EdwardsPoint::vartime_double_scalar_mul_basepoint(&challenge, &self.minus, &s);
@@ -184,18 +196,13 @@ impl fmt::Debug for Signer {
 /// DSSE pre-authentication encoding: `"DSSEv1" SP len(type) SP type SP len(body) SP body`.
 pub fn pae(payload_type: &str, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(payload_type.len() + body.len() + 32);
-    write_pae(&mut out, payload_type, body);
+    write_pae_head(&mut out, payload_type, body.len());
+    out.extend_from_slice(body);
     out
 }
 
-/// Appends the encoding of [`pae`] to `out`.
-pub fn write_pae(out: &mut Vec<u8>, payload_type: &str, body: &[u8]) {
-    write_pae_head(out, payload_type, body.len());
-    out.extend_from_slice(body);
-}
-
-/// What stands before a body of that length in its encoding.
-fn write_pae_head(out: &mut Vec<u8>, payload_type: &str, body_len: usize) {
+/// Appends to `out` what stands before a body of that length in its encoding.
+pub fn write_pae_head(out: &mut Vec<u8>, payload_type: &str, body_len: usize) {
     let type_len = payload_type.len();
     write!(out, "DSSEv1 {type_len} {payload_type} {body_len} ")
         .expect("BUG: a Vec takes all bytes");
@@ -282,8 +289,9 @@ impl<State> Signed<State> {
 
 /// One signature of a batch.
 pub struct BatchItem<'a> {
-    /// The signed message (for an event, its PAE).
-    pub message: &'a [u8],
+    /// The signed message in two parts, one after the other (for an event, what stands before the body in its PAE, and the
+    /// body).
+    pub message: [&'a [u8]; 2],
     /// The signature.
     pub signature: [u8; 64],
     /// The key it must hold under.
@@ -298,13 +306,12 @@ fn halves(signature: &[u8; 64]) -> Result<([u8; 32], Scalar), SignatureError> {
 }
 
 /// `k = SHA-512(R ‖ A ‖ message) mod L` (RFC 8032, 5.1.7).
-fn challenge(r: &[u8; 32], key: &[u8; 32], message: &[u8]) -> Scalar {
-    let hash = Sha512::new()
-        .chain_update(r)
-        .chain_update(key)
-        .chain_update(message)
-        .finalize();
-    Scalar::from_bytes_mod_order_wide(&hash.into())
+fn challenge(r: &[u8; 32], key: &[u8; 32], message: &[&[u8]]) -> Scalar {
+    let mut hash = Sha512::new().chain_update(r).chain_update(key);
+    for part in message {
+        hash.update(part);
+    }
+    Scalar::from_bytes_mod_order_wide(&hash.finalize().into())
 }
 
 /// Checks a batch with one multi-scalar equation, equal keys coalesced:
@@ -320,35 +327,36 @@ pub fn verify_batch(items: &[BatchItem<'_>]) -> Result<(), SignatureError> {
     let mut parts = Vec::with_capacity(items.len());
     for item in items {
         let (r, s) = halves(&item.signature)?;
-        let challenge = challenge(&r, item.key.as_bytes(), item.message);
+        let challenge = challenge(&r, item.key.as_bytes(), &item.message);
+        // It stands for R, the key and the message.
         transcript.update(challenge.as_bytes());
-        transcript.update(item.signature);
+        transcript.update(s.as_bytes());
         parts.push((
             CompressedEdwardsY(r).decompress().ok_or(SignatureError)?,
             s,
             challenge,
         ));
     }
-    let seed: [u8; 64] = transcript.finalize().into();
+    let weights = batch_weights(transcript.finalize().into());
     let mut base = Scalar::ZERO;
     let mut scalars = Vec::with_capacity(items.len() + 8);
     let mut points = Vec::with_capacity(items.len() + 8);
     let mut keys: BTreeMap<[u8; 32], (Scalar, EdwardsPoint)> = BTreeMap::new();
-    for (at, (item, (point, s, challenge))) in items.iter().zip(parts).enumerate() {
-        let weight = batch_weight(&seed, at);
+    for ((item, (point, s, challenge)), weight) in items.iter().zip(parts).zip(weights) {
         base += weight * s;
-        scalars.push(-weight);
+        // Short as it is: its negative would be twice as long to multiply by.
+        scalars.push(weight);
         points.push(point);
         let entry = keys
             .entry(*item.key.as_bytes())
-            .or_insert((Scalar::ZERO, item.key.minus));
+            .or_insert_with(|| (Scalar::ZERO, -item.key.minus));
         entry.0 += weight * challenge;
     }
     for (scalar, point) in keys.into_values() {
         scalars.push(scalar);
         points.push(point);
     }
-    scalars.push(base);
+    scalars.push(-base);
     points.push(curve25519_dalek::constants::ED25519_BASEPOINT_POINT);
     let sum = EdwardsPoint::vartime_multiscalar_mul(&scalars, &points);
     if sum.is_identity() {
@@ -358,16 +366,19 @@ pub fn verify_batch(items: &[BatchItem<'_>]) -> Result<(), SignatureError> {
     }
 }
 
-/// The 128-bit weight of item `at`, fixed by everything in the batch.
-fn batch_weight(seed: &[u8; 64], at: usize) -> Scalar {
-    let at = u64::try_from(at).expect("BUG: a batch index fits 64 bits");
-    let hash = Sha512::new()
-        .chain_update(seed)
-        .chain_update(at.to_be_bytes())
-        .finalize();
-    let mut bytes = [0; 32];
-    bytes[..16].copy_from_slice(&hash[..16]);
-    Scalar::from_bytes_mod_order(bytes)
+/// The 128-bit weights of a batch, fixed by everything in it: four of each hash.
+fn batch_weights(seed: [u8; 64]) -> impl Iterator<Item = Scalar> {
+    (0_u64..).flat_map(move |at| {
+        let hash = Sha512::new()
+            .chain_update(seed)
+            .chain_update(at.to_be_bytes())
+            .finalize();
+        let quarter = |of: usize| {
+            let byte = |at: usize| if at < 16 { hash[16 * of + at] } else { 0 };
+            Scalar::from_bytes_mod_order(std::array::from_fn(byte))
+        };
+        [0, 1, 2, 3].map(quarter)
+    })
 }
 
 #[cfg(test)]
@@ -521,7 +532,7 @@ mod tests {
             (EdwardsPoint::mul_base(&nonce) + torsion, false),
         ] {
             let r = point.compress().0;
-            let s = nonce + challenge(&r, &public, b"m") * secret;
+            let s = nonce + challenge(&r, &public, &[b"m"]) * secret;
             let mut signature = [0; 64];
             signature[..32].copy_from_slice(&r);
             signature[32..].copy_from_slice(s.as_bytes());
@@ -546,7 +557,7 @@ mod tests {
                         signature[33] ^= 1;
                     }
                     BatchItem {
-                        message,
+                        message: message.split_at(at).into(),
                         signature,
                         key: &keys[at % 3],
                     }

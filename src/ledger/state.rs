@@ -1,6 +1,7 @@
 //! Everything the rules know at a position of the log: custody plus the rulebook's folds.
 
 use std::any::Any;
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ pub struct State {
     pub size: u64,
     /// Keys, policy, log keys, counters.
     pub keyring: Keyring,
-    folds: Vec<Box<dyn Fold>>,
+    /// With their types.
+    folds: Vec<(TypeId, Box<dyn Fold>)>,
     public: BTreeMap<KeyId, Arc<PublicKey>>,
     rulebook: &'static Rulebook,
 }
@@ -36,7 +38,11 @@ impl std::fmt::Debug for State {
 impl State {
     /// Before the first entry.
     pub fn new(rulebook: &'static Rulebook) -> Self {
-        let folds = rulebook.folds.iter().map(|entry| (entry.make)()).collect();
+        let folds = rulebook.folds.iter().map(|entry| {
+            let fold = (entry.make)();
+            (Any::type_id(fold.as_ref()), fold)
+        });
+        let folds = folds.collect();
         Self {
             size: 0,
             keyring: Keyring::default(),
@@ -56,10 +62,10 @@ impl State {
     /// # Panics
     /// When the rulebook does not list `T`: a rule may only ask for folds of its own rulebook.
     pub fn fold<T: Fold>(&self) -> &T {
-        let folds = self.folds.iter().map(|fold| fold.as_ref() as &dyn Any);
-        folds
-            .into_iter()
-            .find_map(|fold| fold.downcast_ref())
+        let wanted = TypeId::of::<T>();
+        let found = self.folds.iter().find(|(of, _)| *of == wanted);
+        found
+            .and_then(|(_, fold)| (fold.as_ref() as &dyn Any).downcast_ref())
             .expect("BUG: the rulebook lists the folds its rules read")
     }
 
@@ -75,7 +81,7 @@ impl State {
         self.keyring
             .apply_header(event.seq(), event.recorded_at(), &event.event().header);
         let kind = event.event().kind();
-        for (entry, fold) in self.rulebook.folds.iter().zip(&mut self.folds) {
+        for (entry, (_, fold)) in self.rulebook.folds.iter().zip(&mut self.folds) {
             if entry.reads.contains(&kind) {
                 fold.apply(event);
             }
@@ -121,7 +127,7 @@ impl State {
             .folds
             .iter()
             .zip(&self.folds)
-            .map(|(entry, fold)| (entry.name, fold.snapshot()));
+            .map(|(entry, (_, fold))| (entry.name, fold.snapshot()));
         std::iter::once((CUSTODY, custody)).chain(folds).collect()
     }
 
@@ -140,6 +146,6 @@ impl State {
             .folds
             .iter()
             .position(|entry| entry.name == name);
-        found.is_some_and(|at| self.folds[at].restore(bytes))
+        found.is_some_and(|at| self.folds[at].1.restore(bytes))
     }
 }

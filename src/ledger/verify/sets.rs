@@ -142,7 +142,7 @@ impl Judge<'_> {
             Some(file) if !self.options.tree_only => Some(file.index_walk()?),
             _ => None,
         };
-        sorter.finish(|group| {
+        sorter.finish_ahead(|group| {
             judge_group(group, findings);
             match &mut index {
                 Some(index) => index.step(group, findings),

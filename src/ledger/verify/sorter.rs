@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
+use std::sync::mpsc;
 
 use rayon::prelude::*;
 
@@ -18,6 +19,8 @@ const RUN_LEN: usize = 600_000;
 const RECORD_LEN: usize = 58;
 /// Records read from a run at a time.
 const READ_LEN: usize = 4_096;
+/// Times as many records that are merged before anybody takes them.
+const QUEUE: usize = 4;
 
 /// What a record says of its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,15 +60,17 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(digest: Digest, seq: u64, op: Op, rule: &'static str, bound: u64) -> Self {
-        let rule = rules::RULES
-            .iter()
-            .position(|name| *name == rule)
-            .and_then(|at| u8::try_from(at).ok());
+        // What is given or said asks nothing, and its rule is never looked at.
+        let asks = !matches!(op, Op::Id | Op::Gives | Op::Holds | Op::Says);
+        let names = rules::RULES.iter().filter(|_| asks);
+        let mut places = (0..).zip(names);
         Self {
             digest,
             seq,
             op,
-            rule: rule.unwrap_or(u8::MAX),
+            rule: places
+                .find_map(|(at, name)| (*name == rule).then_some(at))
+                .unwrap_or(u8::MAX),
             bound,
             value: 0,
         }
@@ -242,6 +247,42 @@ impl Sorter {
             take(&group)
         }
     }
+
+    /// The same, merged on another thread while `take` looks at what was merged before.
+    pub(super) fn finish_ahead<E: From<AmbientError>>(
+        self,
+        mut take: impl FnMut(&[Record]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        std::thread::scope(|scope| {
+            let (to_take, merged) = mpsc::sync_channel::<Vec<Record>>(QUEUE);
+            let merge = scope.spawn(move || {
+                let mut groups = Vec::with_capacity(READ_LEN);
+                // None where nobody takes any more: then that error counts.
+                let merged = self.finish(|group| {
+                    groups.extend_from_slice(group);
+                    if groups.len() < READ_LEN {
+                        return Ok(());
+                    }
+                    let full = std::mem::replace(&mut groups, Vec::with_capacity(READ_LEN));
+                    to_take.send(full).map_err(|_| None)
+                });
+                match merged {
+                    Ok(()) => to_take.send(groups).map_err(|_| None),
+                    Err(error) => Err(error),
+                }
+            });
+            for groups in merged {
+                for group in groups.chunk_by(|one, next| one.digest == next.digest) {
+                    take(group)?;
+                }
+            }
+            match merge.join() {
+                Ok(Err(Some(error))) => Err(AmbientError::into(error)),
+                Ok(_) => Ok(()),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
 }
 
 fn next(run: &mut Run, scratch: Option<&mut Scratch>) -> Result<Option<Record>, AmbientError> {
@@ -308,7 +349,7 @@ mod tests {
         }
         let (mut seen, mut last) = (0, None);
         sorter
-            .finish(|group| {
+            .finish_ahead(|group| {
                 assert!(last < Some(group[0].digest));
                 assert!(group.is_sorted());
                 last = Some(group[0].digest);

@@ -39,9 +39,10 @@ use crate::store::StoredEntry;
 
 /// Entries a worker takes at a time; also the size of a signature batch, which larger batches make cheaper.
 const CHUNK: usize = 256;
-const CHUNK_FAST: usize = 2_048;
-/// Chunks in flight.
+const CHUNK_FAST: usize = 4_096;
+/// Chunks in flight, on each side of the workers.
 const QUEUE: usize = 4;
+const QUEUE_FAST: usize = 2;
 
 /// An entry as its source gave it.
 pub(super) enum Raw {
@@ -170,17 +171,16 @@ pub(super) fn run<S>(
 where
     S: FnOnce(&mut dyn FnMut(Raw) -> bool) -> Result<(), VerifyError> + Send,
 {
-    let chunk_len = if options.signatures == Signatures::Fast {
-        CHUNK_FAST
-    } else {
-        CHUNK
+    let (chunk_len, queue) = match options.signatures {
+        Signatures::Fast => (CHUNK_FAST, QUEUE_FAST),
+        Signatures::Strict => (CHUNK, QUEUE),
     };
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let directory = Directory::default();
-    let (to_workers, chunks) = mpsc::sync_channel::<(u64, Vec<Raw>)>(QUEUE);
+    let (to_workers, chunks) = mpsc::sync_channel::<(u64, Vec<Raw>)>(queue);
     // Held by the workers alone: when judging stops they stop, and then nobody is left for the reader.
     let chunks = Arc::new(Mutex::new(chunks));
-    let (to_judge, digested) = mpsc::sync_channel::<(u64, Vec<Digested>)>(QUEUE);
+    let (to_judge, digested) = mpsc::sync_channel::<(u64, Vec<Digested>)>(queue);
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || read(source, chunk_len, &to_workers));
         for _ in 0..workers {
@@ -283,7 +283,7 @@ fn digest_chunk(
         {
             // The first entry is judged under the key that it names itself.
             if position > 0 && pending.know(said.header().author, directory) {
-                pending.push(chunk.len(), &body, signature);
+                pending.push(chunk.len(), body, signature);
             } else {
                 digested.signature = Signature::Deferred(Box::new((body, signature)));
             }
@@ -297,8 +297,8 @@ fn digest_chunk(
 /// Signatures of a chunk that are to be checked.
 #[derive(Default)]
 struct Pending {
-    /// Signed messages, one after the other.
-    messages: Vec<u8>,
+    /// What stands before bodies in their encodings, one after the other.
+    heads: Vec<u8>,
     /// Keys, each as often as the author changes.
     keys: Vec<Arc<PublicKey>>,
     items: Vec<PendingItem>,
@@ -307,7 +307,8 @@ struct Pending {
 struct PendingItem {
     /// Place in the chunk.
     at: usize,
-    message: Range<usize>,
+    head: Range<usize>,
+    body: Vec<u8>,
     signature: [u8; 64],
     /// Place in the keys.
     key: usize,
@@ -326,12 +327,19 @@ impl Pending {
     }
 
     /// Adds what the last key signed.
-    fn push(&mut self, at: usize, body: &[u8], signature: [u8; 64]) {
-        let start = self.messages.len();
-        sign::write_pae(&mut self.messages, PAYLOAD_TYPE, body);
+    fn push(&mut self, at: usize, body: Vec<u8>, signature: [u8; 64]) {
+        let last = self.items.last();
+        let head = if let Some(last) = last.filter(|last| last.body.len() == body.len()) {
+            last.head.clone()
+        } else {
+            let start = self.heads.len();
+            sign::write_pae_head(&mut self.heads, PAYLOAD_TYPE, body.len());
+            start..self.heads.len()
+        };
         self.items.push(PendingItem {
             at,
-            message: start..self.messages.len(),
+            head,
+            body,
             signature,
             key: self.keys.len() - 1,
         });
@@ -339,7 +347,7 @@ impl Pending {
 
     fn check(&self, chunk: &mut [Digested], how: Signatures) {
         let batch = self.items.iter().map(|item| BatchItem {
-            message: &self.messages[item.message.clone()],
+            message: [&self.heads[item.head.clone()], &item.body],
             signature: item.signature,
             key: &self.keys[item.key],
         });
@@ -351,7 +359,10 @@ impl Pending {
             return;
         }
         for (item, PendingItem { at, .. }) in batch.zip(&self.items) {
-            let holds = item.key.verify(item.message, &item.signature).is_ok();
+            let holds = item
+                .key
+                .verify_parts(&item.message, &item.signature)
+                .is_ok();
             chunk[*at].signature = if holds {
                 Signature::Holds
             } else {
