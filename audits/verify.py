@@ -2660,6 +2660,10 @@ def manifest_fault(manifest):
     if test:
         if "data" in manifest and test["n_max"] > manifest["data"]["n_units"]:
             return "test.n_max: at most data.n_units", "%d (E_N)" % test["n_max"]
+        estimand = manifest.get("estimand")
+        if estimand and (estimand["population"] == "finite") != test["without_replacement"]:
+            return ("estimand.population: finite with test.without_replacement, and only then",
+                    "%s (E_UNIT)" % estimand["population"])
         if test["n_min"] > test["n_max"]:
             return "test.n_min: at most test.n_max", "%d (E_N)" % test["n_min"]
         looks = test.get("look_at")
@@ -2791,7 +2795,8 @@ def rule_manifest_first(state, e):
         record_ = state.of_digest(e.data["digest"])
         if not record_ or record_.experiment != e.experiment:
             return "a manifest of this experiment, registered before its exposure", e.data["digest"]
-    elif e.kind == "manifest.registered":
+    elif e.kind == "manifest.registered" or (
+            e.kind == "manifest.amended" and e.data["class"] == 3 and not rule_amendment(state, e)):
         manifest = e.data["manifest"]
         if manifest["template"] == "gate" and e.experiment in state.first_outcome:
             return ("a gate's manifest before any score or open label of its experiment",
@@ -2827,6 +2832,9 @@ def rule_amendment(state, e):
                 "be accepted" % (record_.first_look, parent.digest), "class 3")
     if record_.first_look is not None and expected == 1:
         return "an amendment of class 0 or 2 after the first look at seq %d" % record_.first_look, "class 1"
+    gate = state.gates_by_id.get(new["manifest"])
+    if gate is not None and "test" in new and new["test"]["bettor"] != gate.test["bettor"]:
+        return "the bettor that the gate was opened with; another one takes a continuation", "another (E_BETTOR)"
 
 
 def rule_stale_version(state, e):
@@ -5297,6 +5305,8 @@ def opening_problem(state, e):
         return "one candidate", "%d (E_ARM_DIGEST)" % len(candidates)
     if manifest.get("estimand", {}).get("exclusions"):
         return "an estimand without exclusions", "exclusions (E_UNREGISTERED_RULE)"
+    if manifest.get("data", {}).get("strata"):
+        return "units without strata: a gate's test uses none", "data.strata (E_UNREGISTERED_RULE)"
     side = {"promote": "upper", "noninferior": "upper", "kill": "lower", "equivalent": "two_sided"}.get(
         manifest["hypothesis"]["kind"])
     if side and manifest["test"]["side"] != side:
@@ -5344,6 +5354,11 @@ def continuing_problem(state, e):
         return "h0_digest %s of both" % other.h0, current.h0
     if current.manifest.get("arms") != other.manifest.get("arms"):
         return "the arms of the parent", "others (E_ARM_DIGEST)"
+    tests = [of.manifest["test"] for of in (current, other) if "test" in of.manifest]
+    if any(test["without_replacement"] for test in tests):
+        return "two gates about what their units were drawn from", "test.without_replacement (E_DATA_ROOT)"
+    if len({test.get("delta_design_micro") for test in tests}) > 1 and "futile" in e.data["carried"]:
+        return "test.delta_design_micro of the parent, whose wealth against it is carried", "another (E_MARGIN)"
     if e.data["carried"] != (parent.last["log_wealth"] if parent.last else {}):
         return "the wealth of the parent's last look", "another"
     return terms(current.manifest, gate.test, family_of(state, record_), e.data["carried"])[0]

@@ -293,7 +293,7 @@ fn held(path: &Path, mode: &str, rounds: usize, floor: impl Fn() -> f64) -> (f64
         .iter()
         .map(|one| format!("{:.2}", ratio(one)))
         .collect();
-    if ratios.len() > 1 {
+    if ratios.len() > 1 && mode != "tree" {
         println!(
             "audit {mode}, in {} rounds: {}",
             ratios.len(),

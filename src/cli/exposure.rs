@@ -8,9 +8,11 @@ use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::id::ManifestId;
+use crate::event::payload::manifest::Template;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::ledger::Command;
 use crate::num::Count;
+use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
 
 #[derive(Debug, clap::Subcommand)]
@@ -63,6 +65,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
             )
         })
     };
+    let gates = ledger.state().fold::<Gates>();
+    if version.manifest.template == Template::Gate && !gates.by_id.contains_key(&id) {
+        let message = format!(
+            "{id} is not opened: a gate is opened before any unit is exposed, and not after"
+        );
+        let next = format!("clover gate open {id} --help");
+        return Err(CliError::refused(message, next));
+    }
     if through <= record.units {
         let message = format!("{} units of {id} are exposed already", record.units);
         return Err(CliError::refused(

@@ -9,6 +9,7 @@ use crate::event::payload::manifest::TransportPlan;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::num::math;
+use crate::projection::gates;
 use crate::projection::manifests;
 use crate::projection::manifests::Fault;
 use crate::stats::eprocess::Needed;
@@ -82,6 +83,9 @@ pub fn preflight(manifest: &Manifest) -> Report {
     }
     if let Some(test) = &manifest.test {
         gate(manifest, test, &mut report);
+        if let Some((expected, found)) = gates::testable(manifest) {
+            report.fault("test", expected, found);
+        }
     }
     if let Some(plan) = &manifest.transport {
         transport(plan, &mut report);

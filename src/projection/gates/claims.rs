@@ -13,6 +13,8 @@ use crate::event::payload::decision::PromotionIssued;
 use crate::event::payload::decision::PromotionRevoked;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Test;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::Candidate;
@@ -29,6 +31,7 @@ use crate::projection::gates::rules::family_of;
 use crate::projection::manifests;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
+use crate::projection::manifests::Version;
 
 pub(super) fn looked(gate: &Gate, record: &Record, said: &GateLooked) -> Judged {
     if let Some(decided) = &gate.decided {
@@ -132,6 +135,19 @@ pub(super) fn decided(
     }
 }
 
+/// An amendment of an opened gate leaves the bettor: looks hold every unit's bet against the one the gate was opened with.
+pub(super) fn amended(state: &State, manifest: &Manifest) -> Judged {
+    let gate = state.fold::<Gates>().by_id.get(&manifest.manifest)?;
+    let test = manifest.test.as_ref()?;
+    if test.bettor == gate.test.bettor {
+        return None;
+    }
+    no(
+        "the bettor that the gate was opened with; another one takes a continuation",
+        "another (E_BETTOR)",
+    )
+}
+
 pub(super) fn continued(
     state: &State,
     experiment: Option<&ExperimentId>,
@@ -172,6 +188,22 @@ pub(super) fn continued(
         );
     }
     let other = parent_record.in_force()?;
+    if let Some(judged) = goes_on(said, version, other) {
+        return Some(judged);
+    }
+    let wealth = parent
+        .look
+        .as_ref()
+        .map(|look| look.log_wealth)
+        .unwrap_or_default();
+    if said.carried != wealth {
+        return no("the wealth of the parent's last look", "another");
+    }
+    None
+}
+
+/// Whether the one test may go on with the wealth of the other.
+fn goes_on(said: &GateContinued, version: &Version, other: &Version) -> Judged {
     if version.h0_digest != said.h0_digest || other.h0_digest != said.h0_digest {
         return no(
             format!("h0_digest {} of both", other.h0_digest),
@@ -181,13 +213,27 @@ pub(super) fn continued(
     if version.manifest.arms != other.manifest.arms {
         return no("the arms of the parent", "others (E_ARM_DIGEST)");
     }
-    let wealth = parent
-        .look
-        .as_ref()
-        .map(|look| look.log_wealth)
-        .unwrap_or_default();
-    if said.carried != wealth {
-        return no("the wealth of the parent's last look", "another");
+    let sets = [(&said.gate, version), (&said.parent, other)];
+    let finite = |test: &Test| test.without_replacement;
+    if let Some((id, _)) = sets
+        .iter()
+        .find(|(_, of)| of.manifest.test.as_ref().is_some_and(finite))
+    {
+        return no(
+            "two gates about what their units were drawn from: one about exactly its own units has no others to go on with",
+            format!("test.without_replacement of {id} (E_DATA_ROOT)"),
+        );
+    }
+    let effects = [version, other].map(|of| of.manifest.test.as_ref()?.delta_design_micro);
+    if effects[0] != effects[1] && said.carried.futile.is_some() {
+        let [own, parents] =
+            effects.map(|effect| effect.map_or("none".to_owned(), |of| of.to_string()));
+        return no(
+            format!(
+                "test.delta_design_micro {parents} of the parent, whose wealth against it is carried"
+            ),
+            format!("{own} (E_MARGIN)"),
+        );
     }
     None
 }

@@ -54,6 +54,9 @@ impl Rule for Gating {
                 judge("stale_version", acts.stale(state));
                 judge("gate", opened(state, &acts, said));
             }
+            Payload::ManifestAmended(said) => {
+                judge("amendment", claims::amended(state, &said.manifest));
+            }
             Payload::GateContinued(said) => {
                 judge(
                     "gate",
@@ -277,7 +280,7 @@ fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
 }
 
 /// What a registered gate must be for its test to be this one.
-fn testable(manifest: &Manifest) -> Judged {
+pub fn testable(manifest: &Manifest) -> Judged {
     let candidates = manifest.arms.iter().flatten();
     let candidates = candidates.filter(|arm| arm.role == ArmRole::Candidate);
     let count = candidates.count();
@@ -292,6 +295,13 @@ fn testable(manifest: &Manifest) -> Judged {
         return no(
             "an estimand without exclusions: fields of units are not recorded",
             "exclusions (E_UNREGISTERED_RULE)",
+        );
+    }
+    let strata = manifest.data.as_ref().and_then(|data| data.strata.as_ref());
+    if strata.is_some_and(|list| !list.is_empty()) {
+        return no(
+            "units without strata: a gate's test uses none",
+            "data.strata (E_UNREGISTERED_RULE)",
         );
     }
     let (kind, side) = (manifest.hypothesis.kind, manifest.test.as_ref()?.side);

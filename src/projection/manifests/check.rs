@@ -5,6 +5,7 @@ use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::OWNED;
+use crate::event::payload::manifest::Population;
 use crate::event::payload::manifest::Test;
 use crate::event::payload::overlap::OverlapThresholds;
 use crate::projection::manifests::design;
@@ -312,6 +313,22 @@ fn sizes(manifest: &Manifest) -> Option<Fault> {
     {
         let expected = format!("at most data.n_units {}", data.n_units);
         return fault("test.n_max", expected, format!("{} (E_N)", test.n_max));
+    }
+    if let Some(estimand) = &manifest.estimand
+        && (estimand.population == Population::Finite) != test.without_replacement
+    {
+        let (expected, found) = if test.without_replacement {
+            (
+                "finite, as test.without_replacement is about exactly these units",
+                "superpopulation (E_UNIT)",
+            )
+        } else {
+            (
+                "superpopulation, as test.without_replacement is false",
+                "finite (E_UNIT)",
+            )
+        };
+        return fault("estimand.population", expected, found.to_owned());
     }
     if test.n_min > test.n_max {
         let expected = format!("at most test.n_max {}", test.n_max);

@@ -59,7 +59,13 @@ impl Rule for Prereg {
                 let by = header.author;
                 let judged = whole(experiment, by, &said.manifest, digests);
                 judge("manifest", judged);
-                judge("amendment", amended(manifests, said));
+                let judged = amended(manifests, said);
+                let anew = judged.is_none() && said.class.value() == 3;
+                judge("amendment", judged);
+                judge(
+                    "manifest_first",
+                    again(manifests, experiment, &said.manifest, anew),
+                );
                 let record = manifests.by_id.get(&said.manifest.manifest);
                 judge("stale_version", record.and_then(superseded));
                 judge("family", family::amended(manifests, &said.manifest));
@@ -189,6 +195,17 @@ fn first(manifests: &Manifests, experiment: Option<&ExperimentId>, manifest: &Ma
             root.to_base64()
         ),
     )
+}
+
+/// What is tested, on what and with whom is registered anew: nobody has looked before that either.
+fn again(
+    manifests: &Manifests,
+    experiment: Option<&ExperimentId>,
+    manifest: &Manifest,
+    anew: bool,
+) -> Judged {
+    anew.then(|| first(manifests, experiment, manifest))
+        .flatten()
 }
 
 /// In an experiment with a gate nothing is scored before units are exposed under one.

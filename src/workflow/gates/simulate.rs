@@ -237,6 +237,8 @@ struct Source {
     scale: f64,
     factor: i64,
     guardrails: Vec<i64>,
+    /// What is left of a finite set.
+    set: Option<Vec<i64>>,
 }
 
 impl Source {
@@ -248,22 +250,52 @@ impl Source {
             crate::stats::eprocess::Direction::Increase => 1,
             crate::stats::eprocess::Direction::Decrease => -1,
         };
-        Self {
+        let mut source = Self {
             plan,
             rng,
             scale: terms.scale as f64,
             // A unit's repeats agree: what is between units is what counts.
             factor: sign * i64::from(terms.repeats),
             guardrails: vec![0; terms.guardrails.len()],
-        }
+            set: None,
+        };
+        source.set = design.units().map(|units| {
+            let mut set: Vec<i64> = (0..units).map(|_| source.draw()).collect();
+            shift_to(&mut set, i128::from(plan.effect), terms.scale);
+            set
+        });
+        source
+    }
+
+    fn draw(&mut self) -> i64 {
+        let (effect, scale) = (self.plan.effect as f64, self.scale);
+        let delta = self.plan.shape.draw(&mut self.rng, effect, scale);
+        whole(delta.round().clamp(-scale, scale))
     }
 
     /// The next unit: its difference, and none of the guardrails.
     fn next(&mut self) -> (i64, Vec<i64>) {
-        let shape = self.plan.shape;
-        let delta = shape.draw(&mut self.rng, self.plan.effect as f64, self.scale);
-        let delta = whole(delta.round().clamp(-self.scale, self.scale));
+        // Which unit of a finite set is next is drawn from those that are left.
+        let left = self.set.as_ref().map(|set| set.len() as u64);
+        let place = left.and_then(|left| self.rng.next_u64().checked_rem(left));
+        let delta = match (&mut self.set, place) {
+            (Some(set), Some(place)) => set.swap_remove(usize::try_from(place).unwrap_or(0)),
+            _ => self.draw(),
+        };
         (self.factor * delta, self.guardrails.clone())
+    }
+}
+
+/// Moves units within the scale, as few as need to be moved, until their mean is exactly that one: what a finite set's
+/// hypothesis is about is the mean of its own units.
+fn shift_to(set: &mut [i64], mean: i128, scale: i64) {
+    let sum: i128 = set.iter().copied().map(i128::from).sum();
+    let mut left = mean * set.len() as i128 - sum;
+    for delta in set {
+        let (down, up) = (-scale - *delta, scale - *delta);
+        let step = left.clamp(i128::from(down), i128::from(up));
+        *delta += i64::try_from(step).unwrap_or(0);
+        left -= step;
     }
 }
 
@@ -291,12 +323,44 @@ fn whole(value: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::eprocess::Population;
     use crate::stats::eprocess::Terms;
 
     fn design(looks: Looks) -> Design {
         let mut terms = Terms::new(1_000_000, 200);
         terms.looks = looks;
         Design::new(terms).unwrap()
+    }
+
+    /// Each design is simulated under its own null: units without end, or exactly these.
+    #[test]
+    fn at_the_null_claims_are_false_at_most_as_often_as_registered() {
+        for population in [
+            Population::Superpopulation,
+            Population::Finite { units: 200 },
+        ] {
+            let mut terms = Terms::new(1_000_000, 200);
+            terms.population = population;
+            let design = Design::new(terms).unwrap();
+            for shape in Shape::ALL {
+                let plan = |effect| Plan {
+                    effect,
+                    seed: [8; 32],
+                    shape,
+                    streams: 2_000,
+                };
+                let mut source = Source::new(&design, plan(250_000), 7);
+                let deltas: Vec<i64> = (0..200).map(|_| source.next().0).collect();
+                assert!(deltas.iter().all(|delta| delta.abs() <= 1_000_000));
+                if population != Population::Superpopulation {
+                    assert_eq!(deltas.iter().sum::<i64>(), 200 * 250_000);
+                }
+                let (null, better) = (run(&design, plan(0)), run(&design, plan(250_000)));
+                // 2,000 streams at alpha 0.05 exactly would pass 0.065 about once in a thousand times.
+                assert!(null.shown <= 0.065, "{population:?} {shape:?} {null:?}");
+                assert!(better.shown >= 0.5, "{population:?} {shape:?} {better:?}");
+            }
+        }
     }
 
     #[test]

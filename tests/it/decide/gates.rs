@@ -336,6 +336,29 @@ fn gate_opened_as_registered() {
     });
 }
 
+/// A bettor may be chosen anew until bets are made.
+#[test]
+fn gate_keeps_the_bettor_it_was_opened_with() {
+    let amended = |life: &Life| {
+        let mut second = planned::next(&life.value, &life.value);
+        second["test"]["bettor"]["grid"] = 30.into();
+        planned::amended(&second, &life.value, 2)
+    };
+    tell(SOLO, |world| {
+        let life = drawn(world, same);
+        say(world, amended(&life));
+    });
+    tell(SOLO, |world| {
+        let life = observed(world, 2, same);
+        refused(
+            world,
+            "amendment",
+            &["continuation", "E_BETTOR"],
+            amended(&life),
+        );
+    });
+}
+
 #[test]
 fn gate_that_can_be_tested() {
     let cases: &[(&str, Value, &str)] = &[
@@ -347,6 +370,7 @@ fn gate_that_can_be_tested() {
             json!([{"field": "length", "op": "missing"}]),
             "E_UNREGISTERED_RULE",
         ),
+        ("/data/strata", json!(["length"]), "E_UNREGISTERED_RULE"),
     ];
     for (path, value, code) in cases {
         tell(SOLO, |world| {
@@ -800,10 +824,15 @@ fn promotion_rests_on_what_was_decided() {
 #[test]
 fn gate_continues_an_undecided_one() {
     // Given: a gate of eight units that ended undecided, and one that names it.
-    fn parent(world: &mut dyn World, change: impl Fn(&mut Value)) -> (Life, Life) {
+    fn both(
+        world: &mut dyn World,
+        alike: impl Fn(&mut Value),
+        change: impl Fn(&mut Value),
+    ) -> (Life, Life) {
         let mut parent = exposed(world, |gate| {
             gate["test"]["n_max"] = 8.into();
             gate["test"]["alpha_micro"] = 25_000.into();
+            alike(gate);
         });
         let (zero, one) = (values(0), values(1_000_000));
         for t in 1..=8_usize {
@@ -829,6 +858,7 @@ fn gate_continues_an_undecided_one() {
         let mut child = registered_in(world, "exp-2", "m-2", |gate| {
             gate["test"]["alpha_micro"] = 25_000.into();
             gate["test"]["continuation_of"] = digest.clone().into();
+            alike(gate);
             change(gate);
         });
         let (size, root) = (world.size(), world.root_at(world.size()));
@@ -841,6 +871,9 @@ fn gate_continues_an_undecided_one() {
         world.say(&owner(), child.opened().into(), exp);
         world.say(&custodian(), child.exposed(1, 0, 9), exp);
         (parent, child)
+    }
+    fn parent(world: &mut dyn World, change: impl Fn(&mut Value)) -> (Life, Life) {
+        both(world, same, change)
     }
     fn continued(parent: &Life, child: &Life) -> GateContinued {
         GateContinued {
@@ -889,6 +922,32 @@ fn gate_continues_an_undecided_one() {
         ];
         assert!(parent.look.is_some());
         world.refuse_saying("observation", &words, &owner(), said.into(), exp);
+    });
+    // One finite set says nothing of another.
+    tell(SOLO, |world| {
+        let (parent, child) = both(
+            world,
+            |gate| {
+                gate["estimand"]["population"] = "finite".into();
+                gate["test"]["without_replacement"] = true.into();
+            },
+            same,
+        );
+        let words = ["exactly its own units", "E_DATA_ROOT"];
+        no(world, &words, continued(&parent, &child));
+    });
+    // Wealth against one effect is none against another.
+    tell(SOLO, |world| {
+        let (parent, child) = both(
+            world,
+            |gate| {
+                gate["test"]["beta_futile_micro"] = 1_000.into();
+                gate["test"]["delta_design_micro"] = 200_000.into();
+            },
+            |gate| gate["test"]["delta_design_micro"] = 300_000.into(),
+        );
+        let words = ["delta_design_micro", "of the parent", "E_MARGIN"];
+        no(world, &words, continued(&parent, &child));
     });
     // What is carried counts at the next look.
     tell(SOLO, |world| {

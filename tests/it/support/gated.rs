@@ -53,6 +53,7 @@ pub fn gate(experiment: &str, id: &str, units: &[ItemId]) -> Value {
     gate["test"]["n_min"] = 5.into();
     gate["test"]["alpha_micro"] = 50_000.into();
     gate["test"]["without_replacement"] = false.into();
+    gate["estimand"]["population"] = "superpopulation".into();
     gate
 }
 
@@ -323,13 +324,14 @@ pub fn manifests() -> [(Value, Vec<ItemId>); 3] {
     let units = ["red", "blue", "green"].map(|prefix| units(prefix, 10));
     let family = json!({"family": "quarter", "family_alpha_micro": 100_000, "method": "spend"});
     let mut first = gate("exp-1", "m-1", &units[0]);
+    first["test"]["without_replacement"] = true.into();
+    first["estimand"]["population"] = "finite".into();
     first["metric"]["repeats"] = 2.into();
     first["metric"]["guardrails"] = json!([{"margin_micro": 300_000, "metric": "safety"}]);
     let mut second = gate("exp-2", "m-2", &units[1]);
-    second["test"]["without_replacement"] = true.into();
     second["test"]["alpha_kill_micro"] = 50_000.into();
     second["test"]["beta_futile_micro"] = 1_000.into();
-    second["test"]["n_max"] = 6.into();
+    second["test"]["n_max"] = 8.into();
     second["test"]["delta_design_micro"] = 200_000.into();
     second["test"]["alpha_micro"] = 25_000.into();
     second["multiplicity"] = family.clone();
@@ -337,7 +339,7 @@ pub fn manifests() -> [(Value, Vec<ItemId>); 3] {
     let mut third = gate("exp-3", "m-3", &units[2]);
     third["test"] = second["test"].clone();
     third["test"]["continuation_of"] = digest.into();
-    third["test"]["look_at"] = json!([5]);
+    third["test"]["look_at"] = json!([8]);
     third["multiplicity"] = family.clone();
     first["multiplicity"] = family;
     let [red, blue, green] = units;
@@ -396,7 +398,7 @@ pub fn story() -> Story {
     teller.say_about(ADA, "exp-3", "m-3-continued", continued);
     child.carried = Some(carried);
     teller.say_about(CLEO, "exp-3", "m-3-exposed-1", child.exposed(1, 0, 9));
-    for t in 1..=5 {
+    for t in 1..=8 {
         tell_unit(
             &mut teller,
             &mut child,
@@ -413,10 +415,10 @@ pub fn story() -> Story {
 fn tell_undecided(teller: &mut Teller, value: &Value, units: &[ItemId]) -> Life {
     let mut life = tell_opened(teller, "exp-2", value, units);
     teller.say_about(CLEO, "exp-2", "m-2-exposed-1", life.exposed(1, 0, 9));
-    for t in 1..=6 {
+    for t in 1..=8 {
         let candidate = [Some(if t % 2 == 0 { 750_000 } else { 450_000 })];
         tell_unit(teller, &mut life, t, &[[&[Some(500_000)], &candidate]]);
-        if t == 3 || t == 6 {
+        if t == 3 || t == 8 {
             tell_look(teller, &mut life);
         }
     }

@@ -207,7 +207,7 @@ impl Gates {
             "look",
             |data| {
                 let log_e = data["log_e"].as_f64().unwrap();
-                data["log_e"] = (log_e + 0.001).into();
+                data["log_e"] = (log_e * 1.001 + 0.001).into();
             },
         );
         self.edited(
@@ -233,7 +233,7 @@ impl Gates {
                 "gate-forged-interval",
                 "A confidence interval was made narrower.",
             ),
-            "m-2-looked-6",
+            "m-2-looked-8",
             "look",
             |data| data["cs_lo_micro"] = (data["cs_lo_micro"].as_i64().unwrap() + 10).into(),
         );
