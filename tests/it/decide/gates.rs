@@ -347,6 +347,7 @@ fn gate_keeps_the_bettor_it_was_opened_with() {
     tell(SOLO, |world| {
         let life = drawn(world, same);
         say(world, amended(&life));
+        refused(world, "stale_version", &["E_STALE_VERSION"], life.opened());
     });
     tell(SOLO, |world| {
         let life = observed(world, 2, same);

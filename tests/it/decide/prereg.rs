@@ -228,33 +228,23 @@ fn manifest_first_exposure_before_scores() {
 /// Another gate of the experiment was exposed, and its scores may be of these units too.
 #[test]
 fn manifest_first_before_what_is_tested_changes() {
-    for (path, value, class) in [
-        (
-            "/arms/1/artifact_digest",
-            json!(Digest([9; 32]).to_hex()),
-            3,
-        ),
-        ("/test/n_min", json!(10), 1),
-    ] {
-        tell(SOLO, |world| {
-            let first = in_force(world);
-            let mut other = planned::gate("exp-1", "m-2");
-            other["data"]["confirm_root"] = json!(Digest::sha256(b"others").to_base64());
-            world.say(&owner(), registered(&other), EXP);
-            world.say(&custodian(), countersigned(&other), EXP);
-            world.say(&custodian(), exposed(&first, 1, 0, 9), EXP);
-            world.say(&owner(), score(1).payload, EXP);
-            let mut second = next(&other, &other);
-            *second.pointer_mut(path).unwrap() = value.clone();
-            let said = amended(&second, &other, class);
-            if class == 3 {
-                let words = ["before any score or open label", "E_ADAPTIVE_REUSE"];
-                refused(world, "manifest_first", &words, said);
-            } else {
-                world.say(&owner(), said, EXP);
-            }
-        });
-    }
+    tell(SOLO, |world| {
+        let first = in_force(world);
+        let mut other = planned::gate("exp-1", "m-2");
+        other["data"]["confirm_root"] = json!(Digest::sha256(b"others").to_base64());
+        world.say(&owner(), registered(&other), EXP);
+        world.say(&custodian(), countersigned(&other), EXP);
+        world.say(&custodian(), exposed(&first, 1, 0, 9), EXP);
+        world.say(&owner(), score(1).payload, EXP);
+        let mut second = next(&other, &other);
+        second["title"] = "other words".into();
+        world.say(&owner(), amended(&second, &other, 0), EXP);
+        let mut third = next(&second, &second);
+        third["arms"][1]["artifact_digest"] = Digest([9; 32]).to_hex().into();
+        let words = ["before any score or open label", "E_ADAPTIVE_REUSE"];
+        let said = amended(&third, &second, 3);
+        refused(world, "manifest_first", &words, said);
+    });
 }
 
 #[test]
