@@ -5,6 +5,7 @@ mod estimate;
 mod list;
 mod open;
 mod outcomes;
+mod promote;
 mod run;
 mod show;
 mod simulate;
@@ -44,6 +45,12 @@ pub(super) enum Verb {
     /// Go on with the evidence of the undecided gate that the manifest names
     #[command(after_help = "Example:\n  clover gate continue m-2")]
     Continue(OneArgs),
+    /// Promote the candidate on decided gates, with the grade that follows from how they ran
+    #[command(after_help = "Example:\n  clover gate promote m-1")]
+    Promote(PromoteArgs),
+    /// Take a promotion back
+    #[command(after_help = "Example:\n  clover gate revoke 118 --reason 'the judge was withdrawn'")]
+    Revoke(RevokeArgs),
     /// A gate's whole life on one page, replayed from the log
     #[command(after_help = "Example:\n  clover gate show m-1 --svg wealth.svg")]
     Show(ShowArgs),
@@ -113,6 +120,31 @@ pub(super) struct OneArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(super) struct PromoteArgs {
+    /// The gates that it rests on, all of one candidate
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Until when it may be relied on, as 2026-11-20T10:00:00.000000Z
+    #[arg(long, value_name = "TIME")]
+    pub expires: Option<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RevokeArgs {
+    /// Entry of the promotion
+    pub seq: u64,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub(super) struct EstimateArgs {
     /// The gate, which is decided
     pub id: String,
@@ -174,6 +206,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Decide(args) => run::decide(ctx, &args),
         Verb::Estimate(args) => estimate::run(ctx, &args),
         Verb::Continue(args) => run::proceed(ctx, &args),
+        Verb::Promote(args) => promote::promote(ctx, &args),
+        Verb::Revoke(args) => promote::revoke(ctx, &args),
         Verb::Show(args) => show::run(ctx, &args),
         Verb::Root(args) => open::root(ctx, &args),
         Verb::List => list::run(ctx),

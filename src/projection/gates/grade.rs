@@ -52,7 +52,7 @@ pub(super) fn is_late(record: &Record, now: Timestamp) -> bool {
 }
 
 /// The lesser of two grades.
-pub(super) fn least(a: Grade, b: Grade) -> Grade {
+pub fn least(a: Grade, b: Grade) -> Grade {
     let rank = |grade: Grade| match grade {
         Grade::Certified => 0,
         Grade::CertifiedAmended => 1,

@@ -12,7 +12,9 @@ use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateDecided;
 use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::GateLooked;
+use crate::event::payload::decision::Grade;
 use crate::event::payload::decision::Outcome;
+use crate::event::payload::decision::PromotionIssued;
 use crate::event::payload::gate::DrawnFrom;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
@@ -238,5 +240,27 @@ pub fn proceed(state: &State, of: Known<'_>) -> Option<GateContinued> {
         gate: version.manifest.manifest.clone(),
         h0_digest: version.h0_digest,
         parent,
+    })
+}
+
+/// The promotion of the first gate's candidate on these gates, in order and each once, with the least of their grades at a
+/// time; `None` where one of them is not open, or the first has no candidate. Whether their claims hold is the rule's to say.
+pub fn promote(state: &State, ids: &[ManifestId], now: Timestamp) -> Option<PromotionIssued> {
+    let mut gates = ids.to_vec();
+    gates.sort();
+    gates.dedup();
+    let mut grade = Grade::Certified;
+    for id in &gates {
+        let of = evidence::known(state, id)?;
+        grade = gates::least(grade, gates::graded(of.gate, of.record, state, now));
+    }
+    let first = evidence::known(state, gates.first()?)?;
+    let mut arms = first.record.in_force()?.manifest.arms.iter().flatten();
+    let candidate = arms.find(|arm| arm.role == ArmRole::Candidate)?;
+    Some(PromotionIssued {
+        candidate_digest: candidate.artifact_digest,
+        expires_at: None,
+        gates,
+        grade,
     })
 }

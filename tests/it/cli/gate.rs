@@ -132,14 +132,17 @@ fn the_whole_life_of_a_gate() {
     // The test has ended: the rest of the units stays unread.
     let more = desk.run("gate observe m-1 --all --json").json();
     assert_eq!(more["data"]["observed"], 0);
+    let words = ["gate", "promote", "m-1"];
+    desk.refused(&words, 11, &["a decision of m-1", "none"]);
     desk.ok("gate decide m-1");
     desk.refused(&["gate", "look", "m-1"], 11, &["E_AFTER_TERMINAL"]);
     let closed = desk.ok("family close quarter --json").json();
     assert_eq!(closed["data"]["holds"], serde_json::json!(["m-1"]));
+    desk.refused(&["gate", "promote", "m-9"], 5, &["no gate m-9 is open"]);
+    let issued = desk.ok("gate promote m-1 --json").json();
     let candidate = Digest::sha256(b"new").to_hex();
-    let data =
-        format!(r#"{{"candidate_digest":"{candidate}","gates":["m-1"],"grade":"certified"}}"#);
-    desk.ok_words(&["record", "promotion.issued", "--data", &data]);
+    assert_eq!(issued["data"]["candidate_digest"], candidate);
+    assert_eq!(issued["data"]["grade"], "certified");
     for chart in ["wealth", "interval"] {
         desk.ok(&format!("gate show m-1 --svg {chart}.svg --chart {chart}"));
         let drawn = std::fs::read_to_string(desk.at.join(format!("{chart}.svg"))).unwrap();
@@ -181,6 +184,15 @@ fn the_whole_life_of_a_gate() {
             closed["checkpoint"]["size"].as_u64().unwrap() - 1
         ),
     );
+    // A promotion is taken back once; said again, it stands.
+    let seq = issued["checkpoint"]["size"].as_u64().unwrap() - 1;
+    let at = seq.to_string();
+    let revoke = ["gate", "revoke", &at, "--reason", "the judge was withdrawn"];
+    desk.ok_words(&revoke);
+    let page = desk.ok("gate show m-1").out;
+    let words = format!("promotion at seq {seq}, revoked at seq {}", seq + 1);
+    assert!(page.contains(&words), "{words:?} is not in:\n{page}");
+    assert!(desk.ok_words(&revoke).out.contains("already recorded"));
     desk.ok("gate list");
     desk.ok("family list");
     desk.head();
