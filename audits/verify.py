@@ -2796,7 +2796,7 @@ def rule_manifest_first(state, e):
         if not record_ or record_.experiment != e.experiment:
             return "a manifest of this experiment, registered before its exposure", e.data["digest"]
     elif e.kind == "manifest.registered" or (
-            e.kind == "manifest.amended" and e.data["class"] == 3 and not rule_amendment(state, e)):
+            e.kind == "manifest.amended" and e.data["class"] == 3 and not amendment_problem(state, e)):
         manifest = e.data["manifest"]
         if manifest["template"] == "gate" and e.experiment in state.first_outcome:
             return ("a gate's manifest before any score or open label of its experiment",
@@ -2810,6 +2810,15 @@ def rule_manifest_first(state, e):
 def rule_amendment(state, e):
     if e.kind != "manifest.amended":
         return None
+    problem, new = amendment_problem(state, e), e.data["manifest"]
+    gate = state.gates_by_id.get(new["manifest"])
+    if not problem and gate is not None and "test" in new and new["test"]["bettor"] != gate.test["bettor"]:
+        return "the bettor that the gate was opened with; another one takes a continuation", "another (E_BETTOR)"
+    return problem
+
+
+def amendment_problem(state, e):
+    """What keeps a version from following the one in force."""
     new = e.data["manifest"]
     record_ = state.manifests.get(new["manifest"])
     if record_ is None:
@@ -2832,9 +2841,6 @@ def rule_amendment(state, e):
                 "be accepted" % (record_.first_look, parent.digest), "class 3")
     if record_.first_look is not None and expected == 1:
         return "an amendment of class 0 or 2 after the first look at seq %d" % record_.first_look, "class 1"
-    gate = state.gates_by_id.get(new["manifest"])
-    if gate is not None and "test" in new and new["test"]["bettor"] != gate.test["bettor"]:
-        return "the bettor that the gate was opened with; another one takes a continuation", "another (E_BETTOR)"
 
 
 def rule_stale_version(state, e):

@@ -191,8 +191,7 @@ struct Appended {
 fn appended(path: &Path, events: u64, first: &Floors, folder: &Path) -> Appended {
     let mut ledger = create(path);
     let (mut wall, mut us, mut floor_us) = (0.0, 0.0, 0.0);
-    let insert = |floors: f64| floors + first.hash;
-    let mut before = first.sign_together + insert(first.insert);
+    let mut before = first.sign_together + first.hash + first.insert;
     let each = events.div_ceil(STRETCHES).max(1);
     for from in (0..events).step_by(each as usize) {
         let to = events.min(from + each);
@@ -203,7 +202,7 @@ fn appended(path: &Path, events: u64, first: &Floors, folder: &Path) -> Appended
         }
         wall += start.elapsed().as_secs_f64();
         us += (cpu() - spent).as_secs_f64() * 1e6;
-        let after = sign_floor() + insert(insert_floor(folder));
+        let after = sign_floor() + first.hash + insert_floor(folder);
         floor_us += f64::midpoint(before, after) * (to - from) as f64;
         before = after;
     }

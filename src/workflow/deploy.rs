@@ -61,19 +61,8 @@ impl Rule for Deploying {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let of = state.fold::<Deployments>().of(experiment);
-        let payload = &event.event.payload;
-        let is_of_deployments = matches!(
-            payload,
-            Payload::DeploymentActivated(_)
-                | Payload::RecalibrationCompleted(_)
-                | Payload::GuardrailChecked(_)
-                | Payload::DeploymentRolledBack(_)
-        );
-        if of.is_none() && !is_of_deployments {
-            return;
-        }
         let none = OfExperiment::default();
+        let of = state.fold::<Deployments>().of(experiment);
         let asked = Asked {
             state,
             experiment,

@@ -118,6 +118,19 @@ pub(super) fn opened_as(
     desk
 }
 
+/// A gate that is opened after units were exposed would be refused for good.
+#[test]
+fn units_of_a_gate_are_exposed_once_it_is_open() {
+    opened(|desk| {
+        let words = ["exposure", "open", "m-1"];
+        desk.refused(
+            &words,
+            11,
+            &["m-1 is not opened", "before any unit is exposed"],
+        );
+    });
+}
+
 #[test]
 fn the_whole_life_of_a_gate() {
     let mut desk = scored();
