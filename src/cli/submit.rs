@@ -111,7 +111,7 @@ pub(super) fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_
         author: signer.id(),
         author_seq,
         experiment: command.experiment.clone(),
-        ledger: keyring.origin.clone(),
+        ledger: keyring.origin.as_str().into(),
         refs: command.refs.clone(),
         seen: Some(seen),
     };

@@ -219,7 +219,7 @@ fn of_store(
     let origin = match first {
         Ok(Some(first)) => header::decode(&first.body)
             .ok()
-            .map(|decoded| decoded.header.ledger),
+            .map(|decoded| decoded.header.ledger.to_string()),
         _ => None,
     };
     let origin = match origin {

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use smol_str::SmolStr;
 
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
@@ -58,7 +59,7 @@ pub struct Header {
     /// What the event belongs to.
     pub experiment: Option<ExperimentId>,
     /// Origin of the log.
-    pub ledger: String,
+    pub ledger: SmolStr,
     /// Events it stands on.
     pub refs: Vec<EventId>,
     /// The checkpoint the author had verified; `None` only in seq 0.
@@ -350,7 +351,7 @@ fn read_wire(body: &[u8]) -> Result<Wire<'_>, BodyError> {
         author: fields.author,
         author_seq: fields.author_seq.value(),
         experiment: fields.experiment,
-        ledger: fields.ledger.into_owned(),
+        ledger: fields.ledger.into(),
         refs: fields.refs,
         seen: fields.seen,
     };
@@ -387,7 +388,7 @@ mod tests {
             author: KeyId(digest(0)),
             author_seq: u64::from(refs) * 10,
             experiment: experiment.map(|id| id.parse().unwrap()),
-            ledger: "ledger.example/test".to_owned(),
+            ledger: "ledger.example/test".into(),
             refs: (0..refs).map(|n| EventId(digest(n))).collect(),
             seen,
         };

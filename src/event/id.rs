@@ -11,6 +11,7 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::Serializer;
 use serde::de::Error as _;
+use smol_str::SmolStr;
 use unicode_normalization::IsNormalized;
 use unicode_normalization::is_nfc_quick;
 
@@ -69,14 +70,14 @@ macro_rules! text_ids {
         #[serde(transparent)]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[cfg_attr(test, schemars(extend("minLength" = 1, "maxLength" = 200)))]
-        pub struct $name(String);
+        pub struct $name(#[cfg_attr(test, schemars(with = "String"))] SmolStr);
 
         impl $name {
             /// Checks `text` once.
             ///
             /// # Errors
             /// [`IdError`].
-            pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
+            pub fn new(text: impl Into<SmolStr>) -> Result<Self, IdError> {
                 let text = text.into();
                 check_id(&text)?;
                 Ok(Self(text))
@@ -103,7 +104,7 @@ macro_rules! text_ids {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
+                let text = SmolStr::deserialize(deserializer)?;
                 check_id(&text).map_err(D::Error::custom)?;
                 Ok(Self(text))
             }

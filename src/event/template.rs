@@ -34,7 +34,7 @@ pub(super) fn read(body: &[u8]) -> Option<Wire<'_>> {
     rest.expect(",\"data\":")?;
     let (data, experiment, kind) = rest.data()?;
     rest.expect(",\"ledger\":")?;
-    let ledger = rest.text()?.to_owned();
+    let ledger = rest.text()?.into();
     rest.expect(",\"refs\":[")?;
     let refs = rest.refs()?;
     rest.expect(",\"seen\":")?;

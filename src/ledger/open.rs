@@ -194,7 +194,7 @@ impl Ledger {
             author: create.owner.id(),
             author_seq: 0,
             experiment: None,
-            ledger: create.origin.to_string(),
+            ledger: create.origin.to_string().into(),
             refs: Vec::new(),
             seen: None,
         };
@@ -260,7 +260,7 @@ impl Ledger {
         };
         let integrity = |found: String| LedgerError::Integrity { seq: 0, found };
         let decoded = header::decode(&first.body).map_err(|error| integrity(error.to_string()))?;
-        Ok(decoded.header.ledger)
+        Ok(decoded.header.ledger.into())
     }
 
     fn check_log_key(&self) -> Result<(), LedgerError> {

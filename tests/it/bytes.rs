@@ -1208,7 +1208,7 @@ fn draft() -> impl Strategy<Value = (Kind, Value, Draft)> {
                     author: KeyId(Digest(author)),
                     author_seq,
                     experiment: experiment.map(|id| id.parse().unwrap()),
-                    ledger: origin,
+                    ledger: origin.into(),
                     refs: refs.into_iter().map(|id| EventId(Digest(id))).collect(),
                     seen,
                 };

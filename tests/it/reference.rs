@@ -113,7 +113,7 @@ impl Log {
             author: signer.id(),
             author_seq,
             experiment: None,
-            ledger: ORIGIN.to_owned(),
+            ledger: ORIGIN.into(),
             refs: Vec::new(),
             seen,
         }

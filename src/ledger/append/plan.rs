@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smol_str::SmolStr;
+
 use crate::event::Draft;
 use crate::event::Header;
 use crate::event::Kind;
@@ -154,7 +156,7 @@ pub(super) struct Numbering {
     /// The author's next number.
     pub(super) first: u64,
     author: KeyId,
-    ledger: String,
+    ledger: SmolStr,
     now: Timestamp,
     seen: Seen,
 }
@@ -167,7 +169,7 @@ impl Numbering {
         Self {
             first: key.map_or(0, |key| key.next_author_seq),
             author,
-            ledger: keyring.origin.clone(),
+            ledger: keyring.origin.as_str().into(),
             now,
             seen: Seen {
                 root: Root(head.root()),
