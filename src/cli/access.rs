@@ -13,6 +13,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake;
+use crate::cli::iterate::bench;
 use crate::cli::key;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -27,6 +28,7 @@ use crate::event::payload::label::row_of_draw;
 use crate::event::payload::record::DataRead;
 use crate::event::payload::record::ReadOutcome;
 use crate::ground::ambient;
+use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::merkle::Frontier;
 use crate::ground::sign::KeyId;
@@ -35,6 +37,7 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::access::Access;
 use crate::projection::splits::member_leaf;
+use crate::workflow::iterate::course::Course;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -50,8 +53,9 @@ pub(super) enum Verb {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ReleaseArgs {
-    /// row: ingested rows without texts and labels; label: open and revealed labels
-    #[arg(value_parser = ["label", "row"])]
+    /// row: ingested rows without texts and labels; label: open and revealed labels; card.public:
+    /// cards as patches are written from them; label.card: full cards, which name rows
+    #[arg(value_parser = ["card.public", "label", "label.card", "row"])]
     pub class: String,
     /// The reader's key: a name, an id or a holder
     #[arg(long, value_name = "KEY")]
@@ -65,6 +69,10 @@ pub(super) struct ReleaseArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
+    /// The iteration whose cards they are
+    #[arg(long, value_name = "ID")]
+    #[arg(required_if_eq_any([("class", "card.public"), ("class", "label.card")]))]
+    pub iteration: Option<String>,
     /// The file to write
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
@@ -137,10 +145,20 @@ struct Released {
 
 impl Released {
     fn push(&mut self, line: &[u8], row: String) {
+        self.push_line(line);
+        self.rows.insert(row);
+    }
+
+    fn push_line(&mut self, line: &[u8]) {
         self.lines.extend_from_slice(line);
         self.lines.push(b'\n');
         self.count += 1;
-        self.rows.insert(row);
+    }
+
+    /// The root over its rows, of what names some.
+    fn root(&self) -> Option<Root> {
+        let rows = self.rows.iter().map(String::as_str);
+        (!self.rows.is_empty()).then(|| rows_root(rows))
     }
 }
 
@@ -215,6 +233,68 @@ fn labels(ledger: &Ledger, experiment: &ExperimentId) -> Result<Released, CliErr
     Ok(released)
 }
 
+/// Published cards of an iteration, by public digest: `full` as they were before they were redacted, computed again from
+/// the rows that they read, each the one whose digest is on record.
+fn cards(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    name: &str,
+    full: bool,
+) -> Result<Released, CliError> {
+    let id = bench::named(name)?;
+    let record = bench::recorded(ledger, &id, ledger.size())?;
+    if record.experiment != *experiment {
+        let message = format!(
+            "iteration {id} is of {}, not of {experiment}",
+            record.experiment
+        );
+        return Err(CliError::refused(message, "clover iterate list"));
+    }
+    let mut released = Released::default();
+    if !full {
+        for card in &record.cards {
+            released.push_line(&canonical(&json!(card.said))?);
+        }
+        return Ok(released);
+    }
+    let Some(first) = record.cards.first() else {
+        return Ok(released);
+    };
+    // What attacks had earned by then stands in them too.
+    let then = bench::recorded(ledger, &id, first.seq)?;
+    let course = Course::bound(ledger, &then, first.seq).map_err(bench::failed)?;
+    let again = course.cards(&then).map_err(bench::failed)?;
+    for card in &record.cards {
+        let said = &card.said;
+        let found = again
+            .iter()
+            .find(|again| again.public.card == said.card.card);
+        let found = found.cloned().map(|found| match said.build {
+            Some(_) => found,
+            None => found.without_basis(),
+        });
+        let found = found.filter(|found| found.digest() == said.full_digest);
+        let found = found.ok_or_else(|| {
+            let message = format!(
+                "card {} at seq {}: computed again it is not the one on record",
+                said.card.card, card.seq
+            );
+            CliError::refused(message, format!("clover replay {}", card.seq))
+        })?;
+        let line = json!({"full": found, "full_digest": said.full_digest, "public_digest": said.public_digest});
+        released.push_line(&canonical(&line)?);
+        let rows = found.exemplars.into_iter().chain(found.counterexamples);
+        released.rows.extend(rows.map(|row| row.row));
+    }
+    Ok(released)
+}
+
+fn canonical(value: &Value) -> Result<Vec<u8>, CliError> {
+    canon::to_bytes(value).map_err(|error| {
+        CliError::integrity("damaged", error.to_string(), "clover verify --recompute")
+    })
+}
+
 /// A read as an event.
 pub(super) fn read(
     class: &str,
@@ -267,24 +347,28 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
         );
         return Err(CliError::refused(message, "clover access list"));
     }
-    let released = match args.class.as_str() {
-        "label" => labels(&ledger, &experiment)?,
-        _ => rows(&ledger, &experiment)?,
+    let (released, next) = match (args.class.as_str(), &args.iteration) {
+        (class, Some(id)) if class.contains("card") => (
+            cards(&ledger, &experiment, id, class == "label.card")?,
+            "clover iterate cards ID",
+        ),
+        ("label", _) => (
+            labels(&ledger, &experiment)?,
+            "clover import cje PATH --labels",
+        ),
+        _ => (rows(&ledger, &experiment)?, "clover import cje PATH"),
     };
     if released.count == 0 {
         let message = format!("nothing of class {} in {experiment}", args.class);
-        return Err(CliError::not_found(
-            message,
-            "clover import cje PATH --labels",
-        ));
+        return Err(CliError::not_found(message, next));
     }
-    let root = rows_root(released.rows.iter().map(String::as_str));
+    let root = released.root();
     let allowed = read(
         &args.class,
         ReadOutcome::Allowed,
         &args.purpose,
         (reader, role),
-        Some(root),
+        root,
     )?;
     // On record first: what cannot be recorded is not released.
     let path = ctx.path(&args.output);
@@ -292,14 +376,17 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     crate::cli::submit::warn_of_pin(ctx, &ledger);
     ambient::replace(&path, &released.lines, true)?;
     let (seq, count) = (appended[0].seq, ui::thousands(released.count));
+    let root = root.map(|root| root.0.to_base64());
+    let of_rows = root
+        .as_ref()
+        .map_or(String::new(), |root| format!(", rows root {root}"));
     let text = format!(
-        "{}: {count} of class {}, on record at seq {seq}, rows root {}\n",
+        "{}: {count} of class {}, on record at seq {seq}{of_rows}\n",
         path.display(),
         args.class,
-        root.0.to_base64()
     );
     let data = json!({
-        "class": args.class, "count": released.count, "rows": released.rows.len(), "rows_root": root.0.to_base64(),
+        "class": args.class, "count": released.count, "rows": released.rows.len(), "rows_root": root,
         "seq": seq, "file": path.display().to_string(),
     });
     let mut answer = Answer::new(text, data).with_events(&appended);

@@ -34,7 +34,7 @@ pub(in crate::cli) struct Bench {
 }
 
 /// An iteration's name.
-pub(super) fn named(name: &str) -> Result<IterationId, CliError> {
+pub(in crate::cli) fn named(name: &str) -> Result<IterationId, CliError> {
     name.parse().map_err(|error| {
         CliError::usage(
             format!("iteration {name:?}: {error}"),
@@ -44,7 +44,11 @@ pub(super) fn named(name: &str) -> Result<IterationId, CliError> {
 }
 
 /// What the log says of an iteration.
-pub(super) fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<Record, CliError> {
+pub(in crate::cli) fn recorded(
+    ledger: &Ledger,
+    id: &IterationId,
+    below: u64,
+) -> Result<Record, CliError> {
     read_on(&mut Records::default(), ledger, id, below)
 }
 

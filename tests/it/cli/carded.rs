@@ -1,11 +1,15 @@
 //! Residual cards against what else is on record: each statistic from the audit, each name from where it was given, and
 //! nothing in them from which a row could be told.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use clover::ground::digest::Digest;
 use serde_json::Value;
 
 use super::Desk;
+use super::says;
 
 /// Payloads of a kind, in order.
 fn said(desk: &mut Desk, kind: &str) -> Vec<Value> {
@@ -22,6 +26,14 @@ fn said(desk: &mut Desk, kind: &str) -> Vec<Value> {
             let shown = desk.ok(&format!("show {seq} --json")).json();
             shown["data"]["body"]["data"].clone()
         })
+        .collect()
+}
+
+/// The values of a JSON Lines file.
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
 
@@ -103,10 +115,13 @@ pub(super) fn cards_say_what_they_are_computed_on(desk: &mut Desk, plan: &Value)
     let cells = plan["iteration"]["design"]["slices"][0]["cells"]
         .as_array()
         .unwrap();
-    let rows: BTreeSet<String> = said(desk, "label.recorded")
-        .iter()
-        .map(|label| label["item"].as_str().unwrap().to_owned())
-        .collect();
+    let mut rows = BTreeSet::new();
+    for file in std::fs::read_dir(desk.at.join("sim/responses")).unwrap() {
+        let named = lines(&file.unwrap().path());
+        let names = named.iter().map(|row| row["prompt_id"].as_str().unwrap());
+        rows.extend(names.map(str::to_owned));
+    }
+    assert!(rows.len() > 1000, "{}", rows.len());
     // Of the shipped rubric, what can fire: its penalty for bad sources is none.
     let active = [
         "guards.length_bias_cap.max_raw_score",
@@ -143,4 +158,79 @@ pub(super) fn cards_say_what_they_are_computed_on(desk: &mut Desk, plan: &Value)
         let named: Vec<_> = found.iter().filter(|word| rows.contains(**word)).collect();
         assert!(named.is_empty(), "{named:?}");
     }
+}
+
+/// Whoever may see labels is handed the full cards, which are those whose digests are on record; nobody else is.
+pub(super) fn full_cards_are_handed_to_who_may_see_labels(desk: &mut Desk, iteration: &str) {
+    let cards = said(desk, "card.published");
+    desk.ok("key new aude --role auditor");
+    desk.ok("key new olga --role optimizer --machine");
+    desk.ok("key new adam --role adversary --machine");
+    desk.ok("access release label --to aude --for review -o labels.jsonl");
+    let labels: BTreeMap<String, f64> = lines(&desk.at.join("labels.jsonl"))
+        .iter()
+        .map(|label| {
+            let row = label["row"].as_str().unwrap().to_owned();
+            (row, real(&label["value_micro"]))
+        })
+        .collect();
+    let release = |desk: &mut Desk, class: &str, to: &str| {
+        let words = format!(
+            "access release {class} --iteration {iteration} --to {to} --for review -o {to}.jsonl --json"
+        );
+        desk.run(&words)
+    };
+    let ran = release(desk, "label.card", "aude");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let (answer, mut rows) = (ran.json(), BTreeSet::new());
+    let full = lines(&desk.at.join("aude.jsonl"));
+    assert_eq!(full.len(), cards.len());
+    for (line, event) in full.iter().zip(&cards) {
+        assert_eq!(line["full"]["public"], event["card"]);
+        assert_eq!(line["public_digest"], event["public_digest"]);
+        // SHA-256 over the label, a zero and the canonical form, as anyone computes it.
+        let full = serde_json_canonicalizer::to_vec(&line["full"]).unwrap();
+        let digest = Digest::sha256(&[b"clover/card-full/v1\0", &full[..]].concat());
+        assert_eq!(digest.to_hex(), event["full_digest"]);
+        let named = ["exemplars", "counterexamples"].map(|name| &line["full"][name]);
+        for row in named.into_iter().flat_map(|rows| rows.as_array().unwrap()) {
+            let name = row["row"].as_str().unwrap();
+            let [label, reward, residual] =
+                ["label", "reward", "residual"].map(|name| row[name].as_f64().unwrap());
+            assert!((label - labels[name]).abs() < 1e-9, "{row}");
+            assert!((label - reward - residual).abs() < 1e-9, "{row}");
+            rows.insert(name.to_owned());
+        }
+    }
+    assert!(!rows.is_empty());
+    assert_eq!(answer["data"]["rows"], rows.len());
+    assert!(answer["data"]["rows_root"].is_string(), "{answer:#}");
+    for who in ["olga", "adam"] {
+        let ran = release(desk, "label.card", who);
+        assert_eq!(ran.code, 11, "{}", ran.err);
+        says(&ran, &["label.card is not for role", "on record as denied"]);
+        assert!(!desk.at.join(format!("{who}.jsonl")).exists());
+    }
+    // What patches are written from names no row.
+    let ran = release(desk, "card.public", "olga").json();
+    assert_eq!(
+        (&ran["data"]["rows_root"], &ran["data"]["count"]),
+        (&Value::Null, &cards.len().into())
+    );
+    assert_eq!(lines(&desk.at.join("olga.jsonl")), cards);
+    desk.refused(
+        &[
+            "access",
+            "release",
+            "label.card",
+            "--to",
+            "aude",
+            "--for",
+            "x",
+            "-o",
+            "x",
+        ],
+        2,
+        &["--iteration"],
+    );
 }

@@ -183,6 +183,7 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
         assert!(line.chars().count() <= 100, "{line}");
     }
     desk.ok("verify");
+    super::carded::full_cards_are_handed_to_who_may_see_labels(&mut desk, "it-1");
 }
 
 /// A rubric whose one guard holds nowhere, and a patch that caps long answers.
