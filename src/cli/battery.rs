@@ -81,7 +81,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
 fn discovered(ledger: &Ledger, exploit: &Exploit) -> Result<Option<ExploitDiscovered>, CliError> {
     let read = ledger.entry(exploit.seq)?;
     Ok(read.and_then(|read| match read.event.payload {
-        Payload::ExploitDiscovered(said) => Some(said),
+        Payload::ExploitDiscovered(said) => Some(*said),
         _ => None,
     }))
 }

@@ -140,7 +140,7 @@ fn gates(
     payload: &Payload,
 ) -> Result<Vec<(Option<u64>, GateEvaluated)>, CliError> {
     let named: &[EventId] = match payload {
-        Payload::GateEvaluated(said) => return Ok(vec![(None, said.clone())]),
+        Payload::GateEvaluated(said) => return Ok(vec![(None, (**said).clone())]),
         Payload::PatchAccepted(said) => &said.gates,
         _ => &[],
     };
@@ -153,7 +153,7 @@ fn gates(
         if let Some(read) = read
             && let Payload::GateEvaluated(said) = read.event.payload
         {
-            found.push((Some(read.stored.seq), said));
+            found.push((Some(read.stored.seq), *said));
         }
     }
     Ok(found)

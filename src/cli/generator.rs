@@ -222,7 +222,7 @@ fn found<'a>(state: &'a State, name: &str) -> Result<(&'a ExperimentId, &'a Run)
 fn opening(ledger: &Ledger, run: &Run) -> Result<GeneratorRunOpened, CliError> {
     let read = ledger.entry(run.seq)?;
     match read.map(|read| read.event.payload) {
-        Some(Payload::GeneratorRunOpened(said)) => Ok(said),
+        Some(Payload::GeneratorRunOpened(said)) => Ok(*said),
         _ => Err(CliError::integrity(
             "damaged",
             format!("seq {} does not open {}", run.seq, run.run),
@@ -444,7 +444,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
     ]);
     let read = run.validated.map(|of| ledger.entry(of.seq)).transpose()?;
     let said = read.flatten().and_then(|read| match read.event.payload {
-        Payload::GeneratorValidated(said) => Some(said),
+        Payload::GeneratorValidated(said) => Some(*said),
         _ => None,
     });
     if let Some(said) = &said {

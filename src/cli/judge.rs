@@ -18,7 +18,6 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::Root;
 use crate::event::payload::judge::ScoreConflict;
-use crate::event::payload::scoring::EvidenceRecorded;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::digest::Digest;
 use crate::ledger::Appended;
@@ -360,16 +359,12 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
             Payload::JudgeRegistered(registered) => {
                 judges.push((
                     experiment,
-                    judge_rows::Standing::new(registered, read.stored.seq),
+                    judge_rows::Standing::new(*registered, read.stored.seq),
                 ));
             }
-            Payload::EvidenceRecorded(EvidenceRecorded {
-                judge,
-                records_count,
-                ..
-            }) => {
-                if let Some(at) = of(&mut judges, judge.as_str()) {
-                    judges[at].1.records += records_count.value();
+            Payload::EvidenceRecorded(said) => {
+                if let Some(at) = of(&mut judges, said.judge.as_str()) {
+                    judges[at].1.records += said.records_count.value();
                 }
             }
             Payload::ScoreReplayed(replayed) => {

@@ -364,7 +364,7 @@ pub(super) fn standing(
     };
     let read = ledger.entry(seq)?;
     Ok(read.and_then(|read| match read.event.payload {
-        Payload::JudgeRegistered(registered) => Some((read.event.id, seq, registered)),
+        Payload::JudgeRegistered(registered) => Some((read.event.id, seq, *registered)),
         _ => None,
     }))
 }

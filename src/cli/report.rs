@@ -309,7 +309,7 @@ fn publications(
     let mut found = Vec::new();
     ledger.entries::<LedgerError>(0, through + 1, |read| {
         if let Payload::ReportPublished(said) = read.event.payload {
-            found.push((read.stored.seq, read.event.id, said));
+            found.push((read.stored.seq, read.event.id, *said));
         }
         Ok(())
     })?;

@@ -226,7 +226,7 @@ fn sealed(ledger: &Ledger, row: &Place) -> Result<LabelSealed, CliError> {
         None => None,
     };
     if let Some(Payload::LabelSealed(sealed)) = read.map(|read| read.event.payload) {
-        return Ok(sealed);
+        return Ok(*sealed);
     }
     let message = format!(
         "no sealed label of row {} in design {} of {}",

@@ -276,12 +276,12 @@ macro_rules! registry {
         #[derive(Clone, Debug, PartialEq)]
         #[expect(missing_docs, reason = "each variant is the struct of its name, documented there")]
         pub enum Payload {
-            $($kind($kind),)*
+            $($kind(Box<$kind>),)*
         }
 
         $(impl From<$kind> for Payload {
             fn from(payload: $kind) -> Self {
-                Self::$kind(payload)
+                Self::$kind(Box::new(payload))
             }
         })*
 

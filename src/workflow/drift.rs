@@ -165,11 +165,11 @@ impl Walk {
     fn take(&mut self, which: &Which<'_>, seq: u64, event: &Event) {
         match &event.payload {
             Payload::AnchorSetRegistered(said) if said.anchors == *which.anchors => {
-                self.set.get_or_insert_with(|| (seq, said.clone()));
+                self.set.get_or_insert_with(|| (seq, (**said).clone()));
             }
             Payload::JudgeRegistered(said) if said.judge == *which.judge => {
                 self.registered
-                    .get_or_insert_with(|| (event.id, said.clone()));
+                    .get_or_insert_with(|| (event.id, (**said).clone()));
             }
             Payload::JudgeDriftChecked(said)
                 if said.judge == *which.judge && said.anchors == *which.anchors =>
@@ -182,7 +182,7 @@ impl Walk {
                     registered.port == JudgePort::Recorded || event.header.refs.contains(id)
                 });
                 self.unversioned += u64::from(!named);
-                self.scores.push((seq, said.clone()));
+                self.scores.push((seq, (**said).clone()));
             }
             _ => {}
         }

@@ -128,7 +128,7 @@ fn rows(
             seq,
             is_accepted: given(Kind::SealAccepted, &label)?.is_some(),
             is_revealed: given(Kind::LabelRevealed, &label)?.is_some(),
-            label,
+            label: *label,
         });
     }
     if rows.is_empty() {

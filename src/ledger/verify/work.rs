@@ -81,7 +81,7 @@ pub(super) struct Digested {
     /// The envelope, or why the line is none.
     pub envelope: Result<Envelope, String>,
     /// The body, or why it is none; `None` where only the tree is checked.
-    pub body: Option<Result<Box<Said>, String>>,
+    pub body: Option<Result<Said, String>>,
     pub signature: Signature,
     pub blobs: Vec<(Digest, u64)>,
     pub facts: Vec<Fact>,
@@ -388,10 +388,10 @@ fn digest(
     let (body, signature) = take_apart(raw, tree_only, fault, digested)?;
     digested.body = match header::decode(&body) {
         Err(error) => Some(Err(error.to_string())),
-        Ok(decoded) => Some(Ok(Box::new(Said::from(decoded)))),
+        Ok(decoded) => Some(Ok(Said::from(decoded))),
     };
     if let Some(Ok(said)) = &digested.body
-        && let Said::Event(event) = &**said
+        && let Said::Event(event) = said
         && let Ok(envelope) = &digested.envelope
     {
         directory.learn(&event.payload);

@@ -139,7 +139,7 @@ impl Rule for Gating {
                 if let Some(version) = record.in_force()
                     && let Some(exposed) = record.exposed_seq(said.t.value())
                 {
-                    let said = (said, exposed);
+                    let said = (&**said, exposed);
                     observed::facts(experiment, &version.manifest, gate, said, facts);
                 }
             }

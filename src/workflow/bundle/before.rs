@@ -42,7 +42,7 @@ fn class(class: SliceClass) -> &'static str {
 
 fn classified(story: &Story) -> Option<(u64, &SlicesClassified)> {
     story.first(|payload| match payload {
-        Payload::SlicesClassified(said) => Some(said),
+        Payload::SlicesClassified(said) => Some(&**said),
         _ => None,
     })
 }

@@ -42,7 +42,7 @@ pub(super) fn outcome(outcome: IterationOutcome) -> &'static str {
 
 fn proposed(story: &Story) -> Vec<(u64, &PatchProposed)> {
     let proposed = story.all(|payload| match payload {
-        Payload::PatchProposed(said) => Some(said),
+        Payload::PatchProposed(said) => Some(&**said),
         _ => None,
     });
     proposed.collect()

@@ -26,7 +26,7 @@ fn anchors(story: &Story) -> Option<(u64, &AnchorSetRegistered)> {
     let design = story.opened()?.1.params.design.as_ref()?;
     let wanted = design.anchors.as_ref()?;
     story.first(|payload| match payload {
-        Payload::AnchorSetRegistered(said) if said.anchors == *wanted => Some(said),
+        Payload::AnchorSetRegistered(said) if said.anchors == *wanted => Some(&**said),
         _ => None,
     })
 }

@@ -155,7 +155,7 @@ impl Story {
     /// The opening.
     pub fn opened(&self) -> Option<(u64, &IterationOpened)> {
         self.first(|payload| match payload {
-            Payload::IterationOpened(said) => Some(said),
+            Payload::IterationOpened(said) => Some(&**said),
             _ => None,
         })
     }
@@ -192,7 +192,7 @@ impl Story {
     /// The residual audit.
     pub fn audited(&self) -> Option<(u64, &ResidualsAudited)> {
         self.first(|payload| match payload {
-            Payload::ResidualsAudited(said) => Some(said),
+            Payload::ResidualsAudited(said) => Some(&**said),
             _ => None,
         })
     }
@@ -200,7 +200,7 @@ impl Story {
     /// Gates in the order in which they were evaluated.
     pub fn gates(&self) -> impl Iterator<Item = (u64, &GateEvaluated)> {
         self.all(|payload| match payload {
-            Payload::GateEvaluated(said) => Some(said),
+            Payload::GateEvaluated(said) => Some(&**said),
             _ => None,
         })
     }

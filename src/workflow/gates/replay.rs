@@ -57,9 +57,9 @@ pub fn read(
         match event.payload {
             Payload::GateObserved(said) if said.gate == *id => {
                 life.state_digest = gates::state_after(life.state_digest, &said);
-                life.observed.push((seq, said));
+                life.observed.push((seq, *said));
             }
-            Payload::GateLooked(said) if said.gate == *id => life.looks.push((seq, said)),
+            Payload::GateLooked(said) if said.gate == *id => life.looks.push((seq, *said)),
             _ => {}
         }
         Ok(())

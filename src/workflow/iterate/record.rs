@@ -181,9 +181,9 @@ impl Records {
                 }
             }
             Payload::JudgeRegistered(said) => {
-                self.judges.push((experiment.cloned(), said.clone()));
+                self.judges.push((experiment.cloned(), (**said).clone()));
                 for record in self.of_experiment(experiment) {
-                    record.judges.push(said.clone());
+                    record.judges.push((**said).clone());
                 }
             }
             // Most entries are these, and say nothing of an iteration.
@@ -215,7 +215,11 @@ impl Record {
         Some(Self {
             iteration: said.iteration.clone(),
             experiment,
-            opened: Said { seq, id, said },
+            opened: Said {
+                seq,
+                id,
+                said: *said,
+            },
             battery: None,
             attacked: Vec::new(),
             fitted: Vec::new(),
@@ -276,7 +280,7 @@ impl Record {
                     self.$place.get_or_insert(Said {
                         seq,
                         id,
-                        said: $said.clone(),
+                        said: (**$said).clone(),
                     });
                 }
             };
@@ -287,7 +291,7 @@ impl Record {
                     self.$place.push(Said {
                         seq,
                         id,
-                        said: $said.clone(),
+                        said: (**$said).clone(),
                     });
                 }
             };
@@ -296,7 +300,7 @@ impl Record {
             Payload::ScoreReplayed(said) => self.replayed.push(Said {
                 seq,
                 id,
-                said: said.clone(),
+                said: (**said).clone(),
             }),
             Payload::LabelProcessAudited(said) => one!(label_process, said),
             Payload::PrenticeChecked(said) => one!(prentice, said),
@@ -306,19 +310,19 @@ impl Record {
             Payload::CardPublished(said) => many!(cards, said),
             Payload::BatteryEvaluated(said) if said.candidate.is_some() => many!(attacked, said),
             Payload::BatteryEvaluated(said) if said.iteration == self.iteration => {
-                let said = said.clone();
+                let said = (**said).clone();
                 self.battery = Some(Said { seq, id, said });
             }
             Payload::CalibratorFitted(said) if self.is_mine(&said.terms) => {
-                let said = said.clone();
+                let said = (**said).clone();
                 self.fitted.push(Said { seq, id, said });
             }
             Payload::OuaEstimated(said) if self.is_mine(&said.terms) => {
-                let said = said.clone();
+                let said = (**said).clone();
                 self.oua.get_or_insert(Said { seq, id, said });
             }
             Payload::CoverageChecked(said) if self.is_mine(&said.terms) => {
-                let said = said.clone();
+                let said = (**said).clone();
                 self.coverage.get_or_insert(Said { seq, id, said });
             }
             Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {

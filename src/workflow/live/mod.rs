@@ -106,11 +106,11 @@ impl Releases {
                 self.versions.insert(id, version);
             }
             Payload::RecalibrationCompleted(said) => {
-                let said = said.clone();
+                let said = (**said).clone();
                 self.recalibrations.insert(id, Said { seq, id, said });
             }
             Payload::DeploymentActivated(said) => {
-                let said = said.clone();
+                let said = (**said).clone();
                 self.deployments.push(Said { seq, id, said });
             }
             _ => {}

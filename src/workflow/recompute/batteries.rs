@@ -64,9 +64,9 @@ impl Below {
                         score.item.as_str().to_owned(),
                         score.draw.value(),
                     );
-                    found.scores.entry(of).or_insert_with(|| score.clone());
+                    found.scores.entry(of).or_insert_with(|| (**score).clone());
                 }
-                Payload::ExploitDiscovered(exploit) => found.exploits.push(exploit.clone()),
+                Payload::ExploitDiscovered(exploit) => found.exploits.push((**exploit).clone()),
                 _ => {}
             }
             ControlFlow::Continue(())

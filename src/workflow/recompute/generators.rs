@@ -40,7 +40,7 @@ fn opening(
             && event.header.experiment.as_ref() == Some(experiment)
             && said.run == *run
         {
-            found = Some((said.clone(), seq));
+            found = Some(((**said).clone(), seq));
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -73,7 +73,7 @@ fn again(
     Ok(match &event.payload {
         Payload::GeneratorRunOpened(said) => {
             let judge = judge(history, place, (experiment, said.deployment), seq)?;
-            let mut again = said.clone();
+            let mut again = (**said).clone();
             again.frozen = judge.frozen.digest;
             again.into()
         }
@@ -91,7 +91,7 @@ fn again(
             let judge = judge(history, place, (experiment, run.deployment), opened)?;
             let through = said.inputs.through_seq.value();
             let found = generator::validate(history, judge, (&run, opened), &said.design, through)?;
-            let mut again = said.clone();
+            let mut again = (**said).clone();
             again.compared = found.compared;
             again.frozen = judge.frozen.digest;
             again.inputs = found.inputs;

@@ -26,7 +26,7 @@ fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone
     let releases = live::releases(history, experiment, seq)?;
     let watched = Watched::of(history, &releases, said.deployment, seq)?;
     let found = guardrails::shown(history, &watched, experiment, &said.thresholds, said.window)?;
-    let mut again = said.clone();
+    let mut again = (**said).clone();
     again.evidence = found.0;
     again.inputs = Some(found.1);
     Ok(again.into())

@@ -35,7 +35,7 @@ fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone
     let releases = live::releases(history, ask.experiment, seq)?;
     let of = (said.commit, seq);
     let found = recalibration::recalibrate(history, &releases, of, &ask, &computed.thresholds)?;
-    let mut again = said.clone();
+    let mut again = (**said).clone();
     again.anchors = found.anchors;
     again.calibrator = found.calibrator;
     again.computed = Some(found.computed);

@@ -46,7 +46,7 @@ fn span(
             }
             Payload::SplitsFormed(said) if said.split == *split => {
                 begins.get_or_insert(seq);
-                formed = Some(said.clone());
+                formed = Some((**said).clone());
                 return ControlFlow::Break(());
             }
             _ => {}

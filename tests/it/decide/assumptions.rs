@@ -198,7 +198,7 @@ pub(super) fn people_label_by_the_protocol_in_force() {
         };
         other.item = "b".parse().unwrap();
         let wording = ["a label of a design by protocol sdp-2", "a design by sdp-1"];
-        world.refuse_saying("sdp", &wording, &owner(), other.into(), EXP);
+        world.refuse_saying("sdp", &wording, &owner(), (*other).into(), EXP);
     });
 }
 

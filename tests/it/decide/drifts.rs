@@ -283,7 +283,7 @@ fn a_check_whose_numbers_its_scores_do_not_give_is_refused() {
         panic!("another kind");
     };
     said.policies[0].mean_change = clover::num::Finite::new(0.001).unwrap();
-    let command = clover::ledger::Command::new(said, Some("exp-d".parse().unwrap()));
+    let command = clover::ledger::Command::new(*said, Some("exp-d".parse().unwrap()));
     let refused = world.append(&[command]).unwrap_err().to_string();
     assert!(refused.contains("recompute"), "{refused}");
     assert!(refused.contains("mean_change"), "{refused}");

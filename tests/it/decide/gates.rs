@@ -147,7 +147,7 @@ fn order_of_listed_units_only() {
         };
         said.units.swap(0, 1);
         let words = ["ascending order, each once", "E_DUP_UNIT"];
-        world.refuse_saying("order", &words, &custodian(), said.into(), EXP);
+        world.refuse_saying("order", &words, &custodian(), (*said).into(), EXP);
     });
     tell(SOLO, |world| {
         let (life, ..) = listed(world, same);

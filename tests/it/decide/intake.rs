@@ -555,7 +555,7 @@ fn judge_rule() {
             unreachable!()
         };
         other.model = text("another");
-        world.refuse_saying("natural_key", &["seq 2"], &owner(), other.into(), EXP);
+        world.refuse_saying("natural_key", &["seq 2"], &owner(), (*other).into(), EXP);
     });
 }
 

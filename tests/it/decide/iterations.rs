@@ -432,6 +432,6 @@ fn a_program_names_its_model_and_prompt() {
         };
         said.author_kind = AuthorKind::Llm;
         let wording = ["model and prompt_digest for author_kind llm"];
-        refused(world, "patch", &wording, said.into());
+        refused(world, "patch", &wording, (*said).into());
     });
 }

@@ -565,7 +565,7 @@ fn family_opened() {
         };
         FamilyOpened {
             family: "second".parse().unwrap(),
-            ..opened
+            ..*opened
         }
     };
     let micro = |value| Micro::new(value).unwrap();

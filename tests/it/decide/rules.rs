@@ -867,7 +867,7 @@ pub(super) fn charge() {
             unreachable!()
         };
         cents.unit = "cent".parse().unwrap();
-        world.say(&owner(), cents.into(), None);
+        world.say(&owner(), (*cents).into(), None);
         let other = world.say(&owner(), charged("cents", 1), None);
         let reveal = revealed("row-1", other, 500_000);
         let wording = ["an account of peeks, whose unit is peek"];

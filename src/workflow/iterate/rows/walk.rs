@@ -150,7 +150,7 @@ impl Walk {
                 let of = self.rubrics.entry(said.rubric_hash);
                 of.or_insert_with(|| said.leaves.clone());
             }
-            Payload::AnchorSetRegistered(said) => self.anchors.push(said.clone()),
+            Payload::AnchorSetRegistered(said) => self.anchors.push((**said).clone()),
             Payload::SplitsListed(said) => {
                 let of = self.parts.entry(said.split.clone()).or_default();
                 of.extend(said.clusters.iter().map(|item| (item.clone(), said.part)));
@@ -178,11 +178,11 @@ impl Walk {
             }
             Payload::LabelDesignRegistered(said) => {
                 let of = self.designs.entry(said.design.clone());
-                of.or_insert_with(|| said.clone());
+                of.or_insert_with(|| (**said).clone());
             }
             Payload::JudgeRegistered(said) => {
                 let of = self.judges.entry(said.judge.clone());
-                of.or_insert_with(|| said.clone());
+                of.or_insert_with(|| (**said).clone());
             }
             Payload::ScoreRecorded(said) => {
                 let score = Score {
