@@ -37,6 +37,7 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::access::Access;
 use crate::projection::splits::member_leaf;
+use crate::workflow::iterate::compute::cards::FULL_LABEL;
 use crate::workflow::iterate::course::Course;
 
 #[derive(Debug, clap::Subcommand)]
@@ -273,7 +274,7 @@ fn cards(
             Some(_) => found,
             None => found.without_basis(),
         });
-        let found = found.filter(|found| found.digest() == said.full_digest);
+        let found = found.filter(|found| canon::digest(FULL_LABEL, found) == said.full_digest);
         let found = found.ok_or_else(|| {
             let message = format!(
                 "card {} at seq {}: computed again it is not the one on record",
@@ -314,6 +315,30 @@ pub(super) fn read(
     })
 }
 
+/// What a class holds; nothing at all is an error.
+fn of_class(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    args: &ReleaseArgs,
+) -> Result<Released, CliError> {
+    let (released, next) = match (args.class.as_str(), &args.iteration) {
+        (class, Some(id)) if class.contains("card") => (
+            cards(ledger, experiment, id, class == "label.card")?,
+            "clover iterate cards ID",
+        ),
+        ("label", _) => (
+            labels(ledger, experiment)?,
+            "clover import cje PATH --labels",
+        ),
+        _ => (rows(ledger, experiment)?, "clover import cje PATH"),
+    };
+    if released.count == 0 {
+        let message = format!("nothing of class {} in {experiment}", args.class);
+        return Err(CliError::not_found(message, next));
+    }
+    Ok(released)
+}
+
 fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     let role = args.role.as_deref().map(|text| {
         text.parse::<Role>().map_err(|error| {
@@ -347,21 +372,7 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
         );
         return Err(CliError::refused(message, "clover access list"));
     }
-    let (released, next) = match (args.class.as_str(), &args.iteration) {
-        (class, Some(id)) if class.contains("card") => (
-            cards(&ledger, &experiment, id, class == "label.card")?,
-            "clover iterate cards ID",
-        ),
-        ("label", _) => (
-            labels(&ledger, &experiment)?,
-            "clover import cje PATH --labels",
-        ),
-        _ => (rows(&ledger, &experiment)?, "clover import cje PATH"),
-    };
-    if released.count == 0 {
-        let message = format!("nothing of class {} in {experiment}", args.class);
-        return Err(CliError::not_found(message, next));
-    }
+    let released = of_class(&ledger, &experiment, args)?;
     let root = released.root();
     let allowed = read(
         &args.class,

@@ -234,17 +234,12 @@ impl FullCard {
         self
     }
 
-    /// Its digest.
-    pub fn digest(&self) -> Digest {
-        canon::digest(FULL_LABEL, self)
-    }
-
     /// What is published of it; `build` of a card with a basis.
     pub fn published(&self, build: Text, iteration: IterationId) -> CardPublished {
         CardPublished {
             build: self.public.basis.as_ref().map(|_| build),
             card: self.public.clone(),
-            full_digest: self.digest(),
+            full_digest: canon::digest(FULL_LABEL, self),
             iteration,
             public_digest: canon::digest(CARD_LABEL, &self.public),
         }
