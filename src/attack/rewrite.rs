@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::attack::operator::Flip;
 use crate::attack::tables;
-use crate::ground::words;
+use crate::ground::words::{self, Word};
 use crate::num::draws::Draws;
 
 /// A place and what is to stand there.
@@ -179,6 +179,17 @@ fn grouped(digits: &str) -> String {
     out
 }
 
+/// Where a word goes on behind its leading digits. A folded form may be shorter than what stands (`𝒢`, a joiner within), so the place is looked for in the text itself.
+fn behind_digits(word: Word<'_>) -> usize {
+    let mut folded = String::new();
+    let mut chars = word.text.char_indices();
+    let found = chars.find(|(at, c)| {
+        words::fold(&word.text[*at..at + c.len_utf8()], &mut folded);
+        !folded.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    found.map_or(word.end(), |(at, _)| word.start + at)
+}
+
 /// Every `mg` and `g` behind a number, with or without space between.
 fn units(text: &str) -> Vec<Change> {
     let mut changes = Vec::new();
@@ -193,7 +204,7 @@ fn units(text: &str) -> Vec<Change> {
                 _ => None,
             };
             if let Some(new) = new {
-                changes.push((word.end() - unit.len()..word.end(), new.to_owned()));
+                changes.push((behind_digits(word)..word.end(), new.to_owned()));
             }
         }
         after_number = digits > 0 && unit.is_empty();
@@ -258,6 +269,11 @@ mod tests {
         assert_eq!(flip("Low tide", Flip::Opposite), "High tide");
         assert_eq!(flip("SAFE!", Flip::Opposite), "UNSAFE!");
         assert_eq!(flip("20mg", Flip::Unit), "20g");
+        for unit in ["𝒢", "ｇ", "G\u{200d}"] {
+            assert_eq!(flip(&format!("20{unit}."), Flip::Unit), "20mg.");
+            assert_eq!(flip(&format!("２０ {unit}."), Flip::Unit), "２０ mg.");
+        }
+        assert_eq!(flip("2\u{200d}0m\u{200d}g.", Flip::Unit), "2\u{200d}0g.");
         assert_eq!(flip("20 g", Flip::Unit), "20 mg");
         assert_eq!(flip("the letter g", Flip::Unit), "the letter g");
         // No unit: the others are tried in order.
