@@ -322,15 +322,19 @@ fn of_class(
     args: &ReleaseArgs,
 ) -> Result<Released, CliError> {
     let (released, next) = match (args.class.as_str(), &args.iteration) {
-        (class, Some(id)) if class.contains("card") => (
+        (class @ ("card.public" | "label.card"), Some(id)) => (
             cards(ledger, experiment, id, class == "label.card")?,
             "clover iterate cards ID",
         ),
-        ("label", _) => (
+        (class, Some(_)) => {
+            let message = format!("--iteration is of cards, and {class} is of an experiment");
+            return Err(CliError::usage(message, "clover access release --help"));
+        }
+        ("label", None) => (
             labels(ledger, experiment)?,
             "clover import cje PATH --labels",
         ),
-        _ => (rows(ledger, experiment)?, "clover import cje PATH"),
+        (_, None) => (rows(ledger, experiment)?, "clover import cje PATH"),
     };
     if released.count == 0 {
         let message = format!("nothing of class {} in {experiment}", args.class);

@@ -218,19 +218,17 @@ pub(super) fn full_cards_are_handed_to_who_may_see_labels(desk: &mut Desk, itera
         (&Value::Null, &cards.len().into())
     );
     assert_eq!(lines(&desk.at.join("olga.jsonl")), cards);
-    desk.refused(
-        &[
-            "access",
-            "release",
-            "label.card",
-            "--to",
-            "aude",
-            "--for",
-            "x",
-            "-o",
-            "x",
-        ],
-        2,
-        &["--iteration"],
-    );
+    for (words, part) in [
+        (
+            "access release label.card --to aude --for x -o x",
+            "--iteration",
+        ),
+        (
+            "access release row --iteration it-1 --to aude --for x -o x",
+            "is of cards",
+        ),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        desk.refused(&words, 2, &[part]);
+    }
 }
