@@ -4,6 +4,9 @@
 use std::io::BufReader;
 use std::sync::Arc;
 
+use clover::attack::Chain;
+use clover::attack::Operator;
+use clover::attack::Step;
 use clover::event::Draft;
 use clover::event::Entry;
 use clover::event::header;
@@ -20,6 +23,7 @@ use clover::ground::seal;
 use clover::ground::seal::Identity;
 use clover::ground::seal::Recipient;
 use clover::ground::time::Timestamp;
+use clover::ground::words;
 use clover::ground::yaml::Document;
 use clover::ledger::verify;
 use clover::ledger::verify::Lines;
@@ -28,10 +32,16 @@ use clover::ledger::verify::VerifyOptions;
 use clover::num::Micro;
 use clover::rubric::Patch;
 use clover::rubric::Rubric;
+
+use clover::rubric::extract::Source;
+use clover::rubric::extract::extract;
+use clover::rubric::extract::recorded::Facts;
+use clover::rubric::extract::recorded::Traces;
 use clover::workflow::RULEBOOK;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::read;
 use clover::workflow::analyze::read::Fields;
+use clover::workflow::judge::builtin;
 use clover::workflow::patches::Bench;
 
 /// A key that anybody may know.
@@ -199,6 +209,48 @@ pub fn rubric(bytes: &[u8]) {
     let again = Rubric::parse(rubric.to_yaml().as_bytes()).expect("what is written is read");
     assert_eq!((again.hash(), again), (rubric.hash(), rubric.clone()));
     rubric.rules();
+}
+
+/// Prose of a prompt and a response, attacked by a chain that the first bytes choose: it is read, scored and rewritten to
+/// the same twice, and places lie within the text.
+pub fn prose(bytes: &[u8]) {
+    let Some((picks, text)) = bytes.split_at_checked(4) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(text);
+    let (prompt, response) = text.split_once('\n').unwrap_or(("Is it so?", &text));
+    for range in words::addresses(response) {
+        assert!(!response[range].is_empty());
+    }
+    assert!(words::sentences(response).all(|sentence| !sentence.is_empty()));
+    let edits: Vec<_> = Operator::ALL
+        .into_iter()
+        .flat_map(Operator::edits)
+        .collect();
+    let steps = picks[1..].iter().take(1 + usize::from(picks[0]) % 3);
+    let steps = steps.map(|pick| Step {
+        edit: edits[usize::from(*pick) % edits.len()],
+        seed: u32::from(*pick),
+    });
+    let chain = Chain::new(steps.collect()).expect("one to three steps");
+    let attacked = chain.apply(response);
+    assert_eq!(chain.apply(response), attacked);
+    assert_eq!(attacked.changed, attacked.text != response);
+    assert!(attacked.text.len() <= 400 * (response.len() + 1000));
+    let (facts, traces) = (Facts::of([prompt]), Traces::of([prompt]));
+    for response in [response, &attacked.text] {
+        let source = Source {
+            prompt,
+            response,
+            traces: Some(&traces),
+            facts: Some(&facts),
+            ..Source::default()
+        };
+        let evidence = extract(&source);
+        assert_eq!(extract(&source), evidence);
+        let score = builtin::score(prompt, response, &evidence);
+        assert!((0..=1_000_000).contains(&score.value()));
+    }
 }
 
 pub fn ledger_lines(bytes: &[u8]) {

@@ -1355,6 +1355,10 @@ const RESPONSES: &str = concat!(
     "\n",
 );
 
+/// A chain, a prompt and a response with something of whatever operators and extraction look for.
+const PROSE: &str = "\x02abc\x1bMay I take 20 mg of ibuprofen, see https://nih.gov/a?b=c\nIt isn’t safe above 1,200.5𝒢. \
+    Maybe \u{200d}３０ ｇ is; I called `search(ibuprofen)`.\n- **Low** doses are not risky [1] (www.nih.gov/x). 水は安全です。";
+
 /// Runs every parser over the same bytes.
 fn every_parser(bytes: &[u8]) {
     targets::entry_line(bytes);
@@ -1370,6 +1374,7 @@ fn every_parser(bytes: &[u8]) {
     targets::yaml(bytes);
     targets::patch(bytes);
     targets::rubric(bytes);
+    targets::prose(bytes);
 }
 
 /// Changes good bytes in several places: flips, cuts, repeats, and parts of others.
@@ -1430,6 +1435,7 @@ proptest! {
         targets::yaml(&mutated(include_bytes!("../../src/cli/prereg/gate.yaml"), &edits));
         targets::patch(&mutated(iterated::PATCH.as_bytes(), &edits));
         targets::rubric(&mutated(iterated::RUBRIC.as_bytes(), &edits));
+        targets::prose(&mutated(PROSE.as_bytes(), &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
         targets::responses(&mutated(RESPONSES.as_bytes(), &edits));
     }
