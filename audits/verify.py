@@ -809,7 +809,7 @@ MANIFEST = record(
     experiment=ident,
     expiry=Optional(record(embargo_until=Optional(timestamp), must_start_before=Optional(timestamp),
                            must_start_before_seq=Optional(COUNT))),
-    hypothesis=record(claim=text, kind=one_of("equivalent", "kill", "measure", "noninferior", "promote")),
+    hypothesis=record(claim=text, kind=one_of("different", "equivalent", "kill", "measure", "noninferior", "promote")),
     iteration=Optional(ITERATION),
     manifest=ident,
     metric=Optional(record(difference_max_micro=Optional(MICRO), direction=one_of("decrease", "increase"),
@@ -868,9 +868,9 @@ WEALTH = record(claim=Optional(number), futile=Optional(number), kill=Optional(n
 SOURCE = record(design=Optional(ident), judge=Optional(ident), metric=ident)
 READING = record(baseline=listing(MICRO), baseline_missing=Optional(listing(COUNT)), candidate=listing(MICRO),
                  candidate_missing=Optional(listing(COUNT)), delta_micro=MICRO)
-STANDINGS = ("continue", "equivalent", "futile", "kill", "leading", "noninferior", "promote", "undecided_at_n_max")
-OUTCOMES = ("equivalent", "futile", "kill", "noninferior", "promote", "superseded", "undecided_at_n_max", "void")
-HOLDS = ("equivalent", "noninferior", "promote")
+STANDINGS = ("continue", "different", "equivalent", "futile", "kill", "leading", "noninferior", "promote", "undecided_at_n_max")
+OUTCOMES = ("different", "equivalent", "futile", "kill", "noninferior", "promote", "superseded", "undecided_at_n_max", "void")
+HOLDS = ("different", "equivalent", "noninferior", "promote")
 GRADES = ("asymptotic", "certified", "certified_amended", "exploratory", "void")
 ANCHORS = record(anchors=listing(record(drift=number, policy=ident, rows=COUNT)))
 ENVIRONMENTS = record(environments=listing(record(
@@ -5313,7 +5313,8 @@ def opening_problem(state, e):
         return "an estimand without exclusions", "exclusions (E_UNREGISTERED_RULE)"
     if manifest.get("data", {}).get("strata"):
         return "units without strata: a gate's test uses none", "data.strata (E_UNREGISTERED_RULE)"
-    side = {"promote": "upper", "noninferior": "upper", "kill": "lower", "equivalent": "two_sided"}.get(
+    side = {"promote": "upper", "noninferior": "upper", "kill": "lower", "equivalent": "two_sided",
+            "different": "two_sided"}.get(
         manifest["hypothesis"]["kind"])
     if side and manifest["test"]["side"] != side:
         return "test.side %s" % side, "%s (E_DIRECTION)" % manifest["test"]["side"]
@@ -5529,7 +5530,8 @@ class Design:
     def tests(self):
         """(name, null) of the claim, harm and futility."""
         shape = {"promote": ((True, self.margin),), "noninferior": ((True, self.margin),),
-                 "equivalent": ((True, -self.margin), (False, self.margin)), "kill": ((False, 0),), "measure": ()}
+                 "equivalent": ((True, -self.margin), (False, self.margin)),
+                 "different": ((True, self.margin), (False, self.margin)), "kill": ((False, 0),), "measure": ()}
         found = list(zip(("claim", "second"), (self.null(*one) for one in shape[self.kind])))
         if "alpha_kill_micro" in self.registered:
             found.append(("kill", self.null(False, 0)))
@@ -5542,7 +5544,7 @@ class Design:
         test, margin, scale = self.registered, self.margin, self.scale
         if self.kind == "kill" and margin:
             return "test.null_margin_micro 0 to kill", "%d (E_MARGIN)" % margin
-        margin = {"noninferior": -margin, "promote": margin, "equivalent": margin}.get(self.kind, 0)
+        margin = {"noninferior": -margin, "promote": margin, "equivalent": margin, "different": margin}.get(self.kind, 0)
         looks = test.get("look_at")
         carried = [self.carried.get(name, 0) for name in ("claim", "second", "kill", "futile")]
         levels = [self.alpha, test.get("alpha_kill_micro", 1)] + ([self.futile[0]] if self.futile else [])
@@ -5554,7 +5556,7 @@ class Design:
             (all(abs(log) <= 1e9 for log in carried), "E_N"), (all(0 < level < ONE for level in levels), "E_ALPHA"),
             (-scale < margin < scale, "E_MARGIN"),
             (margin > 0 or self.kind not in ("noninferior", "equivalent"), "E_MARGIN"),
-            (self.futile is None or margin < self.futile[1] < scale, "E_MARGIN"),
+            (self.futile is None or margin < self.futile[1] < scale and self.kind != "different", "E_MARGIN"),
             (len(self.guardrails) <= 16 and all(0 < one < scale for one in self.guardrails), "E_MARGIN"),
             (self.stop[1] > 0 and self.stop[0] * self.alpha >= self.stop[1] * ONE, "E_FAMILY_BUDGET"),
             (1 <= self.fractions <= FRACTIONS_MAX, "E_BETTOR"), (self.grid or self.units is None, "E_BETTOR"),
@@ -5567,6 +5569,12 @@ class Design:
                 return "terms that a test can have", "others (%s)" % code
         bar = math.log(ONE / self.alpha)
         claims = [(name, null) for name, null in self.tests() if name in ("claim", "second")]
+        if self.kind == "different":      # each side's wealth counts half
+            sides = [self.reaches(null, null.span if null.upper else 0, bar + math.log(2) - self.carried.get(name, 0))
+                     for name, null in claims]
+            if not any(sides):
+                return "test.n_max that the best units could decide within", "%d (E_HORIZON)" % test["n_max"]
+            claims = []
         claims += [("guardrail", self.null(True, -one)) for one in self.guardrails]
         for name, null in claims:
             best = null.span if null.upper else 0
@@ -5654,12 +5662,13 @@ class Design:
                       for margin, deltas in zip(self.guardrails, gate.streams[1:])]
         claim = None
         if "claim" in logs:
-            claim = min([logs["claim"], logs.get("second", logs["claim"])] + guardrails)
+            sides = [logs["claim"], logs.get("second", logs["claim"])]
+            claim = min([log_mean_exp(sides) if self.kind == "different" else min(sides)] + guardrails)
         standing, leading = "undecided_at_n_max" if n >= test["n_max"] else "continue", False
         if n >= test["n_min"]:
             own = math.log(ONE / self.alpha)
             shown = {"promote": "promote", "noninferior": "noninferior", "equivalent": "equivalent",
-                     "kill": "kill"}.get(self.kind)
+                     "kill": "kill", "different": "different"}.get(self.kind)
             if claim is not None and past(n, self.fractions, claim, math.log(self.stop[0] / self.stop[1])):
                 standing = shown
             elif "kill" in logs and past(n, self.fractions, logs["kill"], math.log(ONE / test["alpha_kill_micro"])):
@@ -5802,6 +5811,7 @@ def beside_problem(state, e):
     low, high = data["cs_lo_micro"], data["cs_hi_micro"]
     margin, kind = manifest["test"]["null_margin_micro"], manifest["hypothesis"]["kind"]
     shows = {"promote": low > margin, "noninferior": low > margin, "equivalent": -margin < low and high < margin,
+             "different": low > margin or high < margin,
              "kill": high < 0, "measure": False}[kind]
     if low > high or data["shows"] != shows:
         return "an interval, and shows %s" % shows, "%d to %d, and %s" % (low, high, data["shows"])
@@ -5919,6 +5929,9 @@ def rule_promotion(state, e):
         problem = signer_problem("releaser", current.manifest, e.author)
         if problem:
             return problem
+        kind = current.manifest["hypothesis"]["kind"]
+        if kind not in ("equivalent", "noninferior", "promote"):
+            return "a claim of %s that speaks for its candidate" % name, "%s (E_DIRECTION)" % kind
         candidates = [arm["artifact_digest"] for arm in current.manifest.get("arms", []) if arm["role"] == "candidate"]
         if e.data["candidate_digest"] not in candidates:
             return "the candidate of %s" % name, "%s (E_ARM_DIGEST)" % e.data["candidate_digest"]

@@ -21,6 +21,7 @@ use crate::num::Micro;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
+use crate::workflow::gates::design;
 use crate::workflow::gates::family;
 
 const HELP: &str = "clover family open --help";
@@ -199,6 +200,24 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
         ]),
         json!({"family": of, "closed": closed}),
     );
+    let more = closed.is_none() && (of.joined.len() as u64) < of.members_max;
+    let next_alpha = more.then(|| of.alpha_of(None).max(0));
+    answer.data["next_alpha_micro"] = json!(next_alpha);
+    if let Some(alpha) = next_alpha {
+        let held = of.rejected.len();
+        let why = match of.method {
+            FamilyMethod::Elond => format!(
+                ": member {} after {held} claim{} that held",
+                of.joined.len() + 1,
+                if held == 1 { "" } else { "s" }
+            ),
+            FamilyMethod::Spend => ": what is left".to_owned(),
+            _ => String::new(),
+        };
+        answer.line(&format!(
+            "the next member's alpha_micro may be {alpha}{why}"
+        ));
+    }
     let rows = of.joined.iter().map(|(member, alpha)| {
         let gate = gates.by_id.get(member);
         let decided = gate.and_then(|gate| gate.decided);
@@ -208,6 +227,7 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
             gate.map_or("-".to_owned(), |gate| {
                 format!("{:.4}", Gate::log_e(gate).value())
             }),
+            format!("{:.4}", design::ln_stop(*alpha, of)),
             decided.map_or("open".to_owned(), |one| format!("{:?}", one.outcome)),
             closed.map_or("-".to_owned(), |one| {
                 let holds = one.rejected.contains(member);
@@ -215,7 +235,7 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
             }),
         ]
     });
-    let head = ["member", "alpha", "log e", "decided", "claim"];
+    let head = ["member", "alpha", "log e", "ends past", "decided", "claim"];
     answer.text.push_str(&ui::table(&head, rows.collect()));
     Ok(answer.with_next(format!("clover family close {id}")))
 }

@@ -823,7 +823,7 @@ fn gate_fields(kind: Kind) -> Fields {
             must("log_wealth", wealth()),
             must("n", count(0).boxed()),
             must("p", (0.0..1.0_f64).prop_map(Value::from).boxed()),
-            must("standing", word(&["continue", "leading", "promote"]).boxed()),
+            must("standing", word(&["continue", "different", "leading", "promote"]).boxed()),
             must("state_digest", hex().boxed()),
         ],
         other => claim_fields(other),
@@ -841,7 +841,10 @@ fn claim_fields(kind: Kind) -> Fields {
             must("gate", id().boxed()),
             must("log_e", real()),
             must("n", count(0).boxed()),
-            must("outcome", word(&["futile", "promote", "void"]).boxed()),
+            must(
+                "outcome",
+                word(&["different", "futile", "promote", "void"]).boxed(),
+            ),
         ],
         Kind::GateEstimated => vec![
             must("alpha_micro", micro().boxed()),

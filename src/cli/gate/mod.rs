@@ -60,8 +60,11 @@ pub(super) enum Verb {
     /// Every gate and how it stands
     #[command(after_help = "Example:\n  clover gate list")]
     List,
-    /// What a registered design does to streams of known effect
-    #[command(after_help = "Example:\n  clover gate simulate m-1 --streams 2000 -o wealth.svg")]
+    /// What a design, registered or not, does to streams of known effect
+    #[command(
+        override_usage = "clover gate simulate <ID | --plan FILE> [OPTIONS]",
+        after_help = "Example:\n  clover gate simulate --plan plan.yaml --streams 2000 -o wealth.svg"
+    )]
     Simulate(SimulateArgs),
 }
 
@@ -179,8 +182,12 @@ pub(super) struct RootArgs {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SimulateArgs {
-    /// The gate's manifest
-    pub id: String,
+    /// The gate's manifest, as it is in force
+    #[arg(required_unless_present = "plan", conflicts_with = "plan")]
+    pub id: Option<String>,
+    /// A manifest that is not registered yet; its family is the ledger's, if that has it
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
     /// Gates for each line
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     pub streams: usize,
@@ -254,7 +261,8 @@ fn not_stale(state: &State, id: &ManifestId) -> Result<(), CliError> {
 fn outcome(standing: Standing) -> (&'static str, Exit) {
     match standing {
         Standing::Promote | Standing::Noninferior | Standing::Equivalent => ("ship", Exit::Done),
-        Standing::Kill | Standing::Futile => ("hold", Exit::Fail),
+        // A difference says nothing for the candidate: to ship, the plan claims which way it lies.
+        Standing::Different | Standing::Kill | Standing::Futile => ("hold", Exit::Fail),
         Standing::UndecidedAtNMax => ("hold", Exit::Inconclusive),
         Standing::Continue | Standing::Leading => ("need_more_work", Exit::Inconclusive),
     }
@@ -264,6 +272,9 @@ fn outcome(standing: Standing) -> (&'static str, Exit) {
 fn words(standing: Standing) -> &'static str {
     match standing {
         Standing::Continue => "CONTINUE: nothing is decided, more units may be observed",
+        Standing::Different => {
+            "DIFFERENT: the effect is not the margin, on whichever side the interval lies"
+        }
         Standing::Equivalent => "EQUIVALENT: the effect lies within the margin",
         Standing::Futile => "FUTILE: the planned effect is not there",
         Standing::Kill => "KILL: the candidate is worse",

@@ -8,14 +8,17 @@ use crate::cli::error::CliError;
 use crate::cli::gate::SimulateArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::home;
+use crate::cli::prereg;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::manifest::HypothesisKind;
+use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::num::Micro;
 use crate::num::math;
 use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
@@ -33,25 +36,24 @@ use crate::workflow::gates::simulate::Shape;
 const STREAMS_MAX: usize = 1_000_000;
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliError> {
-    let id = gate_id(&args.id)?;
     if args.streams == 0 || args.streams > STREAMS_MAX {
         let message = format!("--streams: expected 1 to {STREAMS_MAX}");
         return Err(CliError::usage(message, "clover gate simulate --help"));
     }
     let (_, ledger, view) = home::view(ctx)?;
     let manifests = view.state(&ledger).fold::<Manifests>();
-    let record = manifests.by_id.get(&id);
-    let next = format!("clover prereg show {id}");
-    let version = record.and_then(|record| Some((record, record.in_force()?)));
-    let Some((record, version)) = version else {
-        let message = format!("no manifest {id} in force");
-        return Err(CliError::not_found(message, next));
+    let (manifest, next) = match (&args.plan, &args.id) {
+        (Some(file), _) => {
+            let next = format!("clover prereg sign {} --countersign", file.display());
+            (prereg::manifest_of(ctx, file)?, next)
+        }
+        (None, id) => registered(manifests, id.as_deref().unwrap_or_default())?,
     };
-    let manifest = &version.manifest;
+    let (manifest, id) = (&manifest, &manifest.manifest);
     let Some(test) = &manifest.test else {
         return Err(CliError::refused(format!("{id} is no gate's"), next));
     };
-    let family = evidence::family_of(manifests, record);
+    let family = evidence::family_named(manifests, manifest);
     let design = design::of(manifest, test, family, None, design::looks(test));
     let design = design.map_err(|wrong| {
         let message = format!("{id}: expected {}, found {}", wrong.expected, wrong.found);
@@ -61,7 +63,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         HypothesisKind::Kill | HypothesisKind::Measure => 0,
         _ => test.null_margin_micro.value(),
     };
-    let planned = args.effect.or(test.delta_design_micro.map(Micro::value));
+    let worse = manifest.hypothesis.kind == HypothesisKind::Kill;
+    let designed = test.delta_design_micro.map(Micro::value);
+    let designed = designed.map(|effect| if worse { -effect } else { effect });
+    let planned = args.effect.or(designed);
     let mut lines = vec![("null", null)];
     lines.extend(planned.map(|effect| ("effect", effect)));
     let drawn = Drawn::of(args, &design, &lines, |looks| {
@@ -86,12 +91,32 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         "{} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
         args.streams, test.alpha_micro
     ));
+    if let (None, Some(of)) = (family, &manifest.multiplicity) {
+        answer.line(&format!(
+            "family {} is not open: claims are shown past 1/alpha",
+            of.family
+        ));
+    }
     drawn.lines(&mut answer, test.alpha_micro);
     answer.data["paths"] = drawn.data();
     answer.data["streams"] = args.streams.into();
     answer.data["seed"] = args.seed.into();
     answer.data["simulated"] = found.into();
     Ok(answer.with_next(next))
+}
+
+/// The version of a manifest that is in force, and where to read it.
+fn registered(manifests: &Manifests, id: &str) -> Result<(Manifest, String), CliError> {
+    let id = gate_id(id)?;
+    let next = format!("clover prereg show {id}");
+    let record = manifests.by_id.get(&id);
+    match record.and_then(Record::in_force) {
+        Some(version) => Ok((version.manifest.clone(), next)),
+        None => {
+            let message = format!("no manifest {id} in force");
+            Err(CliError::not_found(message, next))
+        }
+    }
 }
 
 /// Paths under the null and under the effect, of differences that are all or nothing: no others spread as wide.

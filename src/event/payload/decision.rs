@@ -25,6 +25,8 @@ use crate::num::Probability;
 pub enum Standing {
     /// Nothing is decided; more units may be observed.
     Continue,
+    /// The effect is not the margin.
+    Different,
     /// The effect lies within the margin.
     Equivalent,
     /// The planned effect is not there.
@@ -46,6 +48,8 @@ pub enum Standing {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Outcome {
+    /// The effect is not the margin.
+    Different,
     /// The effect lies within the margin.
     Equivalent,
     /// The planned effect is not there.

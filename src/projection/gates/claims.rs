@@ -13,6 +13,7 @@ use crate::event::payload::decision::PromotionIssued;
 use crate::event::payload::decision::PromotionRevoked;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Test;
 use crate::ground::sign::KeyId;
@@ -287,6 +288,14 @@ pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
     None
 }
 
+/// Whether what may be concluded speaks for the candidate: not that it harms, nor that it differs.
+fn favours(kind: HypothesisKind) -> bool {
+    match kind {
+        HypothesisKind::Equivalent | HypothesisKind::Noninferior | HypothesisKind::Promote => true,
+        HypothesisKind::Different | HypothesisKind::Kill | HypothesisKind::Measure => false,
+    }
+}
+
 pub(super) fn promoted(
     state: &State,
     now: Timestamp,
@@ -307,6 +316,13 @@ pub(super) fn promoted(
         let named = manifest.roles.as_ref().and_then(|roles| roles.releaser);
         if let Some(judged) = manifests::signer("releaser", named, author) {
             return Some(judged);
+        }
+        let kind = manifest.hypothesis.kind;
+        if !favours(kind) {
+            return no(
+                format!("a claim of {id} that speaks for its candidate"),
+                format!("{kind:?} (E_DIRECTION)"),
+            );
         }
         let arms = manifest.arms.iter().flatten();
         let mut candidates = arms.filter(|arm| arm.role == ArmRole::Candidate);

@@ -67,6 +67,7 @@ pub fn shows(manifest: &Manifest, (low, high): (i64, i64)) -> bool {
     };
     match manifest.hypothesis.kind {
         HypothesisKind::Promote | HypothesisKind::Noninferior => low > margin,
+        HypothesisKind::Different => low > margin || high < margin,
         HypothesisKind::Equivalent => low > -margin && high < margin,
         HypothesisKind::Kill => high < 0,
         HypothesisKind::Measure => false,

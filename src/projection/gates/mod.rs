@@ -270,6 +270,7 @@ impl Gate {
 pub fn outcome_of(standing: Standing) -> Option<Outcome> {
     match standing {
         Standing::Continue | Standing::Leading => None,
+        Standing::Different => Some(Outcome::Different),
         Standing::Equivalent => Some(Outcome::Equivalent),
         Standing::Futile => Some(Outcome::Futile),
         Standing::Kill => Some(Outcome::Kill),
@@ -283,7 +284,7 @@ pub fn outcome_of(standing: Standing) -> Option<Outcome> {
 pub fn holds(outcome: Outcome) -> bool {
     matches!(
         outcome,
-        Outcome::Equivalent | Outcome::Noninferior | Outcome::Promote
+        Outcome::Different | Outcome::Equivalent | Outcome::Noninferior | Outcome::Promote
     )
 }
 

@@ -308,14 +308,14 @@ pub fn testable(manifest: &Manifest) -> Judged {
     let fits = match kind {
         HypothesisKind::Promote | HypothesisKind::Noninferior => side == Side::Upper,
         HypothesisKind::Kill => side == Side::Lower,
-        HypothesisKind::Equivalent => side == Side::TwoSided,
+        HypothesisKind::Different | HypothesisKind::Equivalent => side == Side::TwoSided,
         HypothesisKind::Measure => true,
     };
     if fits {
         return None;
     }
     no(
-        "test.side upper to promote or for noninferiority, lower to kill, two_sided for equivalence",
+        "test.side upper to promote or for noninferiority, lower to kill, two_sided for equivalence and difference",
         format!("{kind:?} with {side:?} (E_DIRECTION)"),
     )
 }

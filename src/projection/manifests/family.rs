@@ -103,31 +103,39 @@ pub(super) fn join(manifests: &Manifests, manifest: &Manifest) -> Judged {
     alpha(family, of, id, manifest.alpha().unwrap_or(0))
 }
 
+impl Family {
+    /// The largest alpha that a member may have, in millionths; without a name, one that joins now. 0 or less where nothing is
+    /// left.
+    pub fn alpha_of(&self, id: Option<&ManifestId>) -> i64 {
+        let is = |member: &ManifestId| Some(member) == id;
+        match self.method {
+            FamilyMethod::Spend => {
+                let others = self.joined.iter().filter(|(member, _)| !is(member));
+                let spent = others.map(|(_, alpha)| *alpha);
+                self.alpha
+                    .saturating_sub(spent.fold(0, i64::saturating_add))
+            }
+            FamilyMethod::Elond => {
+                let place = self.joined.iter().position(|(member, _)| is(member));
+                let share = self.gamma.get(place.unwrap_or(self.joined.len()));
+                // Both are at most 10^12 millionths, so the product of a share below 1 and alpha fits.
+                let part = self.alpha.saturating_mul(share.copied().unwrap_or(0)) / ONE;
+                // e-LOND: times one more than the claims that held when it was registered. That stays, so a member
+                // that is amended may keep what it had.
+                let held = i64::try_from(self.rejected.len()).unwrap_or(i64::MAX);
+                place.map_or_else(
+                    || part.saturating_mul(held.saturating_add(1)),
+                    |place| part.max(self.joined[place].1),
+                )
+            }
+            FamilyMethod::ClosedEbh | FamilyMethod::ClosedMean | FamilyMethod::Ebh => self.alpha,
+        }
+    }
+}
+
 /// What a member may spend.
 fn alpha(family: &Family, of: &Multiplicity, id: &ManifestId, alpha: i64) -> Judged {
-    let others = || family.joined.iter().filter(|(member, _)| member != id);
-    let most = match family.method {
-        FamilyMethod::Spend => {
-            let spent = others()
-                .map(|(_, alpha)| *alpha)
-                .fold(0, i64::saturating_add);
-            family.alpha.saturating_sub(spent)
-        }
-        FamilyMethod::Elond => {
-            let place = family.joined.iter().position(|(member, _)| member == id);
-            let share = family.gamma.get(place.unwrap_or(family.joined.len()));
-            // Both are at most 10^12 millionths, so the product of a share below 1 and alpha fits.
-            let part = family.alpha.saturating_mul(share.copied().unwrap_or(0)) / ONE;
-            // e-LOND: times one more than the claims that held when it was registered. That stays, so a member
-            // that is amended may keep what it had.
-            let held = i64::try_from(family.rejected.len()).unwrap_or(i64::MAX);
-            place.map_or_else(
-                || part.saturating_mul(held.saturating_add(1)),
-                |place| part.max(family.joined[place].1),
-            )
-        }
-        FamilyMethod::ClosedEbh | FamilyMethod::ClosedMean | FamilyMethod::Ebh => family.alpha,
-    };
+    let most = family.alpha_of(Some(id));
     if alpha <= most {
         return None;
     }

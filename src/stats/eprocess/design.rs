@@ -452,10 +452,12 @@ fn check_claims(terms: &Terms) -> Result<(), DesignError> {
     )?;
     if let Some(futile) = terms.futile {
         level("beta", futile.beta)?;
+        // A claim of either side is not futile because one of them is.
+        let one_sided = !matches!(terms.claim, Claim::Different { .. });
         term(
-            inside(futile.effect, terms.scale) && futile.effect > margin,
+            inside(futile.effect, terms.scale) && futile.effect > margin && one_sided,
             "designed effect",
-            "above the claim's margin and within the scale",
+            "above the claim's margin and within the scale, of a claim that is not two-sided",
         )?;
     }
     term(

@@ -156,6 +156,7 @@ fn direction(metric: &Metric) -> Direction {
 fn claim(manifest: &Manifest, test: &Test) -> Result<Claim, Untestable> {
     let margin = test.null_margin_micro.value();
     Ok(match manifest.hypothesis.kind {
+        HypothesisKind::Different => Claim::Different { margin },
         HypothesisKind::Equivalent => Claim::Equivalent { margin },
         HypothesisKind::Kill if margin != 0 => {
             return Err(Untestable {
@@ -203,6 +204,11 @@ fn carried_of(carried: &LogWealth) -> Carried {
         kill: of(carried.kill),
         futile: of(carried.futile),
     }
+}
+
+/// Natural logarithm of the e-value at which a claim of this alpha, in millionths, ends its gate within its family.
+pub fn ln_stop(alpha: i64, family: &Family) -> f64 {
+    stop(u32::try_from(alpha).unwrap_or(0), Some(family)).ln()
 }
 
 /// The e-value at which a claim ends its gate: `1 / alpha` where each member has a part of the family's alpha of its

@@ -4,6 +4,7 @@
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::LogWealth;
 use crate::event::payload::decision::Standing;
+use crate::event::payload::manifest::Manifest;
 use crate::ledger::State;
 use crate::num::Finite;
 use crate::num::Probability;
@@ -64,7 +65,12 @@ pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<Known<'a>> {
 
 /// The family of a manifest.
 pub fn family_of<'a>(manifests: &'a Manifests, record: &Record) -> Option<&'a Family> {
-    let of = record.versions.first()?.manifest.multiplicity.as_ref()?;
+    family_named(manifests, &record.versions.first()?.manifest)
+}
+
+/// The family that a manifest names, where it was opened.
+pub fn family_named<'a>(manifests: &'a Manifests, manifest: &Manifest) -> Option<&'a Family> {
+    let of = manifest.multiplicity.as_ref()?;
     manifests.families.get(&of.family)
 }
 
@@ -162,12 +168,12 @@ pub fn standing(verdict: Verdict, leading: bool) -> Standing {
     match verdict {
         Verdict::Promote => Standing::Promote,
         Verdict::NonInferior => Standing::Noninferior,
+        Verdict::Different => Standing::Different,
         Verdict::Equivalent => Standing::Equivalent,
         Verdict::Kill => Standing::Kill,
         Verdict::Futile => Standing::Futile,
         Verdict::Undecided => Standing::UndecidedAtNMax,
         Verdict::Continue if leading => Standing::Leading,
-        // No manifest claims a difference.
-        Verdict::Continue | Verdict::Different => Standing::Continue,
+        Verdict::Continue => Standing::Continue,
     }
 }

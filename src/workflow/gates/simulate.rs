@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::stats::eprocess::Design;
 use crate::stats::eprocess::Gate;
 use crate::stats::eprocess::Looks;
-use crate::stats::eprocess::Outcome;
+use crate::stats::eprocess::Verdict;
 
 /// How differences are made: about the effect, within the scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,13 +199,14 @@ pub struct Plan {
 
 /// Runs gates of one design, the same on any number of threads.
 pub fn run(design: &Design, plan: Plan) -> Simulated {
-    let ends: Vec<(Outcome, u64)> = (0..plan.streams)
+    let ends: Vec<(Verdict, u64)> = (0..plan.streams)
         .into_par_iter()
         .map(|stream| one(design, plan, stream))
         .collect();
+    let claim = design.terms().claim;
     let mut shown: Vec<u64> = ends
         .iter()
-        .filter(|(outcome, _)| *outcome == Outcome::Ship)
+        .filter(|(verdict, _)| Verdict::of(claim) == Some(*verdict))
         .map(|(_, n)| *n)
         .collect();
     shown.sort_unstable();
@@ -213,8 +214,9 @@ pub fn run(design: &Design, plan: Plan) -> Simulated {
     let most = design.terms().max_n;
     let ended = ends
         .iter()
-        .filter(|(outcome, n)| *outcome == Outcome::Hold && *n < most)
+        .filter(|(verdict, n)| verdict.is_terminal() && *n < most)
         .count();
+    let early = shown.iter().filter(|n| **n < most).count();
     let units: u64 = ends.iter().map(|(_, n)| *n).sum();
     // Nearest rank among all streams; those that never showed the claim stand last.
     let rank = |tenths: usize| {
@@ -223,7 +225,7 @@ pub fn run(design: &Design, plan: Plan) -> Simulated {
     };
     Simulated {
         shown: shown.len() as f64 / all,
-        ended: ended as f64 / all,
+        ended: (ended - early) as f64 / all,
         median: rank(5),
         p90: rank(9),
         mean_units: units as f64 / all,
@@ -299,7 +301,7 @@ fn shift_to(set: &mut [i64], mean: i128, scale: i64) {
     }
 }
 
-fn one(design: &Design, plan: Plan, stream: usize) -> (Outcome, u64) {
+fn one(design: &Design, plan: Plan, stream: usize) -> (Verdict, u64) {
     let mut source = Source::new(design, plan, stream);
     let mut gate = Gate::verdicts_only(design.clone());
     for _ in 0..design.terms().max_n {
@@ -311,7 +313,7 @@ fn one(design: &Design, plan: Plan, stream: usize) -> (Outcome, u64) {
             break;
         }
     }
-    (gate.verdict().outcome(), gate.n())
+    (gate.verdict(), gate.n())
 }
 
 /// A difference within the scale, at most 10^12 in magnitude, as the whole number that it is.

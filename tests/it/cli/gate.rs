@@ -7,7 +7,7 @@ use super::Desk;
 use super::same;
 
 /// A manifest on forty units.
-fn manifest(id: &str, experiment: &str, root: &str, alpha: u32) -> String {
+pub(super) fn manifest(id: &str, experiment: &str, root: &str, alpha: u32) -> String {
     let digest = |text: &str| Digest::sha256(text.as_bytes()).to_hex();
     format!(
         r"template: gate

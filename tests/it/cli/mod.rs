@@ -6,6 +6,7 @@ mod audited;
 mod bad_input;
 mod beside;
 mod carded;
+mod claims;
 mod composite;
 mod dependents;
 mod divergence;

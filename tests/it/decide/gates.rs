@@ -791,6 +791,40 @@ fn promotion_rests_on_what_was_decided() {
         let decided = life.decided_as(Outcome::Promote);
         refused(world, "decision", &["found, Continue"], decided);
     });
+    // What is merely different, or worse, is promoted by nothing.
+    for (kind, side, shown) in [
+        ("different", "two_sided", Standing::Different),
+        ("kill", "lower", Standing::Kill),
+    ] {
+        tell(SOLO, move |world| {
+            let mut life = exposed(world, |gate| {
+                gate["hypothesis"]["kind"] = kind.into();
+                gate["test"]["side"] = side.into();
+                gate["test"]
+                    .as_object_mut()
+                    .unwrap()
+                    .remove("alpha_kill_micro");
+                gate["test"]
+                    .as_object_mut()
+                    .unwrap()
+                    .remove("beta_futile_micro");
+            });
+            let (zero, one) = (values(0), values(1_000_000));
+            for t in 1..=8 {
+                for score in life.scores(t, &[[&one, &zero]]) {
+                    say(world, score);
+                }
+                let said = life.observed(t, &[[&one, &zero]]);
+                say(world, said);
+            }
+            let look = life.looked();
+            assert_eq!(look.standing, shown);
+            say(world, look);
+            say(world, life.decided());
+            let said = promotion(&life, Grade::Certified);
+            no(world, &["speaks for its candidate", "E_DIRECTION"], said);
+        });
+    }
     // A family that is closed together decides by its closing, not by a gate alone.
     let together = |gate: &mut Value| {
         gate["multiplicity"] = json!({

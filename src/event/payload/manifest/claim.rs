@@ -17,6 +17,8 @@ use crate::num::Micro;
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum HypothesisKind {
+    /// Other than a margin, on either side of it.
+    Different,
     /// Neither better nor worse by more than a margin.
     Equivalent,
     /// Worse than the baseline.
