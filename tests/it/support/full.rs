@@ -863,9 +863,9 @@ fn ends(test: &mut TestLedger) {
     test.append(&[score(2), score(3)]).unwrap();
 }
 
-/// Appends at least one event of every kind to a ledger that has only its `ledger.created`.
-pub fn every_kind(test: &mut TestLedger) {
-    custody(test);
+/// Scores, labels, blobs, a budget, and a label that is sealed, charged for and revealed: something in every table of the file,
+/// in few entries. Gives the first score.
+pub fn few_kinds(test: &mut TestLedger) -> EventId {
     test.register(EXPERIMENT);
     let opened = BudgetOpened {
         account: "peeks".parse().unwrap(),
@@ -878,6 +878,13 @@ pub fn every_kind(test: &mut TestLedger) {
     test.append(&[Command::new(opened, None)]).unwrap();
     let scored = data(test);
     sealed(test);
+    scored
+}
+
+/// Appends at least one event of every kind to a ledger that has only its `ledger.created`.
+pub fn every_kind(test: &mut TestLedger) {
+    custody(test);
+    let scored = few_kinds(test);
     intake(test, scored);
     estimates(test);
     records(test);
