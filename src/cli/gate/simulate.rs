@@ -110,13 +110,10 @@ fn registered(manifests: &Manifests, id: &str) -> Result<(Manifest, String), Cli
     let id = gate_id(id)?;
     let next = format!("clover prereg show {id}");
     let record = manifests.by_id.get(&id);
-    match record.and_then(Record::in_force) {
-        Some(version) => Ok((version.manifest.clone(), next)),
-        None => {
-            let message = format!("no manifest {id} in force");
-            Err(CliError::not_found(message, next))
-        }
-    }
+    let version = record
+        .and_then(Record::in_force)
+        .ok_or_else(|| CliError::not_found(format!("no manifest {id} in force"), &next))?;
+    Ok((version.manifest.clone(), next))
 }
 
 /// Paths under the null and under the effect, of differences that are all or nothing: no others spread as wide.
