@@ -179,7 +179,8 @@ fn grouped(digits: &str) -> String {
     out
 }
 
-/// Where a word goes on behind its leading digits. A folded form may be shorter than what stands (`𝒢`, a joiner within), so the place is looked for in the text itself.
+/// Where a word goes on behind its leading digits. A folded form may be shorter than what stands (`𝒢`, a joiner within), so
+/// the place is looked for in the text itself.
 fn behind_digits(word: Word<'_>) -> usize {
     let mut folded = String::new();
     let mut chars = word.text.char_indices();
