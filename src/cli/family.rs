@@ -227,7 +227,7 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
             gate.map_or("-".to_owned(), |gate| {
                 format!("{:.4}", Gate::log_e(gate).value())
             }),
-            format!("{:.4}", design::ln_stop(*alpha, of)),
+            format!("{:.4}", design::ln_stop(*alpha, Some(of))),
             decided.map_or("open".to_owned(), |one| format!("{:?}", one.outcome)),
             closed.map_or("-".to_owned(), |one| {
                 let holds = one.rejected.contains(member);
@@ -237,6 +237,16 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
     });
     let head = ["member", "alpha", "log e", "ends past", "decided", "claim"];
     answer.text.push_str(&ui::table(&head, rows.collect()));
+    let merged = family::merged(state, &id);
+    for one in &merged {
+        let names: Vec<_> = one.members.iter().map(ToString::to_string).collect();
+        answer.line(&format!("of one hypothesis: {}", names.join(", ")));
+        answer.line(&format!(
+            "  their mean over {} members decides nothing: log e {:.4}, p {:.4}",
+            of.members_max, one.log_e, one.p
+        ));
+    }
+    answer.data["merged"] = json!(merged);
     Ok(answer.with_next(format!("clover family close {id}")))
 }
 

@@ -105,6 +105,9 @@ const IN_A_ROW: u64 = 2;
 /// Entries that one thread reads in a row before it takes the next that no other has taken: at least and at most so many.
 const STRETCH: (u64, u64) = (16, 4_096);
 
+/// Digests that are worth a connection of their own to be looked up.
+const SHARE_MIN: usize = 1_024;
+
 /// What an entry measured, with the natural key under which it did.
 pub(super) type Measured = Option<(Digest, i64)>;
 
@@ -143,10 +146,12 @@ fn measured_between(
 }
 
 /// Values of a ledger file by natural key, each with the entry that recorded it. What an entry recorded never changes, so an
-/// append to the same file that is made of these reads none of them again.
+/// append to the same file that is made of these reads none of them again. Likewise which entries gave a digest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     file: PathBuf,
+    /// Of digests whose values nobody asked for.
+    givers: Vec<Arc<Values>>,
     values: Vec<Arc<Values>>,
 }
 
@@ -276,6 +281,32 @@ impl Values {
         })
     }
 
+    /// Finds the entries that gave them first, as far as the index has taken them in, by as many threads as there are cores,
+    /// each with a connection of its own.
+    fn find_givers(&mut self, store: &Store) -> Result<(), LedgerError> {
+        let share = self.sorted.len().div_ceil(rayon::current_num_threads());
+        let of_share = |store: Store, some: &mut [Value]| {
+            let read = store.read()?;
+            let keys = some.iter().map(|(key, _, _)| key);
+            let found = read.reader().find_digests(keys)?;
+            for ((_, seq, _), found) in some.iter_mut().zip(found) {
+                *seq = found.unwrap_or(NONE);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for some in self.sorted.chunks_mut(share.max(SHARE_MIN)) {
+                let store = store.another()?;
+                threads.push(scope.spawn(move || of_share(store, some)));
+            }
+            threads.into_iter().try_for_each(|thread| {
+                let found = thread.join();
+                found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })
+    }
+
     fn fill_all(&mut self, measured: Vec<(u64, Measured)>) {
         for (seq, said) in measured {
             if let Some(said) = said {
@@ -308,6 +339,7 @@ impl Recorded {
         }
         Ok(Self {
             file: store.path().to_owned(),
+            givers: Vec::new(),
             values: vec![Arc::new(values)],
         })
     }
@@ -315,10 +347,12 @@ impl Recorded {
     /// These and others of the same file.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        if self.values.is_empty() {
+        if self == Self::default() {
             return other;
         }
-        self.values.extend(other.of(&self.file).values);
+        let other = other.of(&self.file);
+        self.givers.extend(other.givers);
+        self.values.extend(other.values);
         self
     }
 
@@ -333,6 +367,12 @@ impl Recorded {
     /// The entry that recorded a value under this key, and the value.
     pub(super) fn get(&self, key: &Digest) -> Option<(u64, i64)> {
         self.values.iter().find_map(|values| values.get(key))
+    }
+
+    /// The entry that gave this digest first.
+    pub(super) fn giver(&self, digest: &Digest) -> Option<u64> {
+        let found = self.givers.iter().find_map(|givers| givers.get(digest));
+        found.map(|(giver, _)| giver)
     }
 
     /// The value recorded under this key.
@@ -355,6 +395,20 @@ impl Reading {
     pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
         let find = |reader: Reader<'_>, keys: &[Digest]| Ok(reader.find_digests(keys)?);
         Recorded::read(&self.store, keys, since, find)
+    }
+
+    /// The entries that gave these digests first, of those that the index has taken in.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn given(&self, digests: &[Digest]) -> Result<Recorded, LedgerError> {
+        let mut givers = Values::of(digests);
+        givers.find_givers(&self.store)?;
+        Ok(Recorded {
+            file: self.store.path().to_owned(),
+            givers: vec![Arc::new(givers)],
+            values: Vec::new(),
+        })
     }
 }
 

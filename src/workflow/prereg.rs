@@ -1,6 +1,7 @@
 //! Preflight of a manifest: whether its sizes can work, and the number that would. Pure; nothing is recorded.
 
 use crate::event::payload::manifest::AuditedEnvironment;
+use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
@@ -131,9 +132,9 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
         return;
     }
     if let Some(delta) = test.delta_design_micro
-        && (delta.value() <= margin || delta.value() > scale)
+        && let Some(expected) =
+            unplannable(manifest.hypothesis.kind, delta.value(), (margin, scale))
     {
-        let expected = format!("more than test.null_margin_micro {margin}, at most {scale}");
         report.fault(
             "test.delta_design_micro",
             expected,
@@ -168,6 +169,25 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
     let name = &manifest.manifest;
     let power = format!("power of the gate: clover gate simulate {name}, once it is in force");
     report.not_checked.push(power);
+}
+
+/// What a planned effect must be where the claim could not hold of it, or no difference reaches it.
+fn unplannable(kind: HypothesisKind, delta: i64, (margin, scale): (i64, i64)) -> Option<String> {
+    let (fits, expected) = match kind {
+        HypothesisKind::Different => (
+            delta != margin && delta.abs() <= scale,
+            format!("other than test.null_margin_micro {margin}, at most {scale} in magnitude"),
+        ),
+        HypothesisKind::Equivalent => (
+            delta.abs() < margin,
+            format!("less than test.null_margin_micro {margin} in magnitude"),
+        ),
+        _ => (
+            delta > margin && delta <= scale,
+            format!("more than test.null_margin_micro {margin}, at most {scale}"),
+        ),
+    };
+    (!fits).then_some(expected)
 }
 
 /// The test with the registered bettor: what keeps it from being one, and how many units it needs at best.

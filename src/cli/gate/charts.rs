@@ -1,10 +1,10 @@
 //! Plots of a gate: wealth after each unit, and the confidence sequence at each look.
 
 use crate::cli::error::CliError;
-use crate::num::math;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
+use crate::workflow::gates::design;
 use crate::workflow::gates::evidence::Known;
 use crate::workflow::gates::replay;
 use crate::workflow::gates::replay::Life;
@@ -30,19 +30,19 @@ fn line(label: &str, points: Vec<(f64, f64)>) -> Series {
     }
 }
 
-/// Log wealth of the claim by units, with the level at which it holds.
+/// Log wealth of the claim by units, with the level past which it ends.
 fn wealth(of: Known<'_>, life: &Life) -> Chart {
     let path = replay::path(of, life).unwrap_or_default();
     let points: Vec<_> = path.iter().map(|(n, log)| (*n as f64, *log)).collect();
     let last = points.last().map_or(1.0, |(n, _)| *n);
-    let level = math::ln(1e6 / of.gate.test.alpha_micro.value() as f64);
+    let level = design::ln_stop(of.gate.test.alpha_micro.value(), of.family);
     Chart {
         title: "Log wealth of the claim".to_owned(),
         x: "units observed".to_owned(),
         y: "log e-value".to_owned(),
         series: vec![
             line("log e-value", points),
-            line("ln(1/alpha)", vec![(0.0, level), (last, level)]),
+            line("ends past", vec![(0.0, level), (last, level)]),
         ],
         log_y: false,
     }

@@ -27,6 +27,7 @@ use crate::ground::ambient::Stopwatch;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::projection::gates;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Look;
 use crate::projection::manifests::Manifests;
@@ -333,7 +334,8 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
     replayed(&ledger, &id)?;
     let gate = known(ledger.state(), &id)?;
     let experiment = gate.gate.experiment.clone();
-    let Some(decided) = steps::decide(gate) else {
+    let has_lapsed = gates::is_late(gate.record, ledger.ambient().now());
+    let Some(decided) = steps::decide(gate, has_lapsed) else {
         let standing = gate.gate.look.as_ref().filter(|look| look.n == gate.gate.n);
         let (message, exit) = match standing {
             Some(look) => (

@@ -28,6 +28,7 @@ use crate::projection::gates::Gates;
 use crate::projection::manifests;
 use crate::projection::orders::Orders;
 use crate::report::spark;
+use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
 use crate::workflow::gates::replay;
@@ -249,13 +250,12 @@ fn path(answer: &mut Answer, of: Known<'_>, life: &Life) {
         return;
     };
     let wealth: Vec<f64> = path.iter().map(|(_, log)| *log).collect();
-    let alpha = of.gate.test.alpha_micro.value() as f64 / 1e6;
-    let bar = crate::num::math::ln(1.0 / alpha);
+    let bar = design::ln_stop(of.gate.test.alpha_micro.value(), of.family);
     let least = wealth.iter().copied().fold(0.0, f64::min).max(-bar);
     if !wealth.is_empty() {
         let line = spark::line(&wealth, (least, bar));
         answer.line(&format!(
-            "wealth  {line}  {least:.2} to ln(1/alpha) {bar:.2}"
+            "wealth  {line}  {least:.2} to {bar:.2}, past which it ends"
         ));
     }
     let ends = |get: fn(&(u64, crate::event::payload::decision::GateLooked)) -> i64| {

@@ -16,7 +16,6 @@ use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::num::Micro;
-use crate::num::math;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::report::chart::Chart;
@@ -72,7 +71,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     let drawn = Drawn::of(args, &design, &lines, |looks| {
         design::of(manifest, test, family, None, looks).ok()
     });
-    let chart = drawn.chart(&args.chart, (null, test.alpha_micro))?;
+    let bar = design::ln_stop(test.alpha_micro.value(), family);
+    let chart = drawn.chart(&args.chart, (null, bar))?;
     if let Some(path) = &args.svg {
         ambient::replace(&ctx.path(path), chart.svg().as_bytes(), false)?;
     }
@@ -97,7 +97,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
             of.family
         ));
     }
-    drawn.lines(&mut answer, test.alpha_micro);
+    drawn.lines(&mut answer, bar);
     answer.data["paths"] = drawn.data();
     answer.data["streams"] = args.streams.into();
     answer.data["seed"] = args.seed.into();
@@ -145,7 +145,7 @@ impl Drawn {
         }
     }
 
-    fn chart(&self, name: &str, (margin, alpha): (i64, Micro)) -> Result<Chart, CliError> {
+    fn chart(&self, name: &str, (margin, bar): (i64, f64)) -> Result<Chart, CliError> {
         let line = |label: String, units: &[u64], values: &[f64]| Series {
             label,
             mark: Mark::Line,
@@ -160,7 +160,7 @@ impl Drawn {
             "wealth" => (
                 "Log wealth of the claim, simulated",
                 "log e-value",
-                ("ln(1/alpha)", bar(alpha)),
+                ("ends past", bar),
             ),
             "interval" => {
                 let margin = margin as f64 / 1e6;
@@ -200,12 +200,11 @@ impl Drawn {
     }
 
     /// The same in a terminal: median paths.
-    fn lines(&self, answer: &mut Answer, alpha: Micro) {
-        let bar = bar(alpha);
+    fn lines(&self, answer: &mut Answer, bar: f64) {
         for (name, _, paths) in &self.paths {
             let line = spark::line(&paths.ln_wealth[1], (0.0, bar));
             answer.line(&format!(
-                "{name:<6} wealth    {line}  0 to ln(1/alpha) {bar:.2}, median"
+                "{name:<6} wealth    {line}  0 to {bar:.2}, past which it ends, median"
             ));
             let [low, high] = &paths.interval;
             let least = low.iter().copied().fold(0.0, f64::min);
@@ -229,11 +228,6 @@ impl Drawn {
         });
         each.collect()
     }
-}
-
-/// The log wealth at which the claim holds.
-fn bar(alpha: Micro) -> f64 {
-    math::ln(1e6 / alpha.value().max(1) as f64)
 }
 
 /// A row and an object for each effect and shape.

@@ -76,6 +76,9 @@ pub(super) struct NewArgs {
     /// gate, iteration, sgd, transport or workflow
     #[arg(long, value_name = "NAME")]
     pub template: String,
+    /// A manifest of agent-eval, JSON: what it binds is filled in, of a gate
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
     /// The file to write; standard output when absent
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -186,7 +189,14 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
         let message = format!("--template {:?}: expected one of {names}", args.template);
         return Err(CliError::usage(message, "clover prereg new --help"));
     };
-    let text = plan::text(template);
+    let text = match &args.from {
+        None => plan::text(template).to_owned(),
+        Some(_) if template != Template::Gate => {
+            let message = format!("--from: expected --template gate, found {template:?}");
+            return Err(CliError::usage(message, "clover prereg new --help"));
+        }
+        Some(file) => peer::plan(&file.display().to_string(), &ctx.read(file)?)?,
+    };
     let data = json!({"template": template.as_str(), "text": text});
     let Some(output) = &args.output else {
         return Ok(Answer::new(text, data));

@@ -283,6 +283,7 @@ fn look_up(
                 known.push(value);
                 value.is_none().then_some(*digest)
             }
+            Fact::Needs { digest, .. } if values.giver(digest).is_some() => None,
             Fact::Gives {
                 digest,
                 once: Some(_),
@@ -307,7 +308,7 @@ fn look_up(
     let mut known = known.into_iter();
     for (index, seq, facts) in wanted {
         for fact in facts {
-            let giver = |digest: &Digest| givers.get(digest);
+            let giver = |digest: &Digest| values.giver(digest).or_else(|| givers.get(digest));
             let before = match fact {
                 Fact::Reads { .. } => known.next().flatten(),
                 _ => None,

@@ -46,7 +46,7 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
 }
 
 /// Whether a sealed plan is past its day without having been revealed.
-pub(super) fn is_late(record: &Record, now: Timestamp) -> bool {
+pub fn is_late(record: &Record, now: Timestamp) -> bool {
     let sealed = record.plan.as_ref();
     sealed.is_some_and(|plan| plan.revealed_seq.is_none() && now > plan.reveal_by)
 }

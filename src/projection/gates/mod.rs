@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use grade::graded;
+pub use grade::is_late;
 pub use grade::least;
 pub use observed::missing_value;
 pub use observed::scale;

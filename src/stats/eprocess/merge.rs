@@ -55,6 +55,22 @@ impl<'a> EValues<'a> {
     }
 }
 
+/// Logarithm of the mean of `slots` e-values of one hypothesis, of which these are known by their logarithms and each other
+/// one is 1, as one of which nothing was seen. The number of slots is fixed before any e-value is seen, and is at least that
+/// of the known ones.
+pub fn ln_mean(ln_e: &[f64], slots: u64) -> f64 {
+    let slots = slots.max(ln_e.len() as u64).max(1);
+    let others = slots - ln_e.len() as u64;
+    let most = ln_e.iter().copied().fold(0.0, f64::max);
+    if most.is_infinite() {
+        return most;
+    }
+    let known = ln_e.iter().map(|ln| math::exp(ln - most));
+    let known: Vec<f64> = known.collect();
+    let all = math::sum(&known) + others as f64 * math::exp(-most);
+    most + math::ln(all / slots as f64)
+}
+
 /// `min(1, 1 / e)`.
 pub fn p_of_e(e: f64) -> f64 {
     if e > 1.0 { 1.0 / e } else { 1.0 }
@@ -100,4 +116,21 @@ pub fn adjusted_peak(ln_peak: f64) -> f64 {
     // w / (1 + w) first, so that a large w does not overflow when squared.
     let ln = math::ln_1p(peak);
     peak / (1.0 + peak) * (peak / (ln * ln)) * std::f64::consts::LN_2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: (20 + 5 + 1 + 1) / 4 = 6.75; of no member 1; far past what a double can be as an e-value.
+    #[test]
+    fn a_mean_by_logarithms() {
+        let ln_e = [20_f64.ln(), 5_f64.ln()];
+        assert!((ln_mean(&ln_e, 4) - 6.75_f64.ln()).abs() < 1e-15);
+        assert!((ln_mean(&ln_e, 2) - 12.5_f64.ln()).abs() < 1e-15);
+        assert!(ln_mean(&[], 3).abs() < 1e-15);
+        assert!((ln_mean(&[2_000.0, -2_000.0], 2) - (2_000.0 - 2_f64.ln())).abs() < 1e-12);
+        assert!((ln_mean(&[-2_000.0], 4) - 0.75_f64.ln()).abs() < 1e-15);
+        assert_eq!(ln_mean(&[f64::INFINITY], 9), f64::INFINITY);
+    }
 }

@@ -207,8 +207,8 @@ fn carried_of(carried: &LogWealth) -> Carried {
 }
 
 /// Natural logarithm of the e-value at which a claim of this alpha, in millionths, ends its gate within its family.
-pub fn ln_stop(alpha: i64, family: &Family) -> f64 {
-    stop(u32::try_from(alpha).unwrap_or(0), Some(family)).ln()
+pub fn ln_stop(alpha: i64, family: Option<&Family>) -> f64 {
+    stop(u32::try_from(alpha).unwrap_or(0), family).ln()
 }
 
 /// The e-value at which a claim ends its gate: `1 / alpha` where each member has a part of the family's alpha of its

@@ -1,10 +1,13 @@
 //! The closing of a family: which of its members' claims hold by its registered procedure.
 
+use serde::Serialize;
+
 use crate::event::id::FamilyId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::FamilyClosed;
 use crate::event::payload::decision::MemberEvidence;
 use crate::event::payload::manifest::FamilyMethod;
+use crate::ground::digest::Digest;
 use crate::ledger::State;
 use crate::num::Count;
 use crate::num::Micro;
@@ -15,7 +18,10 @@ use crate::projection::gates::holds;
 use crate::projection::manifests::FAMILY_MAX;
 use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+use crate::projection::manifests::Version;
 use crate::stats::eprocess::family as procedures;
+use crate::stats::eprocess::merge;
 use crate::stats::eprocess::merge::EValues;
 
 /// Members whose claims hold, in order of registration; `evidence` is every member's.
@@ -64,6 +70,62 @@ fn together(family: &Family, evidence: &[MemberEvidence]) -> Option<Vec<bool>> {
             Some(adjusted.map(|one| one >= 1.0 / alpha).collect())
         }
     }
+}
+
+/// What members of a family that test one hypothesis on one pair of arms say of it together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Merged {
+    /// The hypothesis.
+    pub h0_digest: Digest,
+    /// Logarithm of their mean e-value over all the family may have: those of other hypotheses, and those to come, count 1.
+    pub log_e: f64,
+    /// In order of registration.
+    pub members: Vec<ManifestId>,
+    /// `min(1, 1 / e)`.
+    pub p: f64,
+}
+
+/// Each hypothesis that several members test. Weights are those of the family's places, fixed when it was opened, so that
+/// nobody chooses which of its gates are merged, and when no more come. It decides nothing. Source: Vovk and Wang 2021.
+pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
+    let manifests = state.fold::<Manifests>();
+    let Some(family) = manifests.families.get(id) else {
+        return Vec::new();
+    };
+    let gates = state.fold::<Gates>();
+    let mut found: Vec<(&Version, Merged, Vec<f64>)> = Vec::new();
+    for (member, _) in &family.joined {
+        let version = manifests.by_id.get(member).and_then(Record::in_force);
+        let Some(version) = version.filter(|version| version.manifest.test.is_some()) else {
+            continue;
+        };
+        let log_e = gates.by_id.get(member).map(Gate::log_e).unwrap_or_default();
+        let same = |(other, _, _): &&mut (&Version, Merged, Vec<f64>)| {
+            other.h0_digest == version.h0_digest && other.manifest.arms == version.manifest.arms
+        };
+        if let Some((_, merged, values)) = found.iter_mut().find(same) {
+            merged.members.push(member.clone());
+            values.push(log_e.value());
+            continue;
+        }
+        let merged = Merged {
+            h0_digest: version.h0_digest,
+            log_e: 0.0,
+            members: vec![member.clone()],
+            p: 1.0,
+        };
+        found.push((version, merged, vec![log_e.value()]));
+    }
+    let several = found.into_iter().filter(|(_, _, values)| values.len() > 1);
+    let merged = several.map(|(_, merged, values)| {
+        let log_e = merge::ln_mean(&values, family.members_max);
+        Merged {
+            log_e,
+            p: math::exp(-log_e).min(1.0),
+            ..merged
+        }
+    });
+    merged.collect()
 }
 
 /// The event that closes a family now; `None` for a family that was never opened.

@@ -19,6 +19,7 @@ use crate::ledger::Recorded;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::gates;
+use crate::projection::orders;
 use crate::stats::eprocess;
 use crate::stats::eprocess::Looks;
 use crate::workflow::gates::design;
@@ -105,6 +106,10 @@ pub struct Course<'a> {
     keys: VecDeque<Option<Vec<Digest>>>,
     manifest: Manifest,
     n: u64,
+    /// What the order that lists the units is known by.
+    order: Option<Digest>,
+    /// The entries that listed units at their places, and the units up to which they were looked for.
+    places: (Recorded, u64),
     running: eprocess::Gate,
     /// No value that may be read was recorded before this entry.
     since: u64,
@@ -149,6 +154,8 @@ impl<'a> Course<'a> {
             keys: VecDeque::new(),
             manifest,
             n,
+            order: of.record.bound().map(|version| version.digest),
+            places: (Recorded::default(), n),
             running,
             since: of.record.exposed_seq(n + 1).unwrap_or(0),
             sources: of.gate.sources.clone(),
@@ -158,6 +165,27 @@ impl<'a> Course<'a> {
     /// Whether there is more than one part of it or a long one, as far as is known before a value is read.
     pub fn is_long(&self) -> bool {
         self.end - self.n > self.ask.part.min(LONG)
+    }
+
+    /// Lets `find` look up which entries listed the next units at their places, many at once: the rule asks it of each of
+    /// them as they are recorded.
+    ///
+    /// # Errors
+    /// What `find` returns.
+    pub fn place<E>(
+        &mut self,
+        find: impl FnOnce(&[Digest]) -> Result<Recorded, E>,
+    ) -> Result<(), E> {
+        if let Some(order) = self.order
+            && self.n >= self.places.1
+        {
+            let to = self.end.min(self.n + AHEAD);
+            let units = self.units(to).par_iter().enumerate();
+            let digests = units.map(|(at, unit)| orders::placed(order, self.n + at as u64, unit));
+            let digests: Vec<Digest> = digests.collect();
+            self.places = (find(&digests)?, to);
+        }
+        Ok(())
     }
 
     /// The next part, whose values `read` finds by their natural keys as [`ledger::Ledger::measured`] does.
@@ -201,7 +229,7 @@ impl<'a> Course<'a> {
         let said = keys.into_par_iter().zip(values);
         let said = said.map(|(keys, values)| self.readings(&keys?, values?, &late));
         let said: Vec<_> = said.collect();
-        next.values = next.values.and(late);
+        next.values = next.values.and(late).and(self.places.0.clone());
         for (unit, readings) in units.iter().zip(said) {
             let Some(readings) = readings else {
                 next.stop = Stop::Missing(unit.clone());
@@ -322,7 +350,10 @@ pub fn ahead<E>(
         let (to_take, parts) = mpsc::sync_channel(0);
         scope.spawn(move || {
             loop {
-                let next = course.next(|since, keys| reading.measured(since, keys));
+                let placed = course.place(|digests| reading.given(digests));
+                let next = placed
+                    .map_err(ObserveError::from)
+                    .and_then(|()| course.next(|since, keys| reading.measured(since, keys)));
                 let asked = next.as_ref().is_ok_and(|next| next.stop == Stop::Asked);
                 let more = asked && course.n < course.end;
                 // Nobody takes any more only where what was taken failed; then that error counts.

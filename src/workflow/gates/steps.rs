@@ -180,15 +180,15 @@ pub fn look(of: Known<'_>) -> Result<GateLooked, Untestable> {
     })
 }
 
-/// How the gate ends by its last look, or because its manifest was superseded; `None` while it goes on.
-pub fn decide(of: Known<'_>) -> Option<GateDecided> {
-    let superseded = of
-        .record
-        .superseded_by
-        .as_ref()
-        .map(|_| Outcome::Superseded);
+/// How the gate ends: because its manifest was superseded, because its sealed plan has lapsed, whatever its looks found, or
+/// by its last look; `None` while it goes on.
+pub fn decide(of: Known<'_>, has_lapsed: bool) -> Option<GateDecided> {
     let look = of.gate.look.as_ref().filter(|look| look.n == of.gate.n);
-    let outcome = superseded.or_else(|| gates::outcome_of(look?.standing))?;
+    let outcome = match &of.record.superseded_by {
+        Some(_) => Outcome::Superseded,
+        None if has_lapsed => Outcome::Void,
+        None => gates::outcome_of(look?.standing)?,
+    };
     Some(GateDecided {
         class: EvidenceClass::Exact,
         digest: of.record.in_force()?.digest,

@@ -8,6 +8,7 @@ use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::Root;
+use crate::event::payload::decision::Outcome;
 use crate::event::payload::gate::OrderListed;
 use crate::ground::digest::Digest;
 use crate::ledger::History;
@@ -167,11 +168,20 @@ pub(super) fn looked(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     Ok(steps::look(gate)?.into())
 }
 
-/// The end that the last look calls for.
+/// The end that the last look calls for, or a newer manifest.
 pub(super) fn decided(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+    if let Payload::GateDecided(said) = &event.payload
+        && said.outcome == Outcome::Void
+    {
+        return Err(gone(
+            "a sealed plan past its day ended it, which the rule decision judges",
+        ));
+    }
     let gate = known(context.state_at(seq)?, &event.payload)?;
-    let none = "no look of its gate calls for an end: a sealed plan past its day is judged by the rule gate";
-    Ok(steps::decide(gate).ok_or_else(|| gone(none))?.into())
+    let again = steps::decide(gate, false);
+    Ok(again
+        .ok_or_else(|| gone("no look of its gate calls for an end"))?
+        .into())
 }
 
 /// The wealth that the parent's last look gives.

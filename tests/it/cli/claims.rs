@@ -1,5 +1,6 @@
 //! What gates may claim, and families of them, on the command line: both verifiers read every ledger here.
 
+use clover::ground::time::Timestamp;
 use serde_json::Value;
 use serde_json::json;
 
@@ -116,7 +117,7 @@ const CASES: [Case; 8] = [
             (KIND, "kind: equivalent"),
             (SIDE, "side: two_sided"),
             (MARGIN, "null_margin_micro: 300000"),
-            ("  delta_design_micro: 200000\n", ""),
+            ("delta_design_micro: 200000", "delta_design_micro: 0"),
         ],
         ["0.35", "0.45"],
         ("equivalent", 0, "ship", true),
@@ -227,6 +228,100 @@ fn what_no_side_could_show_is_not_opened() {
         let words = ["prereg", "sign", &file, "--countersign"];
         desk.refused(&words, 4, &[says]);
     }
+    // An effect is planned for which the claim holds: inside the margin, or other than it.
+    let equal = [
+        (KIND, "kind: equivalent"),
+        two_sided[1],
+        (MARGIN, "null_margin_micro: 200000"),
+    ];
+    let apart = [
+        two_sided[0],
+        two_sided[1],
+        HARM,
+        ("delta_design_micro: 200000", "delta_design_micro: 0"),
+    ];
+    for (id, changes, says) in [
+        (
+            "equal",
+            &equal[..],
+            "less than test.null_margin_micro 200000",
+        ),
+        ("apart", &apart[..], "other than test.null_margin_micro 0"),
+    ] {
+        let file = plan(&mut desk, id, changes);
+        let words = ["prereg", "sign", &file, "--countersign"];
+        desk.refused(&words, 4, &["test.delta_design_micro", says]);
+    }
+}
+
+/// What its looks found counts no more once a sealed plan has lapsed, or another manifest took a gate's place.
+#[test]
+fn a_plan_that_lapses_and_a_newer_manifest_end_a_gate() {
+    let mut desk = desk();
+    family(&mut desk, "quarter", "spend", "0.9", 20);
+    let wide = ("family_alpha_micro: 50000", "family_alpha_micro: 900000");
+    let file = plan(&mut desk, "late", &[wide]);
+    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.file("late.md", "what we shall do");
+    desk.ok("prereg plan seal late late.md --salt-file late.salt --reveal-by 2027-01-31T00:00:00.000000Z");
+    desk.ok("gate open late --units late.txt --judge judge-1");
+    desk.ok("exposure open late");
+    let (code, ran) = observe(&mut desk, "late", ["0.9", "1"]);
+    assert_eq!((code, &ran["verdict"]), (0, &json!("ship")), "{ran:#}");
+
+    let file = plan(&mut desk, "old", &[wide]);
+    let signed = desk.ok(&format!("prereg sign {file} --countersign --json"));
+    let digest = signed.json()["data"]["digest"].as_str().unwrap().to_owned();
+    desk.ok("gate open old --units old.txt --judge judge-1");
+    desk.ok("exposure open old");
+    observe(&mut desk, "old", ["0.9", "1"]);
+    let replaces = format!("version: 1\nsupersedes: {digest}\n");
+    let file = plan(&mut desk, "newer", &[wide, ("version: 1\n", &replaces)]);
+    desk.ok(&format!("prereg sign {file} --countersign"));
+
+    desk.clock
+        .set(Timestamp::parse("2027-02-01T00:00:00.000000Z").unwrap());
+    for (id, outcome) in [("late", "Void"), ("old", "Superseded")] {
+        let decided = desk.run(&format!("gate decide {id}"));
+        assert_eq!(decided.code, 12, "{}", decided.out);
+        let says = format!("decided: {outcome}");
+        assert!(decided.out.contains(&says), "{}", decided.out);
+        assert!(desk.run(&format!("gate promote {id}")).code == 11);
+        let page = desk.ok(&format!("gate show {id}")).out;
+        assert!(page.contains("grade now: void"), "{page}");
+    }
+    let closed = desk.ok("family close quarter --json").json();
+    assert_eq!(closed["data"]["holds"], json!([]));
+    // The one is judged by the clock at the entry and cannot be computed; all else can.
+    let replayed = desk.run("replay --all");
+    assert!(
+        replayed
+            .out
+            .contains("0 differ · 1 cannot be computed again"),
+        "{}",
+        replayed.out
+    );
+    holds(&mut desk);
+}
+
+/// Two of its four places test one hypothesis, a third the opposite one, the fourth never comes: (e + e' + 1 + 1) / 4.
+fn merges_one_hypothesis(desk: &mut Desk, shown: &Value) {
+    let log_e = |desk: &mut Desk, id: &str| {
+        let log = desk.ok(&format!("gate show {id} --json")).json();
+        let looks = log["data"]["looks"].as_array().unwrap().clone();
+        looks.last().unwrap()["look"]["log_e"].as_f64().unwrap()
+    };
+    let e = f64::exp(log_e(desk, "good")) + f64::exp(log_e(desk, "even"));
+    let merged = shown["merged"].as_array().unwrap();
+    assert_eq!(merged.len(), 1, "{shown:#}");
+    assert_eq!(merged[0]["members"], json!(["good", "even"]));
+    let expected = f64::midpoint(e / 2.0, 1.0);
+    let found = merged[0]["log_e"].as_f64().unwrap();
+    assert!((found - expected.ln()).abs() < 1e-12, "{found} {expected}");
+    let p = merged[0]["p"].as_f64().unwrap();
+    assert!((p - 1.0 / expected).abs() < 1e-12, "{p}");
+    let page = desk.ok("family show quarter").out;
+    assert!(page.contains("of one hypothesis: good, even\n"), "{page}");
 }
 
 /// Two of three stand far above their own level. One that stands past 1/alpha leads, until its family needs no more.
@@ -273,6 +368,7 @@ fn families_that_are_closed_together_decide_together() {
         );
         let shown = desk.ok("family show quarter --json").json();
         assert_eq!(shown["data"]["next_alpha_micro"], 50_000);
+        merges_one_hypothesis(&mut desk, &shown["data"]);
         let closed = desk.ok("family close quarter --json").json();
         assert_eq!(closed["data"]["holds"], json!(["good", "bad"]), "{method}");
         desk.ok("gate promote good");

@@ -2,6 +2,7 @@
 
 use clover::ground::digest::Digest;
 use clover::stats::eprocess;
+use clover::workflow::peer_manifest;
 
 use super::Desk;
 use super::same;
@@ -382,6 +383,55 @@ fn a_manifest_of_the_peer_is_checked() {
         3,
         &["contentHash", "the content hashes to"],
     );
+    // A plan in which what it binds stands already; the rest is to be filled.
+    let new = "prereg new --template gate --from";
+    let words = format!("{new} {changed}");
+    let words: Vec<_> = words.split(' ').collect();
+    desk.refused(&words, 3, &["contentHash"]);
+    let other = ["prereg", "new", "--template", "transport", "--from", &file];
+    desk.refused(&other, 2, &["--template gate"]);
+    desk.ok(&format!("{new} {file} -o plan.yaml"));
+    let plan = std::fs::read_to_string(desk.at.join("plan.yaml")).unwrap();
+    let left: Vec<_> = plan
+        .lines()
+        .filter(|line| line.contains("FILL: "))
+        .collect();
+    let digest = Digest([0xa7; 32]);
+    let values = [
+        ("experiment", "exp-1".to_owned()),
+        ("    artifact_digest", Digest([0xa5; 32]).to_hex()),
+        ("    artifact_digest", Digest([0xa6; 32]).to_hex()),
+        ("  judge_digest", digest.to_hex()),
+        ("  confirm_root", digest.to_base64()),
+        ("  family", "quarter".to_owned()),
+    ];
+    assert_eq!(left.len(), values.len(), "{left:#?}");
+    let mut filled = plan.clone();
+    for (line, (key, value)) in left.iter().zip(&values) {
+        assert!(line.starts_with(&format!("{key}:")), "{line}");
+        filled = filled.replacen(*line, &format!("{key}: {value}"), 1);
+    }
+    let filled = desk.file("filled.yaml", &filled);
+    let checked = desk.ok(&format!("prereg check {filled} --json")).json();
+    assert_eq!(checked["data"]["manifest"], "h-1", "{checked:#}");
+    for bound in [
+        "\n  claim: \"candidate beats baseline\" ",
+        "\n  metric: \"composite\" ",
+        "\n  direction: increase ",
+        "\n  alpha_micro: 50000 ",
+        "\n  null_margin_micro: 0 ",
+        "\n  n_max: 60 ",
+    ] {
+        assert!(plan.contains(bound), "{bound}\n{plan}");
+    }
+    // What millionths do not hold is not rounded.
+    let fine = SIGNED.replace("0.05", "0.0500001");
+    let hash = peer_manifest::content_digest(&fine).unwrap().to_hex();
+    let at = fine.find("88bd5b").unwrap();
+    let fine = desk.file("fine.json", &fine.replace(&fine[at..at + 64], &hash));
+    let says = ["alpha: expected at most six decimals", "0.0500001"];
+    let words = ["prereg", "new", "--template", "gate", "--from", &fine];
+    desk.refused(&words, 4, &says);
 }
 
 /// What looks recorded is what anyone computes from the log: here, after a backup, imported again, and from the exported

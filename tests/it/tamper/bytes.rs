@@ -24,17 +24,25 @@ const FLIPS: [u8; 2] = [0x01, 0xff];
 /// How many places of a file the default run changes, besides its header.
 const PLACES: usize = 150;
 
-/// A ledger on pages of 512 bytes: small where every byte of it is changed, with every kind where some are.
-fn small() -> TestLedger {
+/// A ledger on pages of 512 bytes with what `tell` tells it.
+fn on_small_pages(tell: impl FnOnce(&mut TestLedger)) -> TestLedger {
     let layout = CreateOptions { page_size: 512 };
     let mut test = TestLedger::create(Separation::Solo, &Role::ALL, layout);
-    if slow() {
-        full::few_kinds(&mut test);
-    } else {
-        full::every_kind(&mut test);
-    }
+    tell(&mut test);
     test.check_all();
     test
+}
+
+/// A ledger of which every byte can be changed.
+fn small() -> TestLedger {
+    on_small_pages(|test| {
+        full::few_kinds(test);
+    })
+}
+
+/// A ledger with every kind.
+fn large() -> TestLedger {
+    on_small_pages(full::every_kind)
 }
 
 /// The places of a file that are changed in this run.
@@ -53,11 +61,23 @@ fn sweep(
     header: usize,
     of: impl Fn(&mut Files) -> &mut Vec<u8> + Sync,
 ) {
+    let len = of(&mut files.clone()).len();
+    change_each(what, test, files, &places(len, header), of);
+}
+
+/// Changes `of(files)` at these places, and judges.
+fn change_each(
+    what: &str,
+    test: &TestLedger,
+    files: &Files,
+    places: &[usize],
+    of: impl Fn(&mut Files) -> &mut Vec<u8> + Sync,
+) {
     let began = Instant::now();
     let len = of(&mut files.clone()).len();
-    let changes: Vec<_> = places(len, header)
-        .into_iter()
-        .flat_map(|at| FLIPS.map(|flip| (at, flip)))
+    let changes: Vec<_> = places
+        .iter()
+        .flat_map(|at| FLIPS.map(|flip| (*at, flip)))
         .collect();
     eprintln!("{what}: {len} bytes, {} changes", changes.len());
     let change = |stage: &Stage, (at, flip): &(usize, u8)| {
@@ -88,6 +108,15 @@ fn every_byte_of_the_database() {
     let test = small();
     let files = checkpointed(&test);
     sweep("ledger.db", &test, &files, 100, |files| &mut files.db);
+}
+
+#[test]
+fn some_bytes_of_the_database_of_a_ledger_with_every_kind() {
+    let test = large();
+    let files = checkpointed(&test);
+    let stride = (3 * files.db.len() / PLACES) | 1;
+    let places: Vec<usize> = (0..files.db.len()).step_by(stride).collect();
+    change_each("ledger.db", &test, &files, &places, |files| &mut files.db);
 }
 
 #[test]
@@ -191,7 +220,7 @@ fn every_byte_of_an_export_and_its_checkpoint() {
 #[test]
 fn a_walk_over_a_damaged_table_comes_to_an_end() {
     // Inner pages of a b-tree whose keys are out of order: the next checkpoint after 25 is 25 again.
-    let test = small();
+    let test = if slow() { small() } else { large() };
     let files = checkpointed(&test);
     let scene = Scene::of(&test);
     let inner: Vec<_> = (0..files.db.len() / 512)

@@ -276,11 +276,14 @@ pub fn judge_all<T: Sync>(
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // What never comes to an end is a bug too: it is named, and the run stops.
     let watch = || {
-        let mut quiet = 0;
-        let mut last = 0;
+        let (mut quiet, mut last, mut told) = (0, 0, changes.len() / 20);
         while done.load(Ordering::Relaxed) < changes.len() {
             std::thread::sleep(std::time::Duration::from_millis(20));
             let now = done.load(Ordering::Relaxed);
+            if slow() && now > told {
+                eprintln!("{now} of {} changes", changes.len());
+                told = now + changes.len() / 20;
+            }
             quiet = if now == last { quiet + 1 } else { 0 };
             last = now;
             if quiet > 9_000 {
