@@ -23,6 +23,7 @@ use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design;
 use crate::workflow::gates::family;
+use crate::workflow::gates::family::Merged;
 
 const HELP: &str = "clover family open --help";
 
@@ -237,17 +238,21 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
     });
     let head = ["member", "alpha", "log e", "ends past", "decided", "claim"];
     answer.text.push_str(&ui::table(&head, rows.collect()));
-    let merged = family::merged(state, &id);
-    for one in &merged {
+    together(&mut answer, &family::merged(state, &id), of.members_max);
+    Ok(answer.with_next(format!("clover family close {id}")))
+}
+
+/// What members that test one hypothesis say of it.
+fn together(answer: &mut Answer, merged: &[Merged], members_max: u64) {
+    for one in merged {
         let names: Vec<_> = one.members.iter().map(ToString::to_string).collect();
         answer.line(&format!("of one hypothesis: {}", names.join(", ")));
         answer.line(&format!(
-            "  their mean over {} members decides nothing: log e {:.4}, p {:.4}",
-            of.members_max, one.log_e, one.p
+            "  their mean over {members_max} members decides nothing: log e {:.4}, p {:.4}",
+            one.log_e, one.p
         ));
     }
     answer.data["merged"] = json!(merged);
-    Ok(answer.with_next(format!("clover family close {id}")))
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
