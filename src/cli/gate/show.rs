@@ -255,7 +255,7 @@ fn path(answer: &mut Answer, of: Known<'_>, life: &Life) {
     if !wealth.is_empty() {
         let line = spark::line(&wealth, (least, bar));
         answer.line(&format!(
-            "wealth  {line}  {least:.2} to {bar:.2}, past which it ends"
+            "wealth  {line}  {least:.2} to the end at {bar:.2}"
         ));
     }
     let ends = |get: fn(&(u64, crate::event::payload::decision::GateLooked)) -> i64| {

@@ -204,7 +204,7 @@ impl Drawn {
         for (name, _, paths) in &self.paths {
             let line = spark::line(&paths.ln_wealth[1], (0.0, bar));
             answer.line(&format!(
-                "{name:<6} wealth    {line}  0 to {bar:.2}, past which it ends, median"
+                "{name:<6} wealth    {line}  0 to the end at {bar:.2}, median"
             ));
             let [low, high] = &paths.interval;
             let least = low.iter().copied().fold(0.0, f64::min);
