@@ -100,15 +100,18 @@ pub(super) fn check(source: &str, bytes: &[u8]) -> Result<Answer, CliError> {
     let found = read(source, bytes)?;
     let registration = found.registration;
     let direction = direction(&found);
-    let sections = format!(
-        "hypothesis: {{claim: {}, kind: promote}}\nmetric: {{metric: {}, direction: {direction}}}\n\
-         test: {{alpha_micro: {}, null_margin_micro: {}, n_max: {}}}\n",
-        json!(found.hypothesis),
-        json!(found.metric),
-        micro(source, "alpha", registration.alpha)?,
-        micro(source, "minEffect", registration.min_effect)?,
-        registration.max_n
-    );
+    let sections = || {
+        let alpha = micro(source, "alpha", registration.alpha)?;
+        let margin = micro(source, "minEffect", registration.min_effect)?;
+        Ok::<_, CliError>(format!(
+            "hypothesis: {{claim: {}, kind: promote}}\nmetric: {{metric: {}, direction: {direction}}}\n\
+             test: {{alpha_micro: {alpha}, null_margin_micro: {margin}, n_max: {}}}\n",
+            json!(found.hypothesis),
+            json!(found.metric),
+            registration.max_n
+        ))
+    };
+    let sections = sections();
     let mut answer = Answer::new(
         ui::pairs(&[
             ("manifest", found.id.clone()),
@@ -119,12 +122,20 @@ pub(super) fn check(source: &str, bytes: &[u8]) -> Result<Answer, CliError> {
             "manifest": found.id, "content": found.content.to_hex(), "registered_at": found.registered_at,
             "alpha": registration.alpha, "direction": direction, "min_effect": registration.min_effect,
             "n_max": registration.max_n, "power": found.power, "baseline": found.baseline,
-            "candidate": found.candidate, "sections": sections,
+            "candidate": found.candidate, "sections": sections.as_ref().ok(),
         }),
     );
     answer.verdict = "unchanged";
     answer.line("unchanged since it was hashed; the hash has no key: it shows neither who wrote it nor when");
-    answer.line("what it binds, as sections of a manifest that can be signed here:");
-    answer.text.push_str(&ui::escape_lines(&sections));
+    match sections {
+        Ok(sections) => {
+            answer.line("what it binds, as sections of a manifest that can be signed here:");
+            answer.text.push_str(&ui::escape_lines(&sections));
+        }
+        Err(error) => answer.line(&format!(
+            "no manifest here binds the same: {}",
+            error.message
+        )),
+    }
     Ok(answer.with_next(format!("{NEXT} --from {source} -o plan.yaml")))
 }

@@ -96,7 +96,12 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
     let mut found: Vec<(&Version, Merged, Vec<f64>)> = Vec::new();
     for (member, _) in &family.joined {
         let version = manifests.by_id.get(member).and_then(Record::in_force);
-        let Some(version) = version.filter(|version| version.manifest.test.is_some()) else {
+        // What one finite set of units is like says nothing of another's.
+        let merges = |version: &&Version| {
+            let test = version.manifest.test.as_ref();
+            test.is_some_and(|test| !test.without_replacement)
+        };
+        let Some(version) = version.filter(merges) else {
             continue;
         };
         let log_e = gates.by_id.get(member).map(Gate::log_e).unwrap_or_default();

@@ -430,6 +430,11 @@ fn a_manifest_of_the_peer_is_checked() {
     let at = fine.find("88bd5b").unwrap();
     let fine = desk.file("fine.json", &fine.replace(&fine[at..at + 64], &hash));
     let says = ["alpha: expected at most six decimals", "0.0500001"];
+    let checked = desk.ok(&format!("prereg check {fine}")).out;
+    assert!(
+        checked.contains("unchanged") && checked.contains(says[0]),
+        "{checked}"
+    );
     let words = ["prereg", "new", "--template", "gate", "--from", &fine];
     desk.refused(&words, 4, &says);
 }
