@@ -312,6 +312,16 @@ fn admitted(body: &[u8]) -> Result<Wire<'_>, BodyError> {
 /// # Errors
 /// As [`decode_admitted`], and of a payload that is unknown or broken, in words.
 pub fn measured_admitted(body: &[u8]) -> Result<Option<(Digest, i64)>, String> {
+    if let Some(said) = template::scored(body).filter(|_| body.len() <= BODY_LEN_MAX) {
+        let drawn = (said.item, said.draw);
+        let key = registry::score_key(said.experiment, said.judge, said.policy, drawn);
+        return Ok(Some((key, said.score.value())));
+    }
+    measured_any(body)
+}
+
+/// As [`measured_admitted`], whatever was measured.
+fn measured_any(body: &[u8]) -> Result<Option<(Digest, i64)>, String> {
     let said = template::said(body).filter(|_| body.len() <= BODY_LEN_MAX);
     let (experiment, kind, v, data) = if let Some(said) = said {
         said
@@ -433,6 +443,9 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_read_without_the_rest() {
+        use crate::event::payload::BlobRef;
+        use crate::event::payload::MediaType;
+        use crate::event::payload::PrivateRef;
         use crate::event::payload::judge::ScoreRecorded;
         for body in bodies() {
             assert_eq!(measured_admitted(&body), Ok(None));
@@ -440,23 +453,62 @@ mod tests {
                 unreachable!()
             };
             header.experiment = header.experiment.or(Some("exp-1".parse().unwrap()));
-            let score = ScoreRecorded {
-                draw: Count::new(3).unwrap(),
-                item: "a \"unit\",\"experiment\":null,\"kind\":".parse().unwrap(),
-                judge: "judge-1".parse().unwrap(),
-                policy: "policy-1".parse().unwrap(),
-                prompt: None,
-                response: None,
-                score_micro: crate::num::Micro::new(-250_000).unwrap(),
-            };
-            let payload = Payload::from(score);
-            let draft = Draft { header, payload };
-            let event = decode(&draft.to_body().unwrap()).unwrap().into_event();
-            let key = event.unwrap().natural_key().unwrap();
-            let found = measured_admitted(&draft.to_body().unwrap());
-            assert_eq!(found, Ok(Some((key, -250_000))));
+            for item in [
+                "unit 1",
+                "Zürich",
+                "a \"unit\",\"experiment\":null,\"kind\":",
+            ] {
+                for (score_micro, private) in [(-250_000, 0), (0, 1), (1_000_000, 0)] {
+                    let private = (private > 0).then(|| PrivateRef {
+                        blob: BlobRef {
+                            blake3: Digest([1; 32]),
+                            bytes: Count::new(9).unwrap(),
+                            media: MediaType::new("text/plain").unwrap(),
+                        },
+                        commitment: Digest([2; 32]),
+                        subject: Digest([3; 32]),
+                    });
+                    let score = ScoreRecorded {
+                        draw: Count::new(3).unwrap(),
+                        item: item.parse().unwrap(),
+                        judge: "judge-1".parse().unwrap(),
+                        policy: "policy-1".parse().unwrap(),
+                        prompt: private.clone(),
+                        response: private,
+                        score_micro: crate::num::Micro::new(score_micro).unwrap(),
+                    };
+                    let header = header.clone();
+                    let payload = Payload::from(score);
+                    let body = Draft { header, payload }.to_body().unwrap();
+                    let event = decode(&body).unwrap().into_event();
+                    let key = event.unwrap().natural_key().unwrap();
+                    let found = measured_admitted(&body);
+                    assert_eq!(found, Ok(Some((key, score_micro))));
+                    changed_is_measured_as_by_the_general_reader(&body);
+                }
+            }
         }
         assert!(measured_admitted(b"{}").is_err());
+    }
+
+    /// What the template does not take is left to the general reader; what it takes is read as there.
+    fn changed_is_measured_as_by_the_general_reader(body: &[u8]) {
+        let same = |changed: &[u8]| assert_eq!(measured_admitted(changed), measured_any(changed));
+        for at in 0..body.len() {
+            for flip in [1, 2, 0x10, 0x20, 0x80] {
+                let mut changed = body.to_vec();
+                changed[at] ^= flip;
+                same(&changed);
+            }
+            for byte in [b' ', b'0', b'-', b'"', b'}', b',', 0x7f] {
+                let mut changed = body.to_vec();
+                changed.insert(at, byte);
+                same(&changed);
+            }
+            let mut changed = body.to_vec();
+            changed.remove(at);
+            same(&changed);
+        }
     }
 
     #[test]

@@ -13,9 +13,6 @@ use serde::Serialize;
 use serde::Serializer;
 
 use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
 use crate::event::payload::Role;
 use crate::event::payload::Role::Adversary;
 use crate::event::payload::Role::Approver;
@@ -207,12 +204,12 @@ pub fn natural_key_of(kind: Kind, experiment: &ExperimentId, fields: &[&str]) ->
     natural_key_digest(&parts)
 }
 
-/// The natural key of the score of a draw.
+/// The natural key of the score of a draw, of ids as texts.
 pub fn score_key(
-    experiment: &ExperimentId,
-    judge: &JudgeId,
-    policy: &PolicyId,
-    (item, draw): (&ItemId, Count),
+    experiment: &str,
+    judge: &str,
+    policy: &str,
+    (item, draw): (&str, Count),
 ) -> Digest {
     let kind = Kind::ScoreRecorded.as_str();
     natural_key_digest(&(kind, experiment, judge, policy, item, draw))
@@ -495,7 +492,7 @@ mod tests {
 
     #[test]
     fn the_key_of_a_score_needs_no_score() {
-        let experiment = "exp-1".parse().unwrap();
+        let experiment: ExperimentId = "exp-1".parse().unwrap();
         let score = ScoreRecorded {
             draw: Count::new(7).unwrap(),
             item: "unit 1".parse().unwrap(),
@@ -505,8 +502,9 @@ mod tests {
             response: None,
             score_micro: crate::num::Micro::default(),
         };
-        let drawn = (&score.item, score.draw);
-        let key = score_key(&experiment, &score.judge, &score.policy, drawn);
+        let drawn = (score.item.as_str(), score.draw);
+        let (judge, policy) = (score.judge.as_str(), score.policy.as_str());
+        let key = score_key(experiment.as_str(), judge, policy, drawn);
         assert_eq!(
             Payload::from(score).natural_key(Some(&experiment)),
             Some(key)

@@ -5,18 +5,21 @@
 
 use std::borrow::Cow;
 
+use crate::event::Kind;
 use crate::event::header::Header;
 use crate::event::header::REFS_MAX;
 use crate::event::header::Seen;
 use crate::event::header::Wire;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
+use crate::event::id::ID_LEN_MAX;
 use crate::event::id::Root;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::TEXT_LEN;
 use crate::ground::time::Timestamp;
 use crate::num::Count;
+use crate::num::Micro;
 
 const AFTER_DATA: &str = ",\"experiment\":";
 /// Place of its x.
@@ -68,16 +71,48 @@ pub(super) type Said<'a> = (Option<ExperimentId>, Cow<'a, str>, u32, &'a str);
 /// What is said of a body that was read before: the rest of its header is stepped over.
 pub(super) fn said(body: &[u8]) -> Option<Said<'_>> {
     let mut rest = Rest(std::str::from_utf8(body).ok()?);
-    rest.expect("{\"at\":\"")?;
-    rest.take(TEXT_LEN)?;
-    rest.expect("\",\"author\":\"")?;
-    rest.take(64)?;
-    rest.expect("\",\"author_seq\":")?;
-    rest.count()?;
-    rest.expect(",\"data\":")?;
+    rest.step_to_data()?;
     let (data, experiment, kind) = rest.data()?;
-    let (_, v) = rest.0.strip_suffix('}')?.rsplit_once(",\"v\":")?;
-    Some((experiment, kind.into(), v.parse().ok()?, data))
+    Some((experiment, kind.into(), rest.last()?, data))
+}
+
+/// What a `score.recorded` says of which draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scored<'a> {
+    pub(super) draw: Count,
+    pub(super) experiment: &'a str,
+    pub(super) item: &'a str,
+    pub(super) judge: &'a str,
+    pub(super) policy: &'a str,
+    pub(super) score: Micro,
+}
+
+/// The score in a body that was read before: one without private references, whose ids are of printable ASCII.
+pub(super) fn scored(body: &[u8]) -> Option<Scored<'_>> {
+    let mut rest = Rest(std::str::from_utf8(body).ok()?);
+    rest.step_to_data()?;
+    rest.expect("{\"draw\":")?;
+    let draw = rest.count()?;
+    rest.expect(",\"item\":")?;
+    let item = rest.id()?;
+    rest.expect(",\"judge\":")?;
+    let judge = rest.id()?;
+    rest.expect(",\"policy\":")?;
+    let policy = rest.id()?;
+    rest.expect(",\"score_micro\":")?;
+    let score = rest.micro()?;
+    rest.expect("}")?;
+    rest.expect(AFTER_DATA)?;
+    let experiment = rest.id()?;
+    rest.expect(",\"kind\":\"score.recorded\",\"ledger\":")?;
+    (rest.last()? == Kind::ScoreRecorded.version()).then_some(Scored {
+        draw,
+        experiment,
+        item,
+        judge,
+        policy,
+        score,
+    })
 }
 
 /// Where [`AFTER_DATA`] stands last. Hardly anything else behind it has an x.
@@ -106,6 +141,23 @@ impl<'a> Rest<'a> {
         Some(taken)
     }
 
+    /// Steps over what stands before the data.
+    fn step_to_data(&mut self) -> Option<()> {
+        self.expect("{\"at\":\"")?;
+        self.take(TEXT_LEN)?;
+        self.expect("\",\"author\":\"")?;
+        self.take(64)?;
+        self.expect("\",\"author_seq\":")?;
+        self.count()?;
+        self.expect(",\"data\":")
+    }
+
+    /// The version, which stands last.
+    fn last(&self) -> Option<u32> {
+        let (_, v) = self.0.strip_suffix('}')?.rsplit_once(",\"v\":")?;
+        v.parse().ok()
+    }
+
     fn digest(&mut self) -> Option<Digest> {
         Digest::from_hex(self.take(64)?)
     }
@@ -118,6 +170,13 @@ impl<'a> Rest<'a> {
         self.expect("\"")?;
         let plain = |byte: u8| byte >= 0x20 && byte != b'\\';
         text.bytes().all(plain).then_some(text)
+    }
+
+    /// An id of printable ASCII.
+    fn id(&mut self) -> Option<&'a str> {
+        let id = self.text()?;
+        let printable = id.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+        (printable && (1..=ID_LEN_MAX).contains(&id.len())).then_some(id)
     }
 
     /// The data, and the experiment and the kind after it.
@@ -140,6 +199,13 @@ impl<'a> Rest<'a> {
         let digits = self.take(other)?;
         let leading = digits.len() > 1 && digits.starts_with('0');
         Count::new(digits.parse().ok()?).filter(|_| !leading)
+    }
+
+    /// A whole number of millionths.
+    fn micro(&mut self) -> Option<Micro> {
+        let is_negative = self.expect("-").is_some();
+        let value = i64::try_from(self.count()?.value()).ok()?;
+        Micro::new(if is_negative { -value } else { value }).filter(|_| value > 0 || !is_negative)
     }
 
     /// The rest of a list of event ids.

@@ -188,7 +188,7 @@ fn advance(
                 parts.try_for_each(|next| run.take(ledger, next))
             })?;
         } else {
-            let next = course.next(|since, keys| ledger.measured(since, keys));
+            let next = course.next(ask.part, |since, keys| ledger.measured(since, keys));
             run.take(ledger, next)?;
         }
         is_replayed = true;
@@ -259,7 +259,7 @@ fn rehearse(
         through,
     };
     let mut course = Course::new(gate, ask).map_err(|wrong| untestable(id, &wrong))?;
-    let next = course.next(|since, keys| ledger.measured(since, keys));
+    let next = course.next(ask.part, |since, keys| ledger.measured(since, keys));
     let next = next.map_err(|error| unobserved(id, error))?;
     let experiment = gate.gate.experiment.clone();
     let command = |said| Command::new(said, experiment.clone());

@@ -3,6 +3,7 @@
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
+use crate::event::id::PolicyId;
 use crate::event::payload::gate::GateObserved;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::gate::Reading;
@@ -181,11 +182,13 @@ pub fn value_key(
     arm: &Arm,
     (unit, draw): (&ItemId, u64),
 ) -> Option<Digest> {
-    let policy = arm.id.as_str().parse().ok()?;
+    let policy: PolicyId = arm.id.as_str().parse().ok()?;
     let draw = Count::new(draw)?;
     if let Some(judge) = &source.judge {
-        let drawn = (unit, draw);
-        return Some(registry::score_key(experiment, judge, &policy, drawn));
+        let (experiment, judge) = (experiment.as_str(), judge.as_str());
+        let drawn = (unit.as_str(), draw);
+        let key = registry::score_key(experiment, judge, policy.as_str(), drawn);
+        return Some(key);
     }
     let design = source.design.as_ref()?;
     let row = row_of_draw(&policy, unit, draw);

@@ -1,6 +1,5 @@
 //! Observing the next units of a gate: their recorded values, up to the unit after which its test ends.
 
-use std::collections::VecDeque;
 use std::sync::mpsc;
 
 use rayon::prelude::*;
@@ -9,7 +8,6 @@ use crate::event::id::ItemId;
 use crate::event::payload::gate::GateObserved;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::gate::Reading;
-use crate::event::payload::manifest::Arm;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
@@ -31,6 +29,9 @@ use crate::workflow::gates::steps;
 /// Units observed at a time: one batch, one checkpoint. Nobody waits for one of them alone, and between batches the cores
 /// that sign stand still: so more than others record at a time, as few as take some seconds.
 pub const PART: u64 = 65_536;
+
+/// Units of the first part of many: they are signed while the next are put together.
+const FIRST_PART: u64 = 8_192;
 
 /// Units past which it is worth to read on other threads and in a row, for which the index takes in what it lacks.
 const LONG: u64 = 16_384;
@@ -102,8 +103,8 @@ pub struct Course<'a> {
     digest: Digest,
     /// Observations after which there are no more.
     end: u64,
-    /// Natural keys of the values of units from the next on.
-    keys: VecDeque<Option<Vec<Digest>>>,
+    /// Natural keys of the values of units from that one on, [`Course::stride`] of each.
+    keys: (u64, Vec<Digest>),
     manifest: Manifest,
     n: u64,
     /// What the order that lists the units is known by.
@@ -114,6 +115,8 @@ pub struct Course<'a> {
     /// No value that may be read was recorded before this entry.
     since: u64,
     sources: Vec<GateSource>,
+    /// Values of one unit; 0 where the manifest names none.
+    stride: usize,
 }
 
 impl<'a> Course<'a> {
@@ -146,12 +149,12 @@ impl<'a> Course<'a> {
             return Err(none("the units at these places of the order"));
         }
         let running = evidence::running(of, looks, false)?;
-        Ok(Self {
+        let mut course = Self {
             ahead: (Recorded::default(), n),
             ask,
             digest: version.digest,
             end,
-            keys: VecDeque::new(),
+            keys: (n, Vec::new()),
             manifest,
             n,
             order: of.record.bound().map(|version| version.digest),
@@ -159,7 +162,13 @@ impl<'a> Course<'a> {
             running,
             since: of.record.exposed_seq(n + 1).unwrap_or(0),
             sources: of.gate.sources.clone(),
-        })
+            stride: 0,
+        };
+        // What names a value is the same of every unit.
+        let first = course.units(course.end).first();
+        let named: Option<Vec<Digest>> = first.and_then(|unit| course.keys(unit).collect());
+        course.stride = named.map_or(0, |keys| keys.len());
+        Ok(course)
     }
 
     /// Whether there is more than one part of it or a long one, as far as is known before a value is read.
@@ -188,32 +197,27 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// The next part, whose values `read` finds by their natural keys as [`ledger::Ledger::measured`] does.
+    /// The next part of at most so many units, whose values `read` finds by their natural keys as
+    /// [`ledger::Ledger::measured`] does.
     ///
     /// # Errors
     /// [`ObserveError`].
     pub fn next(
         &mut self,
+        part: u64,
         read: impl Fn(Option<u64>, &[Digest]) -> Result<Recorded, LedgerError>,
     ) -> Result<Next, ObserveError> {
         if self.is_long() && self.n >= self.ahead.1 {
             let to = self.end.min(self.n + AHEAD);
             self.gather(to);
-            let asked: Vec<Digest> = self.keys.iter().flatten().flatten().copied().collect();
-            self.ahead = (read(Some(self.since), &asked)?, to);
+            self.ahead = (read(Some(self.since), self.gathered(to))?, to);
         }
-        let to = self.end.min(self.n + self.ask.part.max(1));
+        let to = self.end.min(self.n + part.max(1));
         self.gather(to);
-        let units = self.units(to);
-        let keys: Vec<_> = self.keys.drain(..units.len()).collect();
+        let (units, keys) = (self.units(to), self.gathered(to));
         let found = &self.ahead.0;
-        let values_of = |keys: &Option<Vec<Digest>>| -> Option<Vec<Option<i64>>> {
-            let values = keys.as_ref()?.iter().map(|key| found.value(key));
-            Some(values.collect())
-        };
-        let values: Vec<_> = keys.par_iter().map(values_of).collect();
-        let asked = keys.iter().flatten().flatten();
-        let left = asked.zip(values.iter().flatten().flatten());
+        let values: Vec<_> = keys.par_iter().map(|key| found.value(key)).collect();
+        let left = keys.iter().zip(&values);
         let left = left.filter_map(|(key, value)| value.is_none().then_some(*key));
         let left: Vec<Digest> = left.collect();
         let mut next = Next {
@@ -226,9 +230,11 @@ impl<'a> Course<'a> {
         } else {
             read(None, &left)?
         };
-        let said = keys.into_par_iter().zip(values);
-        let said = said.map(|(keys, values)| self.readings(&keys?, values?, &late));
-        let said: Vec<_> = said.collect();
+        let said = |at: usize| {
+            let of_unit = at * self.stride..(at + 1) * self.stride;
+            self.readings(&keys[of_unit.clone()], &values[of_unit], &late)
+        };
+        let said: Vec<_> = (0..units.len()).into_par_iter().map(said).collect();
         next.values = next.values.and(late).and(self.places.0.clone());
         for (unit, readings) in units.iter().zip(said) {
             let Some(readings) = readings else {
@@ -256,9 +262,29 @@ impl<'a> Course<'a> {
 
     /// Makes sure that the keys of these units are there.
     fn gather(&mut self, to: u64) {
-        let units = &self.units(to)[self.keys.len().min(self.units(to).len())..];
-        let keys: Vec<_> = units.par_iter().map(|unit| self.keys(unit)).collect();
-        self.keys.extend(keys);
+        let there = self.keys.0 + (self.keys.1.len() / self.stride.max(1)) as u64;
+        if self.stride == 0 || there >= to {
+            return;
+        }
+        let units = self.units(to);
+        let mut all = vec![Digest([0; 32]); units.len() * self.stride];
+        let each = all.par_chunks_mut(self.stride).zip(units);
+        each.for_each(|(keys, unit)| {
+            for (key, made) in keys.iter_mut().zip(self.keys(unit).flatten()) {
+                *key = made;
+            }
+        });
+        self.keys = (self.n, all);
+    }
+
+    /// Those of them from the next one on.
+    fn gathered(&self, to: u64) -> &[Digest] {
+        let place = |n: u64| {
+            usize::try_from(n - self.keys.0)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(self.stride)
+        };
+        self.keys.1.get(place(self.n)..place(to)).unwrap_or(&[])
     }
 
     /// Takes the next unit; whether the test ends with it or looks are registered there.
@@ -293,20 +319,21 @@ impl<'a> Course<'a> {
 
     /// Natural keys of a unit's values: by metric, of baseline and candidate, of each draw; `None` where the manifest names
     /// none.
-    fn keys(&self, unit: &ItemId) -> Option<Vec<Digest>> {
+    fn keys(&self, unit: &ItemId) -> impl Iterator<Item = Option<Digest>> {
         let of = |role: ArmRole| {
-            let arms: &[Arm] = self.manifest.arms.as_deref()?;
-            arms.iter().find(|arm| arm.role == role)
+            let mut arms = self.manifest.arms.as_deref().unwrap_or_default().iter();
+            arms.find(move |arm| arm.role == role)
         };
-        let arms = [of(ArmRole::Baseline)?, of(ArmRole::Candidate)?];
-        let repeats = self.manifest.metric.as_ref()?.repeats.value();
+        let arms = [of(ArmRole::Baseline), of(ArmRole::Candidate)];
+        let repeats = self.manifest.metric.as_ref();
+        let repeats = repeats.map_or(0, |metric| metric.repeats.value());
         let sources = self.sources.iter();
-        let sides = sources.flat_map(|source| arms.map(|arm| (source, arm)));
+        let sides = sources.flat_map(move |source| arms.map(|arm| (source, arm)));
         let draws =
-            sides.flat_map(|(source, arm)| (0..repeats).map(move |draw| (source, arm, draw)));
-        let experiment = &self.manifest.experiment;
-        let key = |(source, arm, draw)| gates::value_key(experiment, source, arm, (unit, draw));
-        draws.map(key).collect()
+            sides.flat_map(move |(source, arm)| (0..repeats).map(move |draw| (source, arm, draw)));
+        draws.map(move |(source, arm, draw)| {
+            gates::value_key(&self.manifest.experiment, source, arm?, (unit, draw))
+        })
     }
 
     /// Readings from the values of each metric, those that are not there taken from `late`; `None` where a value is in neither
@@ -314,10 +341,10 @@ impl<'a> Course<'a> {
     fn readings(
         &self,
         keys: &[Digest],
-        values: Vec<Option<i64>>,
+        values: &[Option<i64>],
         late: &Recorded,
     ) -> Option<Vec<Reading>> {
-        let metric = self.manifest.metric.as_ref()?;
+        let metric = self.manifest.metric.as_ref().filter(|_| !keys.is_empty())?;
         let repeats = usize::try_from(metric.repeats.value()).ok()?;
         let values = keys.iter().zip(values);
         let values = values.map(|(key, value)| value.or_else(|| late.value(key)));
@@ -349,11 +376,13 @@ pub fn ahead<E>(
         // Nothing is kept in between: a part is read while the one before is taken, and then waits.
         let (to_take, parts) = mpsc::sync_channel(0);
         scope.spawn(move || {
+            let mut part = FIRST_PART.min(course.ask.part);
             loop {
                 let placed = course.place(|digests| reading.given(digests));
                 let next = placed
                     .map_err(ObserveError::from)
-                    .and_then(|()| course.next(|since, keys| reading.measured(since, keys)));
+                    .and_then(|()| course.next(part, |since, keys| reading.measured(since, keys)));
+                part = course.ask.part;
                 let asked = next.as_ref().is_ok_and(|next| next.stop == Stop::Asked);
                 let more = asked && course.n < course.end;
                 // Nobody takes any more only where what was taken failed; then that error counts.

@@ -78,7 +78,7 @@ fn run<E: std::fmt::Debug>(
     let mut course = Course::new(known, ask).unwrap();
     let mut take = take;
     if !course.is_long() {
-        let next = course.next(|since, keys| ledger.measured(since, keys));
+        let next = course.next(part, |since, keys| ledger.measured(since, keys));
         return take(ledger, next.unwrap());
     }
     let reading = ledger.reading().unwrap();
