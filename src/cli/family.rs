@@ -18,8 +18,10 @@ use crate::event::payload::prereg::FamilyOpened;
 use crate::ledger::Command;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::num::math;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
+use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design;
 use crate::workflow::gates::family;
@@ -239,6 +241,9 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
     let head = ["member", "alpha", "log e", "ends past", "decided", "claim"];
     answer.text.push_str(&ui::table(&head, rows.collect()));
     together(&mut answer, &family::merged(state, &id), of.members_max);
+    if let Some(found) = family::loop_of(state, &id) {
+        looped(&mut answer, &found, of);
+    }
     Ok(answer.with_next(format!("clover family close {id}")))
 }
 
@@ -253,6 +258,24 @@ fn together(answer: &mut Answer, merged: &[Merged], members_max: u64) {
         ));
     }
     answer.data["merged"] = json!(merged);
+}
+
+/// What the generations of a loop say together.
+fn looped(answer: &mut Answer, found: &family::Loop, of: &Family) {
+    let alpha = of.alpha as f64 / 1e6;
+    answer.line(&format!(
+        "the loop, {} of {} members one after the other: is any candidate better?",
+        found.members.len(),
+        of.joined.len()
+    ));
+    let word = if found.found { "yes" } else { "not shown" };
+    answer.line(&format!(
+        "  product of their e-values: log e {:.4} of {:.4}, p {:.4}: {word}; it promotes none of them",
+        found.log_e,
+        -math::ln(alpha),
+        found.p
+    ));
+    answer.data["loop"] = json!(found);
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {

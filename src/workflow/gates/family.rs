@@ -7,6 +7,7 @@ use crate::event::id::ManifestId;
 use crate::event::payload::decision::FamilyClosed;
 use crate::event::payload::decision::MemberEvidence;
 use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::manifest::HypothesisKind;
 use crate::ground::digest::Digest;
 use crate::ledger::State;
 use crate::num::Count;
@@ -20,6 +21,8 @@ use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::projection::manifests::Version;
+use crate::stats::eprocess::bettor;
+use crate::stats::eprocess::design::Threshold;
 use crate::stats::eprocess::family as procedures;
 use crate::stats::eprocess::merge;
 use crate::stats::eprocess::merge::EValues;
@@ -131,6 +134,69 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
         }
     });
     merged.collect()
+}
+
+/// What the generations of an optimisation loop say together: one gate after the other, each on units of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Loop {
+    /// Whether log e is past 1/alpha of the family for certain: the loop has found an improvement.
+    pub found: bool,
+    /// Logarithm of the product of their e-values, against "no candidate of these is better".
+    pub log_e: f64,
+    /// Those that count, in order of registration.
+    pub members: Vec<ManifestId>,
+    /// `min(1, 1 / e)`.
+    pub p: f64,
+}
+
+/// The evidence of a loop, of a family by e-LOND; `None` of another, and before a gate of it is opened.
+///
+/// A member counts where its gate claims that its candidate is better than the baseline, of more than its own finite units
+/// and without wealth from before, and where no other member was registered between it and its opening. Whoever was
+/// registered afterwards may not take units of an order that was listed before (rule `order`), so no two of these share a
+/// unit and each wealth is an e-value given all that came before it; and whether one counts is known before its first
+/// unit. It decides nothing: which candidates may be promoted is e-LOND's to say.
+pub fn loop_of(state: &State, id: &FamilyId) -> Option<Loop> {
+    let manifests = state.fold::<Manifests>();
+    let family = manifests.families.get(id)?;
+    if family.method != FamilyMethod::Elond {
+        return None;
+    }
+    let gates = state.fold::<Gates>();
+    let members = family.joined.iter().filter_map(|(member, _)| {
+        let record = manifests.by_id.get(member)?;
+        Some((member, record, record.versions.first()?.seq))
+    });
+    let members: Vec<(&ManifestId, &Record, u64)> = members.collect();
+    let counts = |(member, record, since): &(&ManifestId, &Record, u64)| {
+        let gate = gates.by_id.get(*member)?;
+        let manifest = &record.bound()?.manifest;
+        let test = manifest.test.as_ref()?;
+        let alone = !test.without_replacement && test.continuation_of.is_none();
+        let between = |seq: u64| *since < seq && seq < gate.opened_seq;
+        let fresh = !members.iter().any(|(_, _, other)| between(*other));
+        let better = manifest.hypothesis.kind == HypothesisKind::Promote;
+        (alone && fresh && better).then(|| ((*member).clone(), gate))
+    };
+    let counted: Vec<_> = members.iter().filter_map(counts).collect();
+    if counted.is_empty() {
+        return None;
+    }
+    let logs: Vec<f64> = counted
+        .iter()
+        .map(|(_, gate)| gate.log_e().value())
+        .collect();
+    let (log_e, n) = (
+        math::sum(&logs),
+        counted.iter().map(|(_, gate)| gate.n).sum(),
+    );
+    let bar = Threshold::of_level(u32::try_from(family.alpha).ok()?).ln();
+    Some(Loop {
+        found: bettor::is_past(n, bettor::FRACTIONS_MAX, log_e, bar),
+        log_e,
+        members: counted.into_iter().map(|(member, _)| member).collect(),
+        p: math::exp(-log_e).min(1.0),
+    })
 }
 
 /// The event that closes a family now; `None` for a family that was never opened.

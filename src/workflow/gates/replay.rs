@@ -92,8 +92,10 @@ pub fn order(
     to: u64,
 ) -> Result<Vec<ItemId>, LedgerError> {
     let mut units = Vec::new();
-    ledger.entries::<LedgerError>(from, to, |read| {
-        if let Payload::OrderListed(said) = read.event.payload
+    // Every part of an order names the version.
+    let named = format!("\"{digest}\"");
+    ledger.events_with::<LedgerError>(from, to, &named, |_, event| {
+        if let Payload::OrderListed(said) = event.payload
             && said.digest == digest
         {
             units.extend(said.units);

@@ -59,6 +59,11 @@ fn plan(desk: &mut Desk, id: &str, changes: &[(&str, &str)]) -> String {
 fn open(desk: &mut Desk, id: &str, changes: &[(&str, &str)]) {
     let plan = plan(desk, id, changes);
     desk.ok(&format!("prereg sign {plan} --countersign"));
+    start(desk, id);
+}
+
+/// Opens a registered gate to all of its units.
+fn start(desk: &mut Desk, id: &str) {
     desk.ok(&format!("gate open {id} --units {id}.txt --judge judge-1"));
     desk.ok(&format!("exposure open {id}"));
 }
@@ -383,6 +388,81 @@ fn families_that_are_closed_together_decide_together() {
     }
 }
 
+/// The product of a loop of the family is of these members, whose last looks it multiplies.
+fn loops(desk: &mut Desk, members: &[&str]) {
+    let shown = desk.ok("family show loop --json").json();
+    let found = &shown["data"]["loop"];
+    assert_eq!(found["members"], json!(members), "{found:#}");
+    let logs = members.iter().map(|id| {
+        let log = desk.ok(&format!("gate show {id} --json")).json();
+        let looks = log["data"]["looks"].as_array().unwrap().clone();
+        looks.last().unwrap()["look"]["log_e"].as_f64().unwrap()
+    });
+    let log_e: f64 = logs.sum();
+    let close = |name: &str, value: f64| (found[name].as_f64().unwrap() - value).abs() < 1e-9;
+    assert!(
+        close("log_e", log_e) && close("p", (-log_e).exp().min(1.0)),
+        "{found:#} {log_e}"
+    );
+    assert_eq!(found["found"], json!(log_e > 10_f64.ln()));
+}
+
+/// Given a gate that was registered before another, opened after it, or is of a finite set; when the loop is shown; then it
+/// does not count, however well it did: its units may be those of another, or its claim is of them alone.
+#[test]
+fn what_may_share_units_counts_in_no_loop() {
+    let mut desk = desk();
+    family(&mut desk, "loop", "elond", "0.1", 50);
+    let terms = |alpha: i64, finite: bool| {
+        [
+            (
+                "family: quarter, family_alpha_micro: 50000, method: spend",
+                "family: loop, family_alpha_micro: 100000, method: elond".to_owned(),
+            ),
+            ("alpha_micro: 50000", format!("alpha_micro: {alpha}")),
+            ("  alpha_kill_micro: 50000\n", String::new()),
+            (
+                "without_replacement: false",
+                format!("without_replacement: {finite}"),
+            ),
+            (
+                "population: superpopulation",
+                format!(
+                    "population: {}",
+                    if finite { "finite" } else { "superpopulation" }
+                ),
+            ),
+        ]
+    };
+    for (id, alpha, finite) in [
+        ("a", 50_000, false),
+        ("b", 16_666, false),
+        ("c", 8_333, true),
+    ] {
+        let terms = terms(alpha, finite);
+        let terms: Vec<_> = terms.iter().map(|(a, b)| (*a, b.as_str())).collect();
+        let file = plan(&mut desk, id, &terms);
+        desk.ok(&format!("prereg sign {file} --countersign"));
+    }
+    assert_eq!(
+        desk.ok("family show loop --json").json()["data"]["loop"],
+        Value::Null
+    );
+    for id in ["a", "c", "b"] {
+        start(&mut desk, id);
+        observe(&mut desk, id, ["0.9", "1"]);
+    }
+    assert_eq!(
+        desk.ok("family show loop --json").json()["data"]["loop"],
+        Value::Null
+    );
+    let terms = terms(5_000, false);
+    let terms: Vec<_> = terms.iter().map(|(a, b)| (*a, b.as_str())).collect();
+    open(&mut desk, "d", &terms);
+    observe(&mut desk, "d", ["0.9", "1"]);
+    loops(&mut desk, &["d"]);
+}
+
 /// e-LOND at .1: shares 1/2, 1/6, 1/12, times one more than the claims that held when a member joined.
 #[test]
 fn a_loop_of_gates_spends_what_is_left_and_earns_by_claims_that_hold() {
@@ -440,6 +520,7 @@ fn a_loop_of_gates_spends_what_is_left_and_earns_by_claims_that_hold() {
     assert_eq!(next(&mut desk), 100_000 * shares[3] / 1_000_000 * 3);
     let page = desk.ok("family show loop").out;
     assert!(page.contains("member 4 after 2 claims that held"), "{page}");
+    loops(&mut desk, &["m-0", "m-1", "m-2"]);
     assert!(
         page.lines().all(|line| line.chars().count() <= 100),
         "{page}"
