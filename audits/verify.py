@@ -1442,8 +1442,8 @@ class Record:
         self.experiment, self.versions = experiment, [version]
         self.first_look = self.plan = self.superseded_by = None
         self.exposures = self.units = 0
-        self.exposed, self.deviations = [], []    # (units by then, seq), and whether an outcome had been seen
-        self.reveal_by, self.plan_open = None, False
+        self.exposed, self.deviations = [], []    # (units by then, seq), and (whether an outcome had been seen, seq)
+        self.reveal_by = self.revealed_at = None
         self.handled = []                         # deviations on the judge: (seq, last entry that they knew of)
 
     def version(self, digest):
@@ -1498,7 +1498,16 @@ class Gate:
         self.opened = entry.position
         self.n, self.streams = 0, [[] for _ in data["sources"]]
         self.state = labelled(b"clover/gate-state/v1", [entry.experiment, data["gate"]])
-        self.last = self.decided = self.carried = self.parent = self.child = None
+        self.last = self.decided = self.carried = self.parent = self.child = self.first_look = None
+
+    def unlooked(self):
+        """Whether units were observed after its last look."""
+        return self.n > (self.last["n"] if self.last else 0)
+
+    def evidence(self, n_min):
+        """Log e as its family counts it: more than 0 only from n_min units on, with no unit after the look."""
+        trivial = self.log_e() > 0 and (n_min is None or self.n < n_min or self.unlooked())
+        return 0 if trivial else self.log_e()
 
     def terminal(self):
         return self.decided is not None or self.last is not None and self.last["standing"] in OUTCOMES
@@ -1816,7 +1825,7 @@ class State:
     def manifest_deviated(self, _entry, data):
         record_ = self.of_digest(data["digest"])
         if record_:
-            record_.deviations.append(data["outcome_seen"])
+            record_.deviations.append((data["outcome_seen"], _entry.position))
             if data["rule_path"] == JUDGE_PATH:
                 record_.handled.append((_entry.position, data["known_at_seq"] - 1))
 
@@ -1836,10 +1845,10 @@ class State:
         if record_ and record_.plan is None:
             record_.plan, record_.reveal_by = data["commitment"], micros(data["reveal_by"])
 
-    def plan_revealed(self, _entry, data):
+    def plan_revealed(self, entry, data):
         record_ = self.manifests.get(data["manifest"])
-        if record_ and record_.plan is not None:
-            record_.plan_open = True
+        if record_ and record_.plan is not None and record_.revealed_at is None:
+            record_.revealed_at = entry.recorded_at
 
     def exposure_opened(self, entry, data):
         self.exposed.setdefault(data["confirm_root"], entry.position)
@@ -2119,10 +2128,12 @@ class State:
             for stream, delta in zip(gate.streams, deltas):
                 stream.append(delta)
 
-    def gate_looked(self, _entry, data):
+    def gate_looked(self, entry, data):
         gate = self.gates_by_id.get(data["gate"])
         if gate:
             gate.last = data
+            if gate.first_look is None:
+                gate.first_look = entry.position
 
     def gate_decided(self, entry, data):
         gate = self.gates_by_id.get(data["gate"])
@@ -2167,7 +2178,7 @@ FOLDS = {
     "splits.listed": State.splits_listed, "splits.formed": State.splits_formed, "score.recorded": State.outcome,
     "family.opened": State.family_opened, "manifest.registered": State.manifest_registered,
     "manifest.amended": State.manifest_amended, "manifest.countersigned": State.manifest_countersigned,
-    "plan.sealed": State.plan_sealed, "exposure.opened": State.exposure_opened,
+    "plan.sealed": State.plan_sealed, "plan.revealed": State.plan_revealed, "exposure.opened": State.exposure_opened,
     "sdp.version_registered": State.sdp_registered, "bridge.assessed": State.bridge_assessed,
     "score.conflict": State.score_conflict, "assumption.waived": State.waived,
     "assumption.countersigned": State.countersigned, "data.read": State.data_read,
@@ -2796,7 +2807,7 @@ def rule_manifest_first(state, e):
         if not record_ or record_.experiment != e.experiment:
             return "a manifest of this experiment, registered before its exposure", e.data["digest"]
     elif e.kind == "manifest.registered" or (
-            e.kind == "manifest.amended" and e.data["class"] == 3 and not amendment_problem(state, e)):
+            e.kind == "manifest.amended" and e.data["class"] in (1, 3) and not amendment_problem(state, e)):
         manifest = e.data["manifest"]
         if manifest["template"] == "gate" and e.experiment in state.first_outcome:
             return ("a gate's manifest before any score or open label of its experiment",
@@ -2812,6 +2823,9 @@ def rule_amendment(state, e):
         return None
     problem, new = amendment_problem(state, e), e.data["manifest"]
     gate = state.gates_by_id.get(new["manifest"])
+    if not problem and gate is not None and e.data["class"] >= 3:
+        return ("no change of what is tested after gate.opened at seq %d" % gate.opened,
+                "class %d (E_ORDER)" % e.data["class"])
     if not problem and gate is not None and "test" in new and new["test"]["bettor"] != gate.test["bettor"]:
         return "the bettor that the gate was opened with; another one takes a continuation", "another (E_BETTOR)"
     return problem
@@ -2877,6 +2891,9 @@ def rule_countersign(state, e):
         return problem
     if e.author == version.author:
         return "another key than the registrar's", e.author
+    if version.amendment is not None and record_.first_look is not None:
+        return ("an amendment that comes into force before the first look at seq %d" % record_.first_look,
+                "one of class %d (E_STALE_VERSION)" % version.amendment)
     keys = [state.keys.get(e.author), state.keys.get(version.author)]
     if state.strict and all(keys) and keys[0].holder == keys[1].holder:
         return "another holder than the registrar's, under strict", keys[0].holder
@@ -5306,6 +5323,8 @@ def opening_problem(state, e):
         return "sources for %s" % ", ".join(names), "others (E_JUDGE_DIGEST)"
     if metric and not all(("judge" in source) != ("design" in source) for source in e.data["sources"]):
         return "a judge or a design for each metric", "both, or neither (E_JUDGE_DIGEST)"
+    if metric and len({(s.get("judge"), s.get("design")) for s in e.data["sources"]}) < len(e.data["sources"]):
+        return "a judge or a design of its own for each metric", "one for two (E_JUDGE_DIGEST)"
     candidates = [arm for arm in manifest.get("arms", []) if arm["role"] == "candidate"]
     if len(candidates) != 1:
         return "one candidate", "%d (E_ARM_DIGEST)" % len(candidates)
@@ -5318,6 +5337,9 @@ def opening_problem(state, e):
         manifest["hypothesis"]["kind"])
     if side and manifest["test"]["side"] != side:
         return "test.side %s" % side, "%s (E_DIRECTION)" % manifest["test"]["side"]
+    bound = manifest.get("analysis", {}).get("plan_commitment")
+    if bound and record_.plan is None:
+        return "plan.sealed of analysis.plan_commitment %s" % bound, "none (E_UNREGISTERED_RULE)"
     return terms(manifest, e.data["test"], family_of(state, record_), {})[0]
 
 
@@ -5361,11 +5383,18 @@ def continuing_problem(state, e):
         return "h0_digest %s of both" % other.h0, current.h0
     if current.manifest.get("arms") != other.manifest.get("arms"):
         return "the arms of the parent", "others (E_ARM_DIGEST)"
+    if alpha_of(current.manifest) > alpha_of(other.manifest):
+        return "test.alpha_micro of at most the parent's %d" % alpha_of(other.manifest), "more (E_ALPHA)"
     tests = [of.manifest["test"] for of in (current, other) if "test" in of.manifest]
     if any(test["without_replacement"] for test in tests):
         return "two gates about what their units were drawn from", "test.without_replacement (E_DATA_ROOT)"
     if len({test.get("delta_design_micro") for test in tests}) > 1 and "futile" in e.data["carried"]:
         return "test.delta_design_micro of the parent, whose wealth against it is carried", "another (E_MARGIN)"
+    if record_.bound().seq < parent.opened:
+        return ("a manifest registered after seq %d, where the parent was opened" % parent.opened,
+                "seq %d (E_ADAPTIVE_REUSE)" % record_.bound().seq)
+    if gate.sources != parent.sources:
+        return "the sources of the parent", "others (E_JUDGE_DIGEST)"
     if e.data["carried"] != (parent.last["log_wealth"] if parent.last else {}):
         return "the wealth of the parent's last look", "another"
     return terms(current.manifest, gate.test, family_of(state, record_), e.data["carried"])[0]
@@ -5408,7 +5437,9 @@ def observation_problem(e, gate, record_):
         return "%d readings, one for each metric" % len(gate.sources), str(len(e.data["readings"]))
     if "estimand" not in manifest:
         return None
-    excluded = manifest["estimand"]["missing_rule"] == "excluded"
+    # What stands for a missing draw is against the candidate, not against a claim of harm, equality or difference.
+    excluded = (manifest["estimand"]["missing_rule"] == "excluded"
+                or manifest["hypothesis"]["kind"] in ("different", "equivalent", "kill"))
     return next(filter(None, (reading_problem(reading, metric, excluded) for reading in e.data["readings"])), None)
 
 
@@ -5442,9 +5473,11 @@ def source_problem(state, e):
     if gate is None or record_ is None:
         return None
     bound, current, t = record_.bound(), record_.in_force(), e.data["t"]
-    if bound and bound.digest in state.drawn:
-        if (bound.digest, max(0, t - 1), e.data["unit"]) not in state.placed_units:
-            return "the unit at this place of the order drawn (E_ORDER)", e.data["unit"]
+    drawn = bound and state.drawn.get(bound.digest)
+    if not drawn or drawn[0] > gate.opened:
+        return "an order drawn before the gate was opened", "none of the version in force (E_ORDER)"
+    if (bound.digest, max(0, t - 1), e.data["unit"]) not in state.placed_units:
+        return "the unit at this place of the order drawn (E_ORDER)", e.data["unit"]
     since = next((seq for units, seq in record_.exposed if t <= units), None)
     if current is None or since is None:
         return None
@@ -5773,7 +5806,7 @@ def looked_again(state, e):
 
 
 def is_late(record_, now):
-    return record_.plan is not None and not record_.plan_open and now > record_.reveal_by
+    return record_.plan is not None and (now if record_.revealed_at is None else record_.revealed_at) > record_.reveal_by
 
 
 def beside_problem(state, e):
@@ -5879,6 +5912,11 @@ def held(state, family, values):
     return [name for at, name in enumerate(names) if at in top]
 
 
+def n_min_of(state, name):
+    current = state.manifests[name].in_force() if name in state.manifests else None
+    return current.manifest.get("test", {}).get("n_min") if current else None
+
+
 def closing_problem(state, data):
     family = state.families.get(data["family"])
     if family is None:
@@ -5886,7 +5924,10 @@ def closing_problem(state, data):
     if (family.method, family.alpha, family.most) != (data["method"], data["alpha_micro"], data["members_max"]):
         return "the terms with which it was opened", "others (E_FAMILY_BUDGET)"
     gates = [(name, state.gates_by_id.get(name)) for name in family.joined]
-    evidence = [{"log_e": gate.log_e() if gate else 0, "member": name} for name, gate in gates]
+    for name, gate in gates:
+        if family.method not in ("elond", "spend") and gate and not gate.decided and gate.unlooked():
+            return "a look at %s after its %d units, or its decision" % (name, gate.n), "units that no look has seen"
+    evidence = [{"log_e": gate.evidence(n_min_of(state, name)) if gate else 0, "member": name} for name, gate in gates]
     if evidence != data["evidence"]:
         return "every member with its last log_e", "others"
     values = [min(math.exp(min(one["log_e"], 709.78)), sys.float_info.max) for one in evidence]
@@ -5901,9 +5942,14 @@ def grade_of(state, gate, record_, now):
     tainted = any(state.compromised.get(one.author, one.seq + 1) <= one.seq for one in record_.versions)
     if is_late(record_, now) or record_.superseded_by or tainted:
         return "void"
-    if any(record_.deviations):
+    looked = SAFE_INTEGER if gate.first_look is None else gate.first_look
+    if any(seen or seq > looked for seen, seq in record_.deviations):
         return "exploratory"
-    if gate.decided and gate.decided[1]["class"] == "asymptotic":
+    current = record_.in_force()
+    metric = current.manifest.get("metric") if current else None
+    # A bound below the width of the scale is taken on trust: no unit that breaks it can be observed.
+    trusts = metric and scale_of(metric) < metric["scale_hi_micro"] - metric["scale_lo_micro"]
+    if trusts or gate.decided and gate.decided[1]["class"] == "asymptotic":
         return "asymptotic"
     look = SAFE_INTEGER if record_.first_look is None else record_.first_look
     amended = any(one.seq > look and one.amendment is not None and one.amendment >= 2 for one in record_.versions)
@@ -5943,6 +5989,8 @@ def rule_promotion(state, e):
                 return "a decision of %s that its claim holds" % name, gate.decided[1]["outcome"]
         elif family_name(record_) not in state.closed:
             return "family.closed of %s" % family_name(record_), "none"
+        elif gate.decided[1]["outcome"] in ("futile", "kill", "superseded", "void"):
+            return "a decision of %s that is not against its claim" % name, gate.decided[1]["outcome"]
         elif name not in state.closed[family_name(record_)][1]:
             return "a claim that the closing of %s found to hold" % family_name(record_), name
         grade = max(grade, grade_of(state, gate, record_, e.recorded_at), key=RANKS.index)

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::gate::outcome;
+use crate::cli::gate::outcome_of;
 use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -19,7 +19,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         .iter()
         .map(|(id, gate)| {
             let look = gate.look.as_ref();
-            let word = look.map_or("need_more_work", |look| outcome(look.standing).0);
+            let (word, _) = outcome_of(gate);
             let decided = gate.decided.map(|one| format!("{:?}", one.outcome));
             vec![
                 id.to_string(),

@@ -17,9 +17,11 @@ use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
+use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
 use crate::ledger::State;
 use crate::projection::drifts;
+use crate::projection::gates::Gate;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
 
@@ -266,6 +268,18 @@ fn outcome(standing: Standing) -> (&'static str, Exit) {
         Standing::UndecidedAtNMax => ("hold", Exit::Inconclusive),
         Standing::Continue | Standing::Leading => ("need_more_work", Exit::Inconclusive),
     }
+}
+
+/// The same of a gate: by its last look, unless it ended otherwise.
+fn outcome_of(gate: &Gate) -> (&'static str, Exit) {
+    let ended = gate.decided.map(|one| one.outcome);
+    if matches!(ended, Some(Outcome::Superseded | Outcome::Void)) {
+        return ("hold", Exit::Inconclusive);
+    }
+    let none = ("need_more_work", Exit::Inconclusive);
+    gate.look
+        .as_ref()
+        .map_or(none, |look| outcome(look.standing))
 }
 
 /// A standing in words.

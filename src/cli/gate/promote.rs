@@ -18,6 +18,7 @@ use crate::event::Kind;
 use crate::event::payload::decision::PromotionRevoked;
 use crate::ledger::Command;
 use crate::projection::gates::Gates;
+use crate::projection::gates::Promotion;
 use crate::workflow::gates::steps;
 
 pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, CliError> {
@@ -37,6 +38,12 @@ pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, C
         let message = format!("{} has no candidate in force", ids[0]);
         return Err(CliError::refused(message, next));
     };
+    let mut all = ledger.state().fold::<Gates>().promotions.iter();
+    let same = |one: &&Promotion| one.gates == issued.gates;
+    if let Some(seq) = all.find(same).and_then(|one| one.revoked_seq) {
+        let message = format!("the promotion on these gates was revoked at seq {seq}");
+        return Err(CliError::refused(message, next));
+    }
     issued.expires_at = expires;
     let (candidate, grade) = (issued.candidate_digest, json!(issued.grade));
     let signer = wallet::signer(ctx, ledger.state(), Kind::PromotionIssued)?;

@@ -10,7 +10,7 @@ use crate::cli::gate::OneArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::not_stale;
-use crate::cli::gate::outcome;
+use crate::cli::gate::outcome_of;
 use crate::cli::gate::outcomes;
 use crate::cli::gate::words;
 use crate::cli::home;
@@ -50,8 +50,8 @@ fn untestable(id: &ManifestId, wrong: &Untestable) -> CliError {
 }
 
 /// What the last look found, in words and numbers.
-pub(super) fn looked(answer: &mut Answer, look: &Look) {
-    let (word, exit) = outcome(look.standing);
+pub(super) fn looked(answer: &mut Answer, gate: &Gate, look: &Look) {
+    let (word, exit) = outcome_of(gate);
     answer.text.push_str(&ui::pairs(&[
         ("units", look.n.to_string()),
         ("log e-value", format!("{:.4}", look.log_e.value())),
@@ -146,7 +146,7 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
     }
     let next = match &gate.look {
         Some(look) if look.n == gate.n => {
-            looked(&mut answer, look);
+            looked(&mut answer, gate, look);
             format!("clover gate decide {id}")
         }
         _ => format!("clover gate look {id}"),
@@ -320,8 +320,9 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     if args.dry_run {
         return Ok(answer);
     }
-    if let Some(look) = &known(ledger.state(), &id)?.gate.look {
-        looked(&mut answer, look);
+    let gate = known(ledger.state(), &id)?.gate;
+    if let Some(look) = &gate.look {
+        looked(&mut answer, gate, look);
     }
     let ended = known(ledger.state(), &id)?.gate.is_terminal();
     let verb = if ended { "decide" } else { "show" };
@@ -360,8 +361,9 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
     if args.dry_run {
         return Ok(answer);
     }
-    if let Some(look) = &known(ledger.state(), &id)?.gate.look {
-        looked(&mut answer, look);
+    let gate = known(ledger.state(), &id)?.gate;
+    if let Some(look) = &gate.look {
+        looked(&mut answer, gate, look);
     }
     if matches!(ends, Outcome::Superseded | Outcome::Void) {
         (answer.verdict, answer.exit) = ("hold", Exit::Inconclusive);

@@ -10,7 +10,7 @@ use crate::cli::gate::charts;
 use crate::cli::gate::estimate;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
-use crate::cli::gate::outcome;
+use crate::cli::gate::outcome_of;
 use crate::cli::gate::run::effect;
 use crate::cli::gate::words;
 use crate::cli::home;
@@ -282,7 +282,7 @@ fn ending(
     now: Option<Timestamp>,
 ) {
     if let Some(look) = &of.gate.look {
-        let (word, _) = outcome(look.standing);
+        let (word, _) = outcome_of(of.gate);
         answer.line(&format!("standing: {} ({word})", words(look.standing)));
     }
     match of.gate.decided {
@@ -309,6 +309,9 @@ fn ending(
     }
     if let (Some(plan), Some(now)) = (&of.record.plan, now) {
         let standing = match plan.revealed_seq {
+            Some(seq) if plan.revealed_at > Some(plan.reveal_by) => {
+                format!("VOID: revealed at seq {seq}, after {}", plan.reveal_by)
+            }
             Some(seq) => format!("revealed at seq {seq}"),
             None if now > plan.reveal_by => format!("VOID: not revealed by {}", plan.reveal_by),
             None => format!("to be revealed by {}", plan.reveal_by),

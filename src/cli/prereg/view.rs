@@ -32,6 +32,9 @@ fn standing(record: &Record, version: &Version) -> &'static str {
 
 fn plan_standing(plan: &Plan, now: Option<Timestamp>) -> String {
     match plan.revealed_seq {
+        Some(seq) if plan.revealed_at > Some(plan.reveal_by) => {
+            format!("VOID: revealed at seq {seq}, after {}", plan.reveal_by)
+        }
         Some(seq) => format!("revealed at seq {seq}"),
         None if now.is_some_and(|now| now > plan.reveal_by) => {
             format!("VOID: not revealed by {}", plan.reveal_by)

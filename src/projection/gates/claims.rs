@@ -14,8 +14,8 @@ use crate::event::payload::decision::PromotionRevoked;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::HypothesisKind;
-use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Test;
+use crate::event::payload::prereg::ManifestAmended;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::Candidate;
@@ -136,10 +136,20 @@ pub(super) fn decided(
     }
 }
 
-/// An amendment of an opened gate leaves the bettor: looks hold every unit's bet against the one the gate was opened with.
-pub(super) fn amended(state: &State, manifest: &Manifest) -> Judged {
-    let gate = state.fold::<Gates>().by_id.get(&manifest.manifest)?;
-    let test = manifest.test.as_ref()?;
+/// An amendment of an opened gate leaves what is tested, on what and with whom: its order was drawn for that. And it leaves
+/// the bettor: looks hold every unit's bet against the one the gate was opened with.
+pub(super) fn amended(state: &State, said: &ManifestAmended) -> Judged {
+    let gate = state.fold::<Gates>().by_id.get(&said.manifest.manifest)?;
+    if said.class.value() >= 3 {
+        return no(
+            format!(
+                "no change of what is tested after gate.opened at seq {}; a new manifest with supersedes would be accepted",
+                gate.opened_seq
+            ),
+            format!("class {} (E_ORDER)", said.class),
+        );
+    }
+    let test = said.manifest.test.as_ref()?;
     if test.bettor == gate.test.bettor {
         return None;
     }
@@ -192,6 +202,19 @@ pub(super) fn continued(
     if let Some(judged) = goes_on(said, version, other) {
         return Some(judged);
     }
+    let since = record.bound()?.seq;
+    if since < parent.opened_seq {
+        return no(
+            format!(
+                "a manifest registered after seq {}, where the parent was opened: on units that its order does not hold",
+                parent.opened_seq
+            ),
+            format!("seq {since} (E_ADAPTIVE_REUSE)"),
+        );
+    }
+    if gate.sources != parent.sources {
+        return no("the sources of the parent", "others (E_JUDGE_DIGEST)");
+    }
     let wealth = parent
         .look
         .as_ref()
@@ -213,6 +236,15 @@ fn goes_on(said: &GateContinued, version: &Version, other: &Version) -> Judged {
     }
     if version.manifest.arms != other.manifest.arms {
         return no("the arms of the parent", "others (E_ARM_DIGEST)");
+    }
+    let [own, parents] = [version, other].map(|of| of.manifest.alpha().unwrap_or(0));
+    if own > parents {
+        return no(
+            format!(
+                "test.alpha_micro of at most the parent's {parents}, which was chosen before any of this wealth"
+            ),
+            format!("{own} (E_ALPHA)"),
+        );
     }
     let sets = [(&said.gate, version), (&said.parent, other)];
     let finite = |test: &Test| test.without_replacement;
@@ -239,6 +271,23 @@ fn goes_on(said: &GateContinued, version: &Version, other: &Version) -> Judged {
     None
 }
 
+/// What a member adds to its family: log e of its last look, of which more than 0 counts only from `n_min` units on and
+/// where no unit came after it; 0 without one.
+pub fn evidence(gate: Option<&Gate>, record: Option<&Record>) -> Finite {
+    let Some(gate) = gate else {
+        return Finite::default();
+    };
+    let test = record
+        .and_then(Record::in_force)
+        .and_then(|of| of.manifest.test.as_ref());
+    let n_min = test.map_or(u64::MAX, |test| test.n_min.value());
+    let log_e = gate.log_e();
+    if log_e.value() > 0.0 && (gate.n < n_min || gate.is_unlooked()) {
+        return Finite::default();
+    }
+    log_e
+}
+
 /// What recorded facts demand of a closing; which claims it finds to hold is computed again elsewhere.
 pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
     let name = &said.family;
@@ -259,16 +308,25 @@ pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
         let found = format!("{} (E_FAMILY_BUDGET)", text(stated));
         return no(format!("{}, as it was opened", text(terms)), found);
     }
-    let log_e = |id: &ManifestId| {
-        gates
-            .by_id
-            .get(id)
-            .map_or_else(Finite::default, Gate::log_e)
-    };
-    let evidence: Vec<_> = family
-        .joined
-        .iter()
-        .map(|(id, _)| (id.clone(), log_e(id)))
+    let members = family.joined.iter().map(|(id, _)| id);
+    let mut running = members
+        .clone()
+        .filter_map(|id| Some((id, gates.by_id.get(id)?)));
+    let together = !matches!(family.method, FamilyMethod::Elond | FamilyMethod::Spend);
+    let unlooked = |gate: &Gate| together && gate.decided.is_none() && gate.is_unlooked();
+    if let Some((id, gate)) = running.find(|(_, gate)| unlooked(gate)) {
+        return no(
+            format!("a look at {id} after its {} units, or its decision", gate.n),
+            "units that no look has seen: which of its looks counts is not chosen afterwards",
+        );
+    }
+    let evidence: Vec<_> = members
+        .map(|id| {
+            (
+                id.clone(),
+                evidence(gates.by_id.get(id), manifests.by_id.get(id)),
+            )
+        })
         .collect();
     let found: Vec<_> = said
         .evidence
@@ -379,6 +437,18 @@ fn stands(
             "none",
         );
     };
+    let against = [
+        Outcome::Futile,
+        Outcome::Kill,
+        Outcome::Superseded,
+        Outcome::Void,
+    ];
+    if against.contains(&decided.outcome) {
+        return no(
+            format!("a decision of {id} that is not against its claim"),
+            format!("{:?}", decided.outcome),
+        );
+    }
     if closed.rejected.contains(id) {
         return None;
     }

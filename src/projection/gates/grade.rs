@@ -5,12 +5,13 @@ use crate::event::payload::decision::Grade;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::gates::Gate;
+use crate::projection::manifests::Deviation;
 use crate::projection::manifests::Record;
 
 /// The grade of a gate's claim at a time: `void` where its sealed plan was not revealed by its day, its manifest was
-/// superseded, or a key that acted on it was compromised before; `exploratory` after a deviation with an outcome
-/// seen; `asymptotic` by its class; `certified_amended` after an amendment in flight or a deviation before any
-/// outcome; else `certified`.
+/// superseded, or the key that registered a version was compromised before; `exploratory` after a deviation with an outcome
+/// seen, as it was after a look; `asymptotic` by its class, and where a largest difference below the width of the scale is
+/// taken on trust; `certified_amended` after an amendment in flight or a deviation before any outcome; else `certified`.
 pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Grade {
     let tainted = |key: &crate::ground::sign::KeyId, seq: u64| {
         let end = state.keyring.keys.get(key).and_then(|key| key.end.as_ref());
@@ -26,12 +27,15 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
     if void {
         return Grade::Void;
     }
-    if record.deviations.iter().any(|one| one.outcome_seen) {
+    let looked = gate.first_look_seq.unwrap_or(u64::MAX);
+    let seen = |one: &Deviation| one.outcome_seen || one.seq > looked;
+    if record.deviations.iter().any(seen) {
         return Grade::Exploratory;
     }
     if gate
         .decided
         .is_some_and(|one| one.class == EvidenceClass::Asymptotic)
+        || trusts(record)
     {
         return Grade::Asymptotic;
     }
@@ -45,10 +49,21 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
     Grade::Certified
 }
 
-/// Whether a sealed plan is past its day without having been revealed.
+/// Whether the test holds only if no difference is beyond a bound that the scale does not give: a unit that breaks it cannot
+/// be observed, and a gate may have ended before it came.
+fn trusts(record: &Record) -> bool {
+    let metric = record.in_force().and_then(|of| of.manifest.metric.as_ref());
+    metric.is_some_and(|metric| {
+        let width = metric.scale_hi_micro.value() - metric.scale_lo_micro.value();
+        let most = metric.difference_max_micro;
+        most.is_some_and(|most| most.value() < width)
+    })
+}
+
+/// Whether a sealed plan is past its day without having been revealed by then.
 pub fn is_late(record: &Record, now: Timestamp) -> bool {
     let sealed = record.plan.as_ref();
-    sealed.is_some_and(|plan| plan.revealed_seq.is_none() && now > plan.reveal_by)
+    sealed.is_some_and(|plan| plan.revealed_at.unwrap_or(now) > plan.reveal_by)
 }
 
 /// The lesser of two grades.

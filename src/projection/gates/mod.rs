@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
+pub use claims::evidence;
 pub use grade::graded;
 pub use grade::is_late;
 pub use grade::least;
@@ -184,6 +185,8 @@ pub struct Gate {
     pub estimated: Option<Estimated>,
     /// Its experiment.
     pub experiment: Option<ExperimentId>,
+    /// The entry of its first look.
+    pub first_look_seq: Option<u64>,
     /// The last look.
     pub look: Option<Look>,
     /// Looks so far.
@@ -212,6 +215,7 @@ impl Gate {
             decided: None,
             estimated: None,
             experiment: experiment.cloned(),
+            first_look_seq: None,
             look: None,
             looks: 0,
             n: 0,
@@ -235,6 +239,11 @@ impl Gate {
         self.decided.is_some() || self.look.as_ref().is_some_and(ended)
     }
 
+    /// Whether units were observed after its last look.
+    pub fn is_unlooked(&self) -> bool {
+        self.n > self.look.as_ref().map_or(0, |look| look.n)
+    }
+
     /// The evidence at the last look; 0 without one.
     pub fn log_e(&self) -> Finite {
         self.look
@@ -253,6 +262,7 @@ impl Gate {
 
     fn looked(&mut self, seq: u64, said: &GateLooked) {
         self.looks += 1;
+        self.first_look_seq.get_or_insert(seq);
         self.look = Some(Look {
             cs_hi: said.cs_hi_micro.value(),
             cs_lo: said.cs_lo_micro.value(),

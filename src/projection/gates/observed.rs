@@ -11,6 +11,7 @@ use crate::event::payload::label::row_of_draw;
 use crate::event::payload::manifest::Arm;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Direction;
+use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
 use crate::event::payload::manifest::MissingRule;
@@ -83,7 +84,12 @@ pub(super) fn judge(gate: &Gate, record: &Record, said: &GateObserved) -> Judged
         let expected = format!("{} readings, one for each metric", gate.sources.len());
         return no(expected, said.readings.len().to_string());
     }
-    let excluded = manifest.estimand.as_ref()?.missing_rule == MissingRule::Excluded;
+    // What stands for a missing draw is against the candidate, not against a claim of harm, equality or difference.
+    let against = matches!(
+        manifest.hypothesis.kind,
+        HypothesisKind::Different | HypothesisKind::Equivalent | HypothesisKind::Kill
+    );
+    let excluded = against || manifest.estimand.as_ref()?.missing_rule == MissingRule::Excluded;
     let mut readings = said.readings.iter().zip(&gate.sources);
     readings.find_map(|(reading, source)| {
         let judged = judge_reading(reading, metric, excluded);
@@ -109,7 +115,8 @@ fn judge_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Judged {
         }
         if excluded && !missing.is_empty() {
             let found = format!("{} missing draws (E_UNREGISTERED_RULE)", missing.len());
-            return no("every draw, where missing_rule is excluded", found);
+            let expected = "every draw, where missing_rule is excluded or the claim does not favour the candidate";
+            return no(expected, found);
         }
         let stands = missing_value(metric, role);
         for (draw, value) in (0..).zip(values) {

@@ -54,9 +54,7 @@ impl Rule for Gating {
                 judge("stale_version", acts.stale(state));
                 judge("gate", opened(state, &acts, said));
             }
-            Payload::ManifestAmended(said) => {
-                judge("amendment", claims::amended(state, &said.manifest));
-            }
+            Payload::ManifestAmended(said) => judge("amendment", claims::amended(state, said)),
             Payload::GateContinued(said) => {
                 judge(
                     "gate",
@@ -67,7 +65,10 @@ impl Rule for Gating {
                 let acts = acts(&said.gate, said.digest);
                 judge("stale_version", acts.stale(state));
                 match acts.known(state) {
-                    Ok((gate, record)) => judge("observation", observed::judge(gate, record, said)),
+                    Ok((gate, record)) => {
+                        judge("observation", observed::judge(gate, record, said));
+                        judge("observation", ordered(state, gate, record));
+                    }
                     Err(judged) => judge("gate", judged),
                 }
             }
@@ -249,7 +250,9 @@ fn opened(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Judged {
             format!("{} ({})", text(&change.to), change.code()),
         );
     }
-    sources(&version.manifest, said).or_else(|| testable(&version.manifest))
+    sources(&version.manifest, said)
+        .or_else(|| testable(&version.manifest))
+        .or_else(|| unsealed(record, version))
 }
 
 fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
@@ -270,12 +273,50 @@ fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
     let one = |source: &crate::event::payload::gate::GateSource| {
         source.judge.is_some() != source.design.is_some()
     };
-    if said.sources.iter().all(one) {
+    if !said.sources.iter().all(one) {
+        return no(
+            "a judge or a design for each metric",
+            "both, or neither (E_JUDGE_DIGEST)",
+        );
+    }
+    // One judge gives a draw one score, which would stand for both metrics.
+    let whose = |source: &crate::event::payload::gate::GateSource| {
+        (source.judge.clone(), source.design.clone())
+    };
+    let mut all = said.sources.iter().enumerate();
+    let twice = all.find_map(|(at, source)| {
+        let mut before = said.sources[..at].iter();
+        let other = before.find(|other| whose(other) == whose(source))?;
+        Some(format!(
+            "one for {} and {} (E_JUDGE_DIGEST)",
+            other.metric, source.metric
+        ))
+    });
+    twice.and_then(|found| no("a judge or a design of its own for each metric", found))
+}
+
+/// Units are those of the order that was drawn before the gate was opened.
+fn ordered(state: &State, gate: &Gate, record: &Record) -> Judged {
+    let drawn = state.fold::<Orders>().of(record);
+    if drawn.is_some_and(|(_, drawn)| drawn.seq < gate.opened_seq) {
         return None;
     }
     no(
-        "a judge or a design for each metric",
-        "both, or neither (E_JUDGE_DIGEST)",
+        "an order drawn before the gate was opened",
+        "none of the version in force (E_ORDER)",
+    )
+}
+
+/// A plan that a manifest is bound to is sealed before the gate is opened.
+fn unsealed(record: &Record, version: &manifests::Version) -> Judged {
+    let analysis = version.manifest.analysis.as_ref();
+    let bound = analysis.and_then(|analysis| analysis.plan_commitment)?;
+    if record.plan.is_some() {
+        return None;
+    }
+    no(
+        format!("plan.sealed of analysis.plan_commitment {bound}"),
+        "none (E_UNREGISTERED_RULE)",
     )
 }
 

@@ -125,6 +125,8 @@ pub struct Plan {
     pub commitment: Digest,
     /// By when it is revealed.
     pub reveal_by: Timestamp,
+    /// When it was revealed: past its day it stays late.
+    pub revealed_at: Option<Timestamp>,
     /// The entry that revealed it.
     pub revealed_seq: Option<u64>,
     /// The entry that sealed it.
@@ -320,7 +322,7 @@ impl Manifests {
     }
 
     /// What is done under a manifest.
-    fn acted(&mut self, seq: u64, payload: &Payload) {
+    fn acted(&mut self, seq: u64, at: Timestamp, payload: &Payload) {
         match payload {
             Payload::ManifestDeviated(said) => {
                 if let Some(record) = self.of_digest_mut(said.digest) {
@@ -354,6 +356,7 @@ impl Manifests {
                     record.plan.get_or_insert(Plan {
                         commitment: said.commitment,
                         reveal_by: said.reveal_by,
+                        revealed_at: None,
                         revealed_seq: None,
                         sealed_seq: seq,
                     });
@@ -362,6 +365,7 @@ impl Manifests {
             Payload::PlanRevealed(said) => {
                 let record = self.by_id.get_mut(&said.manifest);
                 if let Some(plan) = record.and_then(|record| record.plan.as_mut()) {
+                    plan.revealed_at.get_or_insert(at);
                     plan.revealed_seq.get_or_insert(seq);
                 }
             }
@@ -401,7 +405,7 @@ fn version(
 
 impl Fold for Manifests {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
-        let (seq, event) = (event.seq(), event.event());
+        let (seq, at, event) = (event.seq(), event.recorded_at(), event.event());
         let experiment = event.header.experiment.as_ref();
         match &event.payload {
             Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => {
@@ -448,7 +452,7 @@ impl Fold for Manifests {
                     version.countersigned_seq.get_or_insert(seq);
                 }
             }
-            _ => self.acted(seq, &event.payload),
+            payload => self.acted(seq, at, payload),
         }
     }
 

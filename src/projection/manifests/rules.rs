@@ -60,7 +60,7 @@ impl Rule for Prereg {
                 let judged = whole(experiment, by, &said.manifest, digests);
                 judge("manifest", judged);
                 let judged = amended(manifests, said);
-                let anew = judged.is_none() && said.class.value() == 3;
+                let anew = judged.is_none() && matches!(said.class.value(), 1 | 3);
                 judge("amendment", judged);
                 judge(
                     "manifest_first",
@@ -197,7 +197,7 @@ fn first(manifests: &Manifests, experiment: Option<&ExperimentId>, manifest: &Ma
     )
 }
 
-/// What is tested, on what and with whom is registered anew: nobody has looked before that either.
+/// What is tested, on what, with whom and at which level is registered anew: nobody has looked before that either.
 fn again(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
@@ -370,6 +370,18 @@ fn countersigned(state: &State, author: KeyId, digest: Digest) -> Judged {
     }
     if author == version.author {
         return no("another key than the registrar's", author.to_string());
+    }
+    // An amendment that could wait for outcomes would be chosen by them.
+    if let Some((_, record)) = found
+        && let (Some(class), Some(look)) = (version.class, &record.first_look)
+    {
+        return no(
+            format!(
+                "an amendment that comes into force before the first look at seq {}",
+                look.seq
+            ),
+            format!("one of class {class} (E_STALE_VERSION)"),
+        );
     }
     let keyring = &state.keyring;
     let holder = |key: &KeyId| keyring.keys.get(key).map(|record| &record.holder);

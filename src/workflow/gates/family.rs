@@ -13,8 +13,8 @@ use crate::ledger::State;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::num::math;
-use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
+use crate::projection::gates::evidence;
 use crate::projection::gates::holds;
 use crate::projection::manifests::FAMILY_MAX;
 use crate::projection::manifests::Family;
@@ -107,7 +107,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
         let Some(version) = version.filter(merges) else {
             continue;
         };
-        let log_e = gates.by_id.get(member).map(Gate::log_e).unwrap_or_default();
+        let log_e = evidence(gates.by_id.get(member), manifests.by_id.get(member));
         let same = |(other, _, _): &&mut (&Version, Merged, Vec<f64>)| {
             other.h0_digest == version.h0_digest && other.manifest.arms == version.manifest.arms
         };
@@ -176,45 +176,41 @@ pub fn loop_of(state: &State, id: &FamilyId) -> Option<Loop> {
         let between = |seq: u64| *since < seq && seq < gate.opened_seq;
         let fresh = !members.iter().any(|(_, _, other)| between(*other));
         let better = manifest.hypothesis.kind == HypothesisKind::Promote;
-        (alone && fresh && better).then(|| ((*member).clone(), gate))
+        let log_e = evidence(Some(gate), Some(record));
+        (alone && fresh && better).then(|| ((*member).clone(), gate.n, log_e.value()))
     };
     let counted: Vec<_> = members.iter().filter_map(counts).collect();
     if counted.is_empty() {
         return None;
     }
-    let logs: Vec<f64> = counted
-        .iter()
-        .map(|(_, gate)| gate.log_e().value())
-        .collect();
-    let (log_e, n) = (
-        math::sum(&logs),
-        counted.iter().map(|(_, gate)| gate.n).sum(),
-    );
+    let logs: Vec<f64> = counted.iter().map(|(_, _, log_e)| *log_e).collect();
+    let (log_e, n) = (math::sum(&logs), counted.iter().map(|(_, n, _)| n).sum());
     let bar = Threshold::of_level(u32::try_from(family.alpha).ok()?).ln();
     Some(Loop {
         found: bettor::is_past(n, bettor::FRACTIONS_MAX, log_e, bar),
         log_e,
-        members: counted.into_iter().map(|(member, _)| member).collect(),
+        members: counted.into_iter().map(|(member, _, _)| member).collect(),
         p: math::exp(-log_e).min(1.0),
     })
 }
 
 /// The event that closes a family now; `None` for a family that was never opened.
 pub fn closing(state: &State, id: &FamilyId) -> Option<FamilyClosed> {
-    let family = state.fold::<Manifests>().families.get(id)?;
+    let manifests = state.fold::<Manifests>();
+    let family = manifests.families.get(id)?;
     let gates = state.fold::<Gates>();
-    let evidence: Vec<_> = family
+    let all: Vec<_> = family
         .joined
         .iter()
         .map(|(member, _)| MemberEvidence {
-            log_e: gates.by_id.get(member).map(Gate::log_e).unwrap_or_default(),
+            log_e: evidence(gates.by_id.get(member), manifests.by_id.get(member)),
             member: member.clone(),
         })
         .collect();
     Some(FamilyClosed {
         alpha_micro: Micro::new(family.alpha)?,
-        rejected: rejected(state, id, &evidence),
-        evidence,
+        rejected: rejected(state, id, &all),
+        evidence: all,
         family: id.clone(),
         members_max: Count::new(family.members_max)?,
         method: family.method,

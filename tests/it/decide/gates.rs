@@ -33,26 +33,31 @@ use crate::support::planned::countersigned;
 use crate::support::planned::registered;
 use crate::support::signer;
 
-const EXP: Option<&str> = Some("exp-1");
+pub(super) const EXP: Option<&str> = Some("exp-1");
 
-fn owner() -> Signer {
+pub(super) fn owner() -> Signer {
     signer(1)
 }
 
-fn custodian() -> Signer {
+pub(super) fn custodian() -> Signer {
     signer(5)
 }
 
-fn say(world: &mut dyn World, payload: impl Into<Payload>) {
+pub(super) fn say(world: &mut dyn World, payload: impl Into<Payload>) {
     world.say(&owner(), payload.into(), EXP);
 }
 
-fn refused(world: &mut dyn World, rule: &str, wording: &[&str], payload: impl Into<Payload>) {
+pub(super) fn refused(
+    world: &mut dyn World,
+    rule: &str,
+    wording: &[&str],
+    payload: impl Into<Payload>,
+) {
     world.refuse_saying(rule, wording, &owner(), payload.into(), EXP);
 }
 
 /// Given: a gate's manifest in force, on twelve units.
-fn in_force(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
+pub(super) fn in_force(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
     let key = key_added(&custodian(), "Cem", &[Role::Custodian]);
     world.say(&owner(), key.into(), None);
     world.say(&owner(), planned::experiment_registered(), EXP);
@@ -60,7 +65,7 @@ fn in_force(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
     registered_in(world, "exp-1", "m-1", change)
 }
 
-fn registered_in(
+pub(super) fn registered_in(
     world: &mut dyn World,
     experiment: &str,
     id: &str,
@@ -94,7 +99,7 @@ fn drawn(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
 }
 
 /// Given: the same, and the gate opened and ten of its units exposed.
-fn exposed(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
+pub(super) fn exposed(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
     let life = drawn(world, change);
     say(world, life.opened());
     world.say(&custodian(), life.exposed(1, 0, 9), EXP);
@@ -102,7 +107,7 @@ fn exposed(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
 }
 
 /// Given: the same, and so many units scored and observed, each better by as much as can be.
-fn observed(world: &mut dyn World, n: usize, change: impl Fn(&mut Value)) -> Life {
+pub(super) fn observed(world: &mut dyn World, n: usize, change: impl Fn(&mut Value)) -> Life {
     let mut life = exposed(world, change);
     for t in 1..=n {
         observe(world, &mut life, t);
@@ -110,14 +115,14 @@ fn observed(world: &mut dyn World, n: usize, change: impl Fn(&mut Value)) -> Lif
     life
 }
 
-fn observe(world: &mut dyn World, life: &mut Life, t: usize) {
+pub(super) fn observe(world: &mut dyn World, life: &mut Life, t: usize) {
     score(world, life, t);
     let (zero, one) = (values(0), values(1_000_000));
     let said = life.observed(t, &[[&zero, &one]]);
     say(world, said);
 }
 
-fn score(world: &mut dyn World, life: &Life, t: usize) {
+pub(super) fn score(world: &mut dyn World, life: &Life, t: usize) {
     let (zero, one) = (values(0), values(1_000_000));
     for score in life.scores(t, &[[&zero, &one]]) {
         say(world, score);
@@ -125,7 +130,7 @@ fn score(world: &mut dyn World, life: &Life, t: usize) {
 }
 
 /// Given: the same with eight units, and a decision to promote.
-fn decided(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
+pub(super) fn decided(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
     let mut life = observed(world, 8, change);
     let look = life.looked();
     assert_eq!(look.standing, Standing::Promote);
@@ -135,7 +140,7 @@ fn decided(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
     life
 }
 
-fn same(_: &mut Value) {}
+pub(super) fn same(_: &mut Value) {}
 
 #[test]
 fn order_of_listed_units_only() {
@@ -682,7 +687,7 @@ fn decision_is_that_of_the_last_look() {
     });
 }
 
-fn closing(life: &Life, rejected: &[&str]) -> FamilyClosed {
+pub(super) fn closing(life: &Life, rejected: &[&str]) -> FamilyClosed {
     FamilyClosed {
         alpha_micro: Micro::new(50_000).unwrap(),
         evidence: vec![MemberEvidence {
@@ -742,7 +747,7 @@ fn family_is_closed_by_its_procedure() {
     });
 }
 
-fn promotion(life: &Life, grade: Grade) -> PromotionIssued {
+pub(super) fn promotion(life: &Life, grade: Grade) -> PromotionIssued {
     let arms = life.manifest.arms.as_ref().unwrap();
     PromotionIssued {
         candidate_digest: arms[1].artifact_digest,

@@ -9,6 +9,7 @@ mod decisions;
 mod deployments;
 mod drifts;
 mod estimate;
+mod gate_attacks;
 mod gates;
 mod generators;
 mod idempotency;

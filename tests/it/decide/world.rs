@@ -23,6 +23,7 @@ use crate::support::forge::Forge;
 use crate::support::forge::Line;
 use crate::support::start;
 use crate::support::text;
+use crate::support::verifiers;
 
 /// What a story may do.
 pub trait World {
@@ -326,6 +327,32 @@ pub fn tell(begin: Start, story: impl Fn(&mut dyn World)) {
     };
     story(&mut forged);
     assert!(forged.found);
+}
+
+/// Tells a story in both worlds, and has what it forged read by the verifier in Python, which finds the same rule broken.
+pub fn tell_all(begin: Start, rule: &str, story: impl Fn(&mut dyn World)) {
+    tell(begin, &story);
+    if !verifiers::python() {
+        return;
+    }
+    let mut forge = Forge::new(begin.separation, begin.roles);
+    forge.now = start().plus_seconds(1);
+    let mut forged = Forged {
+        forge,
+        found: false,
+    };
+    story(&mut forged);
+    let folder = tempfile::tempdir().unwrap();
+    let lines = folder.path().join("ledger.jsonl");
+    std::fs::write(&lines, forged.forge.jsonl()).unwrap();
+    let theirs = verifiers::theirs(&[lines.to_str().unwrap().to_owned()]);
+    let last = forged.size() - 1;
+    assert_eq!(
+        theirs.first,
+        Some((last, rule.to_owned())),
+        "{:?}",
+        theirs.all
+    );
 }
 
 /// Tells a story that the program's own append cannot: only the forged ledger.
