@@ -244,7 +244,12 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
     if let Some(found) = family::loop_of(state, &id) {
         looped(&mut answer, &found, of);
     }
-    Ok(answer.with_next(format!("clover family close {id}")))
+    let next = match closed {
+        Some(_) => "clover gate list".to_owned(),
+        None if of.joined.is_empty() => "clover prereg new --template gate".to_owned(),
+        None => format!("clover family close {id}"),
+    };
+    Ok(answer.with_next(next))
 }
 
 /// What members that test one hypothesis say of it.

@@ -78,8 +78,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     }
     let key = ctx.globals.key.clone();
     ctx.globals.key.clone_from(&args.custodian);
-    list(ctx, &mut ledger, &experiment, &units, root)?;
+    let listed = list(ctx, &mut ledger, &experiment, &units, root);
     ctx.globals.key = key;
+    listed.map_err(|mut error| {
+        error.next = error.next.replace("--key", "--custodian");
+        error
+    })?;
     draw(ctx, &mut ledger, &bound, &units)?;
     let opened = steps::open(&version, sources);
     let opened = opened.ok_or_else(|| CliError::refused(format!("{id} is no gate's"), next))?;

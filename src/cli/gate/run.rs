@@ -49,12 +49,34 @@ fn untestable(id: &ManifestId, wrong: &Untestable) -> CliError {
     CliError::refused(message, format!("clover gate show {id}"))
 }
 
+/// Where a gate has guardrails: what each part of the least says, by name.
+pub(super) fn weakest(gate: &Gate, look: &Look) -> String {
+    if look.guardrails.is_empty() {
+        return String::new();
+    }
+    let claim = gate
+        .sources
+        .first()
+        .map(|source| &source.metric)
+        .into_iter();
+    let claim = claim.zip(look.log_wealth.claim.map(|claim| claim.value()));
+    let names = gate.sources.iter().skip(1).map(|source| &source.metric);
+    let guardrails = look.guardrails.iter().map(|log_e| log_e.value());
+    let parts = claim.chain(names.zip(guardrails));
+    let parts = parts.map(|(name, log_e)| format!("{name} {log_e:.4}"));
+    let parts: Vec<_> = parts.collect();
+    format!(", the least of {}", parts.join(", "))
+}
+
 /// What the last look found, in words and numbers.
 pub(super) fn looked(answer: &mut Answer, gate: &Gate, look: &Look) {
     let (word, exit) = outcome_of(gate);
     answer.text.push_str(&ui::pairs(&[
         ("units", look.n.to_string()),
-        ("log e-value", format!("{:.4}", look.log_e.value())),
+        (
+            "log e-value",
+            format!("{:.4}{}", look.log_e.value(), weakest(gate, look)),
+        ),
         ("p, always valid", format!("{:.6}", look.p.value())),
         ("mean effect", effect(look.cs_lo, look.cs_hi)),
         ("standing", words(look.standing).to_owned()),
@@ -139,12 +161,21 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
 /// Adds to an answer about new observations why there are no more, how the gate stands, and what to do next.
 fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> Answer {
     if let Stop::Missing(unit) = stop {
-        answer.line(&format!("unit {unit} has not all its scores yet"));
+        answer.line(&format!(
+            "unit {unit} has not all its scores yet: record them, then observe on"
+        ));
+        answer.line("  with --missing each draw without one counts as the worst for the candidate, for good");
         answer.data["missing"] = unit.as_str().into();
-        let next = format!("clover gate observe {id} --all --missing");
-        answer.next.push(next);
     }
+    let on = format!("clover gate observe {id} --all");
+    let ended = gate.is_terminal();
     let next = match &gate.look {
+        _ if gate.decided.is_some() => format!("clover gate show {id}"),
+        Some(look) if look.n == gate.n && !ended && matches!(stop, Stop::Missing(_)) => {
+            looked(&mut answer, gate, look);
+            on
+        }
+        None if gate.n == 0 => on,
         Some(look) if look.n == gate.n => {
             looked(&mut answer, gate, look);
             format!("clover gate decide {id}")

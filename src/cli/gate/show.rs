@@ -12,11 +12,13 @@ use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::outcome_of;
 use crate::cli::gate::run::effect;
+use crate::cli::gate::run::weakest;
 use crate::cli::gate::words;
 use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
+use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
@@ -82,13 +84,35 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
         return Ok(answer.with_next(super::deviation(&id)));
     }
     let next = match &of.gate.look {
+        _ if may_promote(state, &id, of) => format!("clover gate promote {id}"),
         _ if of.gate.decided.is_some() => format!("clover prereg diff {id}"),
         Some(look) if gates::outcome_of(look.standing).is_some() => {
             format!("clover gate decide {id}")
         }
+        _ if waits(of) => format!("clover gate continue {id}"),
+        _ if of.record.units <= of.gate.n => format!("clover exposure open {id}"),
         _ => format!("clover gate observe {id} --all"),
     };
     Ok(answer.with_next(next))
+}
+
+/// Whether its claim was decided to hold, and nothing was promoted on it yet.
+fn may_promote(state: &State, id: &ManifestId, of: Known<'_>) -> bool {
+    let gates = state.fold::<Gates>();
+    let promoted = gates.promotions.iter().any(|one| one.gates.contains(id));
+    let kind = of
+        .record
+        .in_force()
+        .map(|version| version.manifest.hypothesis.kind);
+    let favours = !matches!(kind, None | Some(HypothesisKind::Different));
+    favours && !promoted && of.gate.decided.is_some_and(|one| gates::holds(one.outcome))
+}
+
+/// Whether a gate that goes on with another's wealth has not got it yet.
+fn waits(of: Known<'_>) -> bool {
+    let version = of.record.in_force();
+    let test = version.and_then(|version| version.manifest.test.as_ref());
+    test.is_some_and(|test| test.continuation_of.is_some()) && of.gate.parent.is_none()
 }
 
 /// A word of an enum as it stands in events.
@@ -284,6 +308,10 @@ fn ending(
     if let Some(look) = &of.gate.look {
         let (word, _) = outcome_of(of.gate);
         answer.line(&format!("standing: {} ({word})", words(look.standing)));
+        let parts = weakest(of.gate, look);
+        if !parts.is_empty() {
+            answer.line(&format!("log e {:.4}{parts}", look.log_e.value()));
+        }
     }
     match of.gate.decided {
         None => answer.line("not decided"),
@@ -356,7 +384,11 @@ fn differences(answer: &mut Answer, of: Known<'_>) {
 }
 
 fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bool) -> Value {
-    let found = evidence::found(of).ok();
+    // What is decided has forgotten its observations.
+    let log_e = match of.gate.decided {
+        Some(_) => Some(of.gate.log_e()),
+        None => evidence::found(of).ok().map(|found| found.log_e),
+    };
     let looks: Vec<_> = life
         .looks
         .iter()
@@ -375,7 +407,7 @@ fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bo
         "order": order, "exposed": of.record.exposed, "n": of.gate.n, "looks": looks, "wealth": path,
         "decided": of.gate.decided, "estimated": of.gate.estimated, "parent": of.gate.parent, "child": of.gate.child,
         "promotions": promotions, "replay_identical": same, "state_digest": life.state_digest.to_hex(),
-        "log_e_now": found.map(|found| found.log_e),
+        "log_e_now": log_e,
         "deviations": of.record.deviations,
     })
 }

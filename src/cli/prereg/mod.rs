@@ -28,6 +28,7 @@ use crate::event::payload::prereg::ManifestDeviated;
 use crate::event::payload::prereg::ManifestRegistered;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -247,6 +248,8 @@ fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
         .of_digest(digest)
         .is_some();
     let mut answer = None;
+    let due = args.countersign && (known || !args.dry_run);
+    let countersigner = due.then(|| countersigner(ctx, &ledger, args)).transpose()?;
     // Whoever only countersigns needs no registrar's key.
     if !(known && args.countersign) {
         let payload = ManifestRegistered {
@@ -255,6 +258,16 @@ fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
             manifest: Box::new(manifest.clone()),
         };
         let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestRegistered)?;
+        if countersigner
+            .as_ref()
+            .is_some_and(|other| other.id() == signer.id())
+        {
+            let message = "countersign: the custodian's key is another than the registrar's; nothing was recorded";
+            return Err(CliError::refused(
+                message,
+                "the same command with --custodian NAME",
+            ));
+        }
         let command = Command::new(payload, Some(experiment.clone()));
         let done = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
         if args.dry_run {
@@ -262,10 +275,7 @@ fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
         }
         answer = Some(done);
     }
-    if args.countersign {
-        // `--key` names the registrar's.
-        ctx.globals.key.clone_from(&args.custodian);
-        let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestCountersigned)?;
+    if let Some(signer) = countersigner {
         let command = Command::new(ManifestCountersigned { digest }, Some(experiment));
         let done = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
         answer = Some(match answer {
@@ -275,6 +285,17 @@ fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
     }
     let answer = answer.expect("BUG: something was signed");
     Ok(signed(answer, &ledger, &manifest, digest, &args.file))
+}
+
+/// The custodian's key, before anything is recorded; `--key` names the registrar's.
+fn countersigner(ctx: &mut Ctx<'_>, ledger: &Ledger, args: &SignArgs) -> Result<Signer, CliError> {
+    let key = std::mem::replace(&mut ctx.globals.key, args.custodian.clone());
+    let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestCountersigned);
+    ctx.globals.key = key;
+    signer.map_err(|mut error| {
+        error.next = error.next.replace("--key", "--custodian");
+        error
+    })
 }
 
 /// Two answers as one.

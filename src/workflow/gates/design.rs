@@ -157,6 +157,20 @@ fn claim(manifest: &Manifest, test: &Test) -> Result<Claim, Untestable> {
     let margin = test.null_margin_micro.value();
     Ok(match manifest.hypothesis.kind {
         HypothesisKind::Different => Claim::Different { margin },
+        HypothesisKind::Equivalent if margin <= 0 => {
+            return Err(Untestable {
+                expected: "test.null_margin_micro above 0 for equivalence: how far off either way is the same".to_owned(),
+                found: format!("{margin} (E_MARGIN)"),
+            });
+        }
+        HypothesisKind::Noninferior if margin >= 0 => {
+            return Err(Untestable {
+                expected:
+                    "test.null_margin_micro below 0 for noninferiority: how much worse is not worse"
+                        .to_owned(),
+                found: format!("{margin} (E_MARGIN)"),
+            });
+        }
         HypothesisKind::Equivalent => Claim::Equivalent { margin },
         HypothesisKind::Kill if margin != 0 => {
             return Err(Untestable {
