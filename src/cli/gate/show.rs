@@ -28,6 +28,7 @@ use crate::projection::drifts;
 use crate::projection::gates;
 use crate::projection::gates::Gates;
 use crate::projection::manifests;
+use crate::projection::manifests::Manifests;
 use crate::projection::orders::Orders;
 use crate::report::spark;
 use crate::workflow::gates::design;
@@ -94,6 +95,24 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
         _ => format!("clover gate observe {id} --all"),
     };
     Ok(answer.with_next(next))
+}
+
+/// Gates of the same arms in no family of this one: whoever registers many may find one that holds by luck.
+fn elsewhere(state: &State, id: &ManifestId, of: Known<'_>) -> Vec<ManifestId> {
+    let Some(own) = of.record.in_force().map(|version| &version.manifest) else {
+        return Vec::new();
+    };
+    let family = |manifest: &Manifest| Some(manifest.multiplicity.as_ref()?.family.clone());
+    let all = state.fold::<Manifests>().by_id.iter();
+    let others = all.filter(|(other, record)| {
+        let manifest = record.versions.last().map(|version| &version.manifest);
+        *other != id
+            && manifest.is_some_and(|manifest| {
+                let alone = family(manifest).is_none() || family(manifest) != family(own);
+                manifest.arms.is_some() && manifest.arms == own.arms && alone
+            })
+    });
+    others.map(|(other, _)| other.clone()).collect()
 }
 
 /// Whether its claim was decided to hold, and nothing was promoted on it yet.
@@ -312,6 +331,18 @@ fn ending(
         if !parts.is_empty() {
             answer.line(&format!("log e {:.4}{parts}", look.log_e.value()));
         }
+    }
+    let others = elsewhere(state, id, of);
+    if let Some(first) = others.first() {
+        let (one, more) = (others.len() == 1, others.len() - 1);
+        let more = if one {
+            String::new()
+        } else {
+            format!(" and {more} more")
+        };
+        answer.line(&format!(
+            "the same arms are tested outside its family too, which its level does not count: {first}{more}"
+        ));
     }
     match of.gate.decided {
         None => answer.line("not decided"),

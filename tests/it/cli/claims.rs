@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Desk;
 use super::gate;
+use crate::support::child;
 use crate::support::verifiers;
 
 /// A desk that may register, decide and promote.
@@ -525,6 +526,43 @@ fn a_loop_of_gates_spends_what_is_left_and_earns_by_claims_that_hold() {
         page.lines().all(|line| line.chars().count() <= 100),
         "{page}"
     );
+    holds(&mut desk);
+}
+
+/// Slow: as many differences as have no count of their own, with the interval of the verifier in Python.
+#[test]
+fn more_differences_than_are_counted_apart() {
+    if !child::slow() {
+        eprintln!("skipped: RUN_SLOW_TESTS is not set");
+        return;
+    }
+    let mut desk = desk();
+    family(&mut desk, "quarter", "spend", "0.05", 4);
+    let names: Vec<_> = (0..4300).map(|at| format!("u-{at:04}")).collect();
+    let file = desk.file("many.txt", &(names.join("\n") + "\n"));
+    let root = desk.ok(&format!("gate root {file} --json")).json();
+    let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
+    desk.ok("experiment register of-many --title many --purpose testing");
+    let text = gate::manifest("many", "of-many", &root, 50_000);
+    let text = text
+        .replace("n_units: 40", "n_units: 4300")
+        .replace("n_max: 40", "n_max: 4300");
+    let text = text
+        .replace("n_min: 5", "n_min: 4300")
+        .replace("direction: increase", "direction: decrease");
+    let plan = desk.file("many.yaml", &text);
+    desk.ok(&format!("prereg sign {plan} --countersign"));
+    start(&mut desk, "many");
+    let line = |(at, name): (usize, &String)| {
+        let candidate = 0.2 + at as f64 * 1e-4;
+        format!("{{\"unit\":\"{name}\",\"baseline\":0.4,\"candidate\":{candidate:.4}}}\n")
+    };
+    let lines: String = names.iter().enumerate().map(line).collect();
+    let file = desk.file("many.jsonl", &lines);
+    let ran = desk
+        .run(&format!("gate observe many --all --from {file} --json"))
+        .json();
+    assert_eq!(ran["data"]["look"]["n"], 4300, "{ran:#}");
     holds(&mut desk);
 }
 
