@@ -19,6 +19,7 @@ use crate::ledger::Command;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::num::math;
+use crate::projection::gates::Closed;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Family;
@@ -221,25 +222,7 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
             "the next member's alpha_micro may be {alpha}{why}"
         ));
     }
-    let rows = of.joined.iter().map(|(member, alpha)| {
-        let gate = gates.by_id.get(member);
-        let decided = gate.and_then(|gate| gate.decided);
-        vec![
-            member.to_string(),
-            alpha.to_string(),
-            gate.map_or("-".to_owned(), |gate| {
-                format!("{:.4}", Gate::log_e(gate).value())
-            }),
-            format!("{:.4}", design::ln_stop(*alpha, Some(of))),
-            decided.map_or("open".to_owned(), |one| format!("{:?}", one.outcome)),
-            closed.map_or("-".to_owned(), |one| {
-                let holds = one.rejected.contains(member);
-                if holds { "holds" } else { "does not hold" }.to_owned()
-            }),
-        ]
-    });
-    let head = ["member", "alpha", "log e", "ends past", "decided", "claim"];
-    answer.text.push_str(&ui::table(&head, rows.collect()));
+    members(&mut answer, (of, gates), closed);
     together(&mut answer, &family::merged(state, &id), of.members_max);
     if let Some(found) = family::loop_of(state, &id) {
         looped(&mut answer, &found, of);
@@ -250,6 +233,32 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
         None => format!("clover family close {id}"),
     };
     Ok(answer.with_next(next))
+}
+
+/// A table of the members: what each has shown, past what it ends, and what the closing found.
+fn members(answer: &mut Answer, (of, gates): (&Family, &Gates), closed: Option<&Closed>) {
+    let rows = of.joined.iter().map(|(member, alpha)| {
+        let gate = gates.by_id.get(member);
+        let decided = gate.and_then(|gate| gate.decided);
+        vec![
+            member.to_string(),
+            alpha.to_string(),
+            gate.map_or("-".to_owned(), |gate| {
+                format!("{:.4}", Gate::log_e(gate).value())
+            }),
+            format!("{:.4}", design::ln_stop(*alpha, Some(of))),
+            decided.map_or("open".to_owned(), |one| {
+                let word = json!(one.outcome);
+                word.as_str().unwrap_or_default().to_owned()
+            }),
+            closed.map_or("-".to_owned(), |one| {
+                let holds = one.rejected.contains(member);
+                if holds { "holds" } else { "does not hold" }.to_owned()
+            }),
+        ]
+    });
+    let head = ["member", "alpha", "log e", "ends past", "decided", "claim"];
+    answer.text.push_str(&ui::table(&head, rows.collect()));
 }
 
 /// What members that test one hypothesis say of it.

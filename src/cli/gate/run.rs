@@ -27,6 +27,7 @@ use crate::ground::ambient::Stopwatch;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::num::Finite;
 use crate::projection::gates;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Look;
@@ -59,7 +60,7 @@ pub(super) fn weakest(gate: &Gate, look: &Look) -> String {
         .first()
         .map(|source| &source.metric)
         .into_iter();
-    let claim = claim.zip(look.log_wealth.claim.map(|claim| claim.value()));
+    let claim = claim.zip(look.log_wealth.claim.map(Finite::value));
     let names = gate.sources.iter().skip(1).map(|source| &source.metric);
     let guardrails = look.guardrails.iter().map(|log_e| log_e.value());
     let parts = claim.chain(names.zip(guardrails));

@@ -305,7 +305,7 @@ fn a_late_plan_stays_late() {
 fn grades_are_not_what_somebody_says() {
     tell_all(SOLO, "promotion", |world| {
         let mut life = in_force(world, |gate| {
-            gate["metric"]["difference_max_micro"] = 900_000.into()
+            gate["metric"]["difference_max_micro"] = 900_000.into();
         });
         let beacon = head(world);
         draw(world, &mut life, beacon, "exp-1");
