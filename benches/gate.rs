@@ -1,5 +1,5 @@
 //! A gate's stream in the pure core, beside a floor of the same run: counting the same deltas in a plain array. And
-//! observations recorded in a ledger, beside the scores that they read, recorded in the same run.
+//! observations recorded in a ledger, beside as many scores that the same ledger takes in right before and right after.
 //!
 //! `cargo bench --bench gate`. Medians of `CLOVER_BENCH_RUNS` runs (5) of 1,000,000 observations; the confidence sequence
 //! is left out, as it is computed at registered looks only. `CLOVER_BENCH_UNITS` units (50,000) are recorded.
@@ -15,6 +15,7 @@
 mod desk;
 
 use std::hint::black_box;
+use std::path::Path;
 use std::time::Instant;
 
 use clover::ground::digest::Digest;
@@ -161,7 +162,25 @@ fn manifest(units: u64, root: &str) -> String {
     )
 }
 
-/// Scores of every unit recorded in bulk, and then every unit observed: both through the command line.
+/// Scores of an experiment in bulk, as lines of a file.
+fn scores(at: &Path, file: &str, experiment: &str, names: &[String], policies: &[&str]) {
+    let mut lines = String::new();
+    for (unit, name) in names.iter().enumerate() {
+        for policy in policies {
+            let score = match *policy {
+                "baseline" => 400_000,
+                _ => [300_000, 500_000][unit % 2],
+            };
+            lines += &format!(
+                "{{\"kind\":\"score.recorded\",\"experiment\":\"{experiment}\",\"data\":{{\"draw\":0,\"item\":\"{name}\",\"judge\":\"judge-1\",\"policy\":\"{policy}\",\"score_micro\":{score}}}}}\n"
+            );
+        }
+    }
+    std::fs::write(at.join(file), lines).unwrap();
+}
+
+/// Every unit observed whose scores are recorded, and right before and after it as many scores of another experiment: all
+/// through the command line. A ledger appends more slowly the larger it is and with what the machine does, so both sides count.
 fn recorded(units: u64) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -183,22 +202,23 @@ fn recorded(units: u64) {
     clover(at, "prereg sign plan.yaml --countersign");
     clover(at, "gate open m-1 --units units.txt --judge judge-1");
     clover(at, "exposure open m-1");
-    let mut lines = String::new();
-    for (unit, name) in names.iter().enumerate() {
-        for (policy, score) in [
-            ("baseline", 400_000),
-            ("candidate", [300_000, 500_000][unit % 2]),
-        ] {
-            lines += &format!(
-                "{{\"kind\":\"score.recorded\",\"experiment\":\"exp-1\",\"data\":{{\"draw\":0,\"item\":\"{name}\",\"judge\":\"judge-1\",\"policy\":\"{policy}\",\"score_micro\":{score}}}}}\n"
-            );
-        }
-    }
-    std::fs::write(at.join("scores.jsonl"), lines).unwrap();
-    let (_, scores) = clover(at, "append --bulk scores.jsonl");
+    clover(at, "experiment register exp-2 --title Two --purpose bench");
+    scores(
+        at,
+        "scores.jsonl",
+        "exp-1",
+        &names,
+        &["baseline", "candidate"],
+    );
+    scores(at, "before.jsonl", "exp-2", &names, &["before"]);
+    scores(at, "after.jsonl", "exp-2", &names, &["after"]);
+    clover(at, "append --bulk scores.jsonl");
+    let (_, before) = clover(at, "append --bulk before.jsonl");
     let (observed, seconds) = clover(at, "gate observe m-1 --all");
+    let (_, after) = clover(at, "append --bulk after.jsonl");
     assert_eq!(observed["data"]["n"], units);
-    let (scores, seconds) = (2.0 * units as f64 / scores, units as f64 / seconds);
+    let scores = 2.0 * units as f64 / (before + after);
+    let seconds = units as f64 / seconds;
     let name = format!("{units} units recorded, beside scores");
     let (ratio, met) = (
         seconds / scores,

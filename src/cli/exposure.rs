@@ -1,9 +1,13 @@
 //! `clover exposure`: units of a confirm set become readable to those who score them.
 
+use serde_json::json;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::gate;
 use crate::cli::home;
 use crate::cli::submit;
+use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
@@ -14,12 +18,22 @@ use crate::ledger::Command;
 use crate::num::Count;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
+use crate::workflow::gates::replay;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Expose the next units in the order drawn
     #[command(after_help = "Example:\n  clover exposure open m-1 --through 50")]
     Open(OpenArgs),
+    /// Name the units of a gate that are exposed, one a line in the order drawn: those to score
+    #[command(after_help = "Example:\n  clover exposure list m-1 > to-score.txt")]
+    List(ListArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// The gate
+    pub id: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +49,32 @@ pub(super) struct OpenArgs {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
-    let Verb::Open(args) = verb;
+    match verb {
+        Verb::List(args) => list(ctx, &args),
+        Verb::Open(args) => open(ctx, &args),
+    }
+}
+
+fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
+    let id = gate::gate_id(&args.id)?;
+    let (_, ledger, view) = home::view(ctx)?;
+    let of = gate::known(view.state(&ledger), &id)?;
+    let next = format!("clover exposure open {id}");
+    let Some(bound) = of.record.bound().filter(|_| of.record.units > 0) else {
+        let message = format!("no unit of {id} is exposed");
+        return Err(CliError::refused(message, next));
+    };
+    let order = replay::order(&ledger, bound.digest, bound.seq, of.gate.opened_seq)?;
+    let mut units = order.units;
+    units.truncate(usize::try_from(of.record.units).unwrap_or(usize::MAX));
+    let mut answer = Answer::new(String::new(), json!({"gate": id.as_str(), "units": units}));
+    for unit in &units {
+        answer.line(&ui::escape(unit.as_str()));
+    }
+    Ok(answer)
+}
+
+fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     let next = format!("clover prereg show {}", args.id);
     let id: ManifestId = args.id.parse().map_err(|error| {
         CliError::usage(
@@ -87,9 +126,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         first_unit: count(record.units)?,
         last_unit: count(through - 1)?,
     };
+    let (cap, units) = (data.exposure_cap.value(), data.n_units.value());
+    let closed = units.saturating_sub(through);
+    let last = closed > 0 && record.exposures + 1 >= cap;
     let experiment = version.manifest.experiment.clone();
     let signer = wallet::signer(ctx, ledger.state(), Kind::ExposureOpened)?;
     let command = Command::new(payload, Some(experiment));
-    let answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    if last {
+        let word = if args.dry_run { "would be" } else { "was" };
+        answer.line(&format!(
+            "this {word} exposure {cap} of {cap} (data.exposure_cap): the other {closed} units stay closed for good"
+        ));
+    }
     Ok(answer.with_next(format!("clover gate observe {id} --all")))
 }

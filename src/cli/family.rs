@@ -191,7 +191,12 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
             ("method", word(of.method).to_owned()),
             (
                 "alpha",
-                format!("{} of {} millionths taken", of.spent(), of.alpha),
+                match of.method {
+                    FamilyMethod::Spend => {
+                        format!("{} of {} millionths taken", of.spent(), of.alpha)
+                    }
+                    _ => format!("{} millionths", of.alpha),
+                },
             ),
             (
                 "members",

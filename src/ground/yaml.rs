@@ -122,23 +122,42 @@ impl Document {
     /// # Errors
     /// [`YamlError`] at the node that the type refuses.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, YamlError> {
-        serde_json::from_str(&self.json).map_err(|error| {
-            let text = error.to_string();
-            let message = text
-                .rsplit_once(" at line ")
-                .map_or(&*text, |(text, _)| text);
-            let line = error.line().clamp(1, self.places.len().max(1)) - 1;
-            let mut place = self.places.get(line).cloned().unwrap_or_default();
-            let missing = message.strip_prefix("missing field `");
-            if let Some(field) = missing.and_then(|rest| rest.split('`').next()) {
-                place.path = member(&place.path, field);
-            }
-            YamlError {
-                place,
-                message: message.to_owned(),
-            }
+        let mut json = serde_json::Deserializer::from_str(&self.json);
+        serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let path = error.path().to_string();
+            self.refused(&path, error.inner())
         })
     }
+
+    fn refused(&self, path: &str, error: &serde_json::Error) -> YamlError {
+        let text = error.to_string();
+        let message = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(text, _)| text);
+        let line = error.line().clamp(1, self.places.len().max(1)) - 1;
+        let mut place = self.places.get(line).cloned().unwrap_or_default();
+        // What a type says of a value that it has read is placed where the next token begins.
+        if path != "."
+            && !is_within(&place.path, path)
+            && let Some(at) = self.place(path)
+        {
+            place = at.clone();
+        }
+        let missing = message.strip_prefix("missing field `");
+        if let Some(field) = missing.and_then(|rest| rest.split('`').next()) {
+            place.path = member(&place.path, field);
+        }
+        YamlError {
+            place,
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// Whether one path is another or leads below it.
+fn is_within(path: &str, other: &str) -> bool {
+    path.strip_prefix(other)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 fn refuse(line: usize, column: usize, path: &str, message: String) -> YamlError {
@@ -455,6 +474,21 @@ mod tests {
     #[expect(dead_code, reason = "it is only read")]
     struct Arm {
         size: u32,
+        mark: Option<Mark>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(try_from = "u8")]
+    struct Mark;
+
+    impl TryFrom<u8> for Mark {
+        type Error = String;
+
+        fn try_from(value: u8) -> Result<Self, String> {
+            (value < 7)
+                .then_some(Self)
+                .ok_or(format!("{value} is no mark"))
+        }
     }
 
     #[test]
@@ -475,6 +509,14 @@ mod tests {
                 "3:5: arms[0].size: missing field",
             ),
             ("name: a\narms: {}\n", "2:7: arms: "),
+            (
+                "name: a\narms:\n  - mark: 9\n    size: 1\n",
+                "3:11: arms[0].mark: 9 is no mark",
+            ),
+            (
+                "name: a\narms:\n  - size: 1\n    mark: 9\n",
+                "4:11: arms[0].mark: 9 is no mark",
+            ),
         ] {
             let error = Document::parse(text.as_bytes())
                 .unwrap()

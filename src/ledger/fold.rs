@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::event::Event;
 use crate::event::Kind;
+use crate::event::Payload;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
@@ -231,6 +232,12 @@ pub trait Rule: Sync {
     /// the state before it, and what it says to those that read it. Never gives.
     fn demands(&self, state: &super::State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         let _ = (state, event, facts);
+    }
+    /// Whether the state alone shows that nothing is recorded under the natural key of what is about to be said: then nobody
+    /// looks for it.
+    fn is_unsaid(&self, state: &super::State, payload: &Payload) -> bool {
+        let _ = (state, payload);
+        false
     }
     /// Whether re-judging history by it takes long: `verify` then asks it only under `--recompute`. An append
     /// always asks.

@@ -7,13 +7,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
-use memchr::memmem::Finder;
 use rayon::prelude::*;
 
 use crate::event::Event;
-use crate::event::Kind;
 use crate::event::header;
 use crate::event::id::EventId;
+use crate::event::registry;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::merkle::ReadError;
@@ -28,6 +27,7 @@ use crate::ledger::open;
 use crate::ledger::open::Ledger;
 use crate::ledger::past::Past;
 use crate::ledger::state::State;
+use crate::num::Count;
 use crate::store::Reader;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -105,9 +105,6 @@ const IN_A_ROW: u64 = 2;
 /// Entries that one thread reads in a row before it takes the next that no other has taken: at least and at most so many.
 const STRETCH: (u64, u64) = (16, 4_096);
 
-/// Digests that are worth a connection of their own to be looked up.
-const SHARE_MIN: usize = 1_024;
-
 /// What an entry measured, with the natural key under which it did.
 pub(super) type Measured = Option<(Digest, i64)>;
 
@@ -126,20 +123,22 @@ fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
     header::measured_admitted(body).map_err(|found| LedgerError::Integrity { seq, found })
 }
 
-/// What the entries `from..to` measured, ascending.
+/// What the entries `from..to` measured: scores as their read model has them, which an audit compares with the log, and what
+/// labels revealed as their entries say.
 fn measured_between(
     reader: Reader<'_>,
     from: u64,
     to: u64,
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
-    let kinds = [Kind::LabelRevealed, Kind::ScoreRecorded];
-    let kinds = kinds.map(|kind| format!(",\"kind\":\"{kind}\","));
-    let kinds = kinds.each_ref().map(Finder::new);
-    let mut found = Vec::new();
-    reader.bodies_between::<LedgerError>(from, to, |seq, body| {
-        if kinds.iter().any(|kind| kind.find(body).is_some()) {
-            found.push((seq, read_measured(seq, body)?));
-        }
+    let revealed = reader.reveals_between(from, to)?;
+    let mut found = measured(reader, &revealed)?;
+    reader.scores_between::<LedgerError>(from, to, |row| {
+        let draw = Count::new(row.draw).ok_or_else(|| LedgerError::Integrity {
+            seq: row.seq,
+            found: format!("draw {} in table scores", row.draw),
+        })?;
+        let key = registry::score_key(row.experiment, row.judge, row.policy, (row.item, draw));
+        found.push((row.seq, Some((key, row.score_micro))));
         Ok(())
     })?;
     Ok(found)
@@ -281,32 +280,6 @@ impl Values {
         })
     }
 
-    /// Finds the entries that gave them first, as far as the index has taken them in, by as many threads as there are cores,
-    /// each with a connection of its own.
-    fn find_givers(&mut self, store: &Store) -> Result<(), LedgerError> {
-        let share = self.sorted.len().div_ceil(rayon::current_num_threads());
-        let of_share = |store: Store, some: &mut [Value]| {
-            let read = store.read()?;
-            let keys = some.iter().map(|(key, _, _)| key);
-            let found = read.reader().find_digests(keys)?;
-            for ((_, seq, _), found) in some.iter_mut().zip(found) {
-                *seq = found.unwrap_or(NONE);
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let mut threads = Vec::new();
-            for some in self.sorted.chunks_mut(share.max(SHARE_MIN)) {
-                let store = store.another()?;
-                threads.push(scope.spawn(move || of_share(store, some)));
-            }
-            threads.into_iter().try_for_each(|thread| {
-                let found = thread.join();
-                found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-        })
-    }
-
     fn fill_all(&mut self, measured: Vec<(u64, Measured)>) {
         for (seq, said) in measured {
             if let Some(said) = said {
@@ -397,18 +370,18 @@ impl Reading {
         Recorded::read(&self.store, keys, since, find)
     }
 
-    /// The entries that gave these digests first, of those that the index has taken in.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
-    pub fn given(&self, digests: &[Digest]) -> Result<Recorded, LedgerError> {
-        let mut givers = Values::of(digests);
-        givers.find_givers(&self.store)?;
-        Ok(Recorded {
+    /// That these digests were first given by these entries, as whoever read the entries knows.
+    pub fn given(&self, by: &[(Digest, u64)]) -> Recorded {
+        let digests: Vec<Digest> = by.iter().map(|(digest, _)| *digest).collect();
+        let mut givers = Values::of(&digests);
+        for (digest, seq) in by {
+            givers.fill(*seq, (*digest, 0));
+        }
+        Recorded {
             file: self.store.path().to_owned(),
             givers: vec![Arc::new(givers)],
             values: Vec::new(),
-        })
+        }
     }
 }
 

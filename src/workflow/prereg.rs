@@ -1,10 +1,12 @@
 //! Preflight of a manifest: whether its sizes can work, and the number that would. Pure; nothing is recorded.
 
 use crate::event::payload::manifest::AuditedEnvironment;
+use crate::event::payload::manifest::Beacon;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
+use crate::event::payload::manifest::RepRule;
 use crate::event::payload::manifest::Test;
 use crate::event::payload::manifest::TransportPlan;
 use crate::num::Count;
@@ -83,6 +85,7 @@ pub fn preflight(manifest: &Manifest) -> Report {
         report.fault(path, expected, format!("{alpha} (E_FAMILY_BUDGET)"));
     }
     if let Some(test) = &manifest.test {
+        values(manifest, &mut report);
         gate(manifest, test, &mut report);
         if let Some((expected, found)) = gates::testable(manifest) {
             report.fault("test", expected, found);
@@ -100,6 +103,24 @@ pub fn preflight(manifest: &Manifest) -> Report {
             .push("power: this template is exploratory until a gate confirms it".to_owned());
     }
     report
+}
+
+/// How a unit's values come about: one draw where one is said, and metrics that can be told apart.
+fn values(manifest: &Manifest, report: &mut Report) {
+    let Some((metric, estimand)) = manifest.metric.as_ref().zip(manifest.estimand.as_ref()) else {
+        return;
+    };
+    if estimand.rep_rule == RepRule::Single && metric.repeats.value() != 1 {
+        let expected = "1 draw for estimand.rep_rule single";
+        report.fault("metric.repeats", expected, metric.repeats.to_string());
+    }
+    let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
+    let names: Vec<_> = std::iter::once(&metric.metric).chain(guardrails).collect();
+    let mut all = names.iter().enumerate();
+    if let Some((at, twice)) = all.find(|(at, name)| names[..*at].contains(name)) {
+        let path = format!("metric.guardrails[{}].metric", at - 1);
+        report.fault(&path, "another name for each metric", twice.to_string());
+    }
 }
 
 fn real(value: Micro) -> f64 {
@@ -166,9 +187,20 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
     if report.faults.is_empty() {
         bets(manifest, test, report);
     }
-    let name = &manifest.manifest;
-    let power = format!("power of the gate: clover gate simulate {name}, once it is in force");
-    report.not_checked.push(power);
+    if test.beacon != Beacon::FirstCheckpoint {
+        let expected = "first_checkpoint, which a ledger can check";
+        report.fault("test.beacon", expected, "drand (E_ORDER)".to_owned());
+    }
+    let power = "power of the gate: clover gate simulate --plan FILE, before it is signed";
+    report.not_checked.push(power.to_owned());
+    if let Some(of) = &manifest.multiplicity {
+        let family = format!("what family {} has left: clover family show {0}", of.family);
+        report.not_checked.push(family);
+    }
+    if test.continuation_of.is_some() {
+        let parent = "that the gate of test.continuation_of ended undecided: clover gate continue";
+        report.not_checked.push(parent.to_owned());
+    }
 }
 
 /// What a planned effect must be where the claim could not hold of it, or no difference reaches it.

@@ -104,7 +104,8 @@ pub(super) struct ObserveArgs {
     /// Draws without a score have failed: the end of the scale against the candidate stands for each
     #[arg(long)]
     pub missing: bool,
-    /// Record these outcomes first, as scores: JSON Lines or CSV of unit, baseline, candidate
+    /// Record these outcomes first, as scores: JSON Lines or CSV of unit, baseline, candidate and, of a guardrail, metric;
+    /// several draws as [0.4,null] or, in CSV, "0.4 null", null where one failed
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// The scorer's key, where several may record scores
@@ -224,13 +225,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
     }
 }
 
-fn gate_id(id: &str) -> Result<ManifestId, CliError> {
+pub(super) fn gate_id(id: &str) -> Result<ManifestId, CliError> {
     id.parse()
         .map_err(|error| CliError::usage(format!("gate {id:?}: {error}"), "clover gate list"))
 }
 
 /// An opened gate by its name.
-fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, CliError> {
+pub(super) fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, CliError> {
     let next = format!("clover gate open {id} --units FILE --judge JUDGE");
     evidence::known(state, id)
         .ok_or_else(|| CliError::not_found(format!("no gate {id} is open"), next))
@@ -257,6 +258,22 @@ fn not_stale(state: &State, id: &ManifestId) -> Result<(), CliError> {
     let mut error = CliError::refused(message, deviation(id));
     error.data = serde_json::json!({"rule": "drift", "judge": judge, "in_the_way": seq});
     Err(error)
+}
+
+/// Refuses to record anything for a gate that waits for the wealth of another.
+fn not_waiting(state: &State, id: &ManifestId) -> Result<(), CliError> {
+    let gate = known(state, id)?;
+    let continues = gate.gate.test.continuation_of.is_some();
+    if !continues || gate.gate.parent.is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "gate {id} continues another: expected gate.continued before its first observation (E_UNREGISTERED_RULE)"
+    );
+    Err(CliError::refused(
+        message,
+        format!("clover gate continue {id}"),
+    ))
 }
 
 /// What a standing means for a release, and how a run ends on it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::error;
 use crate::cli::error::CliError;
 use crate::cli::gate::OpenArgs;
 use crate::cli::gate::RootArgs;
@@ -23,10 +24,12 @@ use crate::event::id::Root;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
+use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Count;
+use crate::projection::gates;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Version;
@@ -76,6 +79,17 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
             (&units, opened),
         );
     }
+    let opened = steps::open(&version, sources);
+    let opened = opened.ok_or_else(|| CliError::refused(format!("{id} is no gate's"), next))?;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::GateOpened)?;
+    // Nothing is listed or drawn for a gate that could not be opened then.
+    let whose = (signer.id(), Some(&experiment));
+    let is_new = !ledger.state().fold::<Gates>().by_id.contains_key(&id);
+    let judged = gates::may_open(ledger.state(), whose, &opened);
+    if let Some((expected, found)) = judged.filter(|_| is_new) {
+        let breach = Breach::new("gate", expected, found);
+        return Err(error::refusal(&breach, None));
+    }
     let key = ctx.globals.key.clone();
     ctx.globals.key.clone_from(&args.custodian);
     let listed = list(ctx, &mut ledger, &experiment, &units, root);
@@ -85,9 +99,6 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         error
     })?;
     draw(ctx, &mut ledger, &bound, &units)?;
-    let opened = steps::open(&version, sources);
-    let opened = opened.ok_or_else(|| CliError::refused(format!("{id} is no gate's"), next))?;
-    let signer = wallet::signer(ctx, ledger.state(), Kind::GateOpened)?;
     let command = Command::new(opened, Some(experiment));
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
     tell(&mut answer, ledger.state(), (&id, &bound), units.len());
@@ -129,23 +140,30 @@ fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<ItemId>, CliError> {
     let bytes = ctx.read(file)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| CliError::input(format!("{shown}: not UTF-8"), HELP))?;
-    let mut units = Vec::new();
+    let mut units: Vec<(ItemId, u64)> = Vec::new();
     for (at, line) in (1_u64..).zip(text.lines()) {
-        let unit = line
-            .parse()
-            .map_err(|error| CliError::input(format!("{shown}: line {at}: unit: {error}"), HELP))?;
-        units.push(unit);
+        let wrong =
+            |what: String| CliError::input(format!("{shown}: line {at}: unit: {what}"), HELP);
+        // A blank that nobody sees makes another unit, which has no scores.
+        if line.trim() != line {
+            return Err(wrong(format!(
+                "expected no blanks around it, found {line:?}"
+            )));
+        }
+        let unit = line.parse().map_err(|error| wrong(format!("{error}")))?;
+        units.push((unit, at));
     }
     units.sort();
-    let twice = units.iter().zip(units.iter().skip(1)).find(|(a, b)| a == b);
-    if let Some((twice, _)) = twice {
-        let message = format!("{shown}: unit {twice} stands twice (E_DUP_UNIT)");
+    let mut pairs = units.iter().zip(units.iter().skip(1));
+    if let Some(((twice, first), (_, again))) = pairs.find(|((a, _), (b, _))| a == b) {
+        let message =
+            format!("{shown}: line {again}: unit {twice} stands on line {first} too (E_DUP_UNIT)");
         return Err(CliError::input(message, HELP));
     }
     if units.is_empty() {
         return Err(CliError::input(format!("{shown}: no units"), HELP));
     }
-    Ok(units)
+    Ok(units.into_iter().map(|(unit, _)| unit).collect())
 }
 
 fn sources(args: &OpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliError> {
@@ -154,6 +172,23 @@ fn sources(args: &OpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliE
     };
     let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
     let names = std::iter::once(&metric.metric).chain(guardrails);
+    for (option, words) in [("--judge", &args.judge), ("--design", &args.design)] {
+        let metrics = words.iter().map(|word| {
+            let named = word.split_once('=').map(|(metric, _)| metric);
+            named.unwrap_or(metric.metric.as_str())
+        });
+        let metrics: Vec<&str> = metrics.collect();
+        let known = |of: &str| names.clone().any(|name| name.as_str() == of);
+        if let Some(other) = metrics.iter().find(|of| !known(of)) {
+            let message = format!("{option} {other}=…: the manifest has no metric {other}");
+            return Err(CliError::usage(message, HELP));
+        }
+        let mut at = metrics.iter().enumerate();
+        if let Some((_, twice)) = at.find(|(at, of)| metrics[..*at].contains(of)) {
+            let message = format!("{option}: metric {twice} is named twice");
+            return Err(CliError::usage(message, HELP));
+        }
+    }
     names
         .map(|name| source(args, &metric.metric, name))
         .collect()

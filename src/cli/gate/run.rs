@@ -10,6 +10,7 @@ use crate::cli::gate::OneArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::not_stale;
+use crate::cli::gate::not_waiting;
 use crate::cli::gate::outcome_of;
 use crate::cli::gate::outcomes;
 use crate::cli::gate::words;
@@ -20,7 +21,6 @@ use crate::cli::ui::Answer;
 use crate::cli::ui::Progress;
 use crate::cli::wallet;
 use crate::event::Kind;
-use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
 use crate::ground::ambient::Stopwatch;
@@ -40,6 +40,7 @@ use crate::workflow::gates::observe::Next;
 use crate::workflow::gates::observe::ObserveError;
 use crate::workflow::gates::observe::Stop;
 use crate::workflow::gates::replay;
+use crate::workflow::gates::replay::Order;
 use crate::workflow::gates::steps;
 
 fn untestable(id: &ManifestId, wrong: &Untestable) -> CliError {
@@ -108,9 +109,10 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let order = order_of(&ledger, &id)?;
     not_stale(ledger.state(), &id)?;
+    not_waiting(ledger.state(), &id)?;
     let from = args.from.as_deref().map(|file| {
         let file = (file, args.scorer.as_ref());
-        outcomes::read(ctx, &ledger, &id, &order, file)
+        outcomes::read(ctx, &ledger, &id, &order.units, file)
     });
     let from = from.transpose()?;
     let is_replayed = args.dry_run || from.is_some();
@@ -119,7 +121,7 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     }
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateObserved)?;
     if args.dry_run {
-        let ask = (&order[..], args.missing, through);
+        let ask = (&order, args.missing, through);
         return match from {
             Some(scores) => scores.show(ctx, &mut ledger),
             None => rehearse(ctx, &ledger, (&id, &signer), ask),
@@ -128,8 +130,9 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     let recorded = from.map_or(Ok(0), |scores| scores.record(&mut ledger))?;
     let since = Stopwatch::start();
     let ask = Ask {
+        listed: &order.listed,
         missing: args.missing,
-        order: &order,
+        order: &order.units,
         part: observe::PART,
         through,
     };
@@ -171,7 +174,11 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
     let on = format!("clover gate observe {id} --all");
     let ended = gate.is_terminal();
     let next = match &gate.look {
-        _ if gate.decided.is_some() => format!("clover gate show {id}"),
+        // What was decided counts, also where nothing is left to observe.
+        _ if gate.decided.is_some() => {
+            (answer.verdict, answer.exit) = outcome_of(gate);
+            format!("clover gate show {id}")
+        }
         Some(look) if look.n == gate.n && !ended && matches!(stop, Stop::Missing(_)) => {
             looked(&mut answer, gate, look);
             on
@@ -281,12 +288,13 @@ fn rehearse(
     ctx: &mut Ctx<'_>,
     ledger: &Ledger,
     (id, signer): (&ManifestId, &Signer),
-    (order, missing, through): (&[ItemId], bool, u64),
+    (order, missing, through): (&Order, bool, u64),
 ) -> Result<Answer, CliError> {
     let gate = known(ledger.state(), id)?;
     let ask = Ask {
+        listed: &order.listed,
         missing,
-        order,
+        order: &order.units,
         part: observe::PART,
         through,
     };
@@ -299,14 +307,14 @@ fn rehearse(
     submit::rehearse_story(ctx, ledger, &commands, signer)
 }
 
-fn order_of(ledger: &Ledger, id: &ManifestId) -> Result<Vec<ItemId>, CliError> {
+fn order_of(ledger: &Ledger, id: &ManifestId) -> Result<Order, CliError> {
     let gate = known(ledger.state(), id)?;
     let bound = gate.record.bound();
     let Some(bound) = bound else {
-        return Ok(Vec::new());
+        return Ok(Order::default());
     };
-    let units = replay::order(ledger, bound.digest, bound.seq, gate.gate.opened_seq)?;
-    Ok(units)
+    let order = replay::order(ledger, bound.digest, bound.seq, gate.gate.opened_seq)?;
+    Ok(order)
 }
 
 fn record_look(ledger: &mut Ledger, signer: &Signer, id: &ManifestId) -> Result<(), CliError> {

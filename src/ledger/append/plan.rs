@@ -46,12 +46,22 @@ pub(super) fn known_commands(
         .filter_map(|(index, key)| Some(((*key)?, index)))
         .collect();
     by_key.sort_unstable();
-    let sorted: Vec<Digest> = by_key.iter().map(|(key, _)| *key).collect();
-    let found = find(head, reader, &sorted)?;
+    let rules: Vec<_> = head.state.rulebook().every_rule().collect();
+    let is_unsaid = |index: &usize| {
+        let payload = &commands[*index].payload;
+        rules
+            .iter()
+            .any(|rule| rule.is_unsaid(&head.state, payload))
+    };
+    let asked = by_key.iter().filter(|(_, index)| !is_unsaid(index));
+    let asked: Vec<Digest> = asked.map(|(key, _)| *key).collect();
+    let mut found = asked.iter().zip(find(head, reader, &asked)?).peekable();
     // Of each command: the entry that has its key, and the first command that has it.
     let mut known: Vec<(Option<u64>, usize)> = (0..commands.len()).map(|at| (None, at)).collect();
     let mut first = None;
-    for ((key, index), seq) in by_key.into_iter().zip(found) {
+    for (key, index) in by_key {
+        let seq = found.next_if(|(asked, _)| **asked == key);
+        let seq = seq.and_then(|(_, seq)| seq);
         match first {
             Some((of, earlier)) if of == key => known[index] = (seq, earlier),
             _ => {

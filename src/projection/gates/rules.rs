@@ -35,6 +35,15 @@ use crate::projection::orders::Orders;
 pub struct Gating;
 
 impl Rule for Gating {
+    /// An observation is the gate's next one or a later one.
+    fn is_unsaid(&self, state: &State, payload: &Payload) -> bool {
+        let Payload::GateObserved(said) = payload else {
+            return false;
+        };
+        let gate = state.fold::<Gates>().by_id.get(&said.gate);
+        gate.is_some_and(|gate| said.t.value() > gate.n)
+    }
+
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let header = &event.event.header;
         let acts = |gate: &ManifestId, digest: Digest| Acts {
@@ -209,12 +218,27 @@ pub(super) fn family_of(record: &Record) -> Option<&crate::event::id::FamilyId> 
 }
 
 fn opened(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Judged {
+    let drawn = || -> Judged {
+        let record = state.fold::<Manifests>().by_id.get(&said.gate)?;
+        let none = state.fold::<Orders>().of(record).is_none();
+        none.then(|| no("order.drawn before the gate is opened", "none (E_ORDER)"))
+            .flatten()
+    };
+    let but_for_order = may_open(state, (acts.author, acts.experiment), said);
+    but_for_order.or_else(drawn)
+}
+
+/// What stands against the opening of a gate, whatever became of its order so far: it is asked before that is drawn, too.
+pub fn may_open(
+    state: &State,
+    (author, experiment): (KeyId, Option<&ExperimentId>),
+    said: &GateOpened,
+) -> Judged {
     let id = &said.gate;
     let record = state.fold::<Manifests>().by_id.get(id);
     let gate = |record: &&Record| {
         let template = |one: &manifests::Version| one.manifest.template == Template::Gate;
-        record.experiment.as_ref() == acts.experiment
-            && record.versions.first().is_some_and(template)
+        record.experiment.as_ref() == experiment && record.versions.first().is_some_and(template)
     };
     let Some(record) = record.filter(gate) else {
         return no("a gate's manifest of this experiment", id.to_string());
@@ -229,15 +253,12 @@ fn opened(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Judged {
         let expected = format!("the digest of a version of {id}");
         return no(expected, said.digest.to_string());
     }
-    if let Some(judged) = arbiter(record, acts.author) {
+    if let Some(judged) = arbiter(record, author) {
         return Some(judged);
     }
     if let Some(look) = &record.first_look {
         let found = format!("a first look at seq {} (E_EXPOSURE)", look.seq);
         return no("a gate that is opened before any unit is exposed", found);
-    }
-    if state.fold::<Orders>().of(record).is_none() {
-        return no("order.drawn before the gate is opened", "none (E_ORDER)");
     }
     let stated = Manifest {
         test: Some(said.test.clone()),

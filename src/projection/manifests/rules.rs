@@ -261,7 +261,11 @@ fn amended(manifests: &Manifests, said: &ManifestAmended) -> Judged {
         .first_look
         .as_ref()
         .filter(|_| class == 1 || class == 3)?;
-    let codes = changes.iter().filter(|change| change.class() == class);
+    // One of a lower class may be of this one by its value, as a smaller n_max.
+    let of_class = changes.iter().any(|change| change.class() == class);
+    let codes = changes
+        .iter()
+        .filter(|change| !of_class || change.class() == class);
     let codes: Vec<_> = codes
         .map(|change| format!("{} ({})", change.path, change.code()))
         .collect();

@@ -83,6 +83,8 @@ impl From<Untestable> for ObserveError {
 /// What to observe.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
+    /// The entries that list the order, as [`crate::workflow::gates::replay::Order::listed`]; none where nobody read them.
+    pub listed: &'a [(u64, u64)],
     /// Whether a draw without a recorded value counts as the worst for the candidate.
     pub missing: bool,
     /// The order drawn.
@@ -176,25 +178,23 @@ impl<'a> Course<'a> {
         self.end - self.n > self.ask.part.min(LONG)
     }
 
-    /// Lets `find` look up which entries listed the next units at their places, many at once: the rule asks it of each of
-    /// them as they are recorded.
-    ///
-    /// # Errors
-    /// What `find` returns.
-    pub fn place<E>(
-        &mut self,
-        find: impl FnOnce(&[Digest]) -> Result<Recorded, E>,
-    ) -> Result<(), E> {
+    /// Gives `take` which entries listed the next units at their places, for many at once: the rule asks it of each of them as
+    /// they are recorded.
+    pub fn place(&mut self, take: impl FnOnce(&[(Digest, u64)]) -> Recorded) {
         if let Some(order) = self.order
             && self.n >= self.places.1
         {
             let to = self.end.min(self.n + AHEAD);
             let units = self.units(to).par_iter().enumerate();
-            let digests = units.map(|(at, unit)| orders::placed(order, self.n + at as u64, unit));
-            let digests: Vec<Digest> = digests.collect();
-            self.places = (find(&digests)?, to);
+            let placed = units.filter_map(|(at, unit)| {
+                let place = self.n + at as u64;
+                let entry = self.ask.listed.partition_point(|(_, to)| *to <= place);
+                let (seq, _) = self.ask.listed.get(entry)?;
+                Some((orders::placed(order, place, unit), *seq))
+            });
+            let placed: Vec<_> = placed.collect();
+            self.places = (take(&placed), to);
         }
-        Ok(())
     }
 
     /// The next part of at most so many units, whose values `read` finds by their natural keys as
@@ -378,10 +378,8 @@ pub fn ahead<E>(
         scope.spawn(move || {
             let mut part = FIRST_PART.min(course.ask.part);
             loop {
-                let placed = course.place(|digests| reading.given(digests));
-                let next = placed
-                    .map_err(ObserveError::from)
-                    .and_then(|()| course.next(part, |since, keys| reading.measured(since, keys)));
+                course.place(|placed| reading.given(placed));
+                let next = course.next(part, |since, keys| reading.measured(since, keys));
                 part = course.ask.part;
                 let asked = next.as_ref().is_ok_and(|next| next.stop == Stop::Asked);
                 let more = asked && course.n < course.end;

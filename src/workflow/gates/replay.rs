@@ -81,28 +81,33 @@ fn concerns(payload: &Payload, id: &ManifestId) -> bool {
     }
 }
 
-/// The units of a version's order as far as they are listed, from the entries above the version's.
+/// Units in the order drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// In order.
+    pub units: Vec<ItemId>,
+    /// Of each entry that lists some of them: its position, and how many are listed with it and before.
+    pub listed: Vec<(u64, u64)>,
+}
+
+/// The order of a version as far as it is listed, from the entries above the version's.
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn order(
-    ledger: &Ledger,
-    digest: Digest,
-    from: u64,
-    to: u64,
-) -> Result<Vec<ItemId>, LedgerError> {
-    let mut units = Vec::new();
+pub fn order(ledger: &Ledger, digest: Digest, from: u64, to: u64) -> Result<Order, LedgerError> {
+    let mut order = Order::default();
     // Every part of an order names the version.
     let named = format!("\"{digest}\"");
-    ledger.events_with::<LedgerError>(from, to, &named, |_, event| {
+    ledger.events_with::<LedgerError>(from, to, &named, |seq, event| {
         if let Payload::OrderListed(said) = event.payload
             && said.digest == digest
         {
-            units.extend(said.units);
+            order.units.extend(said.units);
+            order.listed.push((seq, order.units.len() as u64));
         }
         Ok(())
     })?;
-    Ok(units)
+    Ok(order)
 }
 
 /// Log wealth of the claim after some of the units, first to last, at most 60 of them.

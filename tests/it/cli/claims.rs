@@ -69,14 +69,19 @@ fn start(desk: &mut Desk, id: &str) {
     desk.ok(&format!("exposure open {id}"));
 }
 
-/// Records scores against a baseline of .4, and observes them to the end of the test.
-fn observe(desk: &mut Desk, id: &str, candidate: [&str; 2]) -> (u8, Value) {
+/// Outcomes of a gate's units against a baseline of .4, as a file.
+fn outcomes(desk: &Desk, id: &str, candidate: [&str; 2]) -> String {
     let line = |(at, unit): (usize, &String)| {
         let candidate = candidate[at % 2];
         format!("{{\"unit\":\"{unit}\",\"baseline\":0.4,\"candidate\":{candidate}}}\n")
     };
     let lines: String = units(id).iter().enumerate().map(line).collect();
-    let file = desk.file(&format!("{id}.jsonl"), &lines);
+    desk.file(&format!("{id}.jsonl"), &lines)
+}
+
+/// Records them as scores, and observes them to the end of the test.
+fn observe(desk: &mut Desk, id: &str, candidate: [&str; 2]) -> (u8, Value) {
+    let file = outcomes(desk, id, candidate);
     let ran = desk.run(&format!("gate observe {id} --all --from {file} --json"));
     (ran.code, ran.json())
 }
@@ -189,7 +194,12 @@ fn every_claim_ends_as_it_says() {
         let shown = desk.ok(&format!("gate show {id} --json")).json();
         assert_eq!(shown["data"]["replay_identical"], true, "{id}");
         if promoted {
-            desk.ok(&format!("gate promote {id}"));
+            let promoted = desk.ok(&format!("gate promote {id} --json")).json();
+            if id == "noninferior" {
+                let seq = promoted["data"]["seqs"][0].as_u64().unwrap();
+                desk.ok(&format!("gate revoke {seq} --reason withdrawn"));
+                desk.refused(&["gate", "promote", id], 11, &["was revoked at seq"]);
+            }
         } else {
             let part = match id {
                 "futile" => "that its claim holds",
@@ -295,7 +305,21 @@ fn a_plan_that_lapses_and_a_newer_manifest_end_a_gate() {
         assert!(desk.run(&format!("gate promote {id}")).code == 11);
         let page = desk.ok(&format!("gate show {id}")).out;
         assert!(page.contains("grade now: void"), "{page}");
+        let again = desk.run(&format!("gate observe {id} --all --json"));
+        assert_eq!(
+            (again.code, &again.json()["verdict"]),
+            (12, &json!("hold")),
+            "{}",
+            again.out
+        );
     }
+    let list = desk.ok("gate list").out;
+    assert!(list.contains("hold") && !list.contains("ship"), "{list}");
+    // Revealed now, it is late for good.
+    desk.ok("prereg plan reveal late late.md --salt-file late.salt");
+    assert!(desk.run("gate promote late").code == 11);
+    let page = desk.ok("gate show late").out;
+    assert!(page.contains("VOID: revealed at seq"), "{page}");
     let closed = desk.ok("family close quarter --json").json();
     assert_eq!(closed["data"]["holds"], json!([]));
     // The one is judged by the clock at the entry and cannot be computed; all else can.
@@ -526,6 +550,113 @@ fn a_loop_of_gates_spends_what_is_left_and_earns_by_claims_that_hold() {
         page.lines().all(|line| line.chars().count() <= 100),
         "{page}"
     );
+    holds(&mut desk);
+}
+
+/// What would strand units, or stand for nothing, is said when it is typed.
+#[test]
+fn words_that_would_be_lost_are_refused() {
+    let mut desk = desk();
+    family(&mut desk, "quarter", "spend", "0.05", 4);
+    let file = plan(
+        &mut desk,
+        "m",
+        &[(
+            "direction: increase\n",
+            "direction: increase\n  guardrails: [{metric: safety, margin_micro: 300000}]\n",
+        )],
+    );
+    desk.ok(&format!("prereg sign {file} --countersign"));
+    let open = |judges: &'static [&'static str]| {
+        let mut words = vec!["gate", "open", "m", "--units", "m.txt"];
+        words.extend(judges.iter().flat_map(|judge| ["--judge", judge]));
+        words
+    };
+    desk.refused(&open(&["a", "other=b"]), 2, &["no metric other"]);
+    desk.refused(
+        &open(&["a", "quality=b", "safety=c"]),
+        2,
+        &["quality is named twice"],
+    );
+    desk.refused(
+        &open(&["a", "safety=a"]),
+        11,
+        &["of its own for each metric"],
+    );
+    desk.ok("gate open m --units m.txt --judge a --judge safety=b");
+    desk.refused(&["exposure", "list", "m"], 11, &["no unit of m is exposed"]);
+    let first = desk.ok("exposure open m --through 10").out;
+    // The order is ascending SHA-256(seed ‖ 0 ‖ unit): each unit comes once, ten of them now.
+    let names = desk.ok("exposure list m").out;
+    let names: std::collections::BTreeSet<_> = names.lines().map(str::to_owned).collect();
+    assert!(
+        names.len() == 10 && names.iter().all(|name| units("m").contains(name)),
+        "{names:?}"
+    );
+    let second = desk.ok("exposure open m --through 20").out;
+    assert!(!first.contains("for good"), "{first}");
+    assert!(
+        second.contains("exposure 2 of 2") && second.contains("other 20 units"),
+        "{second}"
+    );
+    // A file of units with a blank that nobody sees, or one name twice.
+    let blank = desk.file("blank.txt", "u-1\nu-2 \n");
+    desk.refused(&["gate", "root", &blank], 4, &["line 2", "no blanks"]);
+    let twice = desk.file("twice.txt", "u-2\nu-1\nu-2\n");
+    desk.refused(&["gate", "root", &twice], 4, &["line 3", "on line 1 too"]);
+    let single = [("repeats: 1", "repeats: 3")];
+    let guarded = "direction: increase\n  guardrails: [{metric: quality, margin_micro: 300000}]\n";
+    for (id, changes, says) in [
+        ("single", &single[..], "metric.repeats: expected 1 draw"),
+        (
+            "same",
+            &[("direction: increase\n", guarded)][..],
+            "metric.guardrails[0].metric",
+        ),
+    ] {
+        let file = plan(&mut desk, id, changes);
+        desk.refused(&["prereg", "check", &file], 4, &[says]);
+    }
+}
+
+/// A gate that ended undecided is continued on units of its own, with the wealth that it had; nothing is recorded before.
+#[test]
+fn a_gate_goes_on_where_another_ended() {
+    let mut desk = desk();
+    family(&mut desk, "quarter", "spend", "0.1", 4);
+    let wide = ("family_alpha_micro: 50000", "family_alpha_micro: 100000");
+    let file = plan(&mut desk, "first", &[HARM, wide]);
+    let signed = desk.ok(&format!("prereg sign {file} --countersign --json"));
+    let digest = signed.json()["data"]["digest"].as_str().unwrap().to_owned();
+    start(&mut desk, "first");
+    let (code, ran) = observe(&mut desk, "first", ["0.5", "0.4"]);
+    assert_eq!((code, &ran["verdict"]), (12, &json!("hold")), "{ran:#}");
+    let had = ran["data"]["look"]["log_e"].as_f64().unwrap();
+    let decided = desk.run("gate decide first");
+    assert_eq!(decided.code, 12, "{}", decided.out);
+
+    let continues = format!("  continuation_of: {digest}\n  n_min");
+    let file = plan(&mut desk, "second", &[HARM, wide, ("  n_min", &continues)]);
+    let checked = desk.ok(&format!("prereg check {file}")).out;
+    assert!(
+        checked.contains("test.continuation_of ended undecided"),
+        "{checked}"
+    );
+    desk.ok(&format!("prereg sign {file} --countersign"));
+    start(&mut desk, "second");
+    let file = outcomes(&desk, "second", ["0.5", "0.5"]);
+    let early = ["gate", "observe", "second", "--all", "--from", &file];
+    desk.refused(
+        &early,
+        11,
+        &["continues another", "clover gate continue second"],
+    );
+    desk.ok("gate continue second");
+    let (code, ran) = observe(&mut desk, "second", ["0.5", "0.5"]);
+    assert_eq!((code, &ran["verdict"]), (0, &json!("ship")), "{ran:#}");
+    // One unit of .5 against .4 of itself says little: the wealth was carried.
+    let n = ran["data"]["n"].as_u64().unwrap();
+    assert!(had > 0.0 && n < 40, "{had} {n}");
     holds(&mut desk);
 }
 

@@ -70,8 +70,9 @@ fn run<E: std::fmt::Debug>(
     let bound = known.record.bound().unwrap();
     let order = replay::order(ledger, bound.digest, bound.seq, known.gate.opened_seq).unwrap();
     let ask = Ask {
+        listed: &order.listed,
         missing: false,
-        order: &order,
+        order: &order.units,
         part,
         through: u64::MAX,
     };
