@@ -1779,6 +1779,7 @@ class State:
         for record_ in self.manifests.values():
             if record_.experiment == entry.experiment:
                 record_.look(entry.position)
+        self.outcome(entry, data)
         block, item = shown_of(self, entry)
         if block and block.last != item:
             block.units, block.last = block.units + 1, item
@@ -2810,7 +2811,7 @@ def rule_manifest_first(state, e):
             e.kind == "manifest.amended" and e.data["class"] in (1, 3) and not amendment_problem(state, e)):
         manifest = e.data["manifest"]
         if manifest["template"] == "gate" and e.experiment in state.first_outcome:
-            return ("a gate's manifest before any score or open label of its experiment",
+            return ("a gate's manifest before any score or readable label of its experiment",
                     "one at seq %d (E_ADAPTIVE_REUSE)" % state.first_outcome[e.experiment])
         root = manifest.get("data", {}).get("confirm_root")
         if root in state.exposed:

@@ -233,6 +233,10 @@ pub trait Rule: Sync {
     fn demands(&self, state: &super::State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         let _ = (state, event, facts);
     }
+    /// Kinds of which [`Rule::is_unsaid`] can tell something.
+    fn tells(&self) -> &'static [Kind] {
+        &[]
+    }
     /// Whether the state alone shows that nothing is recorded under the natural key of what is about to be said: then nobody
     /// looks for it.
     fn is_unsaid(&self, state: &super::State, payload: &Payload) -> bool {

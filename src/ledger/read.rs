@@ -4,6 +4,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
@@ -100,8 +101,9 @@ pub(super) fn event(seq: u64, body: &[u8]) -> Result<Event, LedgerError> {
     event.map_err(|error| integrity(error.to_string()))
 }
 
-/// Entries read in a row for each value that is looked for among them, at most: past that it is faster to find each value.
-const IN_A_ROW: u64 = 2;
+/// Entries of which the rows are read one after the other for each value that is looked for among them, at most: past that it
+/// is faster to find each value.
+const IN_A_ROW: u64 = 6;
 /// Entries that one thread reads in a row before it takes the next that no other has taken: at least and at most so many.
 const STRETCH: (u64, u64) = (16, 4_096);
 
@@ -149,9 +151,37 @@ fn measured_between(
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     file: PathBuf,
-    /// Of digests whose values nobody asked for.
-    givers: Vec<Arc<Values>>,
+    in_order: Option<Arc<InOrder>>,
     values: Vec<Arc<Values>>,
+}
+
+/// Values in the order in which they are asked for: each is looked for where the last was found and a little further on.
+#[derive(Debug)]
+struct InOrder {
+    next: AtomicUsize,
+    values: Vec<Value>,
+}
+
+/// How much further.
+const FURTHER: usize = 32;
+
+impl PartialEq for InOrder {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for InOrder {}
+
+impl InOrder {
+    fn get(&self, key: &Digest) -> Option<(u64, i64)> {
+        let from = self.next.load(Ordering::Relaxed);
+        let mut near = self.values.get(from..)?.iter().take(FURTHER);
+        let at = from + near.position(|(of, _, _)| of == key)?;
+        self.next.store(at, Ordering::Relaxed);
+        let (_, seq, value) = self.values[at];
+        Some((seq, value))
+    }
 }
 
 /// A key, the entry that recorded a value under it, and the value. Until one is found, the entry is [`NONE`].
@@ -312,7 +342,7 @@ impl Recorded {
         }
         Ok(Self {
             file: store.path().to_owned(),
-            givers: Vec::new(),
+            in_order: None,
             values: vec![Arc::new(values)],
         })
     }
@@ -324,8 +354,17 @@ impl Recorded {
             return other;
         }
         let other = other.of(&self.file);
-        self.givers.extend(other.givers);
+        self.in_order = self.in_order.or(other.in_order);
         self.values.extend(other.values);
+        self
+    }
+
+    /// These, and what is asked for one after the other: of each a key, the entry that gave it first, and the value that it
+    /// recorded, 0 where it recorded none. What is asked for otherwise is found as before.
+    #[must_use]
+    pub fn in_order(mut self, values: Vec<(Digest, u64, i64)>) -> Self {
+        let next = AtomicUsize::new(0);
+        self.in_order = Some(Arc::new(InOrder { next, values }));
         self
     }
 
@@ -338,14 +377,14 @@ impl Recorded {
     }
 
     /// The entry that recorded a value under this key, and the value.
-    pub(super) fn get(&self, key: &Digest) -> Option<(u64, i64)> {
-        self.values.iter().find_map(|values| values.get(key))
+    pub fn get(&self, key: &Digest) -> Option<(u64, i64)> {
+        let in_order = self.in_order.as_ref().and_then(|of| of.get(key));
+        in_order.or_else(|| self.values.iter().find_map(|values| values.get(key)))
     }
 
     /// The entry that gave this digest first.
     pub(super) fn giver(&self, digest: &Digest) -> Option<u64> {
-        let found = self.givers.iter().find_map(|givers| givers.get(digest));
-        found.map(|(giver, _)| giver)
+        self.get(digest).map(|(giver, _)| giver)
     }
 
     /// The value recorded under this key.
@@ -368,20 +407,6 @@ impl Reading {
     pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
         let find = |reader: Reader<'_>, keys: &[Digest]| Ok(reader.find_digests(keys)?);
         Recorded::read(&self.store, keys, since, find)
-    }
-
-    /// That these digests were first given by these entries, as whoever read the entries knows.
-    pub fn given(&self, by: &[(Digest, u64)]) -> Recorded {
-        let digests: Vec<Digest> = by.iter().map(|(digest, _)| *digest).collect();
-        let mut givers = Values::of(&digests);
-        for (digest, seq) in by {
-            givers.fill(*seq, (*digest, 0));
-        }
-        Recorded {
-            file: self.store.path().to_owned(),
-            givers: vec![Arc::new(givers)],
-            values: Vec::new(),
-        }
     }
 }
 

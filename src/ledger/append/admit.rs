@@ -272,7 +272,7 @@ fn look_up(
     batch: &mut Batch,
 ) -> Result<(), LedgerError> {
     let (given, values) = (&mut batch.given, &batch.values);
-    // What was read before this append of the values that are read, in their order.
+    // What was read before this append of what is read and needed, in the order of the facts.
     let mut known = Vec::new();
     let asked = wanted
         .iter()
@@ -283,12 +283,15 @@ fn look_up(
                 known.push(value);
                 value.is_none().then_some(*digest)
             }
-            Fact::Needs { digest, .. } if values.giver(digest).is_some() => None,
+            Fact::Needs { digest, .. } => {
+                let giver = values.giver(digest);
+                known.push(giver.map(|giver| (giver, 0)));
+                giver.is_none().then_some(*digest)
+            }
             Fact::Gives {
                 digest,
                 once: Some(_),
             }
-            | Fact::Needs { digest, .. }
             | Fact::Forbids { digest, .. }
             | Fact::ForbidsBelow { digest, .. }
             | Fact::Recorded { digest, .. } => Some(*digest),
@@ -308,11 +311,11 @@ fn look_up(
     let mut known = known.into_iter();
     for (index, seq, facts) in wanted {
         for fact in facts {
-            let giver = |digest: &Digest| values.giver(digest).or_else(|| givers.get(digest));
-            let before = match fact {
-                Fact::Reads { .. } => known.next().flatten(),
-                _ => None,
-            };
+            let is_need = matches!(fact, Fact::Needs { .. });
+            let asks = is_need || matches!(fact, Fact::Reads { .. });
+            let before = asks.then(|| known.next().flatten()).flatten();
+            let given = before.filter(|_| is_need).map(|(giver, _)| giver);
+            let giver = |digest: &Digest| given.or_else(|| givers.get(digest));
             let judged = match judge_entry(reader, (wanted, &stored, before), &giver, *seq, fact)? {
                 Some(refused) => Err(refused),
                 None => judge_fact(giver, *seq, fact),

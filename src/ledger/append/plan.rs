@@ -28,6 +28,7 @@ use crate::ledger::append::Slot;
 use crate::ledger::append::spread;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
+use crate::ledger::fold::Rule;
 use crate::ledger::open::Head;
 use crate::ledger::tail::Tail;
 use crate::num::Count;
@@ -46,12 +47,14 @@ pub(super) fn known_commands(
         .filter_map(|(index, key)| Some(((*key)?, index)))
         .collect();
     by_key.sort_unstable();
-    let rules: Vec<_> = head.state.rulebook().every_rule().collect();
+    let rules = head.state.rulebook().every_rule();
+    let rules: Vec<_> = rules.filter(|rule| !rule.tells().is_empty()).collect();
     let is_unsaid = |index: &usize| {
         let payload = &commands[*index].payload;
-        rules
-            .iter()
-            .any(|rule| rule.is_unsaid(&head.state, payload))
+        let tells = |rule: &&dyn Rule| {
+            rule.tells().contains(&payload.kind()) && rule.is_unsaid(&head.state, payload)
+        };
+        rules.iter().any(tells)
     };
     let asked = by_key.iter().filter(|(_, index)| !is_unsaid(index));
     let asked: Vec<Digest> = asked.map(|(key, _)| *key).collect();

@@ -1,6 +1,7 @@
 //! The rules `gate`, `observation`, `look`, `decision` and `promotion`, as far as recorded facts decide them. What
 //! looks and closings are worth is computed again elsewhere, under the same names.
 
+use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::ManifestId;
@@ -35,6 +36,10 @@ use crate::projection::orders::Orders;
 pub struct Gating;
 
 impl Rule for Gating {
+    fn tells(&self) -> &'static [Kind] {
+        &[Kind::GateObserved]
+    }
+
     /// An observation is the gate's next one or a later one.
     fn is_unsaid(&self, state: &State, payload: &Payload) -> bool {
         let Payload::GateObserved(said) = payload else {

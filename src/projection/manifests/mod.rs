@@ -239,7 +239,7 @@ pub struct Manifests {
     pub exposed: BTreeMap<String, u64>,
     /// Families by name.
     pub families: BTreeMap<FamilyId, Family>,
-    /// The first score or open label of each experiment.
+    /// The first score, open label or revealed label of each experiment.
     pub first_outcome: BTreeMap<ExperimentId, u64>,
 }
 
@@ -314,6 +314,14 @@ impl Manifests {
     }
 
     /// An outcome could be seen in an experiment.
+    fn outcome(&mut self, seq: u64, experiment: Option<&ExperimentId>) {
+        if let Some(experiment) = experiment
+            && !self.first_outcome.contains_key(experiment)
+        {
+            self.first_outcome.insert(experiment.clone(), seq);
+        }
+    }
+
     fn revealed(&mut self, seq: u64, experiment: Option<&ExperimentId>) {
         let of = |record: &&mut Record| record.experiment.as_ref() == experiment;
         for record in self.by_id.values_mut().filter(of) {
@@ -408,14 +416,11 @@ impl Fold for Manifests {
         let (seq, at, event) = (event.seq(), event.recorded_at(), event.event());
         let experiment = event.header.experiment.as_ref();
         match &event.payload {
-            Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => {
-                if let Some(experiment) = experiment
-                    && !self.first_outcome.contains_key(experiment)
-                {
-                    self.first_outcome.insert(experiment.clone(), seq);
-                }
+            Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => self.outcome(seq, experiment),
+            Payload::LabelRevealed(_) => {
+                self.outcome(seq, experiment);
+                self.revealed(seq, experiment);
             }
-            Payload::LabelRevealed(_) => self.revealed(seq, experiment),
             Payload::FamilyOpened(opened) => {
                 let gamma = opened.gamma_micro.iter().flatten();
                 let family = Family {

@@ -182,7 +182,7 @@ fn first(manifests: &Manifests, experiment: Option<&ExperimentId>, manifest: &Ma
         && let Some(seq) = experiment.and_then(|id| manifests.first_outcome.get(id))
     {
         return no(
-            "a gate's manifest before any score or open label of its experiment",
+            "a gate's manifest before any score or readable label of its experiment",
             format!("one at seq {seq} (E_ADAPTIVE_REUSE)"),
         );
     }

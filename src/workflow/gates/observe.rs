@@ -111,8 +111,6 @@ pub struct Course<'a> {
     n: u64,
     /// What the order that lists the units is known by.
     order: Option<Digest>,
-    /// The entries that listed units at their places, and the units up to which they were looked for.
-    places: (Recorded, u64),
     running: eprocess::Gate,
     /// No value that may be read was recorded before this entry.
     since: u64,
@@ -160,7 +158,6 @@ impl<'a> Course<'a> {
             manifest,
             n,
             order: of.record.bound().map(|version| version.digest),
-            places: (Recorded::default(), n),
             running,
             since: of.record.exposed_seq(n + 1).unwrap_or(0),
             sources: of.gate.sources.clone(),
@@ -176,25 +173,6 @@ impl<'a> Course<'a> {
     /// Whether there is more than one part of it or a long one, as far as is known before a value is read.
     pub fn is_long(&self) -> bool {
         self.end - self.n > self.ask.part.min(LONG)
-    }
-
-    /// Gives `take` which entries listed the next units at their places, for many at once: the rule asks it of each of them as
-    /// they are recorded.
-    pub fn place(&mut self, take: impl FnOnce(&[(Digest, u64)]) -> Recorded) {
-        if let Some(order) = self.order
-            && self.n >= self.places.1
-        {
-            let to = self.end.min(self.n + AHEAD);
-            let units = self.units(to).par_iter().enumerate();
-            let placed = units.filter_map(|(at, unit)| {
-                let place = self.n + at as u64;
-                let entry = self.ask.listed.partition_point(|(_, to)| *to <= place);
-                let (seq, _) = self.ask.listed.get(entry)?;
-                Some((orders::placed(order, place, unit), *seq))
-            });
-            let placed: Vec<_> = placed.collect();
-            self.places = (take(&placed), to);
-        }
     }
 
     /// The next part of at most so many units, whose values `read` finds by their natural keys as
@@ -216,7 +194,7 @@ impl<'a> Course<'a> {
         self.gather(to);
         let (units, keys) = (self.units(to), self.gathered(to));
         let found = &self.ahead.0;
-        let values: Vec<_> = keys.par_iter().map(|key| found.value(key)).collect();
+        let values: Vec<_> = keys.par_iter().map(|key| found.get(key)).collect();
         let left = keys.iter().zip(&values);
         let left = left.filter_map(|(key, value)| value.is_none().then_some(*key));
         let left: Vec<Digest> = left.collect();
@@ -235,7 +213,18 @@ impl<'a> Course<'a> {
             self.readings(&keys[of_unit.clone()], &values[of_unit], &late)
         };
         let said: Vec<_> = (0..units.len()).into_par_iter().map(said).collect();
-        next.values = next.values.and(late).and(self.places.0.clone());
+        // As the rule asks of each unit: for its place, then for its values.
+        let asked = self.places(to).into_iter().enumerate();
+        let asked = asked.flat_map(|(at, place)| {
+            let of_unit = at * self.stride..(at + 1) * self.stride;
+            let values = keys[of_unit.clone()].iter().zip(&values[of_unit]);
+            let values = values.filter_map(|(key, value)| Some((*key, (*value)?)));
+            let place = place.map(|(digest, seq)| (digest, (seq, 0)));
+            place.into_iter().chain(values)
+        });
+        let asked = asked.map(|(digest, (seq, value))| (digest, seq, value));
+        let asked = asked.collect();
+        next.values = next.values.and(late).in_order(asked);
         for (unit, readings) in units.iter().zip(said) {
             let Some(readings) = readings else {
                 next.stop = Stop::Missing(unit.clone());
@@ -275,6 +264,19 @@ impl<'a> Course<'a> {
             }
         });
         self.keys = (self.n, all);
+    }
+
+    /// What the next units are known by at their places, up to the `to`th, with the entries that list them there; nothing
+    /// where nobody read those.
+    fn places(&self, to: u64) -> Vec<Option<(Digest, u64)>> {
+        let units = self.units(to).par_iter().enumerate();
+        let placed = units.map(|(at, unit)| {
+            let place = self.n + at as u64;
+            let entry = self.ask.listed.partition_point(|(_, to)| *to <= place);
+            let (seq, _) = self.ask.listed.get(entry)?;
+            Some((orders::placed(self.order?, place, unit), *seq))
+        });
+        placed.collect()
     }
 
     /// Those of them from the next one on.
@@ -341,14 +343,15 @@ impl<'a> Course<'a> {
     fn readings(
         &self,
         keys: &[Digest],
-        values: &[Option<i64>],
+        values: &[Option<(u64, i64)>],
         late: &Recorded,
     ) -> Option<Vec<Reading>> {
         let metric = self.manifest.metric.as_ref().filter(|_| !keys.is_empty())?;
         let repeats = usize::try_from(metric.repeats.value()).ok()?;
         let values = keys.iter().zip(values);
-        let values = values.map(|(key, value)| value.or_else(|| late.value(key)));
-        let values: Vec<Option<Micro>> = values.map(|value| value.and_then(Micro::new)).collect();
+        let values = values.map(|(key, value)| value.or_else(|| late.get(key)));
+        let values = values.map(|found| found.and_then(|(_, value)| Micro::new(value)));
+        let values: Vec<Option<Micro>> = values.collect();
         let sides = values
             .chunks((2 * repeats).max(1))
             .map(|of| of.split_at(repeats));
@@ -378,7 +381,6 @@ pub fn ahead<E>(
         scope.spawn(move || {
             let mut part = FIRST_PART.min(course.ask.part);
             loop {
-                course.place(|placed| reading.given(placed));
                 let next = course.next(part, |since, keys| reading.measured(since, keys));
                 part = course.ask.part;
                 let asked = next.as_ref().is_ok_and(|next| next.stop == Stop::Asked);

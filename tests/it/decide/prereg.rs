@@ -12,6 +12,8 @@ use clover::num::Micro;
 use serde_json::Value;
 use serde_json::json;
 
+use super::rules::charged_seal;
+use super::rules::revealed;
 use super::world::SOLO;
 use super::world::Start;
 use super::world::World;
@@ -185,6 +187,31 @@ fn manifest_names_are_used_once() {
     });
 }
 
+/// A label that was sealed tells as much as another one once it is revealed.
+#[test]
+fn manifest_first_before_reveals() {
+    for is_revealed in [false, true] {
+        let told = |world: &mut dyn World| {
+            let charge = charged_seal(world);
+            if is_revealed {
+                world.say(&owner(), revealed("row-1", charge, 500_000), EXP);
+            }
+            world.say(&owner(), planned::family(), None);
+            let gate = planned::gate("exp-1", "m-1");
+            if is_revealed {
+                let words = ["readable label", "one at seq 6", "E_ADAPTIVE_REUSE"];
+                refused(world, "manifest_first", &words, registered(&gate));
+            } else {
+                world.say(&owner(), registered(&gate), EXP);
+                let mut other = gate.clone();
+                other["title"] = "other words".into();
+                refused(world, "manifest", &["not used yet"], registered(&other));
+            }
+        };
+        tell(SOLO, told);
+    }
+}
+
 #[test]
 fn manifest_first_before_scores() {
     tell(SOLO, |world| {
@@ -192,7 +219,7 @@ fn manifest_first_before_scores() {
         world.say(&owner(), score(1).payload, EXP);
         let gate = planned::gate("exp-1", "m-1");
         let words = [
-            "before any score or open label",
+            "before any score or readable label",
             "one at seq 4",
             "E_ADAPTIVE_REUSE",
         ];
@@ -241,7 +268,7 @@ fn manifest_first_before_what_is_tested_changes() {
         world.say(&owner(), amended(&second, &other, 0), EXP);
         let mut third = next(&second, &second);
         third["arms"][1]["artifact_digest"] = Digest([9; 32]).to_hex().into();
-        let words = ["before any score or open label", "E_ADAPTIVE_REUSE"];
+        let words = ["before any score or readable label", "E_ADAPTIVE_REUSE"];
         let said = amended(&third, &second, 3);
         refused(world, "manifest_first", &words, said);
     });

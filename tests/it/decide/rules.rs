@@ -159,7 +159,7 @@ fn accepted(row: &str, envelope: &[u8]) -> Payload {
     .into()
 }
 
-fn revealed(row: &str, charge: EventId, value: i64) -> Payload {
+pub(super) fn revealed(row: &str, charge: EventId, value: i64) -> Payload {
     LabelRevealed {
         charge,
         design: "design-1".parse().unwrap(),
@@ -791,7 +791,7 @@ pub(super) fn natural_key() {
 }
 
 /// An experiment with a budget, a sealed label, and a charge that was checkpointed.
-fn charged_seal(world: &mut dyn World) -> EventId {
+pub(super) fn charged_seal(world: &mut dyn World) -> EventId {
     register(world, "exp-1");
     world.say(&owner(), opened("peeks", 2, Period::Once), None);
     world.say(&owner(), sealed("row-1", 500_000), EXP);
