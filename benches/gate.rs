@@ -1,6 +1,7 @@
 //! A gate's stream in the pure core, beside a floor of the same run: counting the same deltas in a plain array. And
 //! observations recorded in a ledger, beside as many scores that the same ledger takes in right before and right after: scores as they
-//! come, and scores of as many bytes as an observation.
+//! come, and scores of as many bytes as an observation; and the CPU time of an observation beside one signature, two hashes
+//! and an insert, as the ledger's own bench has it.
 //!
 //! `cargo bench --bench gate`. Medians of `CLOVER_BENCH_RUNS` runs (5) of 1,000,000 observations; the confidence sequence
 //! is left out, as it is computed at registered looks only. `CLOVER_BENCH_UNITS` units (50,000) are recorded.
@@ -14,6 +15,7 @@
 )]
 
 mod desk;
+mod floor;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -230,7 +232,12 @@ fn recorded(units: u64) {
     scores(at, "long-after.jsonl", "exp-2", (&long, &["after"]));
     let (_, short) = clover(at, "append --bulk short.jsonl");
     let (_, before) = clover(at, "append --bulk long.jsonl");
+    let floor =
+        || floor::sign(observation) + floor::hash(observation) + floor::insert(at, observation);
+    let (floor_before, spent) = (floor(), floor::cpu());
     let (observed, seconds) = clover(at, "gate observe m-1 --all");
+    let spent = (floor::cpu() - spent).as_secs_f64() * 1e6 / units as f64;
+    let least = f64::midpoint(floor_before, floor());
     assert_eq!(observed["data"]["n"], units);
     let (_, after) = clover(at, "append --bulk long-after.jsonl");
     let (_, short_after) = clover(at, "append --bulk short-after.jsonl");
@@ -248,4 +255,18 @@ fn recorded(units: u64) {
             "1.0"
         );
     }
+    // As of every event that the ledger takes in: a signature, two hashes and an insert.
+    let (name, met) = (
+        format!("{units} units recorded, us of CPU each"),
+        if spent <= 1.5 * least {
+            "met"
+        } else {
+            "MISSED"
+        },
+    );
+    println!(
+        "{name:<44} {least:>12.1} {spent:>12.1} {:>9.3} {:>9}  {met}",
+        spent / least,
+        "1.5"
+    );
 }

@@ -13,10 +13,11 @@
     reason = "a bench runs outside the library and stops at the first thing that fails"
 )]
 
+mod floor;
+
 use std::path::Path;
 use std::process::Command as Process;
 use std::sync::Arc;
-use std::time::Duration;
 use std::time::Instant;
 
 use clover::event::PAYLOAD_TYPE;
@@ -27,7 +28,6 @@ use clover::event::payload::custody::Separation;
 use clover::event::payload::experiment::ExperimentRegistered;
 use clover::event::payload::judge::ScoreRecorded;
 use clover::ground::ambient::Ambient;
-use clover::ground::merkle;
 use clover::ground::sign;
 use clover::ground::sign::BatchItem;
 use clover::ground::sign::PublicKey;
@@ -46,12 +46,13 @@ use clover::store::OpenOptions;
 use clover::store::Store;
 use clover::workflow::RULEBOOK;
 use ed25519_dalek::Signer as _;
+use floor::BATCH;
+use floor::SAMPLE;
+use floor::cpu;
+use floor::together;
 
 /// What a signature cost, in microseconds, where the absolute rates were set that are to be reached.
 const SIGN_THERE: f64 = 18.8;
-/// Commands per transaction, as `append --bulk` has it.
-const BATCH: u64 = 16_384;
-const SAMPLE: usize = 20_000;
 /// Parts of the bulk append between which its floors are measured.
 const STRETCHES: u64 = 8;
 
@@ -72,19 +73,6 @@ fn main() {
         }
         _ => table(),
     }
-}
-
-/// User plus system time of this process; the kernel counts it in hundredths of a second.
-fn cpu() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .collect();
-    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-    Duration::from_millis(ticks * 10)
 }
 
 fn memory_peak_mib() -> f64 {
@@ -202,7 +190,7 @@ fn appended(path: &Path, events: u64, first: &Floors, folder: &Path) -> Appended
         }
         wall += start.elapsed().as_secs_f64();
         us += (cpu() - spent).as_secs_f64() * 1e6;
-        let after = sign_floor() + first.hash + insert_floor(folder);
+        let after = floor::sign(BYTES) + first.hash + floor::insert(folder, BYTES);
         floor_us += f64::midpoint(before, after) * (to - from) as f64;
         before = after;
     }
@@ -338,35 +326,13 @@ fn per_event(count: usize, mut work: impl FnMut(usize)) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / count as f64
 }
 
-/// What one call costs each core while all make it.
-fn together(count: usize, work: impl Fn() + Sync) -> f64 {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let start = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| (0..count).for_each(|_| work()));
-        }
-    });
-    start.elapsed().as_secs_f64() * 1e6 / count as f64
-}
-
-/// Signing on all cores at once, the peer's or ours, whichever is faster.
-fn sign_floor() -> f64 {
-    let owner = signer(1);
-    let signing = ed25519_dalek::SigningKey::from_bytes(&[1; 32]);
-    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
-    let peer = together(SAMPLE, || {
-        std::hint::black_box(signing.sign(&message));
-    });
-    peer.min(together(SAMPLE, || {
-        std::hint::black_box(owner.sign(&message));
-    }))
-}
+/// Bytes of the body of a score.
+const BYTES: usize = 430;
 
 /// The peer's strict verification, whose decoding of R ours spares.
 fn strict_floor() -> f64 {
     let owner = signer(1);
-    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; BYTES]);
     let signature = owner.sign(&message).into();
     let peer = ed25519_dalek::VerifyingKey::from_bytes(&owner.public_bytes()).unwrap();
     together(SAMPLE, || peer.verify_strict(&message, &signature).unwrap())
@@ -376,7 +342,7 @@ fn strict_floor() -> f64 {
 fn batch_floor() -> f64 {
     let owner = signer(1);
     let key = PublicKey::from_bytes(&owner.public_bytes()).unwrap();
-    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; BYTES]);
     let signature = owner.sign(&message);
     let item = || BatchItem {
         message: [&message, &[]],
@@ -390,8 +356,7 @@ fn batch_floor() -> f64 {
 fn floors(folder: &Path) -> Floors {
     let owner = signer(1);
     let key = PublicKey::from_bytes(&owner.public_bytes()).unwrap();
-    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
-    let line = vec![b'x'; 900];
+    let message = sign::pae(PAYLOAD_TYPE, &[b'x'; BYTES]);
     // The faster signing: the peer's, or ours, which derives from the seed once.
     let signing = ed25519_dalek::SigningKey::from_bytes(&[1; 32]);
     let mut signature = [0; 64];
@@ -402,54 +367,20 @@ fn floors(folder: &Path) -> Floors {
     let sign = sign.min(per_event(SAMPLE, |_| {
         std::hint::black_box(owner.sign(&message));
     }));
-    let sign_together = sign_floor();
+    let sign_together = floor::sign(BYTES);
     let strict = strict_floor();
     let own_strict = together(SAMPLE, || key.verify(&message, &signature).unwrap());
     let batch = batch_floor();
-    let hash = together(SAMPLE, || {
-        let leaf = merkle::leaf_hash(&line);
-        std::hint::black_box(merkle::node_hash(&leaf, &leaf));
-    });
     Floors {
         sign,
         sign_together,
         strict,
         own_strict,
         batch,
-        hash,
-        insert: insert_floor(folder),
+        hash: floor::hash(BYTES),
+        insert: floor::insert(folder, BYTES),
         fsync: fsync_floor(folder),
     }
-}
-
-/// A plain table of the same columns in large transactions, without triggers or indexes.
-fn insert_floor(folder: &Path) -> f64 {
-    let path = folder.join("floor.db");
-    std::fs::remove_file(&path).ok();
-    let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.pragma_update(None, "journal_mode", "WAL").unwrap();
-    conn.execute_batch(
-        "CREATE TABLE e (seq INTEGER PRIMARY KEY, author INTEGER, author_seq INTEGER, at INTEGER, \
-         body BLOB, signature BLOB) STRICT",
-    )
-    .unwrap();
-    let (body, signature) = (vec![b'x'; 430], vec![b'y'; 64]);
-    let before = cpu();
-    let count = 200_000;
-    for from in (0..count).step_by(BATCH as usize) {
-        conn.execute_batch("BEGIN").unwrap();
-        let mut insert = conn
-            .prepare_cached("INSERT INTO e VALUES (?1, 1, ?1, ?1, ?2, ?3)")
-            .unwrap();
-        for seq in from..count.min(from + BATCH as i64) {
-            insert
-                .execute(rusqlite::params![seq, body, signature])
-                .unwrap();
-        }
-        drop(insert);
-        conn.execute_batch("COMMIT").unwrap();
-    }
-    (cpu() - before).as_secs_f64() * 1e6 / count as f64
 }
 
 fn fsync_floor(folder: &Path) -> f64 {
@@ -527,7 +458,7 @@ fn table() {
     // A machine that signs in so many microseconds hashes as many times more slowly.
     let alone = || {
         let owner = signer(1);
-        let message = sign::pae(PAYLOAD_TYPE, &[b'x'; 430]);
+        let message = sign::pae(PAYLOAD_TYPE, &[b'x'; BYTES]);
         per_event(SAMPLE, |_| {
             std::hint::black_box(owner.sign(&message));
         })
