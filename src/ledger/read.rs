@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use crate::event::Event;
 use crate::event::header;
 use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
 use crate::event::registry;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
@@ -125,16 +126,19 @@ fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
     header::measured_admitted(body).map_err(|found| LedgerError::Integrity { seq, found })
 }
 
-/// What the entries `from..to` measured: scores as their read model has them, which an audit compares with the log, and what
-/// labels revealed as their entries say.
+/// What the entries `from..to` measured in an experiment: scores as their read model has them, which an audit compares with the
+/// log, and what labels revealed as their entries say.
 fn measured_between(
     reader: Reader<'_>,
-    from: u64,
-    to: u64,
+    experiment: &ExperimentId,
+    (from, to): (u64, u64),
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
     let revealed = reader.reveals_between(from, to)?;
     let mut found = measured(reader, &revealed)?;
     reader.scores_between::<LedgerError>(from, to, |row| {
+        if row.experiment != experiment.as_str() {
+            return Ok(());
+        }
         let draw = Count::new(row.draw).ok_or_else(|| LedgerError::Integrity {
             seq: row.seq,
             found: format!("draw {} in table scores", row.draw),
@@ -274,7 +278,12 @@ impl Values {
 
     /// Finds them among the entries `since..to`, read in a row by as many threads as there are cores, each with a connection
     /// of its own.
-    fn scan(&mut self, store: &Store, since: u64, to: u64) -> Result<(), LedgerError> {
+    fn scan(
+        &mut self,
+        store: &Store,
+        (since, experiment): (u64, &ExperimentId),
+        to: u64,
+    ) -> Result<(), LedgerError> {
         let threads = rayon::current_num_threads();
         let share = (to - since) / (4 * threads as u64).max(1);
         let stretch = share.clamp(STRETCH.0, STRETCH.1);
@@ -292,7 +301,7 @@ impl Values {
                             return;
                         }
                         let end = to.min(from + stretch);
-                        let found = measured_between(store.reader(), from, end);
+                        let found = measured_between(store.reader(), experiment, (from, end));
                         let failed = found.is_err();
                         // Nobody fills any more only where another thread failed; then that error counts.
                         if to_fill.send(found).is_err() || failed {
@@ -320,12 +329,12 @@ impl Values {
 }
 
 impl Recorded {
-    /// Reads what was measured under these keys: of the entries from `since` on, where these are few for as many keys, else
-    /// nothing; without `since` wherever `find` says.
+    /// Reads what was measured under these keys: in an experiment from an entry on, where these are few for as many keys, else
+    /// nothing; without both wherever `find` says.
     fn read(
         store: &Store,
         keys: &[Digest],
-        since: Option<u64>,
+        since: Option<(u64, &ExperimentId)>,
         find: impl FnOnce(Reader<'_>, &[Digest]) -> Result<Vec<Option<u64>>, LedgerError>,
     ) -> Result<Self, LedgerError> {
         let read = store.read()?;
@@ -333,10 +342,10 @@ impl Recorded {
         let mut values = Values::of(keys);
         match since {
             None => values.look_up(reader, |keys| find(reader, keys))?,
-            Some(since) => {
+            Some((from, experiment)) => {
                 let to = reader.entry_count()?;
-                if since < to && to - since <= IN_A_ROW * keys.len() as u64 {
-                    values.scan(store, since, to)?;
+                if from < to && to - from <= IN_A_ROW * keys.len() as u64 {
+                    values.scan(store, (from, experiment), to)?;
                 }
             }
         }
@@ -404,7 +413,11 @@ impl Reading {
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+    pub fn measured(
+        &self,
+        since: Option<(u64, &ExperimentId)>,
+        keys: &[Digest],
+    ) -> Result<Recorded, LedgerError> {
         let find = |reader: Reader<'_>, keys: &[Digest]| Ok(reader.find_digests(keys)?);
         Recorded::read(&self.store, keys, since, find)
     }
@@ -431,12 +444,16 @@ impl States {
 }
 
 impl Ledger {
-    /// What was measured under these natural keys, wherever something was. With `since`, only what is found by reading the
-    /// entries from there on in a row, and nothing where that would take longer than to find each.
+    /// What was measured under these natural keys, wherever something was. With `since`, only what is found by reading what an
+    /// experiment measured from that entry on in a row, and nothing where that would take longer than to find each.
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+    pub fn measured(
+        &self,
+        since: Option<(u64, &ExperimentId)>,
+        keys: &[Digest],
+    ) -> Result<Recorded, LedgerError> {
         let find = |reader: Reader<'_>, keys: &[Digest]| append::find(&self.head, reader, keys);
         Recorded::read(&self.store, keys, since, find)
     }

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 
+use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::payload::gate::GateObserved;
 use crate::event::payload::gate::GateSource;
@@ -183,12 +184,13 @@ impl<'a> Course<'a> {
     pub fn next(
         &mut self,
         part: u64,
-        read: impl Fn(Option<u64>, &[Digest]) -> Result<Recorded, LedgerError>,
+        read: impl Fn(Option<(u64, &ExperimentId)>, &[Digest]) -> Result<Recorded, LedgerError>,
     ) -> Result<Next, ObserveError> {
         if self.is_long() && self.n >= self.ahead.1 {
             let to = self.end.min(self.n + AHEAD);
             self.gather(to);
-            self.ahead = (read(Some(self.since), self.gathered(to))?, to);
+            let since = Some((self.since, &self.manifest.experiment));
+            self.ahead = (read(since, self.gathered(to))?, to);
         }
         let to = self.end.min(self.n + part.max(1));
         self.gather(to);
