@@ -395,11 +395,6 @@ impl Recorded {
     pub(super) fn giver(&self, digest: &Digest) -> Option<u64> {
         self.get(digest).map(|(giver, _)| giver)
     }
-
-    /// The value recorded under this key.
-    pub fn value(&self, key: &Digest) -> Option<i64> {
-        self.get(key).map(|(_, value)| value)
-    }
 }
 
 /// Reads recorded values on another thread, of a ledger that goes on appending.
