@@ -1,7 +1,7 @@
 //! A gate's stream in the pure core, beside a floor of the same run: counting the same deltas in a plain array. And
-//! observations recorded in a ledger, beside as many scores that the same ledger takes in right before and right after: scores as they
-//! come, and scores of as many bytes as an observation; and the CPU time of an observation beside one signature, two hashes
-//! and an insert, as the ledger's own bench has it.
+//! observations recorded in a ledger, beside as many scores that the same ledger takes in right before and right after:
+//! scores as they come, and scores of as many bytes as an observation; and the CPU time of an observation beside one
+//! signature, two hashes and an insert, as the ledger's own bench has it.
 //!
 //! `cargo bench --bench gate`. Medians of `CLOVER_BENCH_RUNS` runs (5) of 1,000,000 observations; the confidence sequence
 //! is left out, as it is computed at registered looks only. `CLOVER_BENCH_UNITS` units (50,000) are recorded.

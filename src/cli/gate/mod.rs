@@ -260,11 +260,16 @@ fn not_stale(state: &State, id: &ManifestId) -> Result<(), CliError> {
     Err(error)
 }
 
+/// Whether a gate that goes on with another's wealth has not got it yet.
+fn waits(of: Known<'_>) -> bool {
+    let version = of.record.in_force();
+    let test = version.and_then(|version| version.manifest.test.as_ref());
+    test.is_some_and(|test| test.continuation_of.is_some()) && of.gate.parent.is_none()
+}
+
 /// Refuses to record anything for a gate that waits for the wealth of another.
 fn not_waiting(state: &State, id: &ManifestId) -> Result<(), CliError> {
-    let gate = known(state, id)?;
-    let continues = gate.gate.test.continuation_of.is_some();
-    if !continues || gate.gate.parent.is_some() {
+    if !waits(known(state, id)?) {
         return Ok(());
     }
     let message = format!(

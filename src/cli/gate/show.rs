@@ -13,12 +13,12 @@ use crate::cli::gate::known;
 use crate::cli::gate::outcome_of;
 use crate::cli::gate::run::effect;
 use crate::cli::gate::run::weakest;
+use crate::cli::gate::waits;
 use crate::cli::gate::words;
 use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
-use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
@@ -123,15 +123,9 @@ fn may_promote(state: &State, id: &ManifestId, of: Known<'_>) -> bool {
         .record
         .in_force()
         .map(|version| version.manifest.hypothesis.kind);
-    let favours = !matches!(kind, None | Some(HypothesisKind::Different));
-    favours && !promoted && of.gate.decided.is_some_and(|one| gates::holds(one.outcome))
-}
-
-/// Whether a gate that goes on with another's wealth has not got it yet.
-fn waits(of: Known<'_>) -> bool {
-    let version = of.record.in_force();
-    let test = version.and_then(|version| version.manifest.test.as_ref());
-    test.is_some_and(|test| test.continuation_of.is_some()) && of.gate.parent.is_none()
+    kind.is_some_and(gates::favours)
+        && !promoted
+        && of.gate.decided.is_some_and(|one| gates::holds(one.outcome))
 }
 
 /// A word of an enum as it stands in events.

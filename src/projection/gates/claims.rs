@@ -347,7 +347,7 @@ pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
 }
 
 /// Whether what may be concluded speaks for the candidate: not that it harms, nor that it differs.
-fn favours(kind: HypothesisKind) -> bool {
+pub fn favours(kind: HypothesisKind) -> bool {
     match kind {
         HypothesisKind::Equivalent | HypothesisKind::Noninferior | HypothesisKind::Promote => true,
         HypothesisKind::Different | HypothesisKind::Kill | HypothesisKind::Measure => false,

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use claims::evidence;
+pub use claims::favours;
 pub use grade::graded;
 pub use grade::is_late;
 pub use grade::least;

@@ -313,7 +313,7 @@ impl Manifests {
         }
     }
 
-    /// An outcome could be seen in an experiment.
+    /// An outcome was recorded or revealed in an experiment.
     fn outcome(&mut self, seq: u64, experiment: Option<&ExperimentId>) {
         if let Some(experiment) = experiment
             && !self.first_outcome.contains_key(experiment)
@@ -322,6 +322,7 @@ impl Manifests {
         }
     }
 
+    /// An outcome could be seen under every manifest of an experiment.
     fn revealed(&mut self, seq: u64, experiment: Option<&ExperimentId>) {
         let of = |record: &&mut Record| record.experiment.as_ref() == experiment;
         for record in self.by_id.values_mut().filter(of) {

@@ -30,6 +30,7 @@ use super::gates::registered_in;
 use super::gates::same;
 use super::gates::say;
 use super::gates::score;
+use super::gates::undecided;
 use super::world::SOLO;
 use super::world::World;
 use super::world::tell_all;
@@ -150,24 +151,7 @@ fn continued(
     let before = early.then(|| register(world));
     draw(world, &mut parent, first, "exp-1");
     begin(world, &parent);
-    let (zero, one) = (values(0), values(1_000_000));
-    for t in 1..=8_usize {
-        let arms: [&[Option<i64>]; 2] = if t % 2 == 0 {
-            [&one, &zero]
-        } else {
-            [&zero, &one]
-        };
-        for score in parent.scores(t, &[arms]) {
-            say(world, score);
-        }
-        let said = parent.observed(t, &[arms]);
-        say(world, said);
-    }
-    let look = parent.looked();
-    assert_eq!(look.standing, Standing::UndecidedAtNMax);
-    let carried = look.log_wealth;
-    say(world, look);
-    say(world, parent.decided());
+    let carried = undecided(world, &mut parent).log_wealth;
     let (mut child, second) = before.unwrap_or_else(|| register(world));
     draw(world, &mut child, second, "exp-2");
     let mut opened = child.opened();

@@ -6,6 +6,7 @@ use clover::event::payload::Role;
 use clover::event::payload::decision::EvidenceClass;
 use clover::event::payload::decision::FamilyClosed;
 use clover::event::payload::decision::GateContinued;
+use clover::event::payload::decision::GateLooked;
 use clover::event::payload::decision::Grade;
 use clover::event::payload::decision::MemberEvidence;
 use clover::event::payload::decision::Outcome;
@@ -542,7 +543,7 @@ fn observation_of_a_score_from_before_its_exposure() {
 
 #[test]
 fn look_is_computed_again() {
-    type Change = fn(&mut clover::event::payload::decision::GateLooked);
+    type Change = fn(&mut GateLooked);
     let cases: &[(Change, &[&str])] = &[
         (
             |look| {
@@ -861,6 +862,28 @@ fn promotion_rests_on_what_was_decided() {
     });
 }
 
+/// Given: eight units that speak now for one arm and now for the other, and the end of the gate.
+pub(super) fn undecided(world: &mut dyn World, life: &mut Life) -> GateLooked {
+    let (zero, one) = (values(0), values(1_000_000));
+    for t in 1..=8_usize {
+        let arms: [&[Option<i64>]; 2] = if t % 2 == 0 {
+            [&one, &zero]
+        } else {
+            [&zero, &one]
+        };
+        for score in life.scores(t, &[arms]) {
+            say(world, score);
+        }
+        let said = life.observed(t, &[arms]);
+        say(world, said);
+    }
+    let look = life.looked();
+    assert_eq!(look.standing, Standing::UndecidedAtNMax);
+    say(world, look.clone());
+    say(world, life.decided());
+    look
+}
+
 #[test]
 fn gate_continues_an_undecided_one() {
     // Given: a gate of eight units that ended undecided, and one that names it.
@@ -874,24 +897,7 @@ fn gate_continues_an_undecided_one() {
             gate["test"]["alpha_micro"] = 25_000.into();
             alike(gate);
         });
-        let (zero, one) = (values(0), values(1_000_000));
-        for t in 1..=8_usize {
-            let arms: [&[Option<i64>]; 2] = if t % 2 == 0 {
-                [&one, &zero]
-            } else {
-                [&zero, &one]
-            };
-            for score in parent.scores(t, &[arms]) {
-                say(world, score);
-            }
-            let said = parent.observed(t, &[arms]);
-            say(world, said);
-        }
-        let look = parent.looked();
-        assert_eq!(look.standing, Standing::UndecidedAtNMax);
-        say(world, look);
-        let decided = parent.decided();
-        say(world, decided);
+        undecided(world, &mut parent);
         let exp = Some("exp-2");
         world.say(&owner(), planned::experiment_registered(), exp);
         let digest = parent.manifest.digest().to_hex();

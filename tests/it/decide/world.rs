@@ -314,17 +314,21 @@ pub fn note() -> Payload {
     .into()
 }
 
+fn forged(begin: Start) -> Forged {
+    let mut forge = Forge::new(begin.separation, begin.roles);
+    forge.now = start().plus_seconds(1);
+    Forged {
+        forge,
+        found: false,
+    }
+}
+
 /// Tells a story in both worlds.
 pub fn tell(begin: Start, story: impl Fn(&mut dyn World)) {
     let mut live = Live::new(begin);
     story(&mut live);
     assert!(live.refused, "the story ends in a refusal");
-    let mut forge = Forge::new(begin.separation, begin.roles);
-    forge.now = start().plus_seconds(1);
-    let mut forged = Forged {
-        forge,
-        found: false,
-    };
+    let mut forged = forged(begin);
     story(&mut forged);
     assert!(forged.found);
 }
@@ -335,12 +339,7 @@ pub fn tell_all(begin: Start, rule: &str, story: impl Fn(&mut dyn World)) {
     if !verifiers::python() {
         return;
     }
-    let mut forge = Forge::new(begin.separation, begin.roles);
-    forge.now = start().plus_seconds(1);
-    let mut forged = Forged {
-        forge,
-        found: false,
-    };
+    let mut forged = forged(begin);
     story(&mut forged);
     let folder = tempfile::tempdir().unwrap();
     let lines = folder.path().join("ledger.jsonl");
@@ -357,12 +356,7 @@ pub fn tell_all(begin: Start, rule: &str, story: impl Fn(&mut dyn World)) {
 
 /// Tells a story that the program's own append cannot: only the forged ledger.
 pub fn tell_forged(begin: Start, story: impl Fn(&mut Forged)) {
-    let mut forge = Forge::new(begin.separation, begin.roles);
-    forge.now = start().plus_seconds(1);
-    let mut forged = Forged {
-        forge,
-        found: false,
-    };
+    let mut forged = forged(begin);
     story(&mut forged);
     assert!(forged.found);
 }
