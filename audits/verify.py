@@ -789,7 +789,9 @@ CHARTED = record(check=COUNT, drifts=boolean, excursion=number, p=probability, p
 BETTOR = record(cap_micro=Optional(MICRO), grid=Optional(COUNT), name=one_of("agrapa", "grid_kelly", "hedged"))
 TEST = record(
     alpha_kill_micro=Optional(MICRO), alpha_micro=MICRO, beacon=one_of("drand", "first_checkpoint"),
-    beta_futile_micro=Optional(MICRO), continuation_of=Optional(hex64), delta_design_micro=Optional(MICRO),
+    beta_futile_micro=Optional(MICRO), continuation_of=Optional(hex64),
+    control_variate=Optional(listing(record(predicted_micro=MICRO, stratum=ident, units=COUNT))),
+    delta_design_micro=Optional(MICRO),
     bettor=BETTOR, look_at=Optional(listing(COUNT)), n_max=COUNT, n_min=COUNT, null_margin_micro=MICRO,
     side=one_of("lower", "two_sided", "upper"), without_replacement=boolean)
 MANIFEST = record(
@@ -1082,14 +1084,14 @@ KINDS = {
                                    iteration=ident, recomputed=COUNT, rescored=COUNT, rubric_hash=hex64,
                                    scores_root=encoded(32)),
     ("units.listed", 1): Kind("custodian", "@ confirm_root first", confirm_root=encoded(32), first=COUNT,
-                              units=listing(ident)),
+                              strata=Optional(listing(ident)), units=listing(ident)),
     ("order.listed", 1): Kind("arbiter", "@ digest first", digest=hex64, first=COUNT, units=listing(ident)),
     ("order.drawn", 1): Kind("arbiter", "@ digest", beacon=record(root=encoded(32), size=COUNT),
                              confirm_root=encoded(32), digest=hex64, n_units=COUNT, permutation_root=encoded(32),
                              seed=hex64),
     ("gate.opened", 1): Kind("arbiter", "@ gate", digest=hex64, gate=ident, sources=listing(SOURCE), test=TEST),
-    ("gate.observed", 1): Kind("arbiter", "@ gate t", digest=hex64, gate=ident, readings=listing(READING), t=COUNT,
-                               unit=ident),
+    ("gate.observed", 1): Kind("arbiter", "@ gate t", digest=hex64, gate=ident, readings=listing(READING),
+                               stratum=Optional(ident), t=COUNT, unit=ident),
     ("gate.looked", 1): Kind("arbiter", "@ gate n digest", alpha_micro=MICRO, bettor=BETTOR, cs_hi_micro=MICRO,
                              cs_lo_micro=MICRO, digest=hex64, gate=ident, guardrails=Optional(listing(number)),
                              log_e=number, log_wealth=WEALTH, n=COUNT, p=probability, standing=one_of(*STANDINGS),
@@ -1496,7 +1498,7 @@ class Gate:
     def __init__(self, entry, data):
         self.experiment, self.sources, self.test = entry.experiment, data["sources"], data["test"]
         self.opened = entry.position
-        self.n, self.streams = 0, [[] for _ in data["sources"]]
+        self.n, self.streams, self.strata = 0, [[] for _ in data["sources"]], []
         self.state = labelled(b"clover/gate-state/v1", [entry.experiment, data["gate"]])
         self.last = self.decided = self.carried = self.parent = self.child = self.first_look = None
 
@@ -1575,6 +1577,7 @@ class State:
         self.unread = 0                           # documents beyond the YAML that is read here
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
+        self.strata, self.stratum_of = {}, {}     # (experiment, root) -> units by stratum; (experiment, root, unit) -> stratum
         self.orders, self.placed_units, self.ordered = {}, set(), {}
         self.drawn = {}                           # digest of a version -> its order.drawn
         self.gates_by_id, self.closed, self.promotions = {}, {}, {}
@@ -2095,11 +2098,18 @@ class State:
     def units_listed(self, entry, data):
         if entry.experiment is None:
             return
-        listed = self.units.setdefault((entry.experiment, data["confirm_root"]), [Tree(), None])
-        for unit in data["units"]:
-            listed[0].append(sha256(b"\0", length_prefixed(unit)))
+        key, strata = (entry.experiment, data["confirm_root"]), data.get("strata")
+        listed = self.units.setdefault(key, [Tree(), None])
+        counts = None if strata is None else self.strata.setdefault(key, {})
+        for unit, stratum in zip(data["units"], strata or [None] * len(data["units"])):
+            leaf = length_prefixed(unit)
+            if stratum is not None:
+                leaf += length_prefixed(stratum)
+                counts[stratum] = counts.get(stratum, 0) + 1
+                self.stratum_of[key + (unit,)] = stratum
+            listed[0].append(sha256(b"\0", leaf))
             listed[1] = unit
-            self.unit_names.add((entry.experiment, data["confirm_root"], unit))
+            self.unit_names.add(key + (unit,))
 
     def order_listed(self, entry, data):
         listed = self.orders.setdefault(data["digest"], [Tree(), None])
@@ -2128,6 +2138,7 @@ class State:
             gate.state = labelled(b"clover/gate-state/v1", [gate.state, data["t"], data["unit"], deltas])
             for stream, delta in zip(gate.streams, deltas):
                 stream.append(delta)
+            gate.strata.append(data.get("stratum"))
 
     def gate_looked(self, entry, data):
         gate = self.gates_by_id.get(data["gate"])
@@ -2621,8 +2632,10 @@ TABLE_9 = dict(
 WORDS = ("title", "hypothesis.claim")
 PREDICTABLE = ("preflight", "test.bettor", "test.look_at", "test.n_max")
 TESTED = ("arms", "data", "estimand", "experiment", "hypothesis.kind", "manifest", "metric", "multiplicity",
-          "supersedes", "template", "test.beacon", "test.continuation_of", "test.null_margin_micro", "test.side",
+          "supersedes", "template", "test.beacon", "test.continuation_of", "test.control_variate",
+          "test.null_margin_micro", "test.side",
           "test.without_replacement", "transport.environments", "transport.margin_micro")
+STRATA_MAX = 64                       # strata of a confirm set
 FAMILY_MAX = 1000                     # members of a family that is closed together
 FIXED = ("experiment", "manifest", "supersedes", "template")
 FAMILIES = ("abstention", "contradiction_check", "evidence_verification", "length_bias_cap")
@@ -2682,6 +2695,10 @@ def manifest_fault(manifest):
         if looks is not None and not (looks and all(a < b for a, b in zip(looks, looks[1:]))
                                       and test["n_min"] <= looks[0] and looks[-1] <= test["n_max"]):
             return "test.look_at: looks from n_min to n_max, ascending", "%d looks (E_N)" % len(looks)
+        if "control_variate" in test:
+            problem = control_fault(test, test["control_variate"], metric, manifest.get("data"))
+            if problem:
+                return "test.control_variate: " + problem[0], problem[1]
     iteration = manifest.get("iteration")
     if iteration and ("sequential" in iteration) != (iteration["confirm_test"] == "sequential"):
         return ("iteration.sequential: looks with confirm_test sequential, and with no other",
@@ -2697,6 +2714,23 @@ def manifest_fault(manifest):
         return "sgd.lr_min_micro: at most sgd.lr_max_micro", str(sgd["lr_min_micro"])
     plan = manifest.get("iteration", {})
     return design_fault(plan, plan["design"]) if "design" in plan else None
+
+
+def control_fault(test, strata, metric, data):
+    """What is wrong with what is predicted of strata."""
+    names = [one["stratum"].encode("utf-8") for one in strata]
+    if not test["without_replacement"]:
+        return "none of a population, whose strata nobody knows", "%d strata (E_UNREGISTERED_RULE)" % len(strata)
+    if not 1 <= len(names) <= STRATA_MAX or not all(a < b for a, b in zip(names, names[1:])):
+        return "1 to %d strata in order of their names, each once" % STRATA_MAX, "%d strata" % len(names)
+    if metric and data:
+        most, units = scale_of(metric), sum(one["units"] for one in strata)
+        if any(abs(one["predicted_micro"]) > most for one in strata):
+            return "predicted_micro of at most %d in magnitude" % most, "more (E_SCALE)"
+        if any(one["units"] == 0 for one in strata):
+            return "units from 1", "0"
+        if units != data["n_units"]:
+            return "strata of data.n_units %d together" % data["n_units"], "%d (E_N)" % units
 
 
 def design_fault(plan, design):
@@ -5224,6 +5258,13 @@ def rule_order(state, e):
         ascending = all(a.encode("utf-8") < b.encode("utf-8") for a, b in zip(names, names[1:]))
         if not e.data["units"] or not ascending:
             return "units in ascending order, each once, at least one", "another order (E_DUP_UNIT)"
+        before, strata = state.strata.get((e.experiment, e.data["confirm_root"])), e.data.get("strata")
+        if tree.size and (before is None) != (strata is None):
+            return "a stratum of every unit of a listing, or of none", "strata of some"
+        if strata is not None and len(strata) != len(e.data["units"]):
+            return "%d strata, one for each unit" % len(e.data["units"]), str(len(strata))
+        if len(set(strata or ()) | set(before or ())) > STRATA_MAX:
+            return "at most %d strata" % STRATA_MAX, "more"
     if e.kind not in ("order.listed", "order.drawn"):
         return None
     problem, bound, beacon, seed = order_ground(state, e)
@@ -5247,6 +5288,10 @@ def rule_order(state, e):
     known = state.units.get((e.experiment, data["confirm_root"]), (Tree(), None))[0]
     if known.size != units or b64(known.root(known.size)) != data["confirm_root"]:
         return "%d listed units under %s" % (units, data["confirm_root"]), "%d (E_DATA_ROOT)" % known.size
+    predicted = bound.manifest["test"].get("control_variate")
+    listed = state.strata.get((e.experiment, data["confirm_root"]), {})
+    if predicted is not None and listed != {one["stratum"]: one["units"] for one in predicted}:
+        return "units by stratum as test.control_variate has them", "others (E_DATA_ROOT)"
     if tree.size != units or b64(tree.root(tree.size)) != e.data["permutation_root"]:
         return "all %d units, under the root of those listed in order" % units, "%d (E_ORDER)" % tree.size
 
@@ -5331,8 +5376,8 @@ def opening_problem(state, e):
         return "one candidate", "%d (E_ARM_DIGEST)" % len(candidates)
     if manifest.get("estimand", {}).get("exclusions"):
         return "an estimand without exclusions", "exclusions (E_UNREGISTERED_RULE)"
-    if manifest.get("data", {}).get("strata"):
-        return "units without strata: a gate's test uses none", "data.strata (E_UNREGISTERED_RULE)"
+    if manifest.get("data", {}).get("strata") and "control_variate" not in manifest["test"]:
+        return "test.control_variate, which says what counts of strata", "data.strata alone (E_UNREGISTERED_RULE)"
     side = {"promote": "upper", "noninferior": "upper", "kill": "lower", "equivalent": "two_sided",
             "different": "two_sided"}.get(
         manifest["hypothesis"]["kind"])
@@ -5434,6 +5479,9 @@ def observation_problem(e, gate, record_):
         return "at most test.n_max %d" % test["n_max"], "t %d (E_PAST_MAXN)" % t
     if t > record_.units:
         return "one of the %d units exposed" % record_.units, "t %d (E_EXPOSURE)" % t
+    predicted, stratum = test.get("control_variate"), e.data.get("stratum")
+    if (predicted is None) != (stratum is None) or predicted is not None and stratum not in strata_of(test):
+        return "the stratum of the unit where the test has a control variate", "%s (E_UNREGISTERED_RULE)" % stratum
     if len(e.data["readings"]) != len(gate.sources):
         return "%d readings, one for each metric" % len(gate.sources), str(len(e.data["readings"]))
     if "estimand" not in manifest:
@@ -5479,6 +5527,9 @@ def source_problem(state, e):
         return "an order drawn before the gate was opened", "none of the version in force (E_ORDER)"
     if (bound.digest, max(0, t - 1), e.data["unit"]) not in state.placed_units:
         return "the unit at this place of the order drawn (E_ORDER)", e.data["unit"]
+    key = (e.experiment, bound.manifest.get("data", {}).get("confirm_root"), e.data["unit"])
+    if "stratum" in e.data and state.stratum_of.get(key) != e.data["stratum"]:
+        return "the stratum that units.listed gave the unit", "%s (E_DATA_ROOT)" % e.data["stratum"]
     since = next((seq for units, seq in record_.exposed if t <= units), None)
     if current is None or since is None:
         return None
@@ -5524,12 +5575,22 @@ def log_factors(gain, stake, fractions):
     return out
 
 
-class Null:
-    """A null mean in ticks; `upper` is tested by large values."""
+def strata_of(test):
+    return [one["stratum"] for one in test.get("control_variate", ())]
 
-    def __init__(self, upper, repeats, scale, margin):
+
+class Null:
+    """A null mean in ticks; `upper` is tested by large values. `strata` are (predicted improvement, units)."""
+
+    def __init__(self, upper, repeats, scale, margin, strata=()):
         self.upper, self.span, self.mean = upper, 2 * repeats * scale, repeats * (scale + margin)
         self.stake = self.mean if upper else self.span - self.mean
+        most, least = max((b for b, _ in strata), default=0), min((b for b, _ in strata), default=0)
+        self.offsets = [repeats * (most - b if upper else b - least) for b, _ in strata]
+        self.added = sum(offset * units for offset, (_, units) in zip(self.offsets, strata))
+
+    def offset(self, stratum):
+        return 0 if stratum is None else self.offsets[stratum]
 
     def oriented(self, tick):
         return tick if self.upper else self.span - tick
@@ -5557,9 +5618,14 @@ class Design:
         if family and family.method not in ("elond", "spend") and family.most * self.alpha >= family.alpha:
             self.stop = family.most * ONE, family.alpha
         self.guardrails = [one["margin_micro"] for one in metric.get("guardrails", [])]
+        self.strata = [(self.sign * one["predicted_micro"], one["units"])
+                       for one in registered.get("control_variate", ())]
 
     def null(self, upper, margin):
-        return Null(upper, self.repeats, self.scale, margin)
+        return Null(upper, self.repeats, self.scale, margin, self.strata)
+
+    def guardrail(self, margin):
+        return Null(True, self.repeats, self.scale, -margin)
 
     def tests(self):
         """(name, null) of the claim, harm and futility."""
@@ -5609,10 +5675,10 @@ class Design:
             if not any(sides):
                 return "test.n_max that the best units could decide within", "%d (E_HORIZON)" % test["n_max"]
             claims = []
-        claims += [("guardrail", self.null(True, -one)) for one in self.guardrails]
+        claims += [("guardrail", self.guardrail(one)) for one in self.guardrails]
         for name, null in claims:
             best = null.span if null.upper else 0
-            if self.kind == "equivalent" and name != "guardrail":
+            if self.kind == "equivalent" and name != "guardrail" and not self.strata:
                 best = null.span // 2
             if not self.reaches(null, best, bar - self.carried.get(name, 0)):
                 return "test.n_max that the best units could decide within", "%d (E_HORIZON)" % test["n_max"]
@@ -5622,32 +5688,35 @@ class Design:
         if self.grid and self.units is None:
             log = log_mean_exp([most * one for one in log_factors(null.oriented(tick), null.stake, self.fractions)])
             return past(most, self.fractions, log, bar)
-        path = self.path(null, (tick for _ in range(most)))
+        order = sorted(range(len(null.offsets)), key=lambda at: -null.offsets[at])   # the best comes first
+        strata = (at for at in order for _ in range(self.strata[at][1])) if order else (None for _ in range(most))
+        path = self.path(null, (tick for _ in range(most)), strata)
         return any(past(n, self.fractions, log, bar) for n, log in enumerate(path, 1))
 
     def ticks(self, deltas):
         half = self.repeats * self.scale
         return [self.sign * delta + half for delta in deltas]
 
-    def wealth(self, null, ticks):
+    def wealth(self, null, ticks, strata):
         """Logarithm of the wealth against a null."""
         if self.grid:
-            return grid_kelly(null, ticks, self.fractions, self.units)
+            return grid_kelly(null, ticks, strata, self.fractions, self.units)
         total = 0.0
-        for total in self.path(null, ticks):
+        for total in self.path(null, ticks, strata):
             pass
         return total
 
-    def path(self, null, ticks):
+    def path(self, null, ticks, strata):
         """The same after each observation, where it depends on their order."""
         if self.grid:
-            logs, total, impossible = [0.0] * self.fractions, 0, False
-            for drawn, tick in enumerate(ticks):
-                value, allowed = null.oriented(tick), self.units * null.stake - total
-                if allowed > 0:
-                    row = log_factors(value * (self.units - drawn), allowed, self.fractions)
+            logs, total, added, impossible = [0.0] * self.fractions, 0, null.added, False
+            for drawn, (tick, stratum) in enumerate(zip(ticks, strata)):
+                value, allowed, offset = null.oriented(tick), self.units * null.stake - total, null.offset(stratum)
+                if allowed + added > 0 and not impossible:
+                    row = log_factors((value + offset) * (self.units - drawn), allowed + added, self.fractions)
                     logs = [a + b for a, b in zip(logs, row)]
                 total += value
+                added -= offset
                 impossible = impossible or self.units * null.stake < total
                 yield math.inf if impossible else log_mean_exp(logs)
             return
@@ -5682,13 +5751,13 @@ class Design:
                 found.append(tick)
         return found
 
-    def interval(self, ticks):
+    def interval(self, ticks, strata):
         """Mean improvements in millionths that grid-Kelly does not reject at alpha on either side."""
         bar, n, scale = math.log(2 * ONE / self.alpha), len(ticks), self.scale
         seen = {upper: self.celled(ticks, upper) for upper in (True, False)}
 
         def rejects(upper, margin):
-            log = grid_kelly(self.null(upper, margin), seen[upper], self.fractions, self.units)
+            log = grid_kelly(self.null(upper, margin), seen[upper], strata, self.fractions, self.units)
             return past(n, self.fractions, log, bar)
         ends = []
         for upper in (True, False):               # the lower end is found among upper tests, and the other way round
@@ -5709,8 +5778,10 @@ class Design:
     def look(self, gate):
         """What the observations of a gate show: the fields of gate.looked that are computed."""
         ticks, test, n = self.ticks(gate.streams[0]), self.registered, gate.n
-        logs = {name: self.carried.get(name, 0) + self.wealth(null, ticks) for name, null in self.tests()}
-        guardrails = [self.wealth(self.null(True, -margin), self.ticks(deltas))
+        known = {name: at for at, name in enumerate(strata_of(test))}
+        none, strata = [None] * n, [known.get(name) for name in gate.strata]
+        logs = {name: self.carried.get(name, 0) + self.wealth(null, ticks, strata) for name, null in self.tests()}
+        guardrails = [self.wealth(self.guardrail(margin), self.ticks(deltas), none)
                       for margin, deltas in zip(self.guardrails, gate.streams[1:])]
         claim = None
         if "claim" in logs:
@@ -5729,7 +5800,7 @@ class Design:
                 standing = "futile"
             elif claim is not None and past(n, self.fractions, claim, own):
                 leading = True
-        interval, p = self.interval(ticks), math.exp(-max(0.0, claim or 0.0))
+        interval, p = self.interval(ticks, strata), math.exp(-max(0.0, claim or 0.0))
         if gate.last:
             p = min(p, gate.last["p"])
             interval = [max(interval[0], gate.last["cs_lo_micro"]), min(interval[1], gate.last["cs_hi_micro"])]
@@ -5743,7 +5814,7 @@ def past(n, fractions, log, bar):
     return log - slack >= bar
 
 
-def grid_kelly(null, ticks, fractions, units):
+def grid_kelly(null, ticks, strata, fractions, units):
     rows = []
     if units is None:
         counts = {}
@@ -5751,12 +5822,13 @@ def grid_kelly(null, ticks, fractions, units):
             counts[tick] = counts.get(tick, 0) + 1
         rows = [(counts[tick], log_factors(null.oriented(tick), null.stake, fractions)) for tick in sorted(counts)]
     else:
-        total = 0
-        for drawn, tick in enumerate(ticks):
-            value, allowed = null.oriented(tick), units * null.stake - total
-            if allowed > 0:
-                rows.append((1, log_factors(value * (units - drawn), allowed, fractions)))
+        total, added = 0, null.added
+        for drawn, (tick, stratum) in enumerate(zip(ticks, strata)):
+            value, allowed, offset = null.oriented(tick), units * null.stake - total, null.offset(stratum)
+            if allowed + added > 0:
+                rows.append((1, log_factors((value + offset) * (units - drawn), allowed + added, fractions)))
             total += value
+            added -= offset
             if units * null.stake < total:
                 return math.inf
     if not rows:

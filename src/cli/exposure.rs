@@ -64,7 +64,7 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
         let message = format!("no unit of {id} is exposed");
         return Err(CliError::refused(message, next));
     };
-    let order = replay::order(&ledger, bound.digest, bound.seq, of.gate.opened_seq)?;
+    let order = replay::order(&ledger, bound, of.gate.opened_seq)?;
     let mut units = order.units;
     units.truncate(usize::try_from(of.record.units).unwrap_or(usize::MAX));
     let mut answer = Answer::new(String::new(), json!({"gate": id.as_str(), "units": units}));

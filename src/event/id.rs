@@ -166,7 +166,7 @@ text_ids! {
     SliceId;
     /// A split of clusters into fit, dev and confirm.
     SplitId;
-    /// A stratum of a label design.
+    /// A stratum: of a label design, or of a confirm set.
     StratumId;
     /// What an account counts.
     UnitId;

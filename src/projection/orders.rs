@@ -13,12 +13,14 @@ use crate::event::Seen;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::Root;
+use crate::event::id::StratumId;
 use crate::event::payload::gate::DrawnFrom;
 use crate::event::payload::gate::OrderDrawn;
 use crate::event::payload::gate::OrderListed;
 use crate::event::payload::gate::UnitsListed;
 use crate::event::payload::manifest::Beacon;
 use crate::event::payload::manifest::DataBinding;
+use crate::event::payload::manifest::STRATA_MAX;
 use crate::event::payload::manifest::Template;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
@@ -36,6 +38,7 @@ use crate::projection::beacons::Beacons;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::projection::manifests::Version;
+use crate::projection::splits;
 use crate::projection::splits::Part;
 
 /// Kinds that move it.
@@ -65,6 +68,36 @@ pub struct Order {
     pub listed: Part,
 }
 
+/// The units of one confirm set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listing {
+    /// Number of units of each stratum; `None` where units are listed without.
+    pub strata: Option<BTreeMap<StratumId, u64>>,
+    /// As far as they are listed, ascending.
+    pub units: Part,
+}
+
+impl Listing {
+    fn push(&mut self, listed: &UnitsListed) {
+        let Some(strata) = &listed.strata else {
+            listed.units.iter().for_each(|unit| self.units.push(unit));
+            return;
+        };
+        let counts = self.strata.get_or_insert_default();
+        for (unit, stratum) in listed.units.iter().zip(strata) {
+            *counts.entry(stratum.clone()).or_default() += 1;
+            self.units.push_leaf(unit, stratum_leaf(unit, stratum));
+        }
+    }
+}
+
+/// Leaf of a unit with its stratum under a confirm root: RFC 6962 over both, each after its length in two bytes,
+/// big-endian, in UTF-8.
+pub fn stratum_leaf(unit: &ItemId, stratum: &StratumId) -> Digest {
+    splits::member_leaf_of(&[unit.as_str(), stratum.as_str()])
+}
+
 /// Units and orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,7 +105,7 @@ pub struct Orders {
     /// Orders by the digest of the version that bound the units.
     pub by_digest: BTreeMap<Digest, Order>,
     /// Units listed by name, by experiment and confirm root.
-    pub units: BTreeMap<ExperimentId, BTreeMap<Digest, Part>>,
+    pub units: BTreeMap<ExperimentId, BTreeMap<Digest, Listing>>,
 }
 
 impl Orders {
@@ -132,8 +165,7 @@ impl Fold for Orders {
                     return;
                 };
                 let of = self.units.entry(experiment.clone()).or_default();
-                let part = of.entry(listed.confirm_root.0).or_default();
-                listed.units.iter().for_each(|unit| part.push(unit));
+                of.entry(listed.confirm_root.0).or_default().push(listed);
             }
             Payload::OrderListed(listed) => {
                 let order = self.by_digest.entry(listed.digest).or_default();
@@ -164,6 +196,15 @@ impl Fold for Orders {
 /// Digest under which a unit is known to be one of a confirm set.
 fn listed_in(experiment: Option<&ExperimentId>, root: Root, unit: &ItemId) -> Digest {
     canon::digest("clover/unit/v1", &(experiment, root, unit))
+}
+
+/// Digest under which a unit is known to be of a stratum of its confirm set.
+pub fn stratified(
+    experiment: Option<&ExperimentId>,
+    root: Root,
+    (unit, stratum): (&ItemId, &StratumId),
+) -> Digest {
+    canon::digest("clover/unit-stratum/v1", &(experiment, root, unit, stratum))
 }
 
 /// Digest under which the unit at a place of an order, from 0, is known.
@@ -201,6 +242,8 @@ impl Rule for Ordered {
                 facts.extend(
                     units.map(|unit| gives(listed_in(experiment, said.confirm_root, unit))),
                 );
+                let strata = said.units.iter().zip(said.strata.iter().flatten());
+                facts.extend(strata.map(|of| gives(stratified(experiment, said.confirm_root, of))));
             }
             Payload::OrderListed(said) => {
                 for (place, unit) in (said.first.value()..).zip(&said.units) {
@@ -245,7 +288,8 @@ fn units_listed(state: &State, header: &Header, said: &UnitsListed) -> Judged {
         .experiment
         .as_ref()
         .and_then(|id| orders.units.get(id));
-    let part = of.and_then(|of| of.get(&said.confirm_root.0));
+    let listing = of.and_then(|of| of.get(&said.confirm_root.0));
+    let part = listing.map(|listing| &listing.units);
     let count = part.map_or(0, |part| part.count);
     if part.is_some_and(|part| part.root() == said.confirm_root.0) {
         return no(
@@ -266,7 +310,66 @@ fn units_listed(state: &State, header: &Header, said: &UnitsListed) -> Judged {
             "another order (E_DUP_UNIT)",
         );
     }
+    strata_listed(listing, said)
+}
+
+/// The units of a listing all have strata or all have none, and those are not too many.
+fn strata_listed(listing: Option<&Listing>, said: &UnitsListed) -> Judged {
+    let before = listing.map(|listing| listing.strata.is_some());
+    if before.is_some_and(|before| before != said.strata.is_some()) {
+        return no(
+            "a stratum of every unit of a listing, or of none",
+            "strata of some",
+        );
+    }
+    let strata = said.strata.as_ref()?;
+    if strata.len() != said.units.len() {
+        let expected = format!("{} strata, one for each unit", said.units.len());
+        return no(expected, strata.len().to_string());
+    }
+    let known = listing.and_then(|listing| listing.strata.as_ref());
+    let known = known.into_iter().flat_map(BTreeMap::keys);
+    let all: std::collections::BTreeSet<_> = known.chain(strata).collect();
+    if all.len() > STRATA_MAX {
+        return no(
+            format!("at most {STRATA_MAX} strata"),
+            all.len().to_string(),
+        );
+    }
     None
+}
+
+/// The strata that a test corrects for are those listed, with as many units.
+fn strata_registered(ground: &Ground<'_>, listing: &Listing) -> Judged {
+    let registered = ground.bound.manifest.test.as_ref()?;
+    let registered = registered.control_variate.as_ref()?;
+    let registered: BTreeMap<_, _> = registered
+        .iter()
+        .map(|one| (&one.stratum, one.units.value()))
+        .collect();
+    let listed = listing.strata.iter().flatten();
+    let listed: BTreeMap<_, _> = listed.map(|(stratum, units)| (stratum, *units)).collect();
+    if registered == listed {
+        return None;
+    }
+    let text = |of: &BTreeMap<&StratumId, u64>| {
+        let each = of
+            .iter()
+            .map(|(stratum, units)| format!("{stratum} {units}"));
+        let each: Vec<_> = each.collect();
+        if each.is_empty() {
+            "none".to_owned()
+        } else {
+            each.join(", ")
+        }
+    };
+    no(
+        format!(
+            "units by stratum as test.control_variate has them: {}",
+            text(&registered)
+        ),
+        format!("{} (E_DATA_ROOT)", text(&listed)),
+    )
 }
 
 /// The manifest version whose units are ordered, the beacon, and what binds them.
@@ -382,10 +485,11 @@ fn order_drawn(state: &State, header: &Header, said: &OrderDrawn) -> Judged {
         );
     }
     let orders = state.fold::<Orders>();
-    let units = header
+    let listing = header
         .experiment
         .as_ref()
         .and_then(|id| orders.units.get(id)?.get(&ground.data.confirm_root.0));
+    let units = listing.map(|listing| &listing.units);
     let lacks = |part: &Part| {
         part.count != ground.data.n_units.value() || part.root() != ground.data.confirm_root.0
     };
@@ -401,6 +505,9 @@ fn order_drawn(state: &State, header: &Header, said: &OrderDrawn) -> Judged {
                 found.root().to_base64()
             ),
         );
+    }
+    if let Some(judged) = listing.and_then(|listing| strata_registered(&ground, listing)) {
+        return Some(judged);
     }
     let order = orders.by_digest.get(&said.digest);
     let listed = order.map_or(&empty, |order| &order.listed);

@@ -59,10 +59,15 @@ pub struct Part {
 
 impl Part {
     pub(super) fn push(&mut self, cluster: &ItemId) {
+        self.push_leaf(cluster, cluster_leaf(cluster));
+    }
+
+    /// The same under a leaf of its own kind.
+    pub(super) fn push_leaf(&mut self, cluster: &ItemId, leaf: Digest) {
         let edge = std::mem::take(&mut self.edge);
         // The edge is this part's own: it has one hash for each set bit of the count.
         if let Ok(mut frontier) = Frontier::from_parts(self.count, edge) {
-            frontier.push(cluster_leaf(cluster));
+            frontier.push(leaf);
             let (size, nodes) = frontier.parts();
             self.count = size;
             self.edge = nodes.to_vec();
@@ -84,10 +89,18 @@ pub fn cluster_leaf(cluster: &ItemId) -> Digest {
 
 /// The same leaf of any name, such as a row's.
 pub fn member_leaf(name: &str) -> Digest {
-    let text = name.as_bytes();
-    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
-    let mut data = length.to_be_bytes().to_vec();
-    data.extend_from_slice(text);
+    member_leaf_of(&[name])
+}
+
+/// The same of several names, one after the other.
+pub fn member_leaf_of(names: &[&str]) -> Digest {
+    let mut data = Vec::new();
+    for name in names {
+        let text = name.as_bytes();
+        let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+        data.extend_from_slice(&length.to_be_bytes());
+        data.extend_from_slice(text);
+    }
     merkle::leaf_hash(&data)
 }
 

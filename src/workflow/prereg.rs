@@ -5,7 +5,6 @@ use crate::event::payload::manifest::Beacon;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Metric;
 use crate::event::payload::manifest::RepRule;
 use crate::event::payload::manifest::Test;
 use crate::event::payload::manifest::TransportPlan;
@@ -132,16 +131,10 @@ fn rows(value: Count) -> f64 {
     value.value() as f64
 }
 
-/// Largest difference of two scores, in millionths.
-fn difference_max(metric: &Metric) -> i64 {
-    let width = metric.scale_hi_micro.value() - metric.scale_lo_micro.value();
-    metric.difference_max_micro.map_or(width, Micro::value)
-}
-
 /// No bettor can multiply its wealth by more than 1/m0 with one unit, so fewer than ln(1/alpha) / ln(1/m0) units never
 /// decide.
 fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
-    let scale = manifest.metric.as_ref().map_or(0, difference_max);
+    let scale = manifest.metric.as_ref().map_or(0, gates::scale);
     let margin = test.null_margin_micro.value();
     if scale <= 0 || margin.abs() >= scale {
         let expected = format!("less than the largest difference {scale} in magnitude");
@@ -165,8 +158,12 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
     let null = 0.5 + margin as f64 / (2.0 * scale as f64);
     let horizon = (math::ln(1.0 / real(test.alpha_micro)) / math::ln(1.0 / null)).ceil();
     report.measure("null mean", null);
-    report.measure("units without which no bettor can decide", horizon);
-    if rows(test.n_max) < horizon {
+    // What is left of a finite set may be worth more than 1/m0.
+    let is_bound = !test.without_replacement;
+    if is_bound {
+        report.measure("units without which no bettor can decide", horizon);
+    }
+    if is_bound && rows(test.n_max) < horizon {
         let expected = format!("at least {horizon} units");
         report.fault(
             "test.n_max",
@@ -240,7 +237,9 @@ fn bets(manifest: &Manifest, test: &Test, report: &mut Report) {
             } else {
                 "test"
             };
-            report.fault(path, wrong.expected, wrong.found);
+            let expected = wrong.expected.strip_prefix("test.n_max of ");
+            let expected = expected.unwrap_or(&wrong.expected).to_owned();
+            report.fault(path, expected, wrong.found);
         }
     }
 }

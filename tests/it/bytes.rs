@@ -756,11 +756,22 @@ fn gate_fields(kind: Kind) -> Fields {
     let must = |name, strategy| (name, strategy, true);
     let may = |name, strategy| (name, strategy, false);
     let ids = || vec(id(), 0..4).prop_map(Value::from).boxed();
-    let test = Just(planned::gate("exp-1", "m-1")["test"].clone()).boxed();
+    let prediction = (micro(), id(), count(0)).prop_map(|(predicted, stratum, units)| {
+        json!({"predicted_micro": predicted, "stratum": stratum, "units": units})
+    });
+    let test = option::of(vec(prediction, 0..3)).prop_map(|strata| {
+        let mut test = planned::gate("exp-1", "m-1")["test"].clone();
+        if let Some(strata) = strata {
+            test["control_variate"] = strata.into();
+        }
+        test
+    });
+    let test = test.boxed();
     match kind {
         Kind::UnitsListed => vec![
             must("confirm_root", base64(32).boxed()),
             must("first", count(0).boxed()),
+            may("strata", ids()),
             must("units", ids()),
         ],
         Kind::OrderListed => vec![
@@ -805,6 +816,7 @@ fn gate_fields(kind: Kind) -> Fields {
                     })
                     .boxed(),
             ),
+            may("stratum", id().boxed()),
             must("t", count(0).boxed()),
             must("unit", id().boxed()),
         ],

@@ -74,7 +74,7 @@ pub(super) enum Verb {
 pub(super) struct OpenArgs {
     /// The gate: its manifest's name
     pub id: String,
-    /// Names of its units, one a line; - for standard input
+    /// Names of its units, one a line, each with its stratum after a tab where they have some; - for standard input
     #[arg(long, value_name = "FILE")]
     pub units: PathBuf,
     /// The judge whose scores are its values: JUDGE, or METRIC=JUDGE for a guardrail
@@ -179,7 +179,7 @@ pub(super) struct ShowArgs {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RootArgs {
-    /// Names of the units, one a line; - for standard input
+    /// Names of the units, one a line, each with its stratum after a tab where they have some; - for standard input
     pub units: PathBuf,
 }
 

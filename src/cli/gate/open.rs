@@ -21,6 +21,7 @@ use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::id::MetricId;
 use crate::event::id::Root;
+use crate::event::id::StratumId;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
@@ -36,6 +37,7 @@ use crate::projection::manifests::Version;
 use crate::projection::orders;
 use crate::projection::orders::Orders;
 use crate::workflow::gates::steps;
+use crate::workflow::gates::steps::Confirm;
 
 const HELP: &str = "clover gate open --help";
 
@@ -55,14 +57,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     };
     let (version, bound) = (version.clone(), bound.clone());
     let experiment = version.manifest.experiment.clone();
-    let root = steps::root(&units);
+    let root = units.root();
     if let Some(data) = &bound.manifest.data
-        && (data.confirm_root != root || data.n_units.value() != units.len() as u64)
+        && (data.confirm_root != root || data.n_units.value() != units.units.len() as u64)
     {
         let message = format!(
             "{}: {} units under {}, and the manifest binds {} under {} (E_DATA_ROOT)",
             args.units.display(),
-            units.len(),
+            units.units.len(),
             root.0.to_base64(),
             data.n_units,
             data.confirm_root.0.to_base64()
@@ -98,10 +100,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         error.next = error.next.replace("--key", "--custodian");
         error
     })?;
-    draw(ctx, &mut ledger, &bound, &units)?;
+    draw(ctx, &mut ledger, &bound, &units.units)?;
     let command = Command::new(opened, Some(experiment));
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
-    tell(&mut answer, ledger.state(), (&id, &bound), units.len());
+    tell(
+        &mut answer,
+        ledger.state(),
+        (&id, &bound),
+        units.units.len(),
+    );
     Ok(answer.with_next(format!("clover exposure open {id}")))
 }
 
@@ -124,23 +131,33 @@ fn tell(answer: &mut Answer, state: &State, (id, bound): (&ManifestId, &Version)
 }
 
 pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<Answer, CliError> {
-    let units = units(ctx, &args.units)?;
-    let root = steps::root(&units).0.to_base64();
-    let text = format!(
-        "data:\n  confirm_root: {root}\n  n_units: {}\n",
-        units.len()
-    );
-    let data = serde_json::json!({"confirm_root": root, "n_units": units.len()});
+    let confirm = units(ctx, &args.units)?;
+    let (root, units) = (confirm.root().0.to_base64(), confirm.units.len());
+    let mut text = format!("data:\n  confirm_root: {root}\n  n_units: {units}\n");
+    let mut data = serde_json::json!({"confirm_root": root, "n_units": units});
+    let strata = confirm.counts();
+    if !strata.is_empty() {
+        text.push_str(
+            "test:\n  control_variate:   # FILL: the mean difference that you expect of each\n",
+        );
+        for (stratum, units) in &strata {
+            let name = serde_json::json!(stratum);
+            text.push_str(&format!(
+                "    - {{stratum: {name}, units: {units}, predicted_micro: 0}}\n"
+            ));
+        }
+        data["strata"] = serde_json::json!(strata);
+    }
     Ok(Answer::new(text, data).with_next("clover prereg new --template gate"))
 }
 
-/// Names of units, ascending.
-fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<ItemId>, CliError> {
+/// Units, ascending: a name on each line, or a name, a tab and a stratum on each.
+fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Confirm, CliError> {
     let shown = file.display().to_string();
     let bytes = ctx.read(file)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| CliError::input(format!("{shown}: not UTF-8"), HELP))?;
-    let mut units: Vec<(ItemId, u64)> = Vec::new();
+    let mut units: Vec<(ItemId, u64, Option<StratumId>)> = Vec::new();
     for (at, line) in (1_u64..).zip(text.lines()) {
         let wrong =
             |what: String| CliError::input(format!("{shown}: line {at}: unit: {what}"), HELP);
@@ -150,12 +167,31 @@ fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<ItemId>, CliError> {
                 "expected no blanks around it, found {line:?}"
             )));
         }
-        let unit = line.parse().map_err(|error| wrong(format!("{error}")))?;
-        units.push((unit, at));
+        let (unit, stratum) = match line.split_once('\t') {
+            Some((unit, stratum)) => (unit, Some(stratum)),
+            None => (line, None),
+        };
+        let unit = unit.parse().map_err(|error| wrong(format!("{error}")))?;
+        let stratum = stratum.map(str::parse).transpose();
+        let stratum = stratum.map_err(|error| {
+            let message = format!("{shown}: line {at}: stratum, after the tab: {error}");
+            CliError::input(message, HELP)
+        })?;
+        if units
+            .first()
+            .is_some_and(|(_, _, first)| first.is_some() != stratum.is_some())
+        {
+            let found = if stratum.is_some() { "one" } else { "none" };
+            let message = format!(
+                "{shown}: line {at}: expected a stratum after a tab on every line or on none, found {found}"
+            );
+            return Err(CliError::input(message, HELP));
+        }
+        units.push((unit, at, stratum));
     }
     units.sort();
     let mut pairs = units.iter().zip(units.iter().skip(1));
-    if let Some(((twice, first), (_, again))) = pairs.find(|((a, _), (b, _))| a == b) {
+    if let Some(((twice, first, _), (_, again, _))) = pairs.find(|((a, ..), (b, ..))| a == b) {
         let message =
             format!("{shown}: line {again}: unit {twice} stands on line {first} too (E_DUP_UNIT)");
         return Err(CliError::input(message, HELP));
@@ -163,7 +199,12 @@ fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<ItemId>, CliError> {
     if units.is_empty() {
         return Err(CliError::input(format!("{shown}: no units"), HELP));
     }
-    Ok(units.into_iter().map(|(unit, _)| unit).collect())
+    let (units, strata): (_, Vec<_>) = units
+        .into_iter()
+        .map(|(unit, _, stratum)| (unit, stratum))
+        .unzip();
+    let strata: Option<Vec<_>> = strata.into_iter().collect();
+    Ok(Confirm { strata, units })
 }
 
 fn sources(args: &OpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliError> {
@@ -244,15 +285,15 @@ fn rehearse(
     ctx: &mut Ctx<'_>,
     ledger: &Ledger,
     (bound, custodian): (&Version, Option<&String>),
-    (units, opened): (&[ItemId], Option<GateOpened>),
+    (units, opened): (&Confirm, Option<GateOpened>),
 ) -> Result<Answer, CliError> {
     let (experiment, state) = (&bound.manifest.experiment, ledger.state());
     let mut steps = Vec::new();
-    if !is_listed(ledger, experiment, steps::root(units)) {
+    if !is_listed(ledger, experiment, units.root()) {
         steps.push((steps::list_units(units), custodian));
     }
     if !is_drawn(ledger, bound) {
-        steps.push((order(ledger, bound, units).unwrap_or_default(), None));
+        steps.push((order(ledger, bound, &units.units).unwrap_or_default(), None));
     }
     steps.push((opened.into_iter().map(Payload::from).collect(), None));
     let (mut answer, mut numbers) = (Answer::new("", serde_json::Value::Null), BTreeMap::new());
@@ -291,7 +332,7 @@ fn rehearse(
 fn is_listed(ledger: &Ledger, experiment: &ExperimentId, root: Root) -> bool {
     let known = ledger.state().fold::<Orders>().units.get(experiment);
     let complete = known.and_then(|of| of.get(&root.0));
-    complete.is_some_and(|part| part.root() == root.0)
+    complete.is_some_and(|listing| listing.units.root() == root.0)
 }
 
 fn is_drawn(ledger: &Ledger, bound: &Version) -> bool {
@@ -314,7 +355,7 @@ fn list(
     ctx: &mut Ctx<'_>,
     ledger: &mut Ledger,
     experiment: &ExperimentId,
-    units: &[ItemId],
+    units: &Confirm,
     root: Root,
 ) -> Result<(), CliError> {
     if is_listed(ledger, experiment, root) {

@@ -134,6 +134,7 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
         missing: args.missing,
         order: &order.units,
         part: observe::PART,
+        strata: &order.strata,
         through,
     };
     let mut progress = ctx.progress("units observed");
@@ -296,6 +297,7 @@ fn rehearse(
         missing,
         order: &order.units,
         part: observe::PART,
+        strata: &order.strata,
         through,
     };
     let mut course = Course::new(gate, ask).map_err(|wrong| untestable(id, &wrong))?;
@@ -313,7 +315,7 @@ fn order_of(ledger: &Ledger, id: &ManifestId) -> Result<Order, CliError> {
     let Some(bound) = bound else {
         return Ok(Order::default());
     };
-    let order = replay::order(ledger, bound.digest, bound.seq, gate.gate.opened_seq)?;
+    let order = replay::order(ledger, bound, gate.gate.opened_seq)?;
     Ok(order)
 }
 

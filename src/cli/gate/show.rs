@@ -181,6 +181,17 @@ fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, 
         ("risk", risk),
         ("units", format!("{} to {}", test.n_min, test.n_max)),
     ];
+    if let Some(strata) = &test.control_variate {
+        let each = strata.iter().map(|one| {
+            let (name, units) = (&one.stratum, one.units);
+            format!(
+                "{name} {:+.6} of {units} units",
+                one.predicted_micro.value() as f64 / 1e6
+            )
+        });
+        let each: Vec<_> = each.collect();
+        rows.push(("strata, predicted", each.join(" · ")));
+    }
     if let (Some(multiplicity), Some(family)) = (&manifest.multiplicity, of.family) {
         let text = format!(
             "{}, {} at {}, {} of {} members",

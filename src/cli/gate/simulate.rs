@@ -13,9 +13,11 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::num::Micro;
+use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::report::chart::Chart;
@@ -24,6 +26,7 @@ use crate::report::chart::Series;
 use crate::report::spark;
 use crate::stats::eprocess::Design;
 use crate::stats::eprocess::Looks;
+use crate::stats::eprocess::Stratum;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::simulate;
@@ -68,7 +71,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     let planned = args.effect.or(designed);
     let mut lines = vec![("null", null)];
     lines.extend(planned.map(|effect| ("effect", effect)));
-    let drawn = Drawn::of(args, &design, &lines, |looks| {
+    let predicted = &design.terms().strata[..];
+    let drawn = Drawn::of(args, (&design, predicted), &lines, |looks| {
         design::of(manifest, test, family, None, looks).ok()
     });
     let bar = design::ln_stop(test.alpha_micro.value(), family);
@@ -76,16 +80,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     if let Some(path) = &args.svg {
         ambient::replace(&ctx.path(path), chart.svg().as_bytes(), false)?;
     }
-    let (rows, found) = runs(args, &design, &lines);
-    let head = [
-        "effect",
-        "differences",
-        "shown",
-        "ended",
-        "median",
-        "p90",
-        "mean units",
-    ];
+    let plain = without_strata(manifest, test, family);
+    let (head, rows, found) = table(args, (&design, plain.as_ref()), &lines);
     let mut answer = Answer::new(ui::table(&head, rows), json!({"gate": id.as_str()}));
     answer.line(&format!(
         "{} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
@@ -103,6 +99,38 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     answer.data["seed"] = args.seed.into();
     answer.data["simulated"] = found.into();
     Ok(answer.with_next(next))
+}
+
+/// The design without its control variate, where it has one.
+fn without_strata(manifest: &Manifest, test: &Test, family: Option<&Family>) -> Option<Design> {
+    test.control_variate.as_ref()?;
+    let mut plain = manifest.clone();
+    plain.test.as_mut()?.control_variate = None;
+    design::of(&plain, test, family, None, design::looks(test)).ok()
+}
+
+/// What is simulated, as columns, rows and objects.
+fn table(
+    args: &SimulateArgs,
+    (design, plain): (&Design, Option<&Design>),
+    lines: &[(&str, i64)],
+) -> (Vec<&'static str>, Vec<Vec<String>>, Vec<Value>) {
+    let mut head = vec![
+        "effect",
+        "differences",
+        "shown",
+        "ended",
+        "median",
+        "p90",
+        "mean units",
+    ];
+    let (rows, found) = if design.terms().strata.is_empty() {
+        runs(args, (design, &[]), (lines, None))
+    } else {
+        head.push("strata");
+        with_strata(args, (design, plain), lines)
+    };
+    (head, rows, found)
 }
 
 /// The version of a manifest that is in force, and where to read it.
@@ -124,7 +152,7 @@ struct Drawn {
 impl Drawn {
     fn of(
         args: &SimulateArgs,
-        design: &Design,
+        (design, strata): (&Design, &[Stratum]),
         lines: &[(&str, i64)],
         at: impl Fn(Looks) -> Option<Design>,
     ) -> Self {
@@ -135,6 +163,7 @@ impl Drawn {
                 effect: *effect,
                 seed: SeedTree::of_number(args.seed).child(&label).seed(),
                 shape: Shape::TwoPoint,
+                strata,
                 streams: args.streams,
             };
             let found = simulate::paths(design, shown.as_ref()?, plan);
@@ -230,11 +259,43 @@ impl Drawn {
     }
 }
 
-/// A row and an object for each effect and shape.
+/// The same of a design with a control variate: of strata that are as predicted and of strata that are alike, and of the
+/// first by the design without.
+fn with_strata(
+    args: &SimulateArgs,
+    (design, plain): (&Design, Option<&Design>),
+    lines: &[(&str, i64)],
+) -> (Vec<Vec<String>>, Vec<Value>) {
+    let predicted = &design.terms().strata;
+    let alike: Vec<_> = predicted
+        .iter()
+        .map(|one| Stratum {
+            predicted: 0,
+            ..*one
+        })
+        .collect();
+    let (mut rows, mut found) = (Vec::new(), Vec::new());
+    for line in lines {
+        let cases = [
+            (Some(design), predicted, "as predicted"),
+            (Some(design), &alike, "alike"),
+            (plain, predicted, "as predicted, not used"),
+        ];
+        for (design, strata, name) in cases {
+            let Some(design) = design else { continue };
+            let (more, objects) = runs(args, (design, strata), (&[*line], Some(name)));
+            rows.extend(more);
+            found.extend(objects);
+        }
+    }
+    (rows, found)
+}
+
+/// A row and an object for each effect and shape, named by how its strata are.
 fn runs(
     args: &SimulateArgs,
-    design: &Design,
-    lines: &[(&str, i64)],
+    (design, strata): (&Design, &[Stratum]),
+    (lines, named): (&[(&str, i64)], Option<&str>),
 ) -> (Vec<Vec<String>>, Vec<Value>) {
     let each = lines
         .iter()
@@ -245,11 +306,12 @@ fn runs(
             effect: *effect,
             seed: SeedTree::of_number(args.seed).child(&label).seed(),
             shape,
+            strata,
             streams: args.streams,
         };
         let done = simulate::run(design, plan);
         let rank = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
-        let row = vec![
+        let mut row = vec![
             format!("{:+.6}", *effect as f64 / 1e6),
             shape.as_str().to_owned(),
             format!("{:.4}", done.shown),
@@ -258,10 +320,14 @@ fn runs(
             rank(done.p90),
             format!("{:.1}", done.mean_units),
         ];
-        let object = json!({
+        let mut object = json!({
             "line": name, "effect_micro": effect, "shape": shape.as_str(), "shown": done.shown,
             "ended": done.ended, "median": done.median, "p90": done.p90, "mean_units": done.mean_units,
         });
+        if let Some(named) = named {
+            row.push(named.to_owned());
+            object["strata"] = named.into();
+        }
         (row, object)
     };
     each.map(one).unzip()

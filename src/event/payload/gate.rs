@@ -9,6 +9,7 @@ use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
 use crate::event::id::MetricId;
 use crate::event::id::Root;
+use crate::event::id::StratumId;
 use crate::event::payload::manifest::Test;
 use crate::ground::digest::Digest;
 use crate::num::Count;
@@ -19,10 +20,13 @@ use crate::num::Micro;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnitsListed {
-    /// Merkle root of all of them.
+    /// Merkle root of all of them, with their strata where they have some.
     pub confirm_root: Root,
     /// Place of the first of these, from 0.
     pub first: Count,
+    /// The stratum of each of these units, in the same order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strata: Option<Vec<StratumId>>,
     /// The units.
     pub units: Vec<ItemId>,
 }
@@ -130,6 +134,9 @@ pub struct GateObserved {
     pub gate: ManifestId,
     /// Its metrics, in the order of the gate's sources.
     pub readings: Vec<Reading>,
+    /// Its stratum, where the test has a control variate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stratum: Option<StratumId>,
     /// Which observation, from 1.
     pub t: Count,
     /// The unit.

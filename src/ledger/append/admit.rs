@@ -565,7 +565,7 @@ pub(in crate::ledger) fn need_breach(
         "calibrator" => "a calibrator of this judge, fitted before".to_owned(),
         "drift" => "an earlier anchor_set.registered of that set".to_owned(),
         "order" => "a unit that an earlier units.listed of this confirm root named".to_owned(),
-        "observation" => "the unit at this place of the order drawn (E_ORDER)".to_owned(),
+        "observation" => "the unit at this place of the order drawn, with its stratum if it was listed with one (E_ORDER)".to_owned(),
         _ => format!("{digest} at a seq below {before}"),
     };
     let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));

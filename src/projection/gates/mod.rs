@@ -34,6 +34,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::FamilyId;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
+use crate::event::id::StratumId;
 use crate::event::payload::decision::EvidenceClass;
 use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::GateLooked;
@@ -203,6 +204,8 @@ pub struct Gate {
     pub sources: Vec<GateSource>,
     /// Digest of its observations, chained.
     pub state_digest: Digest,
+    /// Stratum of each observation, by its place in the control variate; empty without one, and once it is decided.
+    pub strata: Vec<usize>,
     /// Differences of each source; empty once it is decided.
     pub streams: Vec<Stream>,
     /// The test as it was when it was opened.
@@ -225,6 +228,7 @@ impl Gate {
             parent: None,
             sources: opened.sources.clone(),
             state_digest: state_of_none(experiment, &opened.gate),
+            strata: Vec::new(),
             streams: vec![Stream::default(); opened.sources.len()],
             test: opened.test.clone(),
         }
@@ -253,9 +257,15 @@ impl Gate {
             .map_or_else(Finite::default, |look| look.log_e)
     }
 
+    /// The place of an observation's stratum in the control variate.
+    pub fn stratum_of(&self, said: &GateObserved) -> Option<usize> {
+        stratum_place(&self.test, said.stratum.as_ref()?)
+    }
+
     fn observe(&mut self, said: &GateObserved) {
         self.n += 1;
         self.state_digest = state_after(self.state_digest, said);
+        self.strata.extend(self.stratum_of(said));
         let ordered = self.is_ordered();
         for (stream, reading) in self.streams.iter_mut().zip(&said.readings) {
             stream.push(reading.delta_micro.value(), ordered);
@@ -277,6 +287,13 @@ impl Gate {
             standing: said.standing,
         });
     }
+}
+
+/// The place of a stratum in a test's control variate.
+pub fn stratum_place(test: &Test, stratum: &StratumId) -> Option<usize> {
+    let known = test.control_variate.as_ref()?;
+    let found = known.binary_search_by_key(&stratum, |one| &one.stratum);
+    found.ok()
 }
 
 /// The outcome to which a standing leads; `None` while more may be observed.
@@ -387,6 +404,7 @@ impl Gates {
             Payload::GateDecided(said) => {
                 if let Some(gate) = self.by_id.get_mut(&said.gate) {
                     gate.streams.fill(Stream::default());
+                    gate.strata.clear();
                     gate.decided.get_or_insert(Decided {
                         class: said.class,
                         n: said.n.value(),

@@ -80,6 +80,16 @@ pub(super) fn judge(gate: &Gate, record: &Record, said: &GateObserved) -> Judged
         let expected = format!("one of the {} units exposed", record.units);
         return no(expected, format!("t {} (E_EXPOSURE)", said.t));
     }
+    let strata = test.control_variate.is_some();
+    if strata != said.stratum.is_some() || strata && gate.stratum_of(said).is_none() {
+        let expected = if strata {
+            "the unit's stratum, one of test.control_variate"
+        } else {
+            "no stratum without test.control_variate"
+        };
+        let found = said.stratum.as_ref().map_or("none", |one| one.as_str());
+        return no(expected, format!("{found} (E_UNREGISTERED_RULE)"));
+    }
     if said.readings.len() != gate.sources.len() {
         let expected = format!("{} readings, one for each metric", gate.sources.len());
         return no(expected, said.readings.len().to_string());

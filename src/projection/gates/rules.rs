@@ -150,6 +150,15 @@ impl Rule for Gating {
                         before: event.seq,
                         rule: "observation",
                     });
+                    let data = bound.manifest.data.as_ref();
+                    if let Some((stratum, data)) = said.stratum.as_ref().zip(data) {
+                        let of = (&said.unit, stratum);
+                        facts.push(Fact::Needs {
+                            digest: orders::stratified(Some(experiment), data.confirm_root, of),
+                            before: event.seq,
+                            rule: "observation",
+                        });
+                    }
                 }
                 if let Some(version) = record.in_force()
                     && let Some(exposed) = record.exposed_seq(said.t.value())
@@ -365,13 +374,14 @@ pub fn testable(manifest: &Manifest) -> Judged {
         );
     }
     let strata = manifest.data.as_ref().and_then(|data| data.strata.as_ref());
-    if strata.is_some_and(|list| !list.is_empty()) {
+    let test = manifest.test.as_ref()?;
+    if strata.is_some_and(|list| !list.is_empty()) && test.control_variate.is_none() {
         return no(
-            "units without strata: a gate's test uses none",
-            "data.strata (E_UNREGISTERED_RULE)",
+            "test.control_variate, which says what counts of units' strata",
+            "data.strata alone (E_UNREGISTERED_RULE)",
         );
     }
-    let (kind, side) = (manifest.hypothesis.kind, manifest.test.as_ref()?.side);
+    let (kind, side) = (manifest.hypothesis.kind, test.side);
     let fits = match kind {
         HypothesisKind::Promote | HypothesisKind::Noninferior => side == Side::Upper,
         HypothesisKind::Kill => side == Side::Lower,

@@ -64,6 +64,7 @@ const TESTED: &[&str] = &[
     "template",
     "test.beacon",
     "test.continuation_of",
+    "test.control_variate",
     "test.null_margin_micro",
     "test.side",
     "test.without_replacement",

@@ -6,8 +6,11 @@ use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::OWNED;
 use crate::event::payload::manifest::Population;
+use crate::event::payload::manifest::Prediction;
+use crate::event::payload::manifest::STRATA_MAX;
 use crate::event::payload::manifest::Test;
 use crate::event::payload::overlap::OverlapThresholds;
+use crate::projection::gates;
 use crate::projection::manifests::design;
 
 /// What is wrong, and with which field.
@@ -334,7 +337,45 @@ fn sizes(manifest: &Manifest) -> Option<Fault> {
         let expected = format!("at most test.n_max {}", test.n_max);
         return fault("test.n_min", expected, format!("{} (E_N)", test.n_min));
     }
-    looks(test)
+    looks(test).or_else(|| control_variate(manifest, test))
+}
+
+/// Strata are all the units of a test of exactly these.
+fn control_variate(manifest: &Manifest, test: &Test) -> Option<Fault> {
+    let strata = test.control_variate.as_ref()?;
+    let wrong = |expected: String, found: String| fault("test.control_variate", expected, found);
+    if !test.without_replacement {
+        let expected =
+            "none, as test.without_replacement is false: nobody knows the strata of a population";
+        let found = format!("{} strata (E_UNREGISTERED_RULE)", strata.len());
+        return wrong(expected.to_owned(), found);
+    }
+    let ascending = strata
+        .windows(2)
+        .all(|pair| pair[0].stratum < pair[1].stratum);
+    if !ascending || !(1..=STRATA_MAX).contains(&strata.len()) {
+        let expected = format!("1 to {STRATA_MAX} strata in order of their names, each once");
+        return wrong(expected, format!("{} strata in another", strata.len()));
+    }
+    let (metric, data) = manifest.metric.as_ref().zip(manifest.data.as_ref())?;
+    let most = gates::scale(metric);
+    let far = |one: &&Prediction| one.predicted_micro.value().saturating_abs() > most;
+    if let Some(one) = strata.iter().find(far) {
+        let expected = format!("predicted_micro of at most {most} in magnitude");
+        let (found, stratum) = (one.predicted_micro.value(), &one.stratum);
+        let found = format!("{found} of {stratum} (E_SCALE)");
+        return wrong(expected, found);
+    }
+    if let Some(one) = strata.iter().find(|one| one.units.value() == 0) {
+        return wrong("units from 1".to_owned(), format!("0 of {}", one.stratum));
+    }
+    let all = strata.iter().map(|one| one.units.value());
+    let all = all.fold(0, u64::saturating_add);
+    if all != data.n_units.value() {
+        let expected = format!("strata of data.n_units {} together", data.n_units);
+        return wrong(expected, format!("{all} (E_N)"));
+    }
+    None
 }
 
 fn looks(test: &Test) -> Option<Fault> {

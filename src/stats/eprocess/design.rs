@@ -9,6 +9,8 @@ use crate::num::math;
 use crate::stats::eprocess::bettor::FRACTIONS;
 use crate::stats::eprocess::bettor::FRACTIONS_MAX;
 use crate::stats::eprocess::horizon;
+use crate::stats::eprocess::strata::Offsets;
+use crate::stats::eprocess::strata::Stratum;
 use crate::stats::eprocess::ticks;
 use crate::stats::eprocess::ticks::Metric;
 use crate::stats::eprocess::ticks::Null;
@@ -208,6 +210,8 @@ pub struct Terms {
     pub bettor: Bettor,
     /// What the mean is of.
     pub population: Population,
+    /// Strata of a finite set with what is expected of them, as a control variate; none for no such thing.
+    pub strata: Vec<Stratum>,
     /// Wealth of the gate that this one continues.
     pub carried: Carried,
     /// e-value at which the claim ends the gate; at least `1 / alpha`, more in a family that is closed together.
@@ -234,6 +238,7 @@ impl Terms {
                 fractions: FRACTIONS,
             },
             population: Population::Superpopulation,
+            strata: Vec::new(),
             carried: Carried::default(),
             stop: Threshold::of_level(50_000),
         }
@@ -366,6 +371,11 @@ impl Design {
         f64::from(self.terms.alpha) / f64::from(MILLION)
     }
 
+    /// What strata add to the main metric's values in a test of one side.
+    pub(super) fn offsets(&self, side: Side) -> Offsets {
+        Offsets::new(&self.terms.strata, self.metric.repeats, side)
+    }
+
     pub(super) fn metric(&self) -> Metric {
         self.metric
     }
@@ -421,6 +431,7 @@ fn check_numbers(terms: &Terms) -> Result<(), DesignError> {
             "at least max_n and at most 10^6",
         )?;
     }
+    check_strata(terms)?;
     let carried = [
         terms.carried.claim,
         terms.carried.second,
@@ -431,6 +442,24 @@ fn check_numbers(terms: &Terms) -> Result<(), DesignError> {
         carried.iter().all(|ln| ln.is_finite() && ln.abs() <= 1e9),
         "carried",
         "finite log wealth of at most 10^9 in magnitude",
+    )
+}
+
+fn check_strata(terms: &Terms) -> Result<(), DesignError> {
+    let strata = &terms.strata;
+    if strata.is_empty() {
+        return Ok(());
+    }
+    let all = strata.iter().map(|one| one.units);
+    let all = all.fold(0, u64::saturating_add);
+    let good = terms.population == (Population::Finite { units: all })
+        && strata
+            .iter()
+            .all(|one| one.units > 0 && one.predicted.unsigned_abs() <= terms.scale.unsigned_abs());
+    term(
+        good,
+        "control_variate",
+        "strata that together are exactly the units, with predictions within the scale",
     )
 }
 

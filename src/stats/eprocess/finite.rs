@@ -3,10 +3,12 @@
 //! Before draw t the null allows the units that are left at most the mean `m_t = (N m - S_(t-1)) / (N - t + 1)`, which
 //! takes the place of m in the factor. With `R = N m - S` in exact integers: R below 0 makes H0 impossible; at R = 0
 //! everything left must be 0; `m_t` above 1 is an ordinary step of a one-sided null, whose factor is at most 1.
+//! What strata add to values (`strata`) is added to what the null leaves too; what is impossible is said by x alone.
 //! The claim is about this set and says nothing of other units. Source: Waudby-Smith and Ramdas 2020, 2024.
 
 use crate::stats::eprocess::bettor::Logs;
 use crate::stats::eprocess::bettor::ln_factors;
+use crate::stats::eprocess::strata::Offsets;
 use crate::stats::eprocess::ticks::Null;
 
 /// Wealth against one null.
@@ -17,14 +19,19 @@ pub(super) struct Remaining {
     drawn: i128,
     /// Sum of the oriented values so far.
     sum: i128,
+    offsets: Offsets,
+    /// Offsets of the units that are left.
+    added: i128,
     logs: Logs,
     impossible: bool,
     row: Vec<f64>,
 }
 
 impl Remaining {
-    pub(super) fn new(null: Null, units: u64, fractions: usize) -> Self {
+    pub(super) fn new(null: Null, units: u64, offsets: Offsets, fractions: usize) -> Self {
         Self {
+            added: offsets.total(),
+            offsets,
             null,
             units: i128::from(units),
             drawn: 0,
@@ -40,14 +47,16 @@ impl Remaining {
         self.units * i128::from(self.null.stake()) - self.sum
     }
 
-    pub(super) fn push(&mut self, tick: i64) {
+    pub(super) fn push(&mut self, tick: i64, stratum: usize) {
         let value = i128::from(self.null.oriented(tick));
-        let (allowed, left) = (self.allowed(), self.units - self.drawn);
+        let offset = i128::from(self.offsets.of(stratum));
+        let (allowed, left) = (self.allowed() + self.added, self.units - self.drawn);
         if allowed > 0 && !self.impossible {
-            ln_factors(value * left, allowed, &mut self.row);
+            ln_factors((value + offset) * left, allowed, &mut self.row);
             self.logs.add(1.0, &self.row);
         }
         self.sum += value;
+        self.added -= offset;
         self.drawn += 1;
         self.impossible |= self.allowed() < 0;
     }
@@ -77,9 +86,9 @@ mod tests {
             mean,
             span: 2,
         };
-        let mut remaining = Remaining::new(null, units, 20);
+        let mut remaining = Remaining::new(null, units, Offsets::none(), 20);
         for tick in ticks {
-            remaining.push(*tick);
+            remaining.push(*tick, 0);
         }
         remaining.ln_wealth()
     }

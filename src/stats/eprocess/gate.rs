@@ -44,6 +44,14 @@ pub enum PushError {
         /// Which verdict.
         verdict: Verdict,
     },
+    /// No registered stratum with a unit left, or one where the design has none.
+    #[error("stratum {}: expected {expected}", .found.map_or("none".to_owned(), |at| at.to_string()))]
+    Stratum {
+        /// What came.
+        found: Option<usize>,
+        /// What may come.
+        expected: &'static str,
+    },
     /// Not one delta for each guardrail.
     #[error("{found} guardrail deltas, expected {expected}")]
     Guardrails {
@@ -80,6 +88,8 @@ pub struct State {
     pub ordered: Vec<f64>,
     /// The values in their order, for a finite set; else empty.
     pub drawn: Vec<i64>,
+    /// Their strata; empty where the design has none.
+    pub strata: Vec<usize>,
     /// Peak log wealth at registered looks: of the claim as a whole, then of each part.
     pub ln_peaks: Vec<f64>,
     /// The confidence sequence.
@@ -96,6 +106,8 @@ pub struct Gate {
     guardrails: Vec<Track>,
     parts: Vec<Part>,
     sequence: Option<Sequence>,
+    /// Units of each stratum that are left.
+    left: Vec<u64>,
     /// Peaks of the claim as a whole, then of each part.
     peaks: Vec<f64>,
     verdict: Verdict,
@@ -114,8 +126,9 @@ impl Gate {
     /// The same without the confidence sequence: verdicts and e-values do not depend on it.
     pub fn verdicts_only(design: Design) -> Self {
         let nulls = design.tests().iter().map(|test| test.null);
-        let track = Track::new(&design, design.metric(), nulls);
-        let one = |(metric, null): (_, Null)| Track::new(&design, metric, std::iter::once(null));
+        let track = Track::new(&design, design.metric(), nulls, true);
+        let one =
+            |(metric, null): (_, Null)| Track::new(&design, metric, std::iter::once(null), false);
         let guardrails: Vec<Track> = design.guardrails().map(one).collect();
         let tests = design.tests().iter().map(|test| match test.role {
             Role::Claim => Part::Claim,
@@ -130,6 +143,7 @@ impl Gate {
             track,
             guardrails,
             sequence: None,
+            left: design.terms().strata.iter().map(|one| one.units).collect(),
             peaks: vec![0.0; parts.len() + 1],
             parts,
             verdict: Verdict::Continue,
@@ -167,6 +181,19 @@ impl Gate {
     /// # Errors
     /// [`PushError`].
     pub fn push_all(&mut self, sum: i64, guardrails: &[i64]) -> Result<Step, PushError> {
+        self.push_in(None, sum, guardrails)
+    }
+
+    /// The same of a unit of a stratum, by its place among the registered ones.
+    ///
+    /// # Errors
+    /// [`PushError`].
+    pub fn push_in(
+        &mut self,
+        stratum: Option<usize>,
+        sum: i64,
+        guardrails: &[i64],
+    ) -> Result<Step, PushError> {
         let n = self.n();
         if n >= self.design.terms().max_n {
             let max_n = self.design.terms().max_n;
@@ -180,6 +207,7 @@ impl Gate {
         if found != expected {
             return Err(PushError::Guardrails { found, expected });
         }
+        self.is_left(stratum)?;
         self.ticks.clear();
         let tracks = std::iter::once(&self.track).chain(&self.guardrails);
         for (track, sum) in tracks.zip(std::iter::once(&sum).chain(guardrails)) {
@@ -191,10 +219,13 @@ impl Gate {
         }
         let tracks = std::iter::once(&mut self.track).chain(&mut self.guardrails);
         for (track, tick) in tracks.zip(&self.ticks) {
-            track.push(*tick);
+            track.push(*tick, stratum.unwrap_or(0));
         }
         if let Some(sequence) = &mut self.sequence {
-            sequence.push(self.ticks[0]);
+            sequence.push(self.ticks[0], stratum);
+        }
+        if let Some(stratum) = stratum {
+            self.left[stratum] -= 1;
         }
         let looked = self.design.is_look(self.n());
         if looked {
@@ -207,30 +238,70 @@ impl Gate {
         })
     }
 
+    /// Whether a unit of a stratum may come, or one of none where the design has none.
+    fn is_left(&self, stratum: Option<usize>) -> Result<(), PushError> {
+        let expected = match stratum {
+            None if self.left.is_empty() => return Ok(()),
+            None => "one of the registered strata",
+            Some(at) => match self.left.get(at) {
+                Some(0) => "a stratum of which a unit is left",
+                Some(_) => return Ok(()),
+                None => "one of the registered strata, none without any",
+            },
+        };
+        Err(PushError::Stratum {
+            found: stratum,
+            expected,
+        })
+    }
+
     /// Takes observations that were made before, without a look at any of them: of each metric its deltas, each with how
     /// often it came, in the order registered. Runs of one delta cost as much as one where the order does not matter.
+    /// `strata` are those of the units where the design has some; then every delta stands for itself.
     ///
     /// # Errors
     /// [`PushError`]; then the gate is of no use.
-    pub fn recall(&mut self, streams: &[Vec<(i64, u64)>]) -> Result<(), PushError> {
+    pub fn recall(
+        &mut self,
+        streams: &[Vec<(i64, u64)>],
+        strata: &[usize],
+    ) -> Result<(), PushError> {
         let (found, expected) = (streams.len().saturating_sub(1), self.guardrails.len());
         if found != expected || streams.is_empty() {
             return Err(PushError::Guardrails { found, expected });
         }
+        for stratum in strata {
+            self.is_left(Some(*stratum))?;
+            self.left[*stratum] -= 1;
+        }
+        let has_strata = !self.left.is_empty();
+        let apart = |stream: &Vec<(i64, u64)>| {
+            stream.len() == strata.len() && stream.iter().all(|(_, n)| *n == 1)
+        };
+        if has_strata && !streams.iter().all(apart) {
+            return Err(PushError::Stratum {
+                found: None,
+                expected: "one for each unit",
+            });
+        }
+        let of = |at: usize| strata.get(at).copied();
         let tracks = std::iter::once(&mut self.track).chain(&mut self.guardrails);
         for (track, stream) in tracks.zip(streams) {
-            for (sum, times) in stream {
+            for (at, (sum, times)) in stream.iter().enumerate() {
                 let (sum, bound) = (*sum, track.bound());
                 let out = PushError::OutOfRange { sum, bound };
-                track.push_times(track.tick(sum).ok_or(out)?, *times);
+                let tick = track.tick(sum).ok_or(out)?;
+                match of(at) {
+                    Some(stratum) => track.push(tick, stratum),
+                    None => track.push_times(tick, *times),
+                }
             }
         }
         if let Some(sequence) = &mut self.sequence {
-            let ticks = streams[0]
-                .iter()
-                .map(|(sum, times)| (self.track.tick(*sum), *times));
-            for (tick, times) in ticks.filter_map(|(tick, times)| Some((tick?, times))) {
-                (0..times).for_each(|_| sequence.push(tick));
+            for (at, (sum, times)) in streams[0].iter().enumerate() {
+                if let Some(tick) = self.track.tick(*sum) {
+                    (0..*times).for_each(|_| sequence.push(tick, of(at)));
+                }
             }
         }
         let max_n = self.design.terms().max_n;
@@ -383,6 +454,7 @@ impl Gate {
     /// What a state digest is computed from.
     pub fn state(&self) -> State {
         let drawn = self.sequence.as_ref().map_or(&[][..], Sequence::drawn);
+        let strata = self.sequence.as_ref().map_or(&[][..], Sequence::strata);
         let ordered = std::iter::once(&self.track).chain(&self.guardrails);
         State {
             n: self.n(),
@@ -395,6 +467,7 @@ impl Gate {
             cells: self.track.levels().cells().collect(),
             ordered: ordered.flat_map(Track::ordered).collect(),
             drawn: drawn.to_vec(),
+            strata: strata.to_vec(),
             ln_peaks: self.peaks.clone(),
             interval: self.sequence.as_ref().map(Sequence::bounds),
             verdict: (self.verdict, self.n()),

@@ -8,6 +8,7 @@ use crate::stats::eprocess::design::DesignError;
 use crate::stats::eprocess::design::Needed;
 use crate::stats::eprocess::design::OBSERVATIONS_MAX;
 use crate::stats::eprocess::design::Threshold;
+use crate::stats::eprocess::strata::Offsets;
 use crate::stats::eprocess::ticks::Metric;
 use crate::stats::eprocess::ticks::Null;
 use crate::stats::eprocess::ticks::Role;
@@ -41,8 +42,9 @@ pub fn observations(design: &Design, threshold: Threshold) -> Needed {
         .collect();
     let mut needed = Some(terms.min_n);
     let mut wants = |n: Option<u64>| needed = needed.zip(n).map(|(a, b)| a.max(b));
-    // The value that is best for both sides of an equivalence is no effect, as the factors are concave in it.
-    let equivalent = matches!(terms.claim, Claim::Equivalent { .. });
+    // The value that is best for both sides of an equivalence is no effect, as the factors are concave in it. With strata
+    // that is another value in each: then each side's own best stands, which asks for less.
+    let equivalent = matches!(terms.claim, Claim::Equivalent { .. }) && terms.strata.is_empty();
     let best = |metric: Metric, null: Null| {
         if equivalent {
             metric.half()
@@ -55,24 +57,35 @@ pub fn observations(design: &Design, threshold: Threshold) -> Needed {
         let half = std::f64::consts::LN_2;
         let sides = [upper, lower].map(|test| {
             let bar = ln + half - test.carried;
-            crossing(design, metric, test.null, test.null.best(), bar)
+            let offsets = design.offsets(test.null.side);
+            let best = test.null.best();
+            crossing((design, &offsets), metric, test.null, best, bar)
         });
         wants(sides.into_iter().flatten().min());
     } else {
         for test in claims {
             let tick = best(metric, test.null);
             let bar = ln - test.carried;
-            wants(crossing(design, metric, test.null, tick, bar));
+            let offsets = design.offsets(test.null.side);
+            wants(crossing((design, &offsets), metric, test.null, tick, bar));
         }
     }
     for (metric, null) in design.guardrails() {
-        wants(crossing(design, metric, null, null.best(), ln));
+        let none = Offsets::none();
+        wants(crossing((design, &none), metric, null, null.best(), ln));
     }
     needed.map_or(Needed::TooMany, Needed::Observations)
 }
 
-/// The smallest n after which a constant stream stands past a log threshold.
-fn crossing(design: &Design, metric: Metric, null: Null, tick: i64, bar: f64) -> Option<u64> {
+/// The smallest n after which a constant stream stands past a log threshold, its strata in the best order: an offset that
+/// comes earlier multiplies a stake that is larger for those after it, so those of the largest come first.
+fn crossing(
+    (design, offsets): (&Design, &Offsets),
+    metric: Metric,
+    null: Null,
+    tick: i64,
+    bar: f64,
+) -> Option<u64> {
     let fractions = design.fractions();
     if matches!(design.terms().bettor, Bettor::GridKelly { .. }) && design.units().is_none() {
         let mut row = vec![0.0; fractions];
@@ -99,9 +112,16 @@ fn crossing(design: &Design, metric: Metric, null: Null, tick: i64, bar: f64) ->
         }
         return Some(above);
     }
-    let mut track = Track::new(design, metric, std::iter::once(null));
+    let order = offsets.descending();
+    let has_strata = !order.is_empty();
+    let units = |stratum: &usize| usize::try_from(design.terms().strata[*stratum].units);
+    let strata = order
+        .iter()
+        .flat_map(|at| std::iter::repeat_n(*at, units(at).unwrap_or(usize::MAX)));
+    let mut strata = strata.chain(std::iter::repeat(0));
+    let mut track = Track::new(design, metric, std::iter::once(null), has_strata);
     for n in 1..=design.units().unwrap_or(STEPS_MAX) {
-        track.push(tick);
+        track.push(tick, strata.next().unwrap_or(0));
         let ln_wealth = track.ln_wealth().next().unwrap_or(0.0);
         if bettor::is_past(n, fractions, ln_wealth, bar) {
             return Some(n);

@@ -11,6 +11,7 @@ use crate::stats::eprocess::bettor::Logs;
 use crate::stats::eprocess::design::Design;
 use crate::stats::eprocess::design::Side;
 use crate::stats::eprocess::finite::Remaining;
+use crate::stats::eprocess::strata::Offsets;
 use crate::stats::eprocess::ticks::Metric;
 use crate::stats::eprocess::ticks::Null;
 use crate::stats::eprocess::track::Track;
@@ -25,6 +26,10 @@ pub(super) struct Sequence {
     units: Option<u64>,
     /// Ticks in their order, of a finite set only: there the wealth depends on it.
     drawn: Vec<i64>,
+    /// Their strata, where the design has some.
+    strata: Vec<usize>,
+    /// Of an upper and of a lower test.
+    offsets: [Offsets; 2],
     bounds: Bounds,
 }
 
@@ -37,6 +42,8 @@ impl Sequence {
             ln_threshold: math::ln(2.0 / design.alpha()),
             units: design.units(),
             drawn: Vec::new(),
+            strata: Vec::new(),
+            offsets: [Side::Upper, Side::Lower].map(|side| design.offsets(side)),
             bounds: Bounds {
                 low: -scale,
                 high: scale,
@@ -53,9 +60,15 @@ impl Sequence {
         &self.drawn
     }
 
-    pub(super) fn push(&mut self, tick: i64) {
+    /// Their strata, in the same order.
+    pub(super) fn strata(&self) -> &[usize] {
+        &self.strata
+    }
+
+    pub(super) fn push(&mut self, tick: i64, stratum: Option<usize>) {
         if self.units.is_some() {
             self.drawn.push(tick);
+            self.strata.extend(stratum);
         }
     }
 
@@ -101,9 +114,15 @@ impl Sequence {
         let null = self.metric.null(side, margin);
         let ln_wealth = match self.units {
             Some(units) => {
-                let mut remaining = Remaining::new(null, units, self.fractions);
-                for tick in &self.drawn {
-                    remaining.push(*tick);
+                let [upper, lower] = &self.offsets;
+                let offsets = match side {
+                    Side::Upper => upper,
+                    Side::Lower => lower,
+                };
+                let mut remaining = Remaining::new(null, units, offsets.clone(), self.fractions);
+                let strata = self.strata.iter().copied().chain(std::iter::repeat(0));
+                for (tick, stratum) in self.drawn.iter().zip(strata) {
+                    remaining.push(*tick, stratum);
                 }
                 remaining.ln_wealth()
             }

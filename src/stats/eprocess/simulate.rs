@@ -98,8 +98,8 @@ pub fn simulate(
 }
 
 fn check(design: &Design, law: &Law) -> Result<(), SampleError> {
-    if !design.terms().guardrails.is_empty() {
-        return Err(refused("design", "one without guardrails"));
+    if !design.terms().guardrails.is_empty() || !design.terms().strata.is_empty() {
+        return Err(refused("design", "one without guardrails and strata"));
     }
     let bound = design.metric().half();
     let inside = |value: i64| value.unsigned_abs() <= bound.unsigned_abs();

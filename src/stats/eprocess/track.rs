@@ -11,6 +11,7 @@ use crate::stats::eprocess::design::Looks;
 use crate::stats::eprocess::design::MILLION;
 use crate::stats::eprocess::finite::Remaining;
 use crate::stats::eprocess::moments::Moments;
+use crate::stats::eprocess::strata::Offsets;
 use crate::stats::eprocess::ticks::Metric;
 use crate::stats::eprocess::ticks::Null;
 
@@ -59,7 +60,13 @@ pub(super) struct Track {
 }
 
 impl Track {
-    pub(super) fn new(design: &Design, metric: Metric, nulls: impl Iterator<Item = Null>) -> Self {
+    /// Before the first observation; strata are predicted of the main metric alone.
+    pub(super) fn new(
+        design: &Design,
+        metric: Metric,
+        nulls: impl Iterator<Item = Null>,
+        has_strata: bool,
+    ) -> Self {
         let fractions = design.fractions();
         Self {
             metric,
@@ -67,7 +74,7 @@ impl Track {
             n: 0,
             sum: 0,
             levels: Levels::new(metric.span()),
-            wealth: nulls.map(|null| wealth(design, null)).collect(),
+            wealth: nulls.map(|null| wealth(design, null, has_strata)).collect(),
             row: vec![0.0; fractions],
         }
     }
@@ -82,21 +89,22 @@ impl Track {
         self.metric.half()
     }
 
-    pub(super) fn push(&mut self, tick: i64) {
+    /// Takes a value of a stratum; of a design without strata, 0.
+    pub(super) fn push(&mut self, tick: i64, stratum: usize) {
         self.n += 1;
         self.sum += i128::from(tick);
         let seat = self.levels.push(tick);
         for wealth in &mut self.wealth {
-            wealth.push(tick, seat, &mut self.row);
+            wealth.push((tick, stratum), seat, &mut self.row);
         }
     }
 
-    /// As many pushes of one tick: in one step where the order of the observations does not matter.
+    /// As many pushes of one tick of no stratum: in one step where the order of the observations does not matter.
     pub(super) fn push_times(&mut self, tick: i64, times: u64) {
         let counted = |wealth: &Wealth| matches!(wealth, Wealth::Mixture { .. });
         let counted = self.wealth.iter().all(counted);
         for left in (0..times).rev() {
-            self.push(tick);
+            self.push(tick, 0);
             if !counted {
                 continue;
             }
@@ -163,7 +171,7 @@ impl Track {
     }
 }
 
-fn wealth(design: &Design, null: Null) -> Wealth {
+fn wealth(design: &Design, null: Null, has_strata: bool) -> Wealth {
     let fractions = design.fractions();
     let part = |millionths: u32| f64::from(millionths) / f64::from(MILLION);
     let adaptive = |bets| Wealth::Adaptive {
@@ -187,13 +195,18 @@ fn wealth(design: &Design, null: Null) -> Wealth {
             ln_2_over_alpha: math::ln(2.0 / design.alpha()),
         }),
         (Bettor::GridKelly { .. }, Some(units)) => {
-            Wealth::Remaining(Remaining::new(null, units, fractions))
+            let offsets = if has_strata {
+                design.offsets(null.side)
+            } else {
+                Offsets::none()
+            };
+            Wealth::Remaining(Remaining::new(null, units, offsets, fractions))
         }
     }
 }
 
 impl Wealth {
-    fn push(&mut self, tick: i64, seat: Seat, row: &mut [f64]) {
+    fn push(&mut self, (tick, stratum): (i64, usize), seat: Seat, row: &mut [f64]) {
         match self {
             Self::Mixture {
                 null,
@@ -231,7 +244,7 @@ impl Wealth {
                 *ln_wealth += math::ln_1p(bet * (x - mean));
                 moments.push(x);
             }
-            Self::Remaining(remaining) => remaining.push(tick),
+            Self::Remaining(remaining) => remaining.push(tick, stratum),
         }
     }
 
@@ -335,7 +348,7 @@ mod tests {
             }
             counted.truncate(1 + rails);
             let mut recalled = gate(&last);
-            recalled.recall(&counted).unwrap();
+            recalled.recall(&counted, &[]).unwrap();
             assert_eq!(recalled.verdict(), Verdict::Continue);
             assert!(
                 recalled
@@ -349,12 +362,14 @@ mod tests {
         }
         // A run that would have decided is no verdict, and the next look is.
         let mut past = gate(&|_| ());
-        past.recall(&[vec![(UNIT, 50)]]).unwrap();
+        past.recall(&[vec![(UNIT, 50)]], &[]).unwrap();
         let step = past.push(UNIT).unwrap();
         assert_eq!((step.n, step.verdict), (51, Verdict::Promote));
         let mut gate = gate(&|terms| terms.max_n = 8);
-        let refused = |streams: &[Vec<(i64, u64)>]| gate.clone().recall(streams).is_err();
+        let refused = |streams: &[Vec<(i64, u64)>]| gate.clone().recall(streams, &[]).is_err();
         assert!(refused(&[]) && refused(&[vec![(0, 9)]]) && refused(&[vec![(2 * UNIT, 1)]]));
-        assert!(refused(&[vec![(0, 1)], vec![(0, 1)]]) && gate.recall(&[vec![(0, 8)]]).is_ok());
+        assert!(
+            refused(&[vec![(0, 1)], vec![(0, 1)]]) && gate.recall(&[vec![(0, 8)]], &[]).is_ok()
+        );
     }
 }

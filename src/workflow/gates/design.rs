@@ -7,6 +7,7 @@ use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
+use crate::event::payload::manifest::Prediction;
 use crate::event::payload::manifest::Test;
 use crate::num::Count;
 use crate::num::Finite;
@@ -23,6 +24,7 @@ use crate::stats::eprocess::Futility;
 use crate::stats::eprocess::Guardrail;
 use crate::stats::eprocess::Looks;
 use crate::stats::eprocess::Population;
+use crate::stats::eprocess::Stratum;
 use crate::stats::eprocess::Terms;
 use crate::stats::eprocess::Threshold;
 use crate::stats::eprocess::bettor::FRACTIONS;
@@ -71,6 +73,7 @@ fn code(term: &str) -> &'static str {
         "designed effect" | "guardrail" | "margin" => "E_MARGIN",
         "scale" => "E_SCALE",
         "stop_e" => "E_FAMILY_BUDGET",
+        "control_variate" => "E_UNREGISTERED_RULE",
         _ => "E_N",
     }
 }
@@ -132,6 +135,7 @@ pub fn of(
         looks,
         bettor: bettor(test),
         population,
+        strata: strata(metric, registered),
         carried: carried.map_or_else(Carried::default, carried_of),
         stop: stop(alpha, family),
     };
@@ -184,6 +188,19 @@ fn claim(manifest: &Manifest, test: &Test) -> Result<Claim, Untestable> {
         HypothesisKind::Noninferior => Claim::NonInferior { margin: -margin },
         HypothesisKind::Promote => Claim::Superior { margin },
     })
+}
+
+/// Predictions as improvements.
+fn strata(metric: &Metric, test: &Test) -> Vec<Stratum> {
+    let all = test.control_variate.iter().flatten();
+    let stratum = |one: &Prediction| Stratum {
+        predicted: match metric.direction {
+            Better::Decrease => -one.predicted_micro.value(),
+            Better::Increase => one.predicted_micro.value(),
+        },
+        units: one.units.value(),
+    };
+    all.map(stratum).collect()
 }
 
 /// Guardrails are on the metric's scale and have its direction.

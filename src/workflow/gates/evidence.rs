@@ -110,7 +110,7 @@ pub fn running(of: Known<'_>, looks: Looks, sequence: bool) -> Result<eprocess::
         }
     });
     running
-        .recall(&streams.collect::<Vec<_>>())
+        .recall(&streams.collect::<Vec<_>>(), &of.gate.strata)
         .map_err(|error| Untestable {
             expected: "observations within the registered terms".to_owned(),
             found: error.to_string(),

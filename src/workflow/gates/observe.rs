@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
+use crate::event::id::StratumId;
 use crate::event::payload::gate::GateObserved;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::gate::Reading;
@@ -92,6 +93,8 @@ pub struct Ask<'a> {
     pub order: &'a [ItemId],
     /// Units of one part, at least 1.
     pub part: u64,
+    /// Strata of the units of the order, where the test has a control variate; else empty.
+    pub strata: &'a [StratumId],
     /// Observations after which to stop.
     pub through: u64,
 }
@@ -305,15 +308,20 @@ impl<'a> Course<'a> {
             found,
         };
         let t = Count::new(self.n + 1).ok_or_else(|| unfit("2^53 of them".to_owned()))?;
+        let place = usize::try_from(self.n).unwrap_or(usize::MAX);
+        let stratum = self.ask.strata.get(place);
+        let test = self.manifest.test.as_ref();
+        let known = stratum.and_then(|stratum| gates::stratum_place(test?, stratum));
         let step = self
             .running
-            .push_all(*main, guardrails)
+            .push_in(known, *main, guardrails)
             .map_err(|error| unfit(error.to_string()))?;
         self.n += 1;
         next.observed.push(GateObserved {
             digest: self.digest,
             gate: self.manifest.manifest.clone(),
             readings,
+            stratum: stratum.cloned(),
             t,
             unit: unit.clone(),
         });

@@ -1,14 +1,19 @@
 //! A gate's life read from the log again: its order, observations and looks, and the wealth after each unit.
 
+use std::collections::BTreeMap;
+
 use crate::event::Payload;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
+use crate::event::id::StratumId;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::gate::GateObserved;
+use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::projection::gates;
+use crate::projection::manifests::Version;
 use crate::stats::eprocess::Gate as Running;
 use crate::stats::eprocess::Looks;
 use crate::workflow::gates::design;
@@ -84,18 +89,21 @@ fn concerns(payload: &Payload, id: &ManifestId) -> bool {
 /// Units in the order drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
+    /// The stratum of each, where the test has a control variate; else empty.
+    pub strata: Vec<StratumId>,
     /// In order.
     pub units: Vec<ItemId>,
     /// Of each entry that lists some of them: its position, and how many are listed with it and before.
     pub listed: Vec<(u64, u64)>,
 }
 
-/// The order of a version as far as it is listed, from the entries above the version's.
+/// The order of a version as far as entries below `to` list it, with the strata of its units where these count.
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn order(ledger: &Ledger, digest: Digest, from: u64, to: u64) -> Result<Order, LedgerError> {
+pub fn order(ledger: &Ledger, bound: &Version, to: u64) -> Result<Order, LedgerError> {
     let mut order = Order::default();
+    let (digest, from) = (bound.digest, bound.seq);
     // Every part of an order names the version.
     let named = format!("\"{digest}\"");
     ledger.events_with::<LedgerError>(from, to, &named, |seq, event| {
@@ -107,7 +115,38 @@ pub fn order(ledger: &Ledger, digest: Digest, from: u64, to: u64) -> Result<Orde
         }
         Ok(())
     })?;
+    let test = bound.manifest.test.as_ref();
+    if test.is_some_and(|test| test.control_variate.is_some()) {
+        let strata = strata(ledger, &bound.manifest, to)?;
+        let of = order.units.iter().map(|unit| strata.get(unit).cloned());
+        // A unit without its stratum stands in no order that was drawn.
+        order.strata = of.collect::<Option<_>>().unwrap_or_default();
+    }
     Ok(order)
+}
+
+/// Strata by unit, as the confirm set that a manifest binds was listed: before it or after.
+fn strata(
+    ledger: &Ledger,
+    manifest: &Manifest,
+    to: u64,
+) -> Result<BTreeMap<ItemId, StratumId>, LedgerError> {
+    let mut found = BTreeMap::new();
+    let Some(data) = &manifest.data else {
+        return Ok(found);
+    };
+    let named = data.confirm_root.0.to_base64();
+    ledger.events_with::<LedgerError>(0, to, &named, |_, event| {
+        if event.header.experiment.as_ref() == Some(&manifest.experiment)
+            && let Payload::UnitsListed(said) = event.payload
+            && said.confirm_root == data.confirm_root
+        {
+            let strata = said.strata.into_iter().flatten();
+            found.extend(said.units.into_iter().zip(strata));
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Log wealth of the claim after some of the units, first to last, at most 60 of them.
@@ -135,7 +174,7 @@ pub fn path(of: Known<'_>, life: &Life) -> Result<Vec<(u64, f64)>, Untestable> {
             .collect();
         let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
         running
-            .push_all(*main, guardrails)
+            .push_in(of.gate.stratum_of(said), *main, guardrails)
             .map_err(|error| Untestable {
                 expected: "observations within the registered terms".to_owned(),
                 found: error.to_string(),

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use crate::stats::eprocess::Design;
 use crate::stats::eprocess::Gate;
 use crate::stats::eprocess::Looks;
+use crate::stats::eprocess::Stratum;
 use crate::stats::eprocess::Verdict;
 
 /// How differences are made: about the effect, within the scale.
@@ -123,7 +124,7 @@ pub fn places(design: &Design) -> Vec<u64> {
 }
 
 /// Paths of gates of one design; `shown` is the same design with looks at [`places`] alone, where intervals are taken.
-pub fn paths(design: &Design, shown: &Design, plan: Plan) -> Paths {
+pub fn paths(design: &Design, shown: &Design, plan: Plan<'_>) -> Paths {
     let units = places(design);
     let streams: Vec<Vec<Place>> = (0..plan.streams.min(PATHS))
         .into_par_iter()
@@ -148,7 +149,7 @@ pub fn paths(design: &Design, shown: &Design, plan: Plan) -> Paths {
 fn path(
     design: &Design,
     shown: &Design,
-    plan: Plan,
+    plan: Plan<'_>,
     (stream, units): (usize, &[u64]),
 ) -> Vec<Place> {
     let mut source = Source::new(design, plan, stream);
@@ -159,10 +160,9 @@ fn path(
     let mut found = Vec::with_capacity(units.len());
     for n in 1..=units.last().copied().unwrap_or(0) {
         if !gate.verdict().is_terminal() {
-            let (delta, guardrails) = source.next();
             // What the one takes the other takes: it looks at fewer places.
-            let took = gate.push_all(delta, &guardrails).is_ok();
-            if !took || looking.push_all(delta, &guardrails).is_err() {
+            let unit = source.next();
+            if !unit.push(&mut gate) || !unit.push(&mut looking) {
                 break;
             }
         }
@@ -186,19 +186,22 @@ fn path(
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct Plan<'a> {
     /// Mean improvement of a unit, in millionths.
     pub effect: i64,
     /// Seed; each stream has a generator of its own.
     pub seed: [u8; 32],
     /// How differences are made.
     pub shape: Shape,
+    /// Strata of a finite set: their means differ as these predictions do, about the mean of all. The numbers of units
+    /// are the design's, where that has strata; none for units without.
+    pub strata: &'a [Stratum],
     /// How many gates.
     pub streams: usize,
 }
 
 /// Runs gates of one design, the same on any number of threads.
-pub fn run(design: &Design, plan: Plan) -> Simulated {
+pub fn run(design: &Design, plan: Plan<'_>) -> Simulated {
     let ends: Vec<(Verdict, u64)> = (0..plan.streams)
         .into_par_iter()
         .map(|stream| one(design, plan, stream))
@@ -232,19 +235,36 @@ pub fn run(design: &Design, plan: Plan) -> Simulated {
     }
 }
 
+/// A unit as a gate takes it.
+struct Unit<'a> {
+    delta: i64,
+    guardrails: &'a [i64],
+    stratum: Option<usize>,
+}
+
+impl Unit<'_> {
+    /// Whether it was taken.
+    fn push(&self, gate: &mut Gate) -> bool {
+        gate.push_in(self.stratum, self.delta, self.guardrails)
+            .is_ok()
+    }
+}
+
 /// The differences of one stream.
-struct Source {
-    plan: Plan,
+struct Source<'a> {
+    plan: Plan<'a>,
     rng: ChaCha20Rng,
     scale: f64,
     factor: i64,
     guardrails: Vec<i64>,
-    /// What is left of a finite set.
-    set: Option<Vec<i64>>,
+    /// Whether the design has strata.
+    has_strata: bool,
+    /// What is left of a finite set, each with its stratum.
+    set: Option<Vec<(i64, usize)>>,
 }
 
-impl Source {
-    fn new(design: &Design, plan: Plan, stream: usize) -> Self {
+impl<'a> Source<'a> {
+    fn new(design: &Design, plan: Plan<'a>, stream: usize) -> Self {
         let mut rng = ChaCha20Rng::from_seed(plan.seed);
         rng.set_stream(stream as u64);
         let terms = design.terms();
@@ -259,41 +279,70 @@ impl Source {
             // A unit's repeats agree: what is between units is what counts.
             factor: sign * i64::from(terms.repeats),
             guardrails: vec![0; terms.guardrails.len()],
+            has_strata: !terms.strata.is_empty(),
             set: None,
         };
-        source.set = design.units().map(|units| {
-            let mut set: Vec<i64> = (0..units).map(|_| source.draw()).collect();
-            shift_to(&mut set, i128::from(plan.effect), terms.scale);
-            set
-        });
+        source.set = design.units().map(|units| source.set_of(units));
         source
     }
 
-    fn draw(&mut self) -> i64 {
-        let (effect, scale) = (self.plan.effect as f64, self.scale);
+    /// A finite set whose mean is exactly the effect.
+    fn set_of(&mut self, units: u64) -> Vec<(i64, usize)> {
+        let strata = self.plan.strata;
+        let mut set: Vec<(i64, usize)> = Vec::new();
+        let all: i128 = strata.iter().map(|one| i128::from(one.units)).sum();
+        let predicted = strata
+            .iter()
+            .map(|one| i128::from(one.predicted) * i128::from(one.units));
+        let mean = predicted.sum::<i128>().checked_div(all).unwrap_or(0);
+        let mean = i64::try_from(mean).unwrap_or(0);
+        for (at, one) in strata.iter().enumerate() {
+            let about = self.plan.effect + (one.predicted - mean);
+            set.extend((0..one.units).map(|_| (self.draw(about), at)));
+        }
+        // Those that are moved to make the mean exact are of all strata.
+        for at in (1..set.len()).rev() {
+            let other = self.rng.next_u64() % (at as u64 + 1);
+            set.swap(at, usize::try_from(other).unwrap_or(at));
+        }
+        let others = units.saturating_sub(set.len() as u64);
+        set.extend((0..others).map(|_| (self.draw(self.plan.effect), 0)));
+        let scale = whole(self.scale);
+        shift_to(&mut set, i128::from(self.plan.effect), scale);
+        set
+    }
+
+    /// A difference with this mean, as far as the scale allows.
+    fn draw(&mut self, effect: i64) -> i64 {
+        let scale = self.scale;
+        let effect = (effect as f64).clamp(-scale, scale);
         let delta = self.plan.shape.draw(&mut self.rng, effect, scale);
         whole(delta.round().clamp(-scale, scale))
     }
 
     /// The next unit: its difference, and none of the guardrails.
-    fn next(&mut self) -> (i64, Vec<i64>) {
+    fn next(&mut self) -> Unit<'_> {
         // Which unit of a finite set is next is drawn from those that are left.
         let left = self.set.as_ref().map(|set| set.len() as u64);
         let place = left.and_then(|left| self.rng.next_u64().checked_rem(left));
-        let delta = match (&mut self.set, place) {
+        let (delta, stratum) = match (&mut self.set, place) {
             (Some(set), Some(place)) => set.swap_remove(usize::try_from(place).unwrap_or(0)),
-            _ => self.draw(),
+            _ => (self.draw(self.plan.effect), 0),
         };
-        (self.factor * delta, self.guardrails.clone())
+        Unit {
+            delta: self.factor * delta,
+            guardrails: &self.guardrails,
+            stratum: self.has_strata.then_some(stratum),
+        }
     }
 }
 
 /// Moves units within the scale, as few as need to be moved, until their mean is exactly that one: what a finite set's
 /// hypothesis is about is the mean of its own units.
-fn shift_to(set: &mut [i64], mean: i128, scale: i64) {
-    let sum: i128 = set.iter().copied().map(i128::from).sum();
+fn shift_to(set: &mut [(i64, usize)], mean: i128, scale: i64) {
+    let sum: i128 = set.iter().map(|(delta, _)| i128::from(*delta)).sum();
     let mut left = mean * set.len() as i128 - sum;
-    for delta in set {
+    for (delta, _) in set {
         let (down, up) = (-scale - *delta, scale - *delta);
         let step = left.clamp(i128::from(down), i128::from(up));
         *delta += i64::try_from(step).unwrap_or(0);
@@ -301,15 +350,11 @@ fn shift_to(set: &mut [i64], mean: i128, scale: i64) {
     }
 }
 
-fn one(design: &Design, plan: Plan, stream: usize) -> (Verdict, u64) {
+fn one(design: &Design, plan: Plan<'_>, stream: usize) -> (Verdict, u64) {
     let mut source = Source::new(design, plan, stream);
     let mut gate = Gate::verdicts_only(design.clone());
     for _ in 0..design.terms().max_n {
-        let (delta, guardrails) = source.next();
-        let Ok(step) = gate.push_all(delta, &guardrails) else {
-            break;
-        };
-        if step.verdict.is_terminal() {
+        if !source.next().push(&mut gate) || gate.verdict().is_terminal() {
             break;
         }
     }
@@ -349,10 +394,11 @@ mod tests {
                     effect,
                     seed: [8; 32],
                     shape,
+                    strata: &[],
                     streams: 2_000,
                 };
                 let mut source = Source::new(&design, plan(250_000), 7);
-                let deltas: Vec<i64> = (0..200).map(|_| source.next().0).collect();
+                let deltas: Vec<i64> = (0..200).map(|_| source.next().delta).collect();
                 assert!(deltas.iter().all(|delta| delta.abs() <= 1_000_000));
                 if population != Population::Superpopulation {
                     assert_eq!(deltas.iter().sum::<i64>(), 200 * 250_000);
@@ -361,6 +407,65 @@ mod tests {
                 // 2,000 streams at alpha 0.05 exactly would pass 0.065 about once in a thousand times.
                 assert!(null.shown <= 0.065, "{population:?} {shape:?} {null:?}");
                 assert!(better.shown >= 0.5, "{population:?} {shape:?} {better:?}");
+            }
+        }
+    }
+
+    /// Whatever is predicted of strata, and whether it comes true: claims are false at most as often as registered, and
+    /// predictions that come true are worth units.
+    #[test]
+    fn strata_change_how_soon_and_not_how_often_falsely() {
+        let strata = |predicted: [i64; 3]| {
+            let units = [100, 60, 40];
+            let one = |(predicted, units)| Stratum { predicted, units };
+            predicted
+                .into_iter()
+                .zip(units)
+                .map(one)
+                .collect::<Vec<_>>()
+        };
+        let design = |strata: Vec<Stratum>| {
+            let mut terms = Terms::new(1_000_000, 200);
+            terms.population = Population::Finite { units: 200 };
+            terms.strata = strata;
+            Design::new(terms).unwrap()
+        };
+        let (good, none) = ([-250_000, 150_000, 400_000], [0; 3]);
+        let turned = good.map(|predicted: i64| -predicted);
+        let plain = design(Vec::new());
+        for (predicted, true_of) in [(good, good), (good, none), (turned, good)] {
+            let (design, made) = (design(strata(predicted)), strata(true_of));
+            for shape in [Shape::TwoPoint, Shape::Uniform] {
+                let plan = |effect| Plan {
+                    effect,
+                    seed: [9; 32],
+                    shape,
+                    strata: &made,
+                    streams: 700,
+                };
+                let mut source = Source::new(&design, plan(50_000), 7);
+                let mut unit = || {
+                    let unit = source.next();
+                    (unit.delta, unit.stratum.unwrap())
+                };
+                let units: Vec<_> = (0..200).map(|_| unit()).collect();
+                assert_eq!(
+                    units.iter().map(|(delta, _)| delta).sum::<i64>(),
+                    200 * 50_000
+                );
+                let of = |at: usize| units.iter().filter(move |(_, stratum)| *stratum == at);
+                assert_eq!([0, 1, 2].map(|at| of(at).count()), [100, 60, 40]);
+                // 700 streams at alpha 0.05 exactly would pass 0.076 about once in a thousand times.
+                let null = run(&design, plan(0));
+                assert!(null.shown <= 0.076, "{predicted:?} {shape:?} {null:?}");
+                if predicted != true_of || shape != Shape::Uniform {
+                    continue;
+                }
+                let (with, without) = (run(&design, plan(60_000)), run(&plain, plan(60_000)));
+                assert!(
+                    with.mean_units < 0.95 * without.mean_units,
+                    "{with:?} {without:?}"
+                );
             }
         }
     }
@@ -374,6 +479,7 @@ mod tests {
             effect: 300_000,
             seed: [4; 32],
             shape: Shape::TwoPoint,
+            strata: &[],
             streams: 64,
         };
         let found = paths(&registered, &design(Looks::At(places.clone())), plan);

@@ -1,12 +1,16 @@
 //! The events of a gate's life, made from what is recorded: units and their order, the opening, observations, looks,
 //! decisions, continuations.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use crate::event::Payload;
 use crate::event::Seen;
 use crate::event::id::DesignId;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::id::Root;
+use crate::event::id::StratumId;
 use crate::event::payload::decision::EvidenceClass;
 use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateDecided;
@@ -41,6 +45,38 @@ use crate::workflow::gates::evidence::Known;
 /// Bytes of unit names in one event: half of what a body holds.
 const LISTED_BYTES: usize = 16_000;
 
+/// The units of a confirm set, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confirm {
+    /// The stratum of each unit, where they have some.
+    pub strata: Option<Vec<StratumId>>,
+    /// In order.
+    pub units: Vec<ItemId>,
+}
+
+impl Confirm {
+    /// Its Merkle root.
+    pub fn root(&self) -> Root {
+        let Some(strata) = &self.strata else {
+            return root(&self.units);
+        };
+        let mut tree = Frontier::new();
+        for (unit, stratum) in self.units.iter().zip(strata) {
+            tree.push(orders::stratum_leaf(unit, stratum));
+        }
+        Root(tree.root())
+    }
+
+    /// How many units each stratum has.
+    pub fn counts(&self) -> BTreeMap<&StratumId, u64> {
+        let mut counts = BTreeMap::new();
+        for stratum in self.strata.iter().flatten() {
+            *counts.entry(stratum).or_default() += 1;
+        }
+        counts
+    }
+}
+
 /// Merkle root of units in their given order.
 pub fn root(units: &[ItemId]) -> Root {
     let mut tree = Frontier::new();
@@ -54,27 +90,38 @@ fn count(value: usize) -> Count {
     Count::new(value as u64).expect("BUG: nobody holds 2^53 units")
 }
 
-/// Units in parts that one event each can hold, with the place of the first.
-fn parts(units: &[ItemId]) -> Vec<(Count, Vec<ItemId>)> {
+/// Bytes that a name takes in an event: each of its quotes and backslashes takes two, and its own quotes and a comma three.
+fn bytes_of(name: &str) -> usize {
+    2 * name.len() + 3
+}
+
+/// Places of units in parts that one event each can hold, where each unit takes so many bytes.
+fn parts(units: usize, bytes_at: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
     let (mut found, mut from, mut bytes) = (Vec::new(), 0, 0);
-    for (at, unit) in units.iter().enumerate() {
-        // Each quote and backslash of an id takes two bytes, and quotes and comma three.
-        bytes += 2 * unit.as_str().len() + 3;
-        if bytes > LISTED_BYTES || at + 1 == units.len() {
-            found.push((count(from), units[from..=at].to_vec()));
+    for at in 0..units {
+        bytes += bytes_at(at);
+        if bytes > LISTED_BYTES || at + 1 == units {
+            found.push(from..at + 1);
             (from, bytes) = (at + 1, 0);
         }
     }
     found
 }
 
-/// The events that list units by name; `units` are ascending.
-pub fn list_units(units: &[ItemId]) -> Vec<Payload> {
-    let confirm_root = root(units);
-    let listed = parts(units).into_iter().map(|(first, units)| UnitsListed {
+/// The events that list units by name.
+pub fn list_units(confirm: &Confirm) -> Vec<Payload> {
+    let confirm_root = confirm.root();
+    let strata = confirm.strata.as_deref();
+    let bytes_at = |at: usize| {
+        let stratum = strata.map_or(0, |strata| bytes_of(strata[at].as_str()));
+        bytes_of(confirm.units[at].as_str()) + stratum
+    };
+    let parts = parts(confirm.units.len(), bytes_at).into_iter();
+    let listed = parts.map(|part| UnitsListed {
         confirm_root,
-        first,
-        units,
+        first: count(part.start),
+        strata: strata.map(|strata| strata[part.clone()].to_vec()),
+        units: confirm.units[part].to_vec(),
     });
     listed.map(Payload::from).collect()
 }
@@ -85,13 +132,12 @@ pub fn draw(bound: &Version, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<
     let seed = orders::seed(bound.digest, data.confirm_root, &beacon);
     let mut ordered = units.to_vec();
     ordered.sort_by_cached_key(|unit| orders::key(seed, unit));
-    let listed = parts(&ordered)
-        .into_iter()
-        .map(|(first, units)| OrderListed {
-            digest: bound.digest,
-            first,
-            units,
-        });
+    let parts = parts(ordered.len(), |at| bytes_of(ordered[at].as_str())).into_iter();
+    let listed = parts.map(|part| OrderListed {
+        digest: bound.digest,
+        first: count(part.start),
+        units: ordered[part].to_vec(),
+    });
     let mut events: Vec<Payload> = listed.map(Payload::from).collect();
     events.push(
         OrderDrawn {

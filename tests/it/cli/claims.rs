@@ -10,13 +10,13 @@ use crate::support::child;
 use crate::support::verifiers;
 
 /// A desk that may register, decide and promote.
-fn desk() -> Desk {
+pub(super) fn desk() -> Desk {
     let mut desk = Desk::with_ledger();
     desk.ok("key new bea --role arbiter,releaser");
     desk
 }
 
-fn family(desk: &mut Desk, id: &str, method: &str, alpha: &str, members: u64) {
+pub(super) fn family(desk: &mut Desk, id: &str, method: &str, alpha: &str, members: u64) {
     let members = members.to_string();
     let words = [
         "family",
@@ -87,7 +87,7 @@ fn observe(desk: &mut Desk, id: &str, candidate: [&str; 2]) -> (u8, Value) {
 }
 
 /// Nothing is wrong by our verifier and by the one in Python.
-fn holds(desk: &mut Desk) {
+pub(super) fn holds(desk: &mut Desk) {
     desk.head();
     desk.ok("export jsonl -o out --blobs");
     if verifiers::python() {

@@ -68,12 +68,13 @@ fn run<E: std::fmt::Debug>(
     let id = "m-1".parse().unwrap();
     let known = evidence::known(ledger.state(), &id).unwrap();
     let bound = known.record.bound().unwrap();
-    let order = replay::order(ledger, bound.digest, bound.seq, known.gate.opened_seq).unwrap();
+    let order = replay::order(ledger, bound, known.gate.opened_seq).unwrap();
     let ask = Ask {
         listed: &order.listed,
         missing: false,
         order: &order.units,
         part,
+        strata: &order.strata,
         through: u64::MAX,
     };
     let mut course = Course::new(known, ask).unwrap();

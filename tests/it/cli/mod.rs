@@ -33,6 +33,7 @@ mod rubric;
 mod sequential;
 mod shipped;
 mod simulate;
+mod stratified;
 mod unscored;
 mod verbs;
 

@@ -222,7 +222,7 @@ fn sizes_that_cannot_work_are_refused_with_the_number_that_would() {
         let ran = desk.refused(&["prereg", "check", &file], 4, parts);
         assert!(ran.err.contains("plan.yaml:"), "{line}: {}", ran.err);
     }
-    // Fewer units than any bettor needs.
+    // Fewer units than the best ones need.
     let mut desk = Desk::with_ledger();
     let text = filled(&mut desk, "gate", "m-1");
     let text = text
@@ -232,7 +232,7 @@ fn sizes_that_cannot_work_are_refused_with_the_number_that_would() {
     desk.refused(
         &["prereg", "check", &file],
         4,
-        &["test.n_max: expected at least 5 units, found 4 (E_HORIZON)"],
+        &["test.n_max: expected at least 7: the best units need as many, found 4 (E_HORIZON)"],
     );
 }
 

@@ -91,7 +91,7 @@ fn listed(world: &mut dyn World, change: impl Fn(&mut Value)) -> (Life, Digest, 
 }
 
 /// Given: the same, and its order drawn.
-fn drawn(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
+pub(super) fn drawn(world: &mut dyn World, change: impl Fn(&mut Value)) -> Life {
     let (mut life, root, size) = listed(world, change);
     let (listed, drawn) = life.drawn(root, size);
     say(world, listed);

@@ -10,6 +10,7 @@ mod deployments;
 mod drifts;
 mod estimate;
 mod gate_attacks;
+mod gate_strata;
 mod gates;
 mod generators;
 mod idempotency;

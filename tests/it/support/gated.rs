@@ -2,6 +2,7 @@
 
 use clover::event::Payload;
 use clover::event::id::ItemId;
+use clover::event::id::StratumId;
 use clover::event::payload::Role;
 use clover::event::payload::decision::EvidenceClass;
 use clover::event::payload::decision::GateContinued;
@@ -31,6 +32,7 @@ use clover::stats::eprocess::Part;
 use clover::workflow::gates::design;
 use clover::workflow::gates::evidence;
 use clover::workflow::gates::steps;
+use clover::workflow::gates::steps::Confirm;
 use serde_json::Value;
 use serde_json::json;
 
@@ -57,6 +59,45 @@ pub fn gate(experiment: &str, id: &str, units: &[ItemId]) -> Value {
     gate
 }
 
+/// The same about exactly these units, with strata: the name of each, what is expected of it in millionths, its units.
+pub fn stratify(gate: &mut Value, units: &[ItemId], strata: &[(&str, i64, u64)]) {
+    gate["test"]["without_replacement"] = true.into();
+    gate["estimand"]["population"] = "finite".into();
+    let each = strata.iter().map(|(stratum, predicted, units)| {
+        json!({"predicted_micro": predicted, "stratum": stratum, "units": units})
+    });
+    gate["test"]["control_variate"] = each.collect();
+    gate["data"]["strata"] = json!(["topic"]);
+    let root = confirm(&planned::manifest(gate), units).root();
+    gate["data"]["confirm_root"] = serde_json::to_value(root).unwrap();
+}
+
+/// Units with their strata, where the manifest has some: one unit to each in turn, as long as it has any left.
+pub fn confirm(manifest: &Manifest, units: &[ItemId]) -> Confirm {
+    let test = manifest.test.as_ref().unwrap();
+    let strata = test.control_variate.as_ref().map(|strata| {
+        let mut left: Vec<_> = strata
+            .iter()
+            .map(|one| (&one.stratum, one.units.value()))
+            .collect();
+        let mut next = 0;
+        let of = |_: &ItemId| {
+            while left[next % left.len()].1 == 0 {
+                next += 1;
+            }
+            let at = next % left.len();
+            left[at].1 -= 1;
+            next += 1;
+            left[at].0.clone()
+        };
+        units.iter().map(of).collect()
+    });
+    Confirm {
+        strata,
+        units: units.to_vec(),
+    }
+}
+
 /// What was said of one gate so far.
 pub struct Life {
     pub value: Value,
@@ -66,6 +107,7 @@ pub struct Life {
     pub order: Vec<ItemId>,
     pub seed: Digest,
     pub deltas: Vec<Vec<i64>>,
+    pub strata: Vec<Option<StratumId>>,
     pub state: Digest,
     pub look: Option<GateLooked>,
 }
@@ -82,13 +124,18 @@ impl Life {
             order: Vec::new(),
             seed: Digest([0; 32]),
             deltas: Vec::new(),
+            strata: Vec::new(),
             state,
             look: None,
         }
     }
 
     pub fn listed(&self) -> Vec<Payload> {
-        steps::list_units(&self.names)
+        steps::list_units(&self.confirm())
+    }
+
+    pub fn confirm(&self) -> Confirm {
+        confirm(&self.manifest, &self.names)
     }
 
     /// The order that a checkpoint gives: listed in one event, and drawn.
@@ -171,12 +218,16 @@ impl Life {
         let reading = |arms: &[&[Option<i64>]; 2]| -> Reading {
             steps::reading(metric, &micro(arms[0]), &micro(arms[1])).unwrap()
         };
+        let unit = self.order[t - 1].clone();
+        let at = self.names.iter().position(|name| *name == unit).unwrap();
+        let strata = self.confirm().strata;
         GateObserved {
             digest: self.manifest.digest(),
             gate: self.manifest.manifest.clone(),
             readings: values.iter().map(reading).collect(),
+            stratum: strata.map(|strata| strata[at].clone()),
             t: Count::new(t as u64).unwrap(),
-            unit: self.order[t - 1].clone(),
+            unit,
         }
     }
 
@@ -185,6 +236,7 @@ impl Life {
         self.state = gates::state_after(self.state, &said);
         let deltas = said.readings.iter().map(|one| one.delta_micro.value());
         self.deltas.push(deltas.collect());
+        self.strata.push(said.stratum.clone());
         said
     }
 
@@ -195,8 +247,10 @@ impl Life {
         let looks = Looks::At(vec![n]);
         let design = design::of(&self.manifest, test, None, self.carried.as_ref(), looks).unwrap();
         let mut gate = eprocess::Gate::open(design);
-        for deltas in &self.deltas {
-            gate.push_all(deltas[0], &deltas[1..]).unwrap();
+        for (deltas, stratum) in self.deltas.iter().zip(&self.strata) {
+            let place = |stratum| gates::stratum_place(test, stratum).unwrap();
+            let place = stratum.as_ref().map(place);
+            gate.push_in(place, deltas[0], &deltas[1..]).unwrap();
         }
         let found = gate.look();
         let part = |part| {
@@ -328,6 +382,8 @@ pub fn manifests() -> [(Value, Vec<ItemId>); 3] {
     first["estimand"]["population"] = "finite".into();
     first["metric"]["repeats"] = 2.into();
     first["metric"]["guardrails"] = json!([{"margin_micro": 300_000, "metric": "safety"}]);
+    let strata = [("easy", 850_000, 6), ("hard", 700_000, 4)];
+    stratify(&mut first, &units[0], &strata);
     let mut second = gate("exp-2", "m-2", &units[1]);
     second["test"]["alpha_kill_micro"] = 50_000.into();
     second["test"]["beta_futile_micro"] = 1_000.into();

@@ -241,7 +241,7 @@ pub struct DataBinding {
     pub label_policy: Option<LabelPolicy>,
     /// How many units it holds.
     pub n_units: Count,
-    /// Fields, known before the outcome, by which it is divided.
+    /// Fields, known before the outcome, by which it is divided; what of them counts says `test.control_variate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strata: Option<Vec<FieldId>>,
 }

@@ -54,7 +54,9 @@ pub use test::Bettor;
 pub use test::BettorName;
 pub use test::FamilyMethod;
 pub use test::Multiplicity;
+pub use test::Prediction;
 pub use test::Preflight;
+pub use test::STRATA_MAX;
 pub use test::Side;
 pub use test::Test;
 

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::id::FamilyId;
+use crate::event::id::StratumId;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Micro;
@@ -60,6 +61,22 @@ pub enum Beacon {
     FirstCheckpoint,
 }
 
+/// Most strata of a confirm set.
+pub const STRATA_MAX: usize = 64;
+
+/// What is expected of a stratum of the confirm set, before any of its outcomes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Prediction {
+    /// Mean difference that is expected of its units: candidate less baseline, in millionths of the metric.
+    pub predicted_micro: Micro,
+    /// The stratum, as units are listed with it.
+    pub stratum: StratumId,
+    /// How many units it has.
+    pub units: Count,
+}
+
 /// The test of a gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +97,10 @@ pub struct Test {
     /// Digest of the manifest whose evidence is carried on: the same null hypothesis, other units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuation_of: Option<Digest>,
+    /// Strata whose expected differences are taken out of those observed, in order of their names: noise that is known
+    /// beforehand. Of a test of exactly these units alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_variate: Option<Vec<Prediction>>,
     /// The effect that it is planned for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta_design_micro: Option<Micro>,

@@ -1,0 +1,163 @@
+//! A gate with a control variate on the command line, from the file of units to the promotion.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Desk;
+use super::claims;
+use super::gate;
+
+/// Units, every other one hard.
+fn units(n: usize) -> Vec<(String, &'static str)> {
+    let unit = |at: usize| (format!("unit-{at:03}"), ["easy", "hard"][at % 2]);
+    (0..n).map(unit).collect()
+}
+
+fn units_file(desk: &Desk, n: usize) -> String {
+    let line = |(unit, stratum): (String, &str)| format!("{unit}\t{stratum}\n");
+    let lines: String = units(n).into_iter().map(line).collect();
+    desk.file("units.txt", &lines)
+}
+
+/// The file of a manifest of exactly these units, whose strata are those that `gate root` counted.
+fn plan(desk: &mut Desk, n: usize, predicted: [i64; 2]) -> String {
+    let file = units_file(desk, n);
+    let root = desk.ok(&format!("gate root {file} --json")).json();
+    assert_eq!(
+        root["data"]["strata"],
+        json!({"easy": n / 2, "hard": n / 2})
+    );
+    let digest = root["data"]["confirm_root"].as_str().unwrap();
+    let [easy, hard] = predicted;
+    let half = n / 2;
+    let strata = format!(
+        "without_replacement: true
+  control_variate:
+    - {{stratum: easy, units: {half}, predicted_micro: {easy}}}
+    - {{stratum: hard, units: {half}, predicted_micro: {hard}}}"
+    );
+    let text = gate::manifest("m-1", "exp-1", digest, 50_000)
+        .replace("without_replacement: false", &strata)
+        .replace("population: superpopulation", "population: finite")
+        .replace(
+            "n_units: 40,",
+            &format!("n_units: {n}, strata: [difficulty],"),
+        )
+        .replace("n_max: 40", &format!("n_max: {n}"));
+    desk.file("m-1.yaml", &text)
+}
+
+/// Easy units gain little and hard ones much.
+fn outcomes(desk: &Desk) -> String {
+    let line = |(at, (unit, stratum)): (usize, (String, &str))| {
+        let gain = if stratum == "hard" { 0.5 } else { -0.1 };
+        let candidate = 0.4 + gain + [0.0, 0.04, -0.04][at % 3];
+        format!("{{\"unit\":\"{unit}\",\"baseline\":0.4,\"candidate\":{candidate:.2}}}\n")
+    };
+    let lines: String = units(40).into_iter().enumerate().map(line).collect();
+    desk.file("outcomes.jsonl", &lines)
+}
+
+#[test]
+fn a_gate_with_strata_is_registered_observed_in_parts_and_promotes() {
+    let mut desk = claims::desk();
+    claims::family(&mut desk, "quarter", "spend", "0.05", 4);
+    let file = plan(&mut desk, 40, [-100_000, 500_000]);
+    desk.ok(&format!("prereg check {file}"));
+    desk.ok(&format!("prereg sign {file} --countersign"));
+    // Without the strata it is another root.
+    let bare: String = units(40)
+        .iter()
+        .map(|(unit, _)| format!("{unit}\n"))
+        .collect();
+    let bare = desk.file("bare.txt", &bare);
+    let open = |units: &str| format!("gate open m-1 --units {units} --judge judge-1");
+    let words = open(&bare);
+    let words: Vec<_> = words.split(' ').collect();
+    desk.refused(&words, 4, &["40 units under", "E_DATA_ROOT"]);
+    let units = units_file(&desk, 40);
+    let dry = desk.ok(&format!("{} --dry-run", open(&units))).out;
+    assert!(dry.contains("\"strata\":[\"easy\",\"hard\""), "{dry}");
+    desk.ok(&open(&units));
+    desk.ok("exposure open m-1");
+    let from = outcomes(&desk);
+    let ran = desk.run(&format!(
+        "gate observe m-1 --through 4 --from {from} --json"
+    ));
+    assert_eq!(ran.json()["data"]["n"], 4, "{ran:?}");
+    let ran = desk.run("gate observe m-1 --all --json");
+    assert_eq!(
+        (ran.code, &ran.json()["verdict"]),
+        (0, &json!("ship")),
+        "{ran:?}"
+    );
+    let page = desk.ok("gate show m-1").out;
+    let predicted = "easy -0.100000 of 20 units · hard +0.500000 of 20 units";
+    assert!(page.contains(predicted), "{page}");
+    desk.ok("gate decide m-1");
+    desk.ok("gate promote m-1");
+    desk.ok("verify");
+    claims::holds(&mut desk);
+}
+
+#[test]
+fn what_strata_are_worth_is_simulated_before_anybody_signs() {
+    let mut desk = claims::desk();
+    let file = plan(&mut desk, 100, [-300_000, 400_000]);
+    let line = format!("gate simulate --plan {file} --effect 60000 --streams 150");
+    let ran = desk.ok(&format!("{line} --json")).json();
+    let found = ran["data"]["simulated"].as_array().unwrap();
+    let of = |line: &str, strata: &str| -> &Value {
+        let mut all = found.iter().filter(|one| one["shape"] == "uniform");
+        all.find(|one| one["line"] == line && one["strata"] == strata)
+            .unwrap()
+    };
+    for strata in ["as predicted", "alike", "as predicted, not used"] {
+        // 150 gates at alpha .05: more than 18 false claims have probability below 1e-3.
+        let null = of("null", strata)["shown"].as_f64().unwrap();
+        assert!(null <= 0.12, "{strata} {null}");
+    }
+    let units = |strata: &str| of("effect", strata)["mean_units"].as_f64().unwrap();
+    assert!(
+        units("as predicted") < units("as predicted, not used"),
+        "{found:#?}"
+    );
+    let page = desk.ok(&line).out;
+    assert!(page.contains("as predicted, not used"), "{page}");
+    assert!(
+        page.lines().all(|line| line.chars().count() <= 100),
+        "{page}"
+    );
+}
+
+#[test]
+fn files_of_units_and_strata() {
+    let mut desk = claims::desk();
+    let text = desk.ok(&format!("gate root {}", units_file(&desk, 40))).out;
+    let each = "    - {stratum: \"easy\", units: 20, predicted_micro: 0}";
+    assert!(text.contains(each), "{text}");
+    for (lines, parts) in [
+        (
+            "a\tx\nb\n",
+            ["line 2", "on every line or on none, found none"],
+        ),
+        (
+            "a\nb\tx\n",
+            ["line 2", "on every line or on none, found one"],
+        ),
+        ("a\tx\nb\t\n", ["line 2", "no blanks around it"]),
+        ("a\tx\ty\nb\tz\n", ["line 1", "stratum"]),
+        (
+            "a\tx\na\ty\n",
+            ["line 2", "stands on line 1 too (E_DUP_UNIT)"],
+        ),
+    ] {
+        let file = desk.file("wrong.txt", lines);
+        desk.refused(&["gate", "root", &file], 4, &parts);
+    }
+    // A plan that counts strata otherwise, or of a population, is told so before it is signed.
+    let file = plan(&mut desk, 40, [0, 1_000_001]);
+    let ran = desk.run(&format!("prereg check {file}"));
+    let said = ran.out + &ran.err;
+    assert!(said.contains("at most 1000000 in magnitude"), "{said}");
+}
