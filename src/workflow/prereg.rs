@@ -230,6 +230,14 @@ fn bets(manifest: &Manifest, test: &Test, report: &mut Report) {
                 Needed::TooMany => None,
             };
             report.measure("units that the registered bettor needs at best", needed);
+            let strata = design.terms().strata.iter().map(|one| one.predicted);
+            if let Some((least, most)) = strata.clone().min().zip(strata.max()) {
+                let differ = (most - least) as f64 / 1e6;
+                report.measure(
+                    "strata are predicted to differ by at most (0 changes nothing)",
+                    differ,
+                );
+            }
         }
         Err(wrong) => {
             let path = if wrong.found.ends_with("(E_HORIZON)") {

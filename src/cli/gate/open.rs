@@ -25,6 +25,7 @@ use crate::event::id::StratumId;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::STRATA_MAX;
 use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -57,6 +58,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     };
     let (version, bound) = (version.clone(), bound.clone());
     let experiment = version.manifest.experiment.clone();
+    strata_fit(&units, &bound.manifest, &args.units)?;
     let root = units.root();
     if let Some(data) = &bound.manifest.data
         && (data.confirm_root != root || data.n_units.value() != units.units.len() as u64)
@@ -112,6 +114,45 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     Ok(answer.with_next(format!("clover exposure open {id}")))
 }
 
+/// The strata of the file are those that the plan counts, told apart before two roots that say less.
+fn strata_fit(confirm: &Confirm, manifest: &Manifest, file: &Path) -> Result<(), CliError> {
+    let test = manifest.test.as_ref();
+    let Some(planned) = test.and_then(|test| test.control_variate.as_ref()) else {
+        return Ok(());
+    };
+    let planned = planned.iter().map(|one| (&one.stratum, one.units.value()));
+    let planned: BTreeMap<_, _> = planned.collect();
+    let found = confirm.counts();
+    if planned == found {
+        return Ok(());
+    }
+    let text = |of: &BTreeMap<&StratumId, u64>, other: &BTreeMap<&StratumId, u64>| {
+        // Those that differ: there may be many.
+        let differ = of
+            .iter()
+            .filter(|(stratum, units)| other.get(*stratum) != Some(units));
+        let differ = differ.map(|(stratum, units)| format!("{units} in {:?}", stratum.as_str()));
+        let differ: Vec<_> = differ.collect();
+        if differ.is_empty() {
+            "none more".to_owned()
+        } else {
+            differ.join(", ")
+        }
+    };
+    let message = format!(
+        "{}: units by stratum: expected {}, as test.control_variate has them, found {} (E_DATA_ROOT)",
+        file.display(),
+        text(&planned, &found),
+        if confirm.strata.is_none() {
+            "no strata: a tab and the stratum after each name".to_owned()
+        } else {
+            text(&found, &planned)
+        }
+    );
+    let next = format!("clover gate root {}", file.display());
+    Err(CliError::input(message, next))
+}
+
 /// What was drawn and opened.
 fn tell(answer: &mut Answer, state: &State, (id, bound): (&ManifestId, &Version), units: usize) {
     let orders = &state.fold::<Orders>().by_digest;
@@ -157,20 +198,26 @@ fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Confirm, CliError> {
     let bytes = ctx.read(file)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| CliError::input(format!("{shown}: not UTF-8"), HELP))?;
+    // The mark with which some editors begin a file is no part of a name.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut units: Vec<(ItemId, u64, Option<StratumId>)> = Vec::new();
     for (at, line) in (1_u64..).zip(text.lines()) {
         let wrong =
             |what: String| CliError::input(format!("{shown}: line {at}: unit: {what}"), HELP);
-        // A blank that nobody sees makes another unit, which has no scores.
-        if line.trim() != line {
-            return Err(wrong(format!(
-                "expected no blanks around it, found {line:?}"
-            )));
-        }
         let (unit, stratum) = match line.split_once('\t') {
             Some((unit, stratum)) => (unit, Some(stratum)),
             None => (line, None),
         };
+        // A blank that nobody sees makes another unit, which has no scores.
+        for (what, name) in [("unit", Some(unit)), ("stratum", stratum)] {
+            if name.is_some_and(|name| name.trim() != name) {
+                let message = format!(
+                    "{shown}: line {at}: {what}: expected no blanks around it, found {:?}",
+                    name.unwrap_or_default()
+                );
+                return Err(CliError::input(message, HELP));
+            }
+        }
         let unit = unit.parse().map_err(|error| wrong(format!("{error}")))?;
         let stratum = stratum.map(str::parse).transpose();
         let stratum = stratum.map_err(|error| {
@@ -204,7 +251,13 @@ fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<Confirm, CliError> {
         .map(|(unit, _, stratum)| (unit, stratum))
         .unzip();
     let strata: Option<Vec<_>> = strata.into_iter().collect();
-    Ok(Confirm { strata, units })
+    let confirm = Confirm { strata, units };
+    let strata = confirm.counts().len();
+    if strata > STRATA_MAX {
+        let message = format!("{shown}: {strata} strata, expected at most {STRATA_MAX}");
+        return Err(CliError::input(message, HELP));
+    }
+    Ok(confirm)
 }
 
 fn sources(args: &OpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliError> {

@@ -20,6 +20,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Prediction;
 use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
 use crate::ground::time::Timestamp;
@@ -57,6 +58,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     plan(&mut answer, of, &id);
     answer.text.push_str(&ui::pairs(&order(state, of)));
     observed(&mut answer, of, &life, same);
+    strata_table(&mut answer, of, &life);
     looks(&mut answer, &life);
     path(&mut answer, of, &life);
     ending(&mut answer, state, (&id, of), now);
@@ -181,17 +183,6 @@ fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, 
         ("risk", risk),
         ("units", format!("{} to {}", test.n_min, test.n_max)),
     ];
-    if let Some(strata) = &test.control_variate {
-        let each = strata.iter().map(|one| {
-            let (name, units) = (&one.stratum, one.units);
-            format!(
-                "{name} {:+.6} of {units} units",
-                one.predicted_micro.value() as f64 / 1e6
-            )
-        });
-        let each: Vec<_> = each.collect();
-        rows.push(("strata, predicted", each.join(" · ")));
-    }
     if let (Some(multiplicity), Some(family)) = (&manifest.multiplicity, of.family) {
         let text = format!(
             "{}, {} at {}, {} of {} members",
@@ -268,6 +259,55 @@ fn observed(answer: &mut Answer, of: Known<'_>, life: &Life, same: bool) {
         ),
         ("replay", format!("{replayed}: state {}", life.state_digest)),
     ]));
+}
+
+/// What was predicted of each stratum, and what came of it so far.
+fn strata(of: Known<'_>, life: &Life) -> Vec<(Prediction, u64, f64)> {
+    let known = of.gate.test.control_variate.as_deref().unwrap_or_default();
+    let metric = of
+        .record
+        .in_force()
+        .and_then(|one| one.manifest.metric.as_ref());
+    let draws = metric.map_or(1, |metric| metric.repeats.value().max(1));
+    let one = |(at, predicted): (usize, &Prediction)| {
+        let its = life.observed.iter().map(|(_, said)| said);
+        let its = its.filter(|said| of.gate.stratum_of(said) == Some(at));
+        let deltas = its.filter_map(|said| said.readings.first());
+        let (n, sum) = deltas.fold((0_u64, 0_i128), |(n, sum), reading| {
+            (n + 1, sum + i128::from(reading.delta_micro.value()))
+        });
+        let mean = sum as f64 / 1e6 / (n * draws).max(1) as f64;
+        (predicted.clone(), n, mean)
+    };
+    known.iter().enumerate().map(one).collect()
+}
+
+fn strata_table(answer: &mut Answer, of: Known<'_>, life: &Life) {
+    let strata = strata(of, life);
+    if strata.is_empty() {
+        return;
+    }
+    let rows = strata.iter().map(|(predicted, n, mean)| {
+        vec![
+            predicted.stratum.to_string(),
+            predicted.units.to_string(),
+            format!("{:+.6}", predicted.predicted_micro.value() as f64 / 1e6),
+            n.to_string(),
+            if *n > 0 {
+                format!("{mean:+.6}")
+            } else {
+                "-".to_owned()
+            },
+        ]
+    });
+    let head = [
+        "stratum",
+        "units",
+        "predicted",
+        "observed",
+        "mean difference",
+    ];
+    answer.text.push_str(&ui::table(&head, rows.collect()));
 }
 
 fn looks(answer: &mut Answer, life: &Life) {
@@ -430,6 +470,12 @@ fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bo
         .iter()
         .map(|(seq, look)| json!({"seq": seq, "look": look}))
         .collect();
+    let strata = strata(of, life).into_iter().map(|(predicted, n, mean)| {
+        json!({
+            "stratum": predicted.stratum, "units": predicted.units, "predicted_micro": predicted.predicted_micro,
+            "observed": n, "mean_difference": (n > 0).then_some(mean),
+        })
+    });
     let path = replay::path(of, life).unwrap_or_default();
     let order = state.fold::<Orders>().of(of.record).map(|(_, drawn)| drawn);
     let promotions: Vec<_> = state
@@ -445,5 +491,6 @@ fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bo
         "promotions": promotions, "replay_identical": same, "state_digest": life.state_digest.to_hex(),
         "log_e_now": log_e,
         "deviations": of.record.deviations,
+        "strata": strata.collect::<Vec<_>>(),
     })
 }

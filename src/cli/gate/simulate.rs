@@ -87,6 +87,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         "{} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
         args.streams, test.alpha_micro
     ));
+    if let Some(line) = worth(&found) {
+        answer.text.push_str(&ui::wrapped(&line));
+    }
     if let (None, Some(of)) = (family, &manifest.multiplicity) {
         answer.line(&format!(
             "family {} is not open: claims are shown past 1/alpha",
@@ -291,15 +294,38 @@ fn with_strata(
     (rows, found)
 }
 
+/// Mean units with a control variate that comes true, and without, by shape; nothing where there is none.
+fn worth(found: &[Value]) -> Option<String> {
+    let of = |strata: &str| {
+        let its = found
+            .iter()
+            .filter(|one| one["line"] == "effect" && one["strata"] == strata);
+        let units = its.map(|one| (one["shape"].as_str(), one["mean_units"].as_f64()));
+        units.collect::<Vec<_>>()
+    };
+    let (with, without) = (of("as predicted"), of("as predicted, not used"));
+    let pairs = with
+        .iter()
+        .zip(&without)
+        .filter_map(|((shape, with), (_, without))| {
+            Some(format!("{} {:.1}, {:.1}", (*shape)?, (*with)?, (*without)?))
+        });
+    let pairs: Vec<_> = pairs.collect();
+    let text = "mean units at the effect with the control variate, and without";
+    (!pairs.is_empty()).then(|| format!("{text}: {}", pairs.join(" · ")))
+}
+
 /// A row and an object for each effect and shape, named by how its strata are.
 fn runs(
     args: &SimulateArgs,
     (design, strata): (&Design, &[Stratum]),
     (lines, named): (&[(&str, i64)], Option<&str>),
 ) -> (Vec<Vec<String>>, Vec<Value>) {
+    let steady = named.map(|_| Shape::Steady);
+    let shapes = Shape::ALL.into_iter().chain(steady);
     let each = lines
         .iter()
-        .flat_map(|line| Shape::ALL.map(|shape| (line, shape)));
+        .flat_map(|line| shapes.clone().map(move |shape| (line, shape)));
     let one = |((name, effect), shape): (&(&str, i64), Shape)| {
         let label = format!("gate/simulate/{name}/{}", shape.as_str());
         let plan = Plan {

@@ -350,12 +350,20 @@ fn control_variate(manifest: &Manifest, test: &Test) -> Option<Fault> {
         let found = format!("{} strata (E_UNREGISTERED_RULE)", strata.len());
         return wrong(expected.to_owned(), found);
     }
-    let ascending = strata
-        .windows(2)
-        .all(|pair| pair[0].stratum < pair[1].stratum);
-    if !ascending || !(1..=STRATA_MAX).contains(&strata.len()) {
-        let expected = format!("1 to {STRATA_MAX} strata in order of their names, each once");
-        return wrong(expected, format!("{} strata in another", strata.len()));
+    if !(1..=STRATA_MAX).contains(&strata.len()) {
+        let expected = format!("1 to {STRATA_MAX} strata");
+        return wrong(expected, strata.len().to_string());
+    }
+    let names = strata.iter().map(|one| &one.stratum);
+    let mut pairs = names.clone().zip(names.skip(1));
+    if let Some((before, after)) = pairs.find(|(before, after)| before >= after) {
+        let expected = "strata in order of the bytes of their names, each once".to_owned();
+        let found = if before == after {
+            format!("{after} twice")
+        } else {
+            format!("{after} after {before}")
+        };
+        return wrong(expected, found);
     }
     let (metric, data) = manifest.metric.as_ref().zip(manifest.data.as_ref())?;
     let most = gates::scale(metric);

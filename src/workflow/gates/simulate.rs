@@ -16,6 +16,8 @@ use crate::stats::eprocess::Verdict;
 pub enum Shape {
     /// None in nine of ten units about the effect, else all or nothing.
     Sparse,
+    /// Uniform, within a twentieth of the scale of the effect: units of a stratum hardly differ.
+    Steady,
     /// All or nothing.
     TwoPoint,
     /// Uniform, as wide as the scale allows about the effect, at most six tenths of it to each side.
@@ -23,13 +25,14 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Every shape.
+    /// Every shape of units without strata; of those in some, also steady.
     pub const ALL: [Self; 3] = [Self::Sparse, Self::TwoPoint, Self::Uniform];
 
     /// The word on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sparse => "sparse",
+            Self::Steady => "steady",
             Self::TwoPoint => "two-point",
             Self::Uniform => "uniform",
         }
@@ -48,6 +51,10 @@ impl Shape {
                 let rare = uniform() < 0.1;
                 let all = two_point(uniform());
                 if rare { all } else { effect }
+            }
+            Self::Steady => {
+                let half = (0.05 * scale).min(scale - effect.abs());
+                effect + half * (2.0 * uniform() - 1.0)
             }
             Self::Uniform => {
                 let half = (0.6 * scale).min(scale - effect.abs());

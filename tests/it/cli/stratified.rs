@@ -74,7 +74,36 @@ fn a_gate_with_strata_is_registered_observed_in_parts_and_promotes() {
     let open = |units: &str| format!("gate open m-1 --units {units} --judge judge-1");
     let words = open(&bare);
     let words: Vec<_> = words.split(' ').collect();
-    desk.refused(&words, 4, &["40 units under", "E_DATA_ROOT"]);
+    desk.refused(&words, 4, &["found no strata", "E_DATA_ROOT"]);
+    // With another number of units in each it is told so, and with others in them the roots differ.
+    let mut wrong = units(40);
+    wrong[0].1 = "hard";
+    let text = |lines: Vec<(String, &str)>| -> String {
+        let line = |(unit, stratum): (String, &str)| format!("{unit}\t{stratum}\n");
+        lines.into_iter().map(line).collect()
+    };
+    let file = desk.file("wrong.txt", &text(wrong.clone()));
+    let parts = [
+        "expected 20 in \"easy\", 20 in \"hard\"",
+        "found 19 in \"easy\", 21 in",
+    ];
+    desk.refused(
+        &[
+            "gate", "open", "m-1", "--units", &file, "--judge", "judge-1",
+        ],
+        4,
+        &parts,
+    );
+    wrong[1].1 = "easy";
+    let file = desk.file("wrong.txt", &text(wrong));
+    let parts = ["40 units under", "E_DATA_ROOT"];
+    desk.refused(
+        &[
+            "gate", "open", "m-1", "--units", &file, "--judge", "judge-1",
+        ],
+        4,
+        &parts,
+    );
     let units = units_file(&desk, 40);
     let dry = desk.ok(&format!("{} --dry-run", open(&units))).out;
     assert!(dry.contains("\"strata\":[\"easy\",\"hard\""), "{dry}");
@@ -92,8 +121,24 @@ fn a_gate_with_strata_is_registered_observed_in_parts_and_promotes() {
         "{ran:?}"
     );
     let page = desk.ok("gate show m-1").out;
-    let predicted = "easy -0.100000 of 20 units · hard +0.500000 of 20 units";
-    assert!(page.contains(predicted), "{page}");
+    let row = |stratum: &str| {
+        let found = page.lines().find(|line| line.starts_with(stratum)).unwrap();
+        found
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(row("easy")[1..3], ["20", "-0.100000"], "{page}");
+    assert_eq!(row("hard")[1..3], ["20", "+0.500000"], "{page}");
+    let shown = desk.ok("gate show m-1 --json").json();
+    let strata = shown["data"]["strata"].as_array().unwrap();
+    let observed: u64 = strata
+        .iter()
+        .map(|one| one["observed"].as_u64().unwrap())
+        .sum();
+    assert_eq!(observed, shown["data"]["n"].as_u64().unwrap());
+    let mean = strata[1]["mean_difference"].as_f64().unwrap();
+    assert!((mean - 0.5).abs() <= 0.04, "{strata:?}");
     desk.ok("gate decide m-1");
     desk.ok("gate promote m-1");
     desk.ok("verify");
@@ -124,6 +169,8 @@ fn what_strata_are_worth_is_simulated_before_anybody_signs() {
     );
     let page = desk.ok(&line).out;
     assert!(page.contains("as predicted, not used"), "{page}");
+    let worth = "mean units at the effect with the control variate, and without";
+    assert!(page.contains(worth) && page.contains("steady"), "{page}");
     assert!(
         page.lines().all(|line| line.chars().count() <= 100),
         "{page}"
@@ -145,7 +192,8 @@ fn files_of_units_and_strata() {
             "a\nb\tx\n",
             ["line 2", "on every line or on none, found one"],
         ),
-        ("a\tx\nb\t\n", ["line 2", "no blanks around it"]),
+        ("a\tx\nb\t\n", ["line 2", "stratum"]),
+        ("a\tx\nb\tx \n", ["line 2", "stratum: expected no blanks"]),
         ("a\tx\ty\nb\tz\n", ["line 1", "stratum"]),
         (
             "a\tx\na\ty\n",

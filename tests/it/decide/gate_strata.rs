@@ -294,7 +294,10 @@ fn manifest_of_strata_that_hold_together() {
         ),
         (
             |gate| gate["test"]["control_variate"][0]["stratum"] = "hard".into(),
-            &["in order of their names, each once"],
+            &[
+                "in order of the bytes of their names, each once",
+                "hard twice",
+            ],
         ),
         (
             |gate| gate["test"]["control_variate"][2]["predicted_micro"] = (-1_000_001).into(),
