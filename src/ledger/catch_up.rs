@@ -19,8 +19,10 @@ use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::lines::Lines;
 use crate::ledger::open::Head;
+use crate::ledger::open::Ledger;
 use crate::ledger::open::parse_checkpoint;
 use crate::ledger::rules;
+use crate::ledger::state::State;
 use crate::store::Reader;
 use crate::store::StoredEntry;
 
@@ -226,4 +228,69 @@ pub(super) fn given_by(seq: u64, facts: &[Fact]) -> impl Iterator<Item = (Digest
         | Fact::Recorded { .. }
         | Fact::Reads { .. } => None,
     })
+}
+
+/// States of one ledger, one after the other: what was folded for a size serves every larger one.
+#[derive(Debug, Default)]
+pub struct States {
+    head: Option<Head>,
+}
+
+impl States {
+    /// As [`Ledger::state_at`].
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the entries do not match the signed head.
+    pub fn at(&mut self, ledger: &Ledger, size: u64) -> Result<&State, LedgerError> {
+        // What a failed fold took in is folded again.
+        let kept = self.head.take().filter(|head| head.size() <= size);
+        let mut head = kept.unwrap_or_else(|| Head::empty(ledger.rulebook));
+        ledger.fold_on(&mut head, size)?;
+        Ok(&self.head.insert(head).state)
+    }
+}
+
+impl Ledger {
+    /// State after the first `size` entries, from the recorded facts alone.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the entries do not match the signed head.
+    pub fn state_at(&self, size: u64) -> Result<State, LedgerError> {
+        let mut head = Head::empty(self.rulebook);
+        self.fold_on(&mut head, size)?;
+        Ok(head.state)
+    }
+
+    /// Folds all entries once more: the state that rules go by must be theirs, whatever a snapshot gave.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] names the fold that differs, or says that the entries do not match the signed head.
+    pub fn check_state(&self) -> Result<(), LedgerError> {
+        let size = self.size();
+        let again = self.state_at(size)?.snapshots().into_iter();
+        let mut both = again.zip(self.state().snapshots());
+        let differs = both.find_map(|((name, again), (_, here))| (again != here).then_some(name));
+        differs.map_or(Ok(()), |name| {
+            Err(LedgerError::Integrity {
+                seq: size.saturating_sub(1),
+                found: format!("a snapshot of {name} that is not what the entries give"),
+            })
+        })
+    }
+
+    /// Folds a head on to the first `size` entries.
+    fn fold_on(&self, head: &mut Head, size: u64) -> Result<(), LedgerError> {
+        let read = self.store.read()?;
+        head.known = u64::MAX;
+        fold_to(head, read.reader(), size.min(self.size()))?;
+        let expected = self.root_at(head.size())?;
+        if head.root() != expected {
+            let found = "entries that are not under the signed head".to_owned();
+            return Err(LedgerError::Integrity {
+                seq: head.size().saturating_sub(1),
+                found,
+            });
+        }
+        Ok(())
+    }
 }

@@ -67,6 +67,7 @@ mod tail;
 pub use append::Appended;
 pub use append::Command;
 pub use append::SignedEvent;
+pub use catch_up::States;
 pub use error::LedgerError;
 pub use fold::Again;
 pub use fold::AtHand;

@@ -86,6 +86,25 @@ impl<'r> Past<'r> {
         })
     }
 
+    /// What the entries `from..to` measured, in order: of each its position, its natural key and the value, as the entry itself
+    /// says.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn measured(
+        &self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(u64, Digest, i64),
+    ) -> Result<(), LedgerError> {
+        self.reader.bodies_between(from, to, |seq, body| {
+            if let Some((key, value)) = read::read_measured(seq, body)? {
+                take(seq, key, value);
+            }
+            Ok(())
+        })
+    }
+
     /// A blob by its BLAKE3 digest.
     ///
     /// # Errors

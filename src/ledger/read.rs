@@ -23,12 +23,10 @@ use crate::ground::note::ProofFile;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::append;
 use crate::ledger::append::SPREAD_MIN;
-use crate::ledger::catch_up;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open;
 use crate::ledger::open::Ledger;
 use crate::ledger::past::Past;
-use crate::ledger::state::State;
 use crate::num::Count;
 use crate::store::Reader;
 use crate::store::Store;
@@ -122,7 +120,7 @@ pub(super) fn measured(
     bodies.map(read).collect()
 }
 
-fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
+pub(super) fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
     header::measured_admitted(body).map_err(|found| LedgerError::Integrity { seq, found })
 }
 
@@ -418,26 +416,6 @@ impl Reading {
     }
 }
 
-/// States of one ledger, one after the other: what was folded for a size serves every larger one.
-#[derive(Debug, Default)]
-pub struct States {
-    head: Option<open::Head>,
-}
-
-impl States {
-    /// As [`Ledger::state_at`].
-    ///
-    /// # Errors
-    /// [`LedgerError::Integrity`] when the entries do not match the signed head.
-    pub fn at(&mut self, ledger: &Ledger, size: u64) -> Result<&State, LedgerError> {
-        // What a failed fold took in is folded again.
-        let kept = self.head.take().filter(|head| head.size() <= size);
-        let mut head = kept.unwrap_or_else(|| open::Head::empty(ledger.rulebook));
-        ledger.fold_on(&mut head, size)?;
-        Ok(&self.head.insert(head).state)
-    }
-}
-
 impl Ledger {
     /// What was measured under these natural keys, wherever something was. With `since`, only what is found by reading what an
     /// experiment measured from that entry on in a row, and nothing where that would take longer than to find each.
@@ -530,32 +508,6 @@ impl Ledger {
     ) -> Result<(), E> {
         let read = self.store.read().map_err(LedgerError::from)?;
         Past::new(read.reader()).events_with(from, to, text, take)
-    }
-
-    /// State after the first `size` entries, from the recorded facts alone.
-    ///
-    /// # Errors
-    /// [`LedgerError::Integrity`] when the entries do not match the signed head.
-    pub fn state_at(&self, size: u64) -> Result<State, LedgerError> {
-        let mut head = open::Head::empty(self.rulebook);
-        self.fold_on(&mut head, size)?;
-        Ok(head.state)
-    }
-
-    /// Folds a head on to the first `size` entries.
-    fn fold_on(&self, head: &mut open::Head, size: u64) -> Result<(), LedgerError> {
-        let read = self.store.read()?;
-        head.known = u64::MAX;
-        catch_up::fold_to(head, read.reader(), size.min(self.size()))?;
-        let expected = self.root_at(head.size())?;
-        if head.root() != expected {
-            let found = "entries that are not under the signed head".to_owned();
-            return Err(LedgerError::Integrity {
-                seq: head.size().saturating_sub(1),
-                found,
-            });
-        }
-        Ok(())
     }
 
     /// An offline proof that entry `seq` is under `checkpoint`, a checkpoint of this log.

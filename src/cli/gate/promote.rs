@@ -29,6 +29,7 @@ pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, C
         .collect::<Result<_, _>>()?;
     let expires = args.expires.as_deref().map(record::time).transpose()?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
+    ledger.check_state()?;
     for id in &ids {
         known(ledger.state(), id)?;
     }

@@ -33,6 +33,8 @@ use crate::projection::gates::Gate;
 use crate::projection::gates::Look;
 use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design::Untestable;
+use crate::workflow::gates::hold;
+use crate::workflow::gates::hold::Unheld;
 use crate::workflow::gates::observe;
 use crate::workflow::gates::observe::Ask;
 use crate::workflow::gates::observe::Course;
@@ -40,6 +42,7 @@ use crate::workflow::gates::observe::Next;
 use crate::workflow::gates::observe::ObserveError;
 use crate::workflow::gates::observe::Stop;
 use crate::workflow::gates::replay;
+use crate::workflow::gates::replay::Life;
 use crate::workflow::gates::replay::Order;
 use crate::workflow::gates::steps;
 
@@ -328,11 +331,11 @@ fn record_look(ledger: &mut Ledger, signer: &Signer, id: &ManifestId) -> Result<
 }
 
 /// The state that a snapshot gave must be that of the log; otherwise the ledger is opened without it.
-fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<(), CliError> {
+fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<Life, CliError> {
     let gate = known(ledger.state(), id)?;
     let life = replay::read(ledger, id, gate, ledger.size())?;
     if life.gate.as_ref() == Some(gate.gate) {
-        return Ok(());
+        return Ok(life);
     }
     let message = format!(
         "gate {id}: the snapshot has {} units with state {}, which is not what the log has: {} with {}",
@@ -342,6 +345,23 @@ fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<(), CliError> {
         life.state_digest
     );
     Err(CliError::integrity("snapshot", message, "clover verify"))
+}
+
+/// What a gate ends by must be in the log: every fold, the order, the strata and the values, each read from its entries.
+fn held(ledger: &Ledger, id: &ManifestId, life: &Life) -> Result<(), CliError> {
+    ledger.check_state()?;
+    let gate = known(ledger.state(), id)?;
+    let Some(unheld) = hold::hold(ledger, gate, life)? else {
+        return Ok(());
+    };
+    let Unheld {
+        expected,
+        found,
+        seq,
+    } = unheld;
+    let message =
+        format!("gate {id}: the observation at seq {seq}: expected {expected}, found {found}");
+    Err(CliError::integrity("observation", message, "clover verify"))
 }
 
 pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
@@ -374,7 +394,7 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
 pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    replayed(&ledger, &id)?;
+    let life = replayed(&ledger, &id)?;
     let gate = known(ledger.state(), &id)?;
     let experiment = gate.gate.experiment.clone();
     let has_lapsed = gates::is_late(gate.record, ledger.ambient().now());
@@ -393,6 +413,7 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
         let next = format!("clover gate look {id}");
         return Err(CliError::new(exit, "need_more_work", message, next));
     };
+    held(&ledger, &id, &life)?;
     let ends = decided.outcome;
     if !matches!(ends, Outcome::Superseded | Outcome::Void) {
         not_stale(ledger.state(), &id)?;

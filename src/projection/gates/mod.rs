@@ -22,6 +22,7 @@ pub use grade::least;
 pub use observed::missing_value;
 pub use observed::scale;
 pub use observed::value_key;
+pub use observed::values;
 pub use rules::Gating;
 pub use rules::may_open;
 pub use rules::testable;

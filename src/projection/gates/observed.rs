@@ -160,6 +160,33 @@ fn judge_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Judged {
     None
 }
 
+/// The natural keys of the values that an observation reads, with what it says that they are: `None` of those that it says
+/// are not there.
+pub fn values<'a>(
+    experiment: &'a ExperimentId,
+    manifest: &'a Manifest,
+    gate: &'a Gate,
+    said: &'a GateObserved,
+) -> impl Iterator<Item = (Digest, Option<i64>)> + 'a {
+    let arms = manifest.arms.iter().flatten();
+    let read = |arm: &'a Arm| {
+        gate.sources
+            .iter()
+            .zip(&said.readings)
+            .map(move |of| (arm, of))
+    };
+    arms.flat_map(read)
+        .flat_map(move |(arm, (source, reading))| {
+            let (values, missing) = arm_of(reading, arm.role);
+            let values = (0..).zip(values);
+            values.filter_map(move |(draw, value)| {
+                let key = value_key(experiment, source, arm, (&said.unit, draw))?;
+                let is_missing = missing.iter().any(|of| of.value() == draw);
+                Some((key, (!is_missing).then_some(value.value())))
+            })
+        })
+}
+
 /// The values that an observation reads, and those that it says are not there.
 pub(super) fn facts(
     experiment: &ExperimentId,
@@ -169,27 +196,16 @@ pub(super) fn facts(
     facts: &mut Vec<Fact>,
 ) {
     let rule = "observation";
-    let arms = manifest.arms.iter().flatten();
-    for arm in arms {
-        for (source, reading) in gate.sources.iter().zip(&said.readings) {
-            let (values, missing) = arm_of(reading, arm.role);
-            for (draw, value) in (0..).zip(values) {
-                let Some(digest) = value_key(experiment, source, arm, (&said.unit, draw)) else {
-                    continue;
-                };
-                facts.push(if missing.iter().any(|of| of.value() == draw) {
-                    Fact::Forbids { digest, rule }
-                } else {
-                    Fact::Reads {
-                        digest,
-                        value: value.value(),
-                        after: exposed_seq,
-                        rule,
-                    }
-                });
-            }
-        }
-    }
+    let values = values(experiment, manifest, gate, said);
+    facts.extend(values.map(|(digest, value)| match value {
+        None => Fact::Forbids { digest, rule },
+        Some(value) => Fact::Reads {
+            digest,
+            value,
+            after: exposed_seq,
+            rule,
+        },
+    }));
 }
 
 /// Natural key of the event that records a value; `None` where no such event can be.

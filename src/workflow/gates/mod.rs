@@ -5,6 +5,7 @@ pub mod design;
 pub mod estimate;
 pub mod evidence;
 pub mod family;
+pub mod hold;
 pub mod observe;
 pub mod outcomes;
 pub mod replay;

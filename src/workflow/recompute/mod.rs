@@ -30,7 +30,7 @@ use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
-use crate::ledger::read::States;
+use crate::ledger::States;
 use crate::projection::audits::Audits;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::drift::DriftError;

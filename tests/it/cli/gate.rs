@@ -525,6 +525,41 @@ fn a_forged_snapshot_is_refused() {
     }
 }
 
+/// A gate is decided and promoted on, and a family closed, by no fold that is not what the entries give.
+#[test]
+fn nothing_ends_by_a_forged_snapshot_of_any_fold() {
+    let mut desk = scored();
+    desk.run("gate observe m-1 --all");
+    let verbs = [
+        "gate decide m-1",
+        "gate promote m-1",
+        "family close quarter",
+    ];
+    for (at, verb) in verbs.into_iter().enumerate() {
+        desk.ok(&format!("export jsonl -o out-{at} --blobs"));
+        let copy = format!("copy-{at}");
+        desk.ok(&format!("import ledger out-{at} --into {copy}"));
+        let folder = desk.at.join(&copy).join(".clover");
+        std::fs::copy(desk.at.join(".clover/log.key"), folder.join("log.key")).unwrap();
+        let conn = rusqlite::Connection::open(folder.join("ledger.db")).unwrap();
+        let read = "SELECT state FROM snapshots WHERE fold = 'manifests'";
+        let kept: Vec<u8> = conn.query_row(read, [], |row| row.get(0)).unwrap();
+        let kept = String::from_utf8(kept).unwrap();
+        let forged = kept.replacen("\"repeats\":1", "\"repeats\":2", 1);
+        assert_ne!(forged, kept);
+        let write = "UPDATE snapshots SET state = ?1 WHERE fold = 'manifests'";
+        conn.execute(write, [forged.into_bytes()]).unwrap();
+        drop(conn);
+        let ran = desk.run(&format!("{verb} --ledger {copy}"));
+        assert_eq!(ran.code, 3, "{verb}\n{}{}", ran.out, ran.err);
+        let word = "a snapshot of manifests";
+        assert!(ran.err.contains(word), "{verb} {}", ran.err);
+        if verb.starts_with("gate decide") {
+            desk.ok(verb);
+        }
+    }
+}
+
 /// The whole life of a gate, on one thread and on two: the same entries under the same root.
 #[test]
 fn one_thread_and_two_make_the_same_ledger() {

@@ -10,8 +10,11 @@ use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
 use clover::ledger::LedgerOptions;
 use clover::ledger::Recorded;
+use clover::num::Count;
+use clover::num::Micro;
 use clover::workflow::GOVERNED;
 use clover::workflow::gates::evidence;
+use clover::workflow::gates::hold;
 use clover::workflow::gates::observe;
 use clover::workflow::gates::observe::Ask;
 use clover::workflow::gates::observe::Course;
@@ -22,6 +25,7 @@ use clover::workflow::gates::replay;
 use super::Desk;
 use super::gate;
 use crate::support;
+use crate::tamper::tables::without_triggers;
 
 /// A desk with forty units exposed whose test says nothing before all are there; `candidate` scores each but the `left`th.
 fn scored(candidate: &[u32], left: Option<usize>) -> Desk {
@@ -238,4 +242,96 @@ fn values_of_another_ledger_are_not_believed() {
     );
     let (expected, _) = whole(&desk);
     append(&mut ledger, &desk, (&expected, Recorded::default())).unwrap();
+}
+
+/// What the table of scores alone says can be observed where many units are read in a row; a gate does not end by it.
+#[test]
+fn no_gate_ends_by_what_only_the_table_of_scores_says() {
+    let mut desk = scored(&[300_000], None);
+    without_triggers(&desk.database(), |conn| {
+        let write = "UPDATE scores SET score_micro = 900000 WHERE policy = 'candidate'";
+        assert_eq!(conn.execute(write, []).unwrap(), 40);
+    });
+    let mut ledger = open(&desk);
+    run(&mut ledger, 7, |ledger, next| {
+        append(ledger, &desk, (&next.observed, next.values))
+    })
+    .unwrap();
+    drop(ledger);
+    let ran = desk.run("gate look m-1");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let size = open(&desk).size();
+    let ran = desk.run("gate decide m-1");
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let words = ["expected 300000 millionths as entry", "found 900000"];
+    assert!(words.iter().all(|word| ran.err.contains(word)), "{ran:?}");
+    assert_eq!(open(&desk).size(), size);
+    let ran = desk.run("verify");
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.out.contains("read_model"), "{ran:?}");
+}
+
+#[test]
+fn an_observation_that_the_log_does_not_bear_out_is_named() {
+    let desk = scored(&CANDIDATE, Some(17));
+    let mut ledger = open(&desk);
+    run(&mut ledger, 40, |ledger, next| {
+        append(ledger, &desk, (&next.observed, next.values))
+    })
+    .unwrap();
+    let id = "m-1".parse().unwrap();
+    let known = evidence::known(ledger.state(), &id).unwrap();
+    let life = replay::read(&ledger, &id, known, ledger.size()).unwrap();
+    let first = life.observed[0].0;
+    assert!(life.observed.len() >= 10);
+    assert_eq!(hold::hold(&ledger, known, &life).unwrap(), None);
+    let named = |change: &dyn Fn(&mut replay::Life), words: [&str; 2]| {
+        let mut changed = life.clone();
+        change(&mut changed);
+        let found = hold::hold(&ledger, known, &changed).unwrap().unwrap();
+        assert!(found.expected.contains(words[0]), "{found:?}");
+        assert!(found.found.contains(words[1]), "{found:?}");
+        found.seq
+    };
+    let micro = |value| Micro::new(value).unwrap();
+    let seq = named(
+        &|life| life.observed[6].1.readings[0].candidate[0] = micro(1_000_000),
+        ["millionths as entry", "1000000 millionths"],
+    );
+    assert_eq!(seq, first + 6);
+    // Two of them: the first is named.
+    let seq = named(
+        &|life| {
+            for at in [9, 4] {
+                life.observed[at].1.readings[0].baseline[0] = micro(0);
+            }
+        },
+        ["400000 millionths as entry", "0 millionths"],
+    );
+    assert_eq!(seq, first + 4);
+    let seq = named(
+        &|life| {
+            let draw = Count::new(0).unwrap();
+            life.observed[3].1.readings[0].candidate_missing = Some(vec![draw]);
+        },
+        ["millionths as entry", "a missing draw"],
+    );
+    assert_eq!(seq, first + 3);
+    // A value that was recorded after it was observed, and one before its unit was exposed, is none.
+    named(
+        &|life| life.observed[2].0 = 1,
+        ["no value before it", "millionths"],
+    );
+    let seq = named(
+        &|life| {
+            let other = life.observed[1].1.unit.clone();
+            life.observed[0].1.unit = other;
+        },
+        ["at place 1", "unit "],
+    );
+    assert_eq!(seq, first);
+    named(
+        &|life| life.observed[5].1.stratum = Some("hard".parse().unwrap()),
+        ["at place 6", "of stratum hard"],
+    );
 }

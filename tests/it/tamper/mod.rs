@@ -5,4 +5,4 @@
 mod bytes;
 mod ends;
 mod stage;
-mod tables;
+pub mod tables;

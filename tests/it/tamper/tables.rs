@@ -1,5 +1,6 @@
 //! Rows dropped, swapped, doubled and changed through SQL, with the triggers taken off and put back.
 
+use std::path::Path;
 use std::time::Instant;
 
 use clover::event::payload::Role;
@@ -56,8 +57,8 @@ fn ledger(scores: u64) -> (TestLedger, Files) {
 }
 
 /// Runs `change` on a plain connection without triggers, which are put back as they were.
-fn without_triggers(stage: &Stage, change: impl FnOnce(&Connection)) {
-    let conn = Connection::open(stage.path()).unwrap();
+pub fn without_triggers(path: &Path, change: impl FnOnce(&Connection)) {
+    let conn = Connection::open(path).unwrap();
     conn.execute_batch("PRAGMA synchronous=OFF; BEGIN").unwrap();
     let mut found = conn
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
@@ -219,7 +220,7 @@ fn apply(stage: &Stage, files: &Files, change: &Change) -> bool {
         return true;
     }
     let mut changed = true;
-    without_triggers(stage, |conn| {
+    without_triggers(&stage.path(), |conn| {
         let pick = |table: usize| TABLES[table % TABLES.len()];
         let key_of = |table: usize, at: usize| {
             let (table, key) = pick(table);
