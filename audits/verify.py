@@ -1499,6 +1499,7 @@ class Gate:
         self.experiment, self.sources, self.test = entry.experiment, data["sources"], data["test"]
         self.opened = entry.position
         self.n, self.streams, self.strata = 0, [[] for _ in data["sources"]], []
+        self.absent = []                          # missing draws of the main metric of each unit
         self.state = labelled(b"clover/gate-state/v1", [entry.experiment, data["gate"]])
         self.last = self.decided = self.carried = self.parent = self.child = self.first_look = None
 
@@ -2138,6 +2139,8 @@ class State:
             gate.state = labelled(b"clover/gate-state/v1", [gate.state, data["t"], data["unit"], deltas])
             for stream, delta in zip(gate.streams, deltas):
                 stream.append(delta)
+            for reading in data["readings"][:1]:
+                gate.absent.append(len(reading.get("baseline_missing", [])) + len(reading.get("candidate_missing", [])))
             gate.strata.append(data.get("stratum"))
 
     def gate_looked(self, entry, data):
@@ -2830,6 +2833,7 @@ def rule_manifest(state, e):
             return "supersedes: the digest of a registered version", manifest["supersedes"]
         if old.superseded_by:
             return "a manifest that is not superseded yet", "one that %s superseded" % old.superseded_by
+    return horizon_problem(state, manifest)
 
 
 def rule_manifest_first(state, e):
@@ -2863,7 +2867,7 @@ def rule_amendment(state, e):
                 "class %d (E_ORDER)" % e.data["class"])
     if not problem and gate is not None and "test" in new and new["test"]["bettor"] != gate.test["bettor"]:
         return "the bettor that the gate was opened with; another one takes a continuation", "another (E_BETTOR)"
-    return problem
+    return problem or (None if rule_manifest(state, e) else horizon_problem(state, new))
 
 
 def amendment_problem(state, e):
@@ -5371,9 +5375,8 @@ def opening_problem(state, e):
         return "a judge or a design for each metric", "both, or neither (E_JUDGE_DIGEST)"
     if metric and len({(s.get("judge"), s.get("design")) for s in e.data["sources"]}) < len(e.data["sources"]):
         return "a judge or a design of its own for each metric", "one for two (E_JUDGE_DIGEST)"
-    candidates = [arm for arm in manifest.get("arms", []) if arm["role"] == "candidate"]
-    if len(candidates) != 1:
-        return "one candidate", "%d (E_ARM_DIGEST)" % len(candidates)
+    if len(candidates(manifest)) != 1:
+        return "one candidate", "%d (E_ARM_DIGEST)" % len(candidates(manifest))
     if manifest.get("estimand", {}).get("exclusions"):
         return "an estimand without exclusions", "exclusions (E_UNREGISTERED_RULE)"
     if manifest.get("data", {}).get("strata") and "control_variate" not in manifest["test"]:
@@ -5383,10 +5386,45 @@ def opening_problem(state, e):
         manifest["hypothesis"]["kind"])
     if side and manifest["test"]["side"] != side:
         return "test.side %s" % side, "%s (E_DIRECTION)" % manifest["test"]["side"]
+    elsewhere = tested_elsewhere(state, e, record_)
+    if elsewhere:
+        return elsewhere
     bound = manifest.get("analysis", {}).get("plan_commitment")
     if bound and record_.plan is None:
         return "plan.sealed of analysis.plan_commitment %s" % bound, "none (E_UNREGISTERED_RULE)"
     return terms(manifest, e.data["test"], family_of(state, record_), {})[0]
+
+
+def tested_elsewhere(state, e, record_):
+    """One candidate's values are evidence in one family, unless the units are others for certain."""
+    own, bound = family_name(record_), record_.bound()
+    for name, gate in state.gates_by_id.items():
+        other = state.manifests[name]
+        version = other.bound()
+        drawn = version and state.drawn.get(version.digest)
+        theirs, mine = gate.sources[:1], e.data["sources"][:1]
+        if not drawn or not theirs or not mine or gate.experiment != record_.experiment:
+            continue
+        if any(theirs[0].get(field) != mine[0].get(field) for field in ("judge", "design")):
+            continue
+        if own is not None and own == family_name(other) or bound.seq > drawn[0]:
+            continue
+        pairs = [(a, b) for a in candidates(version.manifest) for b in candidates(bound.manifest)]
+        if any(a["id"] == b["id"] or a["artifact_digest"] == b["artifact_digest"] for a, b in pairs):
+            return "the family of %s, or a manifest registered after its order was drawn" % name, "%s (E_FAMILY_BUDGET)" % own
+
+
+def candidates(manifest):
+    return [arm for arm in manifest.get("arms", []) if arm["role"] == "candidate"]
+
+
+def horizon_problem(state, manifest):
+    """A gate that could not end by its claim is not registered."""
+    if manifest["template"] != "gate" or "test" not in manifest or "metric" not in manifest:
+        return None
+    family = state.families.get(manifest.get("multiplicity", {}).get("family"))
+    problem = terms(manifest, manifest["test"], family, {})[0]
+    return problem if problem and problem[1].endswith("(E_HORIZON)") else None
 
 
 def terms(manifest, test, family, carried):
@@ -5477,6 +5515,8 @@ def observation_problem(e, gate, record_):
         return "t %d" % (gate.n + 1), "t %d (E_ORDER)" % t
     if t > test["n_max"]:
         return "at most test.n_max %d" % test["n_max"], "t %d (E_PAST_MAXN)" % t
+    if gate.n in test.get("look_at", ()) and gate.unlooked():
+        return "gate.looked after %d units, as test.look_at has it" % gate.n, "t %d (E_N)" % t
     if t > record_.units:
         return "one of the %d units exposed" % record_.units, "t %d (E_EXPOSURE)" % t
     predicted, stratum = test.get("control_variate"), e.data.get("stratum")
@@ -5604,6 +5644,7 @@ class Design:
         self.registered, self.metric, self.carried, self.bettor = registered, metric, carried, test["bettor"]
         self.kind, self.margin = manifest["hypothesis"]["kind"], registered["null_margin_micro"]
         self.scale, self.repeats = scale_of(metric), metric["repeats"]
+        self.width = metric["scale_hi_micro"] - metric["scale_lo_micro"]
         self.sign = 1 if metric["direction"] == "increase" else -1
         self.alpha, self.units = registered["alpha_micro"], None
         if registered["without_replacement"]:
@@ -5780,7 +5821,11 @@ class Design:
         ticks, test, n = self.ticks(gate.streams[0]), self.registered, gate.n
         known = {name: at for at, name in enumerate(strata_of(test))}
         none, strata = [None] * n, [known.get(name) for name in gate.strata]
-        logs = {name: self.carried.get(name, 0) + self.wealth(null, ticks, strata) for name, null in self.tests()}
+        # What may have been at most: each missing draw at the other end of the scale.
+        span = 2 * self.repeats * self.scale
+        most = [min(span, tick + absent * self.width) for tick, absent in zip(ticks, gate.absent)]
+        logs = {name: self.carried.get(name, 0) + self.wealth(null, most if name in ("kill", "futile") else ticks, strata)
+                for name, null in self.tests()}
         guardrails = [self.wealth(self.guardrail(margin), self.ticks(deltas), none)
                       for margin, deltas in zip(self.guardrails, gate.streams[1:])]
         claim = None
@@ -5801,6 +5846,8 @@ class Design:
             elif claim is not None and past(n, self.fractions, claim, own):
                 leading = True
         interval, p = self.interval(ticks, strata), math.exp(-max(0.0, claim or 0.0))
+        if most != ticks:
+            interval[1] = self.interval(most, strata)[1]
         if gate.last:
             p = min(p, gate.last["p"])
             interval = [max(interval[0], gate.last["cs_lo_micro"]), min(interval[1], gate.last["cs_hi_micro"])]

@@ -19,8 +19,10 @@ pub use claims::favours;
 pub use grade::graded;
 pub use grade::is_late;
 pub use grade::least;
+pub use observed::absent;
 pub use observed::missing_value;
 pub use observed::scale;
+pub use observed::slack;
 pub use observed::value_key;
 pub use observed::values;
 pub use rules::Gating;
@@ -179,6 +181,9 @@ impl Estimated {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
+    /// Units with missing draws of the main metric: which in its sequence, from 1, 0 where that is not kept; its difference; and
+    /// how many draws of both arms. Empty once it is decided.
+    pub absent: Vec<(u64, i64, u64)>,
     /// Wealth that it started with.
     pub carried: Option<LogWealth>,
     /// The gate that goes on from it.
@@ -216,6 +221,7 @@ pub struct Gate {
 impl Gate {
     fn open(seq: u64, experiment: Option<&ExperimentId>, opened: &GateOpened) -> Self {
         Self {
+            absent: Vec::new(),
             carried: None,
             child: None,
             decided: None,
@@ -270,6 +276,14 @@ impl Gate {
         let ordered = self.is_ordered();
         for (stream, reading) in self.streams.iter_mut().zip(&said.readings) {
             stream.push(reading.delta_micro.value(), ordered);
+        }
+        if let Some((stream, reading)) = self.streams.first().zip(said.readings.first()) {
+            let absent = absent(reading);
+            if absent > 0 {
+                let place = stream.sequence.len() as u64;
+                self.absent
+                    .push((place, reading.delta_micro.value(), absent));
+            }
         }
     }
 
@@ -406,6 +420,7 @@ impl Gates {
                 if let Some(gate) = self.by_id.get_mut(&said.gate) {
                     gate.streams.fill(Stream::default());
                     gate.strata.clear();
+                    gate.absent.clear();
                     gate.decided.get_or_insert(Decided {
                         class: said.class,
                         n: said.n.value(),

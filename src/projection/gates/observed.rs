@@ -43,6 +43,20 @@ pub fn missing_value(metric: &Metric, arm: ArmRole) -> Micro {
     }
 }
 
+/// How many draws of both arms a reading says are missing.
+pub fn absent(reading: &Reading) -> u64 {
+    let of = |role| arm_of(reading, role).1.len() as u64;
+    of(ArmRole::Baseline) + of(ArmRole::Candidate)
+}
+
+/// By how much a unit's improvement may be more than its values say, in millionths, where so many draws are missing: each
+/// may have been at the other end of the scale.
+pub fn slack(metric: &Metric, absent: u64) -> i64 {
+    let width = metric.scale_hi_micro.value() - metric.scale_lo_micro.value();
+    let absent = i64::try_from(absent).unwrap_or(i64::MAX);
+    width.saturating_mul(absent)
+}
+
 /// Values of one arm of a reading, and the draws of it that are missing.
 fn arm_of(reading: &Reading, role: ArmRole) -> (&[Micro], &[Count]) {
     let (values, missing) = match role {
@@ -75,6 +89,13 @@ pub(super) fn judge(gate: &Gate, record: &Record, said: &GateObserved) -> Judged
     if said.t > test.n_max {
         let found = format!("t {} (E_PAST_MAXN)", said.t);
         return no(format!("at most test.n_max {}", test.n_max), found);
+    }
+    let looks = test.look_at.iter().flatten();
+    if looks.into_iter().any(|look| look.value() == gate.n) && gate.is_unlooked() {
+        return no(
+            format!("gate.looked after {} units, as test.look_at has it", gate.n),
+            format!("t {} (E_N)", said.t),
+        );
     }
     if said.t.value() > record.units {
         let expected = format!("one of the {} units exposed", record.units);

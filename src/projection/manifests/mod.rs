@@ -29,6 +29,8 @@ use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::FamilyId;
 use crate::event::id::ManifestId;
+use crate::event::payload::manifest::Arm;
+use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
@@ -188,6 +190,19 @@ impl Record {
         let digest = self.in_force().map(|version| version.digest);
         self.first_look.get_or_insert(FirstLook { digest, seq });
     }
+}
+
+/// Whether two manifests test one candidate: by its name or by what it is.
+pub fn is_candidate_shared(one: &Manifest, other: &Manifest) -> bool {
+    candidates(one).any(|arm| {
+        let mut others = candidates(other);
+        others.any(|other| other.id == arm.id || other.artifact_digest == arm.artifact_digest)
+    })
+}
+
+fn candidates(manifest: &Manifest) -> impl Iterator<Item = &Arm> {
+    let arms = manifest.arms.iter().flatten();
+    arms.filter(|arm| arm.role == ArmRole::Candidate)
 }
 
 /// One family.

@@ -90,6 +90,8 @@ pub struct State {
     pub drawn: Vec<i64>,
     /// Their strata; empty where the design has none.
     pub strata: Vec<usize>,
+    /// Values and order-dependent numbers of what may have been, where draws are missing; else empty.
+    pub favoured: (Vec<(i64, u64)>, Vec<f64>),
     /// Peak log wealth at registered looks: of the claim as a whole, then of each part.
     pub ln_peaks: Vec<f64>,
     /// The confidence sequence.
@@ -98,11 +100,35 @@ pub struct State {
     pub verdict: (Verdict, u64),
 }
 
+/// The main metric as the candidate may have done at best. Where draws of a unit are missing, what stands for them is
+/// against the candidate: that says nothing for harm or futility, and nothing of the most that the mean may be.
+#[derive(Clone, Debug, PartialEq)]
+struct Favoured {
+    track: Track,
+    sequence: Option<Sequence>,
+}
+
+impl Favoured {
+    fn push(&mut self, (sum, slack): (i64, i64), times: u64, stratum: Option<usize>) -> Option<()> {
+        let tick = self.track.tick_within(sum, slack)?;
+        match stratum {
+            Some(stratum) => self.track.push(tick, stratum),
+            None => self.track.push_times(tick, times),
+        }
+        if let Some(sequence) = &mut self.sequence {
+            (0..times).for_each(|_| sequence.push(tick, stratum));
+        }
+        Some(())
+    }
+}
+
 /// A running gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     design: Design,
     track: Track,
+    /// From the first unit with a missing draw on.
+    favoured: Option<Box<Favoured>>,
     guardrails: Vec<Track>,
     parts: Vec<Part>,
     sequence: Option<Sequence>,
@@ -141,6 +167,7 @@ impl Gate {
             .collect();
         Self {
             track,
+            favoured: None,
             guardrails,
             sequence: None,
             left: design.terms().strata.iter().map(|one| one.units).collect(),
@@ -194,6 +221,21 @@ impl Gate {
         sum: i64,
         guardrails: &[i64],
     ) -> Result<Step, PushError> {
+        self.push_within(stratum, (sum, 0), guardrails)
+    }
+
+    /// The same of a unit with missing draws, for which values against the candidate stand: its improvement may be more by
+    /// `slack` millionths, at least 0. Claim and guardrails and the low end of the interval are of the values that stand; harm,
+    /// futility and the high end are of the most that the unit may have had.
+    ///
+    /// # Errors
+    /// [`PushError`].
+    pub fn push_within(
+        &mut self,
+        stratum: Option<usize>,
+        (sum, slack): (i64, i64),
+        guardrails: &[i64],
+    ) -> Result<Step, PushError> {
         let n = self.n();
         if n >= self.design.terms().max_n {
             let max_n = self.design.terms().max_n;
@@ -217,6 +259,12 @@ impl Gate {
             })?;
             self.ticks.push(tick);
         }
+        if slack > 0 {
+            self.favour();
+        }
+        if let Some(favoured) = &mut self.favoured {
+            favoured.push((sum, slack), 1, stratum);
+        }
         let tracks = std::iter::once(&mut self.track).chain(&mut self.guardrails);
         for (track, tick) in tracks.zip(&self.ticks) {
             track.push(*tick, stratum.unwrap_or(0));
@@ -238,6 +286,17 @@ impl Gate {
         })
     }
 
+    /// From here on the most that units may have had is told apart from what stands for them; so far they are the same.
+    fn favour(&mut self) {
+        let now = || Favoured {
+            track: self.track.clone(),
+            sequence: self.sequence.clone(),
+        };
+        if self.favoured.is_none() {
+            self.favoured = Some(Box::new(now()));
+        }
+    }
+
     /// Whether a unit of a stratum may come, or one of none where the design has none.
     fn is_left(&self, stratum: Option<usize>) -> Result<(), PushError> {
         let expected = match stratum {
@@ -257,13 +316,16 @@ impl Gate {
 
     /// Takes observations that were made before, without a look at any of them: of each metric its deltas, each with how
     /// often it came, in the order registered. Runs of one delta cost as much as one where the order does not matter.
-    /// `strata` are those of the units where the design has some; then every delta stands for itself.
+    /// `strata` are those of the units where the design has some; then every delta stands for itself. `within` are all deltas
+    /// of the main metric once more where draws of some are missing, and empty where none is: of each by how much the
+    /// improvement may be more, and how often it came.
     ///
     /// # Errors
     /// [`PushError`]; then the gate is of no use.
     pub fn recall(
         &mut self,
         streams: &[Vec<(i64, u64)>],
+        within: &[(i64, i64, u64)],
         strata: &[usize],
     ) -> Result<(), PushError> {
         let (found, expected) = (streams.len().saturating_sub(1), self.guardrails.len());
@@ -285,6 +347,16 @@ impl Gate {
             });
         }
         let of = |at: usize| strata.get(at).copied();
+        if !within.is_empty() {
+            self.favour();
+        }
+        if let Some(favoured) = &mut self.favoured {
+            for (at, (sum, slack, times)) in within.iter().enumerate() {
+                let (sum, bound) = (*sum, self.track.bound());
+                let out = PushError::OutOfRange { sum, bound };
+                favoured.push((sum, *slack), *times, of(at)).ok_or(out)?;
+            }
+        }
         let tracks = std::iter::once(&mut self.track).chain(&mut self.guardrails);
         for (track, stream) in tracks.zip(streams) {
             for (at, (sum, times)) in stream.iter().enumerate() {
@@ -315,6 +387,11 @@ impl Gate {
     pub fn settle(&mut self) {
         if let Some(sequence) = &mut self.sequence {
             sequence.look(&self.track);
+        }
+        if let Some(favoured) = &mut self.favoured
+            && let Some(sequence) = &mut favoured.sequence
+        {
+            sequence.look(&favoured.track);
         }
         if self.nothing_new() {
             self.leading = false;
@@ -363,8 +440,13 @@ impl Gate {
     where
         I: Iterator<Item = f64> + 'a,
     {
+        let favoured = self.favoured.as_ref();
+        let favoured: Vec<f64> = favoured.map_or(Vec::new(), |one| of(&one.track).collect());
         let tests = self.design.tests().iter().zip(of(&self.track));
-        let tests = tests.map(|(test, ln_wealth)| test.carried + ln_wealth);
+        let tests = tests.enumerate().map(|(at, (test, ln_wealth))| {
+            let may_be = favoured.get(at).filter(|_| test.role.is_against());
+            test.carried + may_be.copied().unwrap_or(ln_wealth)
+        });
         let guardrails = self.guardrails.iter().flat_map(&of);
         tests.chain(guardrails).collect()
     }
@@ -445,10 +527,17 @@ impl Gate {
             parts: parts
                 .map(|((part, log), at)| (*part, evidence(*log, at)))
                 .collect(),
-            interval: self.sequence.as_ref().map(Sequence::bounds),
+            interval: self.interval(),
             verdict: self.verdict,
             leading: self.leading,
         }
+    }
+
+    fn interval(&self) -> Option<Bounds> {
+        let bounds = self.sequence.as_ref()?.bounds();
+        let favoured = self.favoured.as_ref().and_then(|one| one.sequence.as_ref());
+        let high = favoured.map_or(bounds.high, |sequence| sequence.bounds().high);
+        Some(Bounds { high, ..bounds })
     }
 
     /// What a state digest is computed from.
@@ -469,7 +558,10 @@ impl Gate {
             drawn: drawn.to_vec(),
             strata: strata.to_vec(),
             ln_peaks: self.peaks.clone(),
-            interval: self.sequence.as_ref().map(Sequence::bounds),
+            interval: self.interval(),
+            favoured: self.favoured.as_ref().map_or_else(Default::default, |one| {
+                (one.track.levels().counts().collect(), one.track.ordered())
+            }),
             verdict: (self.verdict, self.n()),
         }
     }
@@ -739,5 +831,73 @@ mod tests {
         // The mean of all is known: (11 - 9) / 20.
         let interval = look.interval.unwrap();
         assert_eq!((interval.low, interval.high), (100_000, 100_000));
+    }
+
+    /// Where draws are missing, claim and low end are those of the values that stand, harm, futility and high end those of a
+    /// gate in which the candidate had done its best: with and without replacement, in order and recalled.
+    #[test]
+    fn missing_draws_count_against_the_claim_and_against_harm() {
+        let finite = |terms: &mut Terms| {
+            (terms.population, terms.max_n) = (Population::Finite { units: 60 }, 60);
+        };
+        let adaptive = |terms: &mut Terms| terms.bettor = Bettor::Agrapa { max_bet: 500_000 };
+        for change in [
+            &(|_: &mut Terms| {}) as &dyn Fn(&mut Terms),
+            &finite,
+            &adaptive,
+        ] {
+            for direction in [Direction::Increase, Direction::Decrease] {
+                let planned = |terms: &mut Terms| {
+                    change(terms);
+                    (terms.min_n, terms.looks) = (50, Looks::At(vec![20, 40]));
+                    (terms.repeats, terms.direction) = (2, direction);
+                    terms.alpha_kill = Some(50_000);
+                    let (beta, effect) = (100_000, 300_000);
+                    terms.futile = Some(Futility { beta, effect });
+                };
+                let [mut gate, mut worst, mut best] = [(); 3].map(|()| gate(planned));
+                let sign = if direction == Direction::Increase {
+                    1
+                } else {
+                    -1
+                };
+                let mut units = Vec::new();
+                for t in 0..40_i64 {
+                    let stands = (t * 370_000) % 1_500_000 - 1_000_000;
+                    let slack = if t % 5 == 3 {
+                        1_000_000 * (1 + t % 2)
+                    } else {
+                        0
+                    };
+                    units.push((sign * stands, slack));
+                    gate.push_within(None, (sign * stands, slack), &[]).unwrap();
+                    worst.push(sign * stands).unwrap();
+                    best.push(sign * (stands + slack).min(2 * UNIT)).unwrap();
+                }
+                let [look, worst, best] = [gate.look(), worst.look(), best.look()];
+                assert_eq!(look.claim, worst.claim);
+                assert_eq!(look.part(Part::Claim), worst.part(Part::Claim));
+                for part in [Part::Kill, Part::Futile] {
+                    assert_eq!(look.part(part), best.part(part));
+                    assert_ne!(look.part(part), worst.part(part));
+                }
+                let of = |look: &Look| look.interval.unwrap();
+                assert_eq!(of(&look).low, of(&worst).low);
+                assert_eq!(of(&look).high, of(&best).high);
+                assert!(of(&look).high > of(&worst).high);
+                let stream = units.iter().map(|(sum, _)| (*sum, 1)).collect();
+                let within: Vec<_> = units.iter().map(|(sum, slack)| (*sum, *slack, 1)).collect();
+                let mut again = gate.clone();
+                let mut recalled = self::gate(planned);
+                recalled.recall(&[stream], &within, &[]).unwrap();
+                again.settle();
+                recalled.settle();
+                let (again, recalled) = (again.look(), recalled.look());
+                for (again, recalled) in again.parts.iter().zip(&recalled.parts) {
+                    assert!((again.1.ln_wealth - recalled.1.ln_wealth).abs() < 1e-12);
+                }
+                assert_eq!(again.interval, recalled.interval);
+            }
+        }
     }
 }

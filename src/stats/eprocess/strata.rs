@@ -268,9 +268,14 @@ mod tests {
         );
         // What was observed before is recalled with its strata, and not without.
         let mut again = Gate::open(gate.design().clone());
-        assert!(again.clone().recall(&[vec![(0, 2)]], &[0, 0]).is_err());
-        assert!(again.clone().recall(&[vec![(0, 1), (0, 1)]], &[]).is_err());
-        again.recall(&[vec![(0, 1), (0, 1)]], &[0, 0]).unwrap();
+        assert!(again.clone().recall(&[vec![(0, 2)]], &[], &[0, 0]).is_err());
+        assert!(
+            again
+                .clone()
+                .recall(&[vec![(0, 1), (0, 1)]], &[], &[])
+                .is_err()
+        );
+        again.recall(&[vec![(0, 1), (0, 1)]], &[], &[0, 0]).unwrap();
         again.settle();
         assert_eq!(again.state().strata, gate.state().strata);
         assert_eq!(again.look(), gate.look());

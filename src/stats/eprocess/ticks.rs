@@ -46,6 +46,13 @@ pub(super) enum Role {
     Futile,
 }
 
+impl Role {
+    /// Whether it speaks against the candidate whatever is claimed.
+    pub(super) fn is_against(self) -> bool {
+        matches!(self, Self::Kill | Self::Futile)
+    }
+}
+
 /// One betting test of a gate's main metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Test {

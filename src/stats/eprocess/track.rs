@@ -84,6 +84,12 @@ impl Track {
         self.metric.tick(sum)
     }
 
+    /// The tick of a unit whose improvement may be more by `slack`: the most that it may be.
+    pub(super) fn tick_within(&self, sum: i64, slack: i64) -> Option<i64> {
+        let tick = self.tick(sum)?.saturating_add(slack.max(0));
+        Some(tick.min(self.metric.span()))
+    }
+
     /// The bound on a unit's sum.
     pub(super) fn bound(&self) -> i64 {
         self.metric.half()
@@ -348,7 +354,7 @@ mod tests {
             }
             counted.truncate(1 + rails);
             let mut recalled = gate(&last);
-            recalled.recall(&counted, &[]).unwrap();
+            recalled.recall(&counted, &[], &[]).unwrap();
             assert_eq!(recalled.verdict(), Verdict::Continue);
             assert!(
                 recalled
@@ -362,14 +368,15 @@ mod tests {
         }
         // A run that would have decided is no verdict, and the next look is.
         let mut past = gate(&|_| ());
-        past.recall(&[vec![(UNIT, 50)]], &[]).unwrap();
+        past.recall(&[vec![(UNIT, 50)]], &[], &[]).unwrap();
         let step = past.push(UNIT).unwrap();
         assert_eq!((step.n, step.verdict), (51, Verdict::Promote));
         let mut gate = gate(&|terms| terms.max_n = 8);
-        let refused = |streams: &[Vec<(i64, u64)>]| gate.clone().recall(streams, &[]).is_err();
+        let refused = |streams: &[Vec<(i64, u64)>]| gate.clone().recall(streams, &[], &[]).is_err();
         assert!(refused(&[]) && refused(&[vec![(0, 9)]]) && refused(&[vec![(2 * UNIT, 1)]]));
         assert!(
-            refused(&[vec![(0, 1)], vec![(0, 1)]]) && gate.recall(&[vec![(0, 8)]], &[]).is_ok()
+            refused(&[vec![(0, 1)], vec![(0, 1)]])
+                && gate.recall(&[vec![(0, 8)]], &[], &[]).is_ok()
         );
     }
 }

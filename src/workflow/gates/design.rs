@@ -78,6 +78,15 @@ fn code(term: &str) -> &'static str {
     }
 }
 
+/// What stands against registering a manifest whose test could not end by its claim: that `test.n_max` is below what the best
+/// units need. Whatever else is wrong with a test is said when its gate is opened.
+pub fn horizon(manifest: &Manifest, family: Option<&Family>) -> Option<Untestable> {
+    let test = manifest.test.as_ref()?;
+    let terms = terms(manifest, test, family, None, looks(test)).ok()?;
+    let error = Design::new(terms).err()?;
+    matches!(error, DesignError::Horizon { .. }).then(|| error.into())
+}
+
 /// A level or bet in millionths; what does not fit is no level, which the design refuses.
 fn millionths(value: Micro) -> u32 {
     u32::try_from(value.value()).unwrap_or(0)
@@ -94,6 +103,16 @@ pub fn of(
     carried: Option<&LogWealth>,
     looks: Looks,
 ) -> Result<Design, Untestable> {
+    Ok(Design::new(terms(manifest, test, family, carried, looks)?)?)
+}
+
+fn terms(
+    manifest: &Manifest,
+    test: &Test,
+    family: Option<&Family>,
+    carried: Option<&LogWealth>,
+    looks: Looks,
+) -> Result<Terms, Untestable> {
     let registered = manifest
         .test
         .as_ref()
@@ -121,7 +140,7 @@ pub fn of(
             beta: millionths(beta),
             effect,
         });
-    let terms = Terms {
+    Ok(Terms {
         scale: gates::scale(metric),
         repeats: u32::try_from(metric.repeats.value()).unwrap_or(0),
         direction: direction(metric),
@@ -138,8 +157,7 @@ pub fn of(
         strata: strata(metric, registered),
         carried: carried.map_or_else(Carried::default, carried_of),
         stop: stop(alpha, family),
-    };
-    Ok(Design::new(terms)?)
+    })
 }
 
 /// Looks as they are registered.

@@ -1,6 +1,8 @@
 //! What a gate's observations are worth: computed from the integers that its fold keeps, at a look and again by the
 //! rule that judges it.
 
+use std::collections::BTreeMap;
+
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::LogWealth;
 use crate::event::payload::decision::Standing;
@@ -8,6 +10,7 @@ use crate::event::payload::manifest::Manifest;
 use crate::ledger::State;
 use crate::num::Finite;
 use crate::num::Probability;
+use crate::projection::gates;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Family;
@@ -109,13 +112,44 @@ pub fn running(of: Known<'_>, looks: Looks, sequence: bool) -> Result<eprocess::
             stream.levels.clone()
         }
     });
+    let within = within(of.gate, manifest);
     running
-        .recall(&streams.collect::<Vec<_>>(), &of.gate.strata)
+        .recall(&streams.collect::<Vec<_>>(), &within, &of.gate.strata)
         .map_err(|error| Untestable {
             expected: "observations within the registered terms".to_owned(),
             found: error.to_string(),
         })?;
     Ok(running)
+}
+
+/// The differences of the main metric with how much more each improvement may be, where draws of some units are missing; else
+/// empty.
+fn within(gate: &Gate, manifest: &Manifest) -> Vec<(i64, i64, u64)> {
+    let (Some(metric), Some(stream)) = (&manifest.metric, gate.streams.first()) else {
+        return Vec::new();
+    };
+    if gate.absent.is_empty() {
+        return Vec::new();
+    }
+    if gate.is_ordered() {
+        let absent: BTreeMap<u64, u64> = gate.absent.iter().map(|(t, _, n)| (*t, *n)).collect();
+        let slack = |t: u64| absent.get(&t).map_or(0, |n| gates::slack(metric, *n));
+        let deltas = (1..).zip(&stream.sequence);
+        return deltas.map(|(t, delta)| (*delta, slack(t), 1)).collect();
+    }
+    let levels = stream.levels.iter().map(|(delta, n)| ((*delta, 0), *n));
+    let mut counts: BTreeMap<(i64, i64), u64> = levels.collect();
+    for (_, delta, absent) in &gate.absent {
+        let stands = counts.entry((*delta, 0)).or_default();
+        *stands = stands.saturating_sub(1);
+        *counts
+            .entry((*delta, gates::slack(metric, *absent)))
+            .or_default() += 1;
+    }
+    let counts = counts.into_iter().filter(|(_, n)| *n > 0);
+    counts
+        .map(|((delta, slack), n)| (delta, slack, n))
+        .collect()
 }
 
 /// What a look at the gate finds now.

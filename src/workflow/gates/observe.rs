@@ -312,9 +312,12 @@ impl<'a> Course<'a> {
         let stratum = self.ask.strata.get(place);
         let test = self.manifest.test.as_ref();
         let known = stratum.and_then(|stratum| gates::stratum_place(test?, stratum));
+        let absent = readings.first().map_or(0, gates::absent);
+        let metric = self.manifest.metric.as_ref();
+        let slack = metric.map_or(0, |metric| gates::slack(metric, absent));
         let step = self
             .running
-            .push_in(known, *main, guardrails)
+            .push_within(known, (*main, slack), guardrails)
             .map_err(|error| unfit(error.to_string()))?;
         self.n += 1;
         next.observed.push(GateObserved {

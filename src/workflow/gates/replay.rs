@@ -173,8 +173,13 @@ pub fn path(of: Known<'_>, life: &Life) -> Result<Vec<(u64, f64)>, Untestable> {
             .map(|one| one.delta_micro.value())
             .collect();
         let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
+        let absent = said.readings.first().map_or(0, gates::absent);
+        let slack = manifest
+            .metric
+            .as_ref()
+            .map_or(0, |metric| gates::slack(metric, absent));
         running
-            .push_in(of.gate.stratum_of(said), *main, guardrails)
+            .push_within(of.gate.stratum_of(said), (*main, slack), guardrails)
             .map_err(|error| Untestable {
                 expected: "observations within the registered terms".to_owned(),
                 found: error.to_string(),

@@ -1,4 +1,4 @@
-//! The rules `gate`, `look` and `family` where they compute: values of looks and closings equal what the recorded
+//! The rules `manifest`, `gate`, `look` and `family` where they compute: a registered test can end, values of looks and closings equal what the recorded
 //! observations give, within 1e-9, and verdicts exactly.
 
 use crate::event::Payload;
@@ -6,6 +6,8 @@ use crate::event::id::ManifestId;
 use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::gate::GateOpened;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Template;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
@@ -28,6 +30,8 @@ pub struct Recomputed;
 impl Rule for Recomputed {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let (rule, judged) = match &event.event.payload {
+            Payload::ManifestRegistered(said) => ("manifest", registered(state, &said.manifest)),
+            Payload::ManifestAmended(said) => ("amendment", registered(state, &said.manifest)),
             Payload::GateOpened(said) => ("gate", opened(state, said)),
             Payload::GateContinued(said) => ("gate", continued(state, said)),
             Payload::GateLooked(said) => ("look", looked(state, said)),
@@ -53,11 +57,22 @@ impl Rule for Recomputed {
             _ => return,
         };
         // What recorded facts refuse already needs no second finding of the same rule.
-        if breaches.iter().any(|breach| breach.rule == rule) {
+        let whole = rule == "amendment" && breaches.iter().any(|breach| breach.rule == "manifest");
+        if whole || breaches.iter().any(|breach| breach.rule == rule) {
             return;
         }
         breaches.extend(judged.map(|(expected, found)| Breach::new(rule, expected, found)));
     }
+}
+
+/// A gate that could not end by its claim is not registered: it would take its level from the family all the same.
+fn registered(state: &State, manifest: &Manifest) -> Judged {
+    if manifest.template != Template::Gate {
+        return None;
+    }
+    let family = evidence::family_named(state.fold::<Manifests>(), manifest);
+    let wrong = design::horizon(manifest, family)?;
+    Some((wrong.expected, wrong.found))
 }
 
 fn opened(state: &State, said: &GateOpened) -> Judged {

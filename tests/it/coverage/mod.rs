@@ -9,6 +9,7 @@ mod gates;
 mod intervals;
 mod iteration;
 mod logged;
+mod missing;
 mod sample;
 mod tests_and_distances;
 

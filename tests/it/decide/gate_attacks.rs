@@ -35,6 +35,7 @@ use super::world::SOLO;
 use super::world::World;
 use super::world::tell_all;
 use crate::support::ORIGIN;
+use crate::support::gated;
 use crate::support::gated::Life;
 use crate::support::gated::values;
 use crate::support::planned;
@@ -125,6 +126,91 @@ fn no_level_is_chosen_after_a_score() {
             &words,
             amended(&second, &life.value, 1),
         );
+    });
+}
+
+/// A manifest in force on the first so many units of the gate `m-1`.
+fn copied(world: &mut dyn World, id: &str, n: usize, change: impl Fn(&mut Value)) -> Life {
+    let units = gated::units("unit-m-1", n);
+    let mut gate = gated::gate("exp-1", id, &units);
+    change(&mut gate);
+    say(world, planned::registered(&gate));
+    world.say(&custodian(), countersigned(&gate), EXP);
+    Life::new(&gate, &units)
+}
+
+/// The order of units that are listed already.
+fn order(world: &mut dyn World, life: &mut Life, (size, root): (u64, Digest)) {
+    let (listed, drawn) = life.drawn(root, size);
+    say(world, listed);
+    say(world, drawn);
+}
+
+fn in_another_family(gate: &mut Value) {
+    gate["multiplicity"]["family"] = "second".into();
+    gate["multiplicity"]["family_alpha_micro"] = 100_000.into();
+}
+
+fn another_family(world: &mut dyn World) {
+    let opened = json!({
+        "alpha_micro": 100_000, "family": "second", "members_max": 4, "membership": "any", "method": "spend",
+    });
+    world.say(&owner(), planned::payload("family.opened", &opened), None);
+}
+
+/// Given a gate on one order, copies of it in another family that were registered before that order was known: whoever could
+/// open them would choose among orders.
+#[test]
+fn one_candidate_is_tested_by_the_same_values_in_one_family() {
+    let words = [
+        "in which m-1 tests this candidate",
+        "second (E_FAMILY_BUDGET)",
+    ];
+    // As it is, under another name of the candidate, against another baseline, on one unit more.
+    for copy in 0..4 {
+        tell_all(SOLO, "gate", |world| {
+            let mut first = in_force(world, same);
+            let of_first = head(world);
+            another_family(world);
+            let mut second = copied(world, "m-2", 12 + copy / 3, |gate| {
+                in_another_family(gate);
+                match copy {
+                    1 => gate["arms"][1]["id"] = "renamed".into(),
+                    2 => gate["arms"][0]["artifact_digest"] = Digest([7; 32]).to_hex().into(),
+                    _ => {}
+                }
+            });
+            let of_second = head(world);
+            draw(world, &mut first, of_first, "exp-1");
+            say(world, first.opened());
+            if copy == 3 {
+                draw(world, &mut second, of_second, "exp-1");
+            } else {
+                order(world, &mut second, of_second);
+            }
+            refused(world, "gate", &words, second.opened());
+        });
+    }
+    // In one family the level is shared; who registers after the order is known has units of its own.
+    tell_all(SOLO, "gate", |world| {
+        let half = |gate: &mut Value| gate["test"]["alpha_micro"] = 25_000.into();
+        let mut first = in_force(world, half);
+        let of_first = head(world);
+        let mut second = copied(world, "m-2", 12, half);
+        let of_second = head(world);
+        another_family(world);
+        let mut third = copied(world, "m-3", 12, in_another_family);
+        let of_third = head(world);
+        draw(world, &mut first, of_first, "exp-1");
+        order(world, &mut second, of_second);
+        say(world, first.opened());
+        say(world, second.opened());
+        let mut later = registered_in(world, "exp-1", "m-4", in_another_family);
+        let of_later = head(world);
+        draw(world, &mut later, of_later, "exp-1");
+        say(world, later.opened());
+        order(world, &mut third, of_third);
+        refused(world, "gate", &words, third.opened());
     });
 }
 

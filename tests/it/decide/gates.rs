@@ -25,6 +25,7 @@ use serde_json::json;
 use super::world::SOLO;
 use super::world::World;
 use super::world::tell;
+use super::world::tell_all;
 use crate::support::gated;
 use crate::support::gated::Life;
 use crate::support::gated::values;
@@ -370,7 +371,6 @@ fn gate_keeps_the_bettor_it_was_opened_with() {
 fn gate_that_can_be_tested() {
     let cases: &[(&str, Value, &str)] = &[
         ("/test/side", json!("lower"), "E_DIRECTION"),
-        ("/test/n_max", json!(6), "E_HORIZON"),
         ("/test/bettor/grid", json!(101), "E_BETTOR"),
         (
             "/estimand/exclusions",
@@ -386,6 +386,79 @@ fn gate_that_can_be_tested() {
                 gate.pointer_mut(parent).unwrap()[name] = value.clone();
             });
             refused(world, "gate", &[code], life.opened());
+        });
+    }
+}
+
+/// A test that could not end by its claim is neither registered nor made by an amendment: its level would be taken all the same.
+#[test]
+fn a_registered_gate_can_end_within_its_units() {
+    let short = |gate: &mut Value| {
+        gate["test"]["n_min"] = 1.into();
+        gate["test"]["n_max"] = 6.into();
+    };
+    let words = ["test.n_max of at least 7", "found 6 (E_HORIZON)"];
+    tell(SOLO, |world| {
+        let units = gated::units("unit", 12);
+        in_force(world, same);
+        let mut gate = gated::gate("exp-1", "m-2", &units);
+        short(&mut gate);
+        refused(world, "manifest", &words, registered(&gate));
+    });
+    tell(SOLO, |world| {
+        let life = in_force(world, same);
+        let mut second = planned::next(&life.value, &life.value);
+        short(&mut second);
+        let said = planned::amended(&second, &life.value, 1);
+        refused(world, "amendment", &words, said);
+    });
+}
+
+/// A missing draw stands against the candidate in its claim. Harm, futility and the most that the mean may be are judged as if
+/// it had been at the other end.
+#[test]
+fn missing_draws_show_neither_harm_nor_futility() {
+    let planned = |gate: &mut Value| {
+        gate["test"]["alpha_kill_micro"] = 50_000.into();
+        gate["test"]["delta_design_micro"] = 300_000.into();
+        gate["test"]["beta_futile_micro"] = 100_000.into();
+    };
+    for grid in [20, 19] {
+        tell_all(SOLO, "look", |world| {
+            let mut life = exposed(world, |gate| {
+                planned(gate);
+                gate["test"]["bettor"]["grid"] = grid.into();
+            });
+            let (none, some) = ([None], values(500_000));
+            for t in 1..=9 {
+                let candidate = if t % 3 == 0 { some } else { none };
+                for score in life.scores(t, &[[&some, &candidate]]) {
+                    say(world, score);
+                }
+                let said = life.observed(t, &[[&some, &candidate]]);
+                say(world, said);
+            }
+            let slack = std::mem::replace(&mut life.slack, vec![0; 9]);
+            let kept = life.look.take();
+            let naive = life.looked();
+            (life.slack, life.look) = (slack, kept);
+            if grid == 20 {
+                refused(world, "look", &["of kill, computed again"], naive);
+                return;
+            }
+            let look = life.looked();
+            assert_eq!(look.log_e, naive.log_e);
+            assert_eq!(look.cs_lo_micro, naive.cs_lo_micro);
+            assert!(look.cs_hi_micro > naive.cs_hi_micro);
+            assert!(look.log_wealth.kill < naive.log_wealth.kill);
+            assert!(look.log_wealth.futile < naive.log_wealth.futile);
+            say(world, look);
+            let words = ["n 9, at least 1", "n 3 (E_N)"];
+            let again = GateLooked {
+                n: Count::new(3).unwrap(),
+                ..naive
+            };
+            refused(world, "look", &words, again);
         });
     }
 }
@@ -593,10 +666,23 @@ fn look_is_computed_again() {
 
 #[test]
 fn look_where_looks_are_registered() {
+    let planned = |gate: &mut Value| gate["test"]["look_at"] = json!([5, 10]);
     tell(SOLO, |world| {
-        let mut life = observed(world, 6, |gate| gate["test"]["look_at"] = json!([5, 10]));
+        let mut life = observed(world, 5, planned);
+        let look = life.looked();
+        say(world, look);
+        observe(world, &mut life, 6);
         let look = life.looked();
         refused(world, "look", &["a look after 5, 10", "n 6 (E_N)"], look);
+    });
+    // No registered look is left out.
+    tell(SOLO, |world| {
+        let life = observed(world, 5, planned);
+        score(world, &life, 6);
+        let (zero, one) = (values(0), values(1_000_000));
+        let said = life.observation(6, &[[&zero, &one]]);
+        let words = ["gate.looked after 5 units", "t 6 (E_N)"];
+        refused(world, "observation", &words, said);
     });
     // After a look that ended the gate there is no other.
     tell(SOLO, |world| {

@@ -107,6 +107,8 @@ pub struct Life {
     pub order: Vec<ItemId>,
     pub seed: Digest,
     pub deltas: Vec<Vec<i64>>,
+    /// By how much each improvement may be more.
+    pub slack: Vec<i64>,
     pub strata: Vec<Option<StratumId>>,
     pub state: Digest,
     pub look: Option<GateLooked>,
@@ -124,6 +126,7 @@ impl Life {
             order: Vec::new(),
             seed: Digest([0; 32]),
             deltas: Vec::new(),
+            slack: Vec::new(),
             strata: Vec::new(),
             state,
             look: None,
@@ -236,6 +239,9 @@ impl Life {
         self.state = gates::state_after(self.state, &said);
         let deltas = said.readings.iter().map(|one| one.delta_micro.value());
         self.deltas.push(deltas.collect());
+        let metric = self.manifest.metric.as_ref().unwrap();
+        let absent = gates::absent(&said.readings[0]);
+        self.slack.push(gates::slack(metric, absent));
         self.strata.push(said.stratum.clone());
         said
     }
@@ -247,10 +253,11 @@ impl Life {
         let looks = Looks::At(vec![n]);
         let design = design::of(&self.manifest, test, None, self.carried.as_ref(), looks).unwrap();
         let mut gate = eprocess::Gate::open(design);
-        for (deltas, stratum) in self.deltas.iter().zip(&self.strata) {
+        for ((deltas, stratum), slack) in self.deltas.iter().zip(&self.strata).zip(&self.slack) {
             let place = |stratum| gates::stratum_place(test, stratum).unwrap();
             let place = stratum.as_ref().map(place);
-            gate.push_in(place, deltas[0], &deltas[1..]).unwrap();
+            gate.push_within(place, (deltas[0], *slack), &deltas[1..])
+                .unwrap();
         }
         let found = gate.look();
         let part = |part| {
