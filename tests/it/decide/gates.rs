@@ -398,14 +398,14 @@ fn a_registered_gate_can_end_within_its_units() {
         gate["test"]["n_max"] = 6.into();
     };
     let words = ["test.n_max of at least 7", "found 6 (E_HORIZON)"];
-    tell(SOLO, |world| {
+    tell_all(SOLO, "manifest", |world| {
         let units = gated::units("unit", 12);
         in_force(world, same);
         let mut gate = gated::gate("exp-1", "m-2", &units);
         short(&mut gate);
         refused(world, "manifest", &words, registered(&gate));
     });
-    tell(SOLO, |world| {
+    tell_all(SOLO, "amendment", |world| {
         let life = in_force(world, same);
         let mut second = planned::next(&life.value, &life.value);
         short(&mut second);
@@ -676,7 +676,7 @@ fn look_where_looks_are_registered() {
         refused(world, "look", &["a look after 5, 10", "n 6 (E_N)"], look);
     });
     // No registered look is left out.
-    tell(SOLO, |world| {
+    tell_all(SOLO, "observation", |world| {
         let life = observed(world, 5, planned);
         score(world, &life, 6);
         let (zero, one) = (values(0), values(1_000_000));

@@ -330,7 +330,7 @@ impl Gates {
             Some((last, "order")),
         );
         let mut world = World::of(&self.story.lines);
-        let mut late = gated::gate("exp-1", "m-5", &gated::units("late", 10));
+        let mut late = gated::gate("exp-1", "m-5", &gated::units("late", 40));
         late["multiplicity"] =
             json!({"family": "quarter", "family_alpha_micro": 100_000, "method": "spend"});
         late["test"]["alpha_micro"] = 1.into();
