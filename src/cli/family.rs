@@ -151,7 +151,9 @@ fn shares(members: u64) -> Vec<Micro> {
 fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
     let id = family_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    ledger.check_state()?;
+    let (size, mut progress) = (ledger.size(), ctx.progress("entries read again"));
+    ledger.check_state(|done| progress.at(done, size))?;
+    drop(progress);
     let Some(closed) = family::closing(ledger.state(), &id) else {
         return Err(CliError::not_found(
             format!("no family {id}"),

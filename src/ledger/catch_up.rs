@@ -32,6 +32,9 @@ const CHUNK: usize = 2048;
 /// Chunks that may be decoded while the next one is read.
 const AHEAD: usize = 2;
 
+/// Entries folded before it is said how many are.
+const TOLD_EVERY: u64 = 1 << 16;
+
 /// An entry that is ready to be folded.
 struct Decoded {
     seq: u64,
@@ -261,13 +264,21 @@ impl Ledger {
         Ok(head.state)
     }
 
-    /// Folds all entries once more: the state that rules go by must be theirs, whatever a snapshot gave.
+    /// Folds all entries once more: the state that rules go by must be theirs, whatever a snapshot gave. `told` is said how
+    /// many are folded.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] names the fold that differs, or says that the entries do not match the signed head.
-    pub fn check_state(&self) -> Result<(), LedgerError> {
+    pub fn check_state(&self, mut told: impl FnMut(u64)) -> Result<(), LedgerError> {
         let size = self.size();
-        let again = self.state_at(size)?.snapshots().into_iter();
+        let mut states = States::default();
+        let mut folded = 0;
+        while folded < size {
+            folded = size.min(folded + TOLD_EVERY);
+            states.at(self, folded)?;
+            told(folded);
+        }
+        let again = states.at(self, size)?.snapshots().into_iter();
         let mut both = again.zip(self.state().snapshots());
         let differs = both.find_map(|((name, again), (_, here))| (again != here).then_some(name));
         differs.map_or(Ok(()), |name| {

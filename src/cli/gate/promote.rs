@@ -29,7 +29,9 @@ pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, C
         .collect::<Result<_, _>>()?;
     let expires = args.expires.as_deref().map(record::time).transpose()?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    ledger.check_state()?;
+    let (size, mut progress) = (ledger.size(), ctx.progress("entries read again"));
+    ledger.check_state(|done| progress.at(done, size))?;
+    drop(progress);
     for id in &ids {
         known(ledger.state(), id)?;
     }

@@ -348,10 +348,13 @@ fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<Life, CliError> {
 }
 
 /// What a gate ends by must be in the log: every fold, the order, the strata and the values, each read from its entries.
-fn held(ledger: &Ledger, id: &ManifestId, life: &Life) -> Result<(), CliError> {
-    ledger.check_state()?;
+fn held(ctx: &mut Ctx<'_>, ledger: &Ledger, id: &ManifestId, life: &Life) -> Result<(), CliError> {
+    let size = ledger.size();
+    let mut progress = ctx.progress("entries read again");
+    ledger.check_state(|done| progress.at(done, 2 * size))?;
     let gate = known(ledger.state(), id)?;
-    let Some(unheld) = hold::hold(ledger, gate, life)? else {
+    let told = |seq| progress.at(size + seq, 2 * size);
+    let Some(unheld) = hold::hold(ledger, gate, life, told)? else {
         return Ok(());
     };
     let Unheld {
@@ -413,7 +416,7 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
         let next = format!("clover gate look {id}");
         return Err(CliError::new(exit, "need_more_work", message, next));
     };
-    held(&ledger, &id, &life)?;
+    held(ctx, &ledger, &id, &life)?;
     let ends = decided.outcome;
     if !matches!(ends, Outcome::Superseded | Outcome::Void) {
         not_stale(ledger.state(), &id)?;

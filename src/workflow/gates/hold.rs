@@ -35,11 +35,17 @@ struct Value {
     said: Option<i64>,
 }
 
-/// The first observation of a gate's life, if any, whose unit, stratum or values are not those of the log.
+/// The first observation of a gate's life, if any, whose unit, stratum or values are not those of the log. `told` is said how
+/// many entries are read.
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn hold(ledger: &Ledger, of: Known<'_>, life: &Life) -> Result<Option<Unheld>, LedgerError> {
+pub fn hold(
+    ledger: &Ledger,
+    of: Known<'_>,
+    life: &Life,
+    mut told: impl FnMut(u64),
+) -> Result<Option<Unheld>, LedgerError> {
     let order = match of.record.bound() {
         Some(bound) => replay::order(ledger, bound, ledger.size())?,
         None => replay::Order::default(),
@@ -58,6 +64,7 @@ pub fn hold(ledger: &Ledger, of: Known<'_>, life: &Life) -> Result<Option<Unheld
     ledger
         .past()
         .measured(0, ledger.size(), |seq, key, value| {
+            told(seq);
             let from = values.partition_point(|one| one.key < key);
             let of_key = values[from..].iter_mut().take_while(|one| one.key == key);
             for one in of_key {

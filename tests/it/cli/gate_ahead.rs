@@ -284,11 +284,13 @@ fn an_observation_that_the_log_does_not_bear_out_is_named() {
     let life = replay::read(&ledger, &id, known, ledger.size()).unwrap();
     let first = life.observed[0].0;
     assert!(life.observed.len() >= 10);
-    assert_eq!(hold::hold(&ledger, known, &life).unwrap(), None);
+    assert_eq!(hold::hold(&ledger, known, &life, |_| {}).unwrap(), None);
     let named = |change: &dyn Fn(&mut replay::Life), words: [&str; 2]| {
         let mut changed = life.clone();
         change(&mut changed);
-        let found = hold::hold(&ledger, known, &changed).unwrap().unwrap();
+        let found = hold::hold(&ledger, known, &changed, |_| {})
+            .unwrap()
+            .unwrap();
         assert!(found.expected.contains(words[0]), "{found:?}");
         assert!(found.found.contains(words[1]), "{found:?}");
         found.seq
