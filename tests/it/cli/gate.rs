@@ -260,14 +260,19 @@ fn a_gate_that_waits_for_scores() {
             .unwrap()
             .starts_with("unit-")
     );
-    // Failed draws count against the candidate: with ten of them it is worse.
+    // Draws that are not there count against the candidate, and show no harm: nothing is known of it.
     let failed = desk.run("gate observe m-1 --all --missing --json");
-    assert_eq!(failed.code, 10, "{}{}", failed.out, failed.err);
-    assert_eq!(failed.json()["data"]["look"]["standing"], "kill");
+    assert_eq!(failed.code, 12, "{}{}", failed.out, failed.err);
+    let look = &failed.json()["data"]["look"];
+    assert_eq!(look["standing"], "undecided_at_n_max");
+    assert_eq!(
+        (&look["cs_lo"], &look["cs_hi"]),
+        (&(-1_000_000).into(), &1_000_000.into())
+    );
     let decided = desk.run("gate decide m-1 --json");
     assert_eq!(
         (decided.code, &decided.json()["verdict"]),
-        (10, &"hold".into())
+        (12, &"hold".into())
     );
 }
 
