@@ -8,10 +8,8 @@
 pub mod asymptotic;
 pub mod bettor;
 pub mod bounded;
-pub mod campaign;
 pub mod classical;
 pub mod compat;
-mod continuation;
 mod counts;
 pub mod design;
 pub mod family;
@@ -22,17 +20,12 @@ pub mod horizon;
 pub mod merge;
 mod moments;
 pub mod mulberry;
-pub mod order;
 mod sequence;
 pub mod simulate;
 mod strata;
 mod ticks;
 mod track;
-pub mod unit;
 pub mod verdict;
-
-pub use continuation::ContinueError;
-pub use continuation::carried;
 
 pub use counts::CELLS;
 pub use counts::LEVELS_MAX;
@@ -59,6 +52,5 @@ pub use strata::Stratum;
 pub use verdict::Bounds;
 pub use verdict::Evidence;
 pub use verdict::Look;
-pub use verdict::Outcome;
 pub use verdict::Part;
 pub use verdict::Verdict;

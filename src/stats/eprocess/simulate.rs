@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use crate::stats::draws::Draws;
 use crate::stats::eprocess::design::Design;
 use crate::stats::eprocess::gate::Gate;
-use crate::stats::eprocess::verdict::Outcome;
 use crate::stats::eprocess::verdict::Verdict;
 use crate::stats::sample::SampleError;
 
@@ -77,8 +76,7 @@ pub fn simulate(
     let mut stops: Vec<u64> = Vec::new();
     for (verdict, n) in ends {
         *counts.entry(verdict).or_insert(0) += 1;
-        if verdict.outcome() == Outcome::Ship || Verdict::of(design.terms().claim) == Some(verdict)
-        {
+        if Verdict::of(design.terms().claim) == Some(verdict) {
             stops.push(n);
         }
     }

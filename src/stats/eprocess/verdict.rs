@@ -41,26 +41,6 @@ impl Verdict {
             Claim::Measure => None,
         }
     }
-
-    /// What to do: the claim was shown, or a negative result is final, or the evidence stopped short.
-    pub fn outcome(self) -> Outcome {
-        match self {
-            Self::Promote | Self::NonInferior | Self::Equivalent | Self::Different => Outcome::Ship,
-            Self::Kill | Self::Futile | Self::Undecided => Outcome::Hold,
-            Self::Continue => Outcome::NeedMoreWork,
-        }
-    }
-}
-
-/// What a verdict means for a release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The claim was shown.
-    Ship,
-    /// The gate ended without it.
-    Hold,
-    /// The gate has not ended.
-    NeedMoreWork,
 }
 
 /// Which hypothesis evidence is against.
