@@ -5,6 +5,7 @@ mod estimate;
 mod list;
 mod open;
 mod outcomes;
+mod plan;
 mod promote;
 mod run;
 mod show;

@@ -95,6 +95,9 @@ pub(super) fn looked(answer: &mut Answer, gate: &Gate, look: &Look) {
 
 /// An interval in millionths as decimal numbers.
 pub(super) fn effect(lo: i64, hi: i64) -> String {
+    if lo > hi {
+        return "none fits all looks".to_owned();
+    }
     let real = |micro: i64| micro as f64 / 1e6;
     format!("{:+.6} to {:+.6}", real(lo), real(hi))
 }
@@ -403,18 +406,13 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
     let has_lapsed = gates::is_late(gate.record, ledger.ambient().now());
     let Some(decided) = steps::decide(gate, has_lapsed) else {
         let standing = gate.gate.look.as_ref().filter(|look| look.n == gate.gate.n);
-        let (message, exit) = match standing {
-            Some(look) => (
-                format!("gate {id}: {}", words(look.standing)),
-                Exit::Inconclusive,
-            ),
-            None => (
-                format!("gate {id} has no look after its {} units", gate.gate.n),
-                Exit::Refused,
-            ),
+        let message = match standing {
+            Some(look) => format!("gate {id}: {}", words(look.standing)),
+            None => format!("gate {id} has no look after its {} units", gate.gate.n),
         };
         let next = format!("clover gate look {id}");
-        return Err(CliError::new(exit, "need_more_work", message, next));
+        let (exit, word) = (Exit::Inconclusive, "need_more_work");
+        return Err(CliError::new(exit, word, message, next));
     };
     held(ctx, &ledger, &id, &life)?;
     let ends = decided.outcome;

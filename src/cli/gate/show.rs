@@ -11,6 +11,7 @@ use crate::cli::gate::estimate;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::outcome_of;
+use crate::cli::gate::plan;
 use crate::cli::gate::run::effect;
 use crate::cli::gate::run::weakest;
 use crate::cli::gate::waits;
@@ -18,12 +19,13 @@ use crate::cli::gate::words;
 use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::event::Payload;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Prediction;
-use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
 use crate::ground::time::Timestamp;
+use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::drifts;
 use crate::projection::gates;
@@ -55,13 +57,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     let now = state.keyring.recorded_at;
     let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
     let mut answer = Answer::new(String::new(), Value::Null);
-    plan(&mut answer, of, &id);
+    plan::rows(&mut answer, of, &id);
     answer.text.push_str(&ui::pairs(&order(state, of)));
     observed(&mut answer, of, &life, same);
     strata_table(&mut answer, of, &life);
     looks(&mut answer, &life);
     path(&mut answer, of, &life);
     ending(&mut answer, state, (&id, of), now);
+    promotions(&mut answer, &ledger, (state, &id))?;
     if let Some(grade) = grade {
         answer.line(&format!("grade now: {}", word(&json!(grade))));
     }
@@ -99,7 +102,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     Ok(answer.with_next(next))
 }
 
-/// Gates of the same arms in no family of this one: whoever registers many may find one that holds by luck.
+/// Gates of the same candidate in no family of this one: whoever registers many may find one that holds by luck.
 fn elsewhere(state: &State, id: &ManifestId, of: Known<'_>) -> Vec<ManifestId> {
     let Some(own) = of.record.in_force().map(|version| &version.manifest) else {
         return Vec::new();
@@ -111,7 +114,7 @@ fn elsewhere(state: &State, id: &ManifestId, of: Known<'_>) -> Vec<ManifestId> {
         *other != id
             && manifest.is_some_and(|manifest| {
                 let alone = family(manifest).is_none() || family(manifest) != family(own);
-                manifest.arms.is_some() && manifest.arms == own.arms && alone
+                manifests::is_candidate_shared(manifest, own) && alone
             })
     });
     others.map(|(other, _)| other.clone()).collect()
@@ -133,68 +136,6 @@ fn may_promote(state: &State, id: &ManifestId, of: Known<'_>) -> bool {
 /// A word of an enum as it stands in events.
 pub(super) fn word(value: &Value) -> String {
     value.as_str().unwrap_or("none").to_owned()
-}
-
-fn plan(answer: &mut Answer, of: Known<'_>, id: &ManifestId) {
-    let Some(version) = of.record.in_force() else {
-        return;
-    };
-    let manifest = &version.manifest;
-    let mut rows = vec![
-        (
-            "gate",
-            format!("{id}, version {} in force", manifest.version),
-        ),
-        ("claim", manifest.hypothesis.claim.as_str().to_owned()),
-    ];
-    if let Some(test) = &manifest.test {
-        rows.extend(terms(manifest, test, of));
-    }
-    answer.text.push_str(&ui::pairs(&rows));
-}
-
-fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, String)> {
-    let micro = |value: crate::num::Micro| value.to_string();
-    let mut risk = format!("alpha {}", micro(test.alpha_micro));
-    for (name, value) in [
-        ("kill", test.alpha_kill_micro),
-        ("futile", test.beta_futile_micro),
-        ("planned effect", test.delta_design_micro),
-    ] {
-        if let Some(value) = value {
-            risk.push_str(&format!(" · {name} {}", micro(value)));
-        }
-    }
-    let set = if test.without_replacement {
-        "exactly these units"
-    } else {
-        "what the units were drawn from"
-    };
-    let mut rows = vec![
-        (
-            "test",
-            format!(
-                "{} · {} · margin {} · about {set}",
-                word(&json!(manifest.hypothesis.kind)),
-                word(&json!(test.bettor.name)),
-                micro(test.null_margin_micro)
-            ),
-        ),
-        ("risk", risk),
-        ("units", format!("{} to {}", test.n_min, test.n_max)),
-    ];
-    if let (Some(multiplicity), Some(family)) = (&manifest.multiplicity, of.family) {
-        let text = format!(
-            "{}, {} at {}, {} of {} members",
-            multiplicity.family,
-            word(&json!(family.method)),
-            micro(multiplicity.family_alpha_micro),
-            family.joined.len(),
-            family.members_max
-        );
-        rows.push(("family", text));
-    }
-    rows
 }
 
 fn order(state: &State, of: Known<'_>) -> Vec<(&'static str, String)> {
@@ -386,7 +327,7 @@ fn ending(
             format!(" and {more} more")
         };
         answer.line(&format!(
-            "the same arms are tested outside its family too, which its level does not count: {first}{more}"
+            "its candidate is tested outside its family too, which its level does not count: {first}{more}"
         ));
     }
     match of.gate.decided {
@@ -405,12 +346,6 @@ fn ending(
     if let Some(child) = &of.gate.child {
         answer.line(&format!("continued by {child}"));
     }
-    let all = &state.fold::<Gates>().promotions;
-    for one in all.iter().filter(|one| one.gates.contains(id)) {
-        let revoked = one.revoked_seq;
-        let revoked = revoked.map_or(String::new(), |seq| format!(", revoked at seq {seq}"));
-        answer.line(&format!("promotion at seq {}{revoked}", one.seq));
-    }
     if let (Some(plan), Some(now)) = (&of.record.plan, now) {
         let standing = match plan.revealed_seq {
             Some(seq) if plan.revealed_at > Some(plan.reveal_by) => {
@@ -422,6 +357,27 @@ fn ending(
         };
         answer.line(&format!("sealed plan: {standing}"));
     }
+}
+
+/// What was promoted on the gate, as the entries say it.
+fn promotions(
+    answer: &mut Answer,
+    ledger: &Ledger,
+    (state, id): (&State, &ManifestId),
+) -> Result<(), CliError> {
+    let all = &state.fold::<Gates>().promotions;
+    for one in all.iter().filter(|one| one.gates.contains(id)) {
+        let revoked = one.revoked_seq;
+        let revoked = revoked.map_or(String::new(), |seq| format!(", revoked at seq {seq}"));
+        let read = ledger.entry(one.seq)?.map(|read| read.event.payload);
+        let Some(Payload::PromotionIssued(said)) = &read else {
+            continue;
+        };
+        let grade = word(&json!(said.grade));
+        answer.line(&format!("promotion at seq {}{revoked}, {grade}", one.seq));
+        answer.line(&format!("  of {}", said.candidate_digest));
+    }
+    Ok(())
 }
 
 /// What was registered at the first look against what is in force, and what was done otherwise.
@@ -491,6 +447,8 @@ fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bo
         "promotions": promotions, "replay_identical": same, "state_digest": life.state_digest.to_hex(),
         "log_e_now": log_e,
         "deviations": of.record.deviations,
-        "strata": strata.collect::<Vec<_>>(),
+        "strata": strata.collect::<Vec<_>>(), "sources": of.gate.sources,
+        "plan": of.record.in_force().map(|version| &version.manifest),
+        "digest": of.record.in_force().map(|version| version.digest),
     })
 }

@@ -176,7 +176,12 @@ fn the_whole_life_of_a_gate() {
         "identical: state",
         "executed as registered at the first look",
         "grade now: certified",
-        "promotion at seq",
+        ", certified\n  of 11507a0e2f5e69d5",
+        "after every unit",
+        "quality, more is better, 0 to 1, draws of each arm: 1",
+        "quality: scores of judge judge-1",
+        "candidate 11507a0e2f5e69d5",
+        "40 units under",
         "wealth  ▁",
         "1 of 3 members",
     ] {
@@ -184,6 +189,7 @@ fn the_whole_life_of_a_gate() {
     }
     let shown = desk.ok("gate show m-1 --json").json();
     assert_eq!(shown["data"]["replay_identical"], true);
+    assert_eq!(shown["data"]["plan"]["metric"]["metric"], "quality");
     assert_eq!(shown["data"]["looks"].as_array().unwrap().len(), 1);
     same(
         &desk
@@ -288,6 +294,13 @@ fn looks_that_decide_nothing_say_so() {
         &["gate", "decide", "m-1"],
         12,
         &["CONTINUE: nothing is decided"],
+    );
+    // Too early is no refusal, whether or not anybody has looked.
+    desk.run("gate observe m-1 --through 5");
+    desk.refused(
+        &["gate", "decide", "m-1"],
+        12,
+        &["no look after its 5 units"],
     );
     let wrong = desk.run("gate simulate m-1 --streams 20 --chart width");
     assert_eq!(wrong.code, 2, "{}", wrong.err);

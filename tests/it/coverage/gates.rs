@@ -331,7 +331,7 @@ fn a_loop_that_improves_is_seen() {
 }
 
 /// The order is a function of the manifest, its units and a checkpoint. Whoever has twenty orders to choose from promotes far
-/// more often than alpha, which is why a candidate's values are evidence in one family (rule `gate`, E_FAMILY_BUDGET); twenty
+/// more often than alpha, which is why a candidate's values are evidence in one family (rule `gate`, `E_FAMILY_BUDGET`); twenty
 /// gates of one family share its level.
 #[test]
 fn no_seed_is_left_to_choose() {
