@@ -177,23 +177,28 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 
 /// A line broken between words so that it fits [`COLUMNS`], what follows indented.
 pub(super) fn wrapped(line: &str) -> String {
-    const INDENT: &str = "    ";
+    flow(line, 0, 4) + "\n"
+}
+
+/// Words from a column on, broken so that they fit [`COLUMNS`], what follows indented.
+fn flow(text: &str, mut column: usize, indent: usize) -> String {
     let mut out = String::new();
-    let mut column = 0;
-    for word in line.split(' ') {
+    let mut is_first = true;
+    for word in text.split(' ') {
         let width = word.chars().count();
-        if column > 0 && column + 1 + width > usize::from(COLUMNS) {
+        if is_first {
+            is_first = false;
+        } else if column + 1 + width > usize::from(COLUMNS) {
             out.push('\n');
-            out.push_str(INDENT);
-            column = INDENT.len();
-        } else if column > 0 {
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else {
             out.push(' ');
             column += 1;
         }
         out.push_str(word);
         column += width;
     }
-    out.push('\n');
     out
 }
 
@@ -217,10 +222,19 @@ pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
 
 /// Label and value lines with the values aligned.
 pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
+    aligned(pairs, |value, _| value.to_owned())
+}
+
+/// The same with values broken between words, for pages of which nothing is pasted.
+pub(super) fn wrapped_pairs(pairs: &[(&str, String)]) -> String {
+    aligned(pairs, |value, width| flow(value, width, width))
+}
+
+fn aligned(pairs: &[(&str, String)], shown: impl Fn(&str, usize) -> String) -> String {
     let width = pairs.iter().map(|(label, _)| label.len()).max();
     let width = width.unwrap_or(0) + 2;
     pairs.iter().fold(String::new(), |mut out, (label, value)| {
-        let value = escape(value);
+        let value = shown(&escape(value), width);
         writeln!(out, "{label:width$}{value}").expect("BUG: a String takes every write");
         out
     })

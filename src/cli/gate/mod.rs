@@ -55,7 +55,7 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover gate revoke 118 --reason 'the judge was withdrawn'")]
     Revoke(RevokeArgs),
     /// A gate's whole life on one page, replayed from the log
-    #[command(after_help = "Example:\n  clover gate show m-1 --svg wealth.svg")]
+    #[command(after_help = "Example:\n  clover gate show m-1 -o wealth.svg")]
     Show(ShowArgs),
     /// Number and Merkle root of units, for a manifest's section data
     #[command(after_help = "Example:\n  clover gate root units.txt")]
@@ -171,9 +171,9 @@ pub(super) struct ShowArgs {
     /// The gate
     pub id: String,
     /// Write a plot
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(short = 'o', long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
-    /// Which: wealth by units, or the interval at each look
+    /// Which: wealth by units, or the interval by units
     #[arg(long, value_name = "NAME", default_value = "wealth")]
     pub chart: String,
 }

@@ -33,7 +33,7 @@ pub(super) fn rows(answer: &mut Answer, of: Known<'_>, id: &ManifestId) {
         rows.extend(terms(manifest, test, of));
     }
     rows.extend(values(manifest, of));
-    answer.text.push_str(&ui::pairs(&rows));
+    answer.text.push_str(&ui::wrapped_pairs(&rows));
 }
 
 fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, String)> {

@@ -39,9 +39,12 @@ use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
 use crate::workflow::gates::replay;
 use crate::workflow::gates::replay::Life;
+use crate::workflow::gates::replay::Path;
 
 /// Looks that the page lists; more are counted.
 const LOOKS_MAX: usize = 12;
+/// Blocks of a line, so that what they span fits beside them.
+const SPARKS: usize = 60;
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
     let id = gate_id(&args.id)?;
@@ -49,27 +52,28 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     let state = view.state(&ledger);
     let of = known(state, &id)?;
     let life = replay::read(&ledger, &id, of, state.size)?;
-    let drawn = charts::svg(of, &life, &args.chart)?;
-    if let Some(path) = &args.svg {
-        ambient::replace(&ctx.path(path), drawn.as_bytes(), false)?;
+    let path = replay::path(of, &life).unwrap_or_default();
+    let drawn = charts::svg(of, &path, &args.chart)?;
+    if let Some(file) = &args.svg {
+        ambient::replace(&ctx.path(file), drawn.as_bytes(), false)?;
     }
     let same = life.gate.as_ref() == Some(of.gate);
     let now = state.keyring.recorded_at;
     let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
     let mut answer = Answer::new(String::new(), Value::Null);
     plan::rows(&mut answer, of, &id);
-    answer.text.push_str(&ui::pairs(&order(state, of)));
+    answer.text.push_str(&ui::wrapped_pairs(&order(state, of)));
     observed(&mut answer, of, &life, same);
     strata_table(&mut answer, of, &life);
     looks(&mut answer, &life);
-    path(&mut answer, of, &life);
+    sparks(&mut answer, of, &path);
     ending(&mut answer, state, (&id, of), now);
     promotions(&mut answer, &ledger, (state, &id))?;
     if let Some(grade) = grade {
         answer.line(&format!("grade now: {}", word(&json!(grade))));
     }
     differences(&mut answer, of);
-    answer.data = data(state, (&id, of), &life, same);
+    answer.data = data(state, (&id, of), (&life, &path), same);
     answer.data["grade"] = json!(grade);
     let stale = drifts::stale_gate(state, &id).filter(|_| of.gate.decided.is_none());
     answer.data["stale"] = json!(
@@ -273,27 +277,26 @@ fn looks(answer: &mut Answer, life: &Life) {
     }
 }
 
-/// Wealth after each unit and the ends of the confidence sequence at each look, as lines of blocks.
-fn path(answer: &mut Answer, of: Known<'_>, life: &Life) {
-    let Ok(path) = replay::path(of, life) else {
-        return;
-    };
-    let wealth: Vec<f64> = path.iter().map(|(_, log)| *log).collect();
+/// The path of the gate as lines of blocks.
+fn sparks(answer: &mut Answer, of: Known<'_>, path: &Path) {
+    let wealth: Vec<f64> = path.wealth.iter().map(|(_, log)| *log).collect();
     let bar = design::ln_stop(of.gate.test.alpha_micro.value(), of.family);
     let least = wealth.iter().copied().fold(0.0, f64::min).max(-bar);
     if !wealth.is_empty() {
         let line = spark::line(&wealth, (least, bar));
         answer.line(&format!(
-            "wealth  {line}  {least:.2} to the end at {bar:.2}"
+            "wealth    {line}  {least:.2} to the end at {bar:.2}"
         ));
     }
-    let ends = |get: fn(&(u64, crate::event::payload::decision::GateLooked)) -> i64| {
-        let kept = life.looks.len().saturating_sub(60);
-        let ends = life.looks.iter().skip(kept).map(get);
-        ends.map(|micro| micro as f64 / 1e6).collect::<Vec<_>>()
+    // As many as of the wealth, the last of each stretch.
+    let step = path.interval.len().div_ceil(SPARKS).max(1);
+    let places = || path.interval.rchunks(step).rev();
+    let ends = |end: fn(&(u64, i64, i64)) -> i64| {
+        let last = places().filter_map(<[_]>::last);
+        last.map(|place| end(place) as f64 / 1e6)
+            .collect::<Vec<_>>()
     };
-    let lows = ends(|(_, look)| look.cs_lo_micro.value());
-    let highs = ends(|(_, look)| look.cs_hi_micro.value());
+    let (highs, lows) = (ends(|place| place.2), ends(|place| place.1));
     let least = lows.iter().copied().fold(0.0, f64::min);
     let most = highs.iter().copied().fold(0.0, f64::max);
     if !lows.is_empty() {
@@ -315,7 +318,8 @@ fn ending(
         answer.line(&format!("standing: {} ({word})", words(look.standing)));
         let parts = weakest(of.gate, look);
         if !parts.is_empty() {
-            answer.line(&format!("log e {:.4}{parts}", look.log_e.value()));
+            let text = format!("log e {:.4}{parts}", look.log_e.value());
+            answer.text.push_str(&ui::wrapped(&text));
         }
     }
     let others = elsewhere(state, id, of);
@@ -326,9 +330,9 @@ fn ending(
         } else {
             format!(" and {more} more")
         };
-        answer.line(&format!(
+        answer.text.push_str(&ui::wrapped(&format!(
             "its candidate is tested outside its family too, which its level does not count: {first}{more}"
-        ));
+        )));
     }
     match of.gate.decided {
         None => answer.line("not decided"),
@@ -395,10 +399,11 @@ fn differences(answer: &mut Answer, of: Known<'_>) {
                 change.from.unwrap_or_else(none),
                 change.to.unwrap_or_else(none),
             );
-            answer.line(&format!(
+            let text = format!(
                 "changed since the first look: {} {from} to {to}",
                 change.path
-            ));
+            );
+            answer.text.push_str(&ui::wrapped(&ui::escape(&text)));
         }
     }
     for one in &of.record.deviations {
@@ -415,7 +420,12 @@ fn differences(answer: &mut Answer, of: Known<'_>) {
     }
 }
 
-fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bool) -> Value {
+fn data(
+    state: &State,
+    (id, of): (&ManifestId, Known<'_>),
+    (life, path): (&Life, &Path),
+    same: bool,
+) -> Value {
     // What is decided has forgotten its observations.
     let log_e = match of.gate.decided {
         Some(_) => Some(of.gate.log_e()),
@@ -432,7 +442,6 @@ fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bo
             "observed": n, "mean_difference": (n > 0).then_some(mean),
         })
     });
-    let path = replay::path(of, life).unwrap_or_default();
     let order = state.fold::<Orders>().of(of.record).map(|(_, drawn)| drawn);
     let promotions: Vec<_> = state
         .fold::<Gates>()
@@ -442,7 +451,7 @@ fn data(state: &State, (id, of): (&ManifestId, Known<'_>), life: &Life, same: bo
         .collect();
     json!({
         "gate": id.as_str(), "experiment": of.gate.experiment, "opened_seq": of.gate.opened_seq,
-        "order": order, "exposed": of.record.exposed, "n": of.gate.n, "looks": looks, "wealth": path,
+        "order": order, "exposed": of.record.exposed, "n": of.gate.n, "looks": looks, "wealth": path.wealth, "interval": path.interval,
         "decided": of.gate.decided, "estimated": of.gate.estimated, "parent": of.gate.parent, "child": of.gate.child,
         "promotions": promotions, "replay_identical": same, "state_digest": life.state_digest.to_hex(),
         "log_e_now": log_e,

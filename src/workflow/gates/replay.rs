@@ -20,8 +20,10 @@ use crate::workflow::gates::design;
 use crate::workflow::gates::design::Untestable;
 use crate::workflow::gates::evidence::Known;
 
-/// Points of a wealth path.
+/// Places of a path.
 const POINTS: u64 = 60;
+/// Units times places that the confidence sequence of a finite set is drawn from.
+const STEPS_MAX: u64 = 400_000;
 
 /// What the log holds of one gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,11 +151,21 @@ fn strata(
     Ok(found)
 }
 
-/// Log wealth of the claim after some of the units, first to last, at most 60 of them.
+/// Where a gate stood after some of its units.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Path {
+    /// The confidence sequence: units, and both ends in millionths, as looks recorded it or would have recorded it there. At
+    /// registered looks alone, where the plan has some.
+    pub interval: Vec<(u64, i64, i64)>,
+    /// Units, and log wealth of the claim.
+    pub wealth: Vec<(u64, f64)>,
+}
+
+/// The path of a gate, first to last, at most 60 places beside its recorded looks.
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn path(of: Known<'_>, life: &Life) -> Result<Vec<(u64, f64)>, Untestable> {
+pub fn path(of: Known<'_>, life: &Life) -> Result<Path, Untestable> {
     let none = || Untestable {
         expected: "a version in force".to_owned(),
         found: "none".to_owned(),
@@ -163,31 +175,60 @@ pub fn path(of: Known<'_>, life: &Life) -> Result<Vec<(u64, f64)>, Untestable> {
     let n = life.observed.len() as u64;
     let last = Looks::At(vec![n.max(1)]);
     let design = design::of(manifest, &of.gate.test, of.family, carried, last)?;
-    let mut running = Running::verdicts_only(design);
+    let mut running = Running::open(design);
     let step = n.div_ceil(POINTS).max(1);
-    let mut found = Vec::new();
+    let every = of.gate.test.look_at.is_none();
+    // Without replacement each place is a pass over all units before it.
+    let apart = if of.gate.test.without_replacement {
+        step.max(n.saturating_mul(n) / STEPS_MAX)
+    } else {
+        step
+    };
+    let mut looks = life.looks.iter().map(|(_, look)| look).peekable();
+    let mut recorded: Option<&GateLooked> = None;
+    let mut path = Path::default();
     for (t, (_, said)) in (1..).zip(&life.observed) {
-        let deltas: Vec<i64> = said
-            .readings
-            .iter()
-            .map(|one| one.delta_micro.value())
-            .collect();
-        let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
-        let absent = said.readings.first().map_or(0, gates::absent);
-        let slack = manifest
-            .metric
-            .as_ref()
-            .map_or(0, |metric| gates::slack(metric, absent));
-        running
-            .push_within(of.gate.stratum_of(said), (*main, slack), guardrails)
-            .map_err(|error| Untestable {
-                expected: "observations within the registered terms".to_owned(),
-                found: error.to_string(),
-            })?;
+        take(&mut running, manifest, of, said)?;
         if t % step == 0 || t == n {
             let claim = running.look().claim.map_or(0.0, |claim| claim.ln_wealth);
-            found.push((t, claim));
+            path.wealth.push((t, claim));
+        }
+        let looked = recorded;
+        while let Some(look) = looks.next_if(|look| look.n.value() <= t) {
+            recorded = Some(look);
+        }
+        let ends = |look: &GateLooked| (look.cs_lo_micro.value(), look.cs_hi_micro.value());
+        if let Some(look) = recorded.filter(|_| recorded != looked) {
+            let (low, high) = ends(look);
+            path.interval.push((t, low, high));
+        } else if every && (t % apart == 0 || t == n) {
+            let mut there = running.clone();
+            there.settle();
+            let (least, most) = recorded.map_or((i64::MIN, i64::MAX), ends);
+            let interval = there.look().interval;
+            let ends = interval.map(|now| (t, now.low.max(least), now.high.min(most)));
+            path.interval.extend(ends);
         }
     }
-    Ok(found)
+    Ok(path)
+}
+
+/// Takes an observation again.
+fn take(
+    running: &mut Running,
+    manifest: &Manifest,
+    of: Known<'_>,
+    said: &GateObserved,
+) -> Result<(), Untestable> {
+    let readings = said.readings.iter();
+    let deltas: Vec<i64> = readings.map(|one| one.delta_micro.value()).collect();
+    let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
+    let absent = said.readings.first().map_or(0, gates::absent);
+    let metric = manifest.metric.as_ref();
+    let slack = metric.map_or(0, |metric| gates::slack(metric, absent));
+    let pushed = running.push_within(of.gate.stratum_of(said), (*main, slack), guardrails);
+    pushed.map(|_| ()).map_err(|error| Untestable {
+        expected: "observations within the registered terms".to_owned(),
+        found: error.to_string(),
+    })
 }

@@ -75,7 +75,11 @@ fn scores(experiment: &str) -> String {
 
 /// A desk with a gate that is open, and all of its units scored.
 pub(super) fn scored() -> Desk {
-    let mut desk = opened(|_| {});
+    score(opened(|_| {}))
+}
+
+/// Exposes thirty units of an open gate and records the scores of all.
+pub(super) fn score(mut desk: Desk) -> Desk {
     desk.ok("exposure open m-1 --through 30");
     let bulk = desk.file("scores.jsonl", &scores("exp-1"));
     desk.ok(&format!("append --bulk {bulk}"));
@@ -182,7 +186,7 @@ fn the_whole_life_of_a_gate() {
         "quality: scores of judge judge-1",
         "candidate 11507a0e2f5e69d5",
         "40 units under",
-        "wealth  ▁",
+        "wealth    ▁",
         "1 of 3 members",
     ] {
         assert!(page.contains(words), "{words:?} is not in:\n{page}");

@@ -13,6 +13,7 @@ mod divergence;
 mod estimate;
 mod gate;
 mod gate_ahead;
+mod gate_page;
 mod import_ledger;
 mod intake;
 mod iterate;
