@@ -252,22 +252,10 @@ fn a_null_loop_stops_at_most_at_alpha() {
         }
         peer += u64::from(pooled.decision() == Decision::Promote);
         // Ours: each candidate is picked on other units than those that it is tested on.
-        let found = generations(
-            &mut generator,
-            Loop {
-                gain: 0.0,
-                is_fresh: true,
-            },
-        );
+        let found = generations(&mut generator, 0.0, Tested::Fresh);
         improved += u64::from(found.improved);
         promoted += u64::from(found.promoted);
-        let found = generations(
-            &mut generator,
-            Loop {
-                gain: 0.0,
-                is_fresh: false,
-            },
-        );
+        let found = generations(&mut generator, 0.0, Tested::Chosen);
         chosen += u64::from(found.improved || found.promoted);
     }
     println!(
@@ -281,15 +269,16 @@ fn a_null_loop_stops_at_most_at_alpha() {
     assert!(chosen > runs / 2, "{chosen} of {runs}");
 }
 
-/// A loop of twenty generations.
-struct Loop {
-    /// By how much the winners are better than the baseline, a generation.
-    gain: f64,
-    /// Whether they are tested on units that no selection saw.
-    is_fresh: bool,
+/// Units that the winners of a generation are tested on.
+#[derive(Clone, Copy, PartialEq)]
+enum Tested {
+    /// Those that chose them.
+    Chosen,
+    /// Others, which no selection saw.
+    Fresh,
 }
 
-/// What it showed.
+/// What a loop of twenty generations showed.
 struct Found {
     /// By the product of the e-values of its gates, as `family show` multiplies them.
     improved: bool,
@@ -298,8 +287,9 @@ struct Found {
 }
 
 /// One gate a generation in a family by e-LOND, each at the level that the family leaves it, of the best of five candidates on
-/// a hundred units. Either way of ending a loop is followed to its own end.
-fn generations(generator: &mut Mulberry32, of: Loop) -> Found {
+/// a hundred units; they are better than the baseline by `gain` more a generation. Either way of ending a loop is followed to
+/// its own end.
+fn generations(generator: &mut Mulberry32, gain: f64, on: Tested) -> Found {
     const UNITS: usize = 100;
     let mut family = Family {
         alpha: 50_000,
@@ -316,9 +306,9 @@ fn generations(generator: &mut Mulberry32, of: Loop) -> Found {
     let (mut log_e, mut n) = (0.0, 0);
     let (mut improved, mut promoted) = (false, false);
     for generation in 0..20 {
-        let gain = of.gain * f64::from(generation);
+        let gain = gain * f64::from(generation);
         let chosen = best(generator, 5, UNITS);
-        let tested = if of.is_fresh {
+        let tested = if on == Tested::Fresh {
             scores(generator, UNITS)
         } else {
             chosen
@@ -350,13 +340,7 @@ fn a_loop_that_improves_is_seen_both_ways() {
     let (mut improved, mut promoted) = (0, 0);
     for seed in 0..50 {
         let mut generator = Mulberry32::new(131 * seed + 3);
-        let found = generations(
-            &mut generator,
-            Loop {
-                gain: 0.01,
-                is_fresh: true,
-            },
-        );
+        let found = generations(&mut generator, 0.01, Tested::Fresh);
         improved += u32::from(found.improved);
         promoted += u32::from(found.promoted);
     }
