@@ -81,19 +81,9 @@ impl Boundary {
 
     /// `sqrt(2 (t r^2 + 1) / (t^2 r^2) ln(sqrt(t r^2 + 1) / alpha))`, in standard deviations.
     pub fn two_sided(&self, n: u64) -> f64 {
-        let spread = n as f64 * self.rho_squared + 1.0;
-        self.half(n, math::ln(spread.sqrt() / self.alpha))
-    }
-
-    /// The same with `ln(1 + sqrt(t r^2 + 1) / (2 alpha))`.
-    pub fn one_sided(&self, n: u64) -> f64 {
-        let spread = n as f64 * self.rho_squared + 1.0;
-        self.half(n, math::ln_1p(spread.sqrt() / (2.0 * self.alpha)))
-    }
-
-    fn half(&self, n: u64, ln: f64) -> f64 {
         let t = n as f64;
         let spread = t * self.rho_squared + 1.0;
+        let ln = math::ln(spread.sqrt() / self.alpha);
         (2.0 * spread / (t * t * self.rho_squared) * ln).sqrt()
     }
 }

@@ -59,12 +59,6 @@ impl Bounded {
     }
 }
 
-/// The least that a doubly robust pseudo-outcome can be: `min(-k, k - (1 + k) / pi_min)` for predictions of at most k in
-/// magnitude and labels in [-1, 1].
-pub fn doubly_robust_low(k: f64, pi_min: f64) -> f64 {
-    (-k).min(k - (1.0 + k) / pi_min)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +72,5 @@ mod tests {
         }
         assert!(bounded.ln_wealth().is_finite() && bounded.ln_wealth() < -7.0);
         assert!(Bounded::new(0.0, 0.0, 20).is_err());
-        assert!((doubly_robust_low(0.5, 0.2) + 7.0).abs() < 1e-12);
     }
 }

@@ -3,100 +3,8 @@
 //! Each e-value must be valid for its own hypothesis: a candidate that was chosen after seeing these outcomes is covered
 //! by none of them.
 
-use crate::stats::eprocess::design::MILLION;
-use crate::stats::eprocess::design::Threshold;
 use crate::stats::eprocess::merge::EValues;
 use crate::stats::sample::SampleError;
-
-/// How a family of gates is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// The registered levels of the gates sum to at most the family's: familywise error.
-    Spend,
-    /// False discovery rate (Wang and Ramdas 2022).
-    EBh,
-    /// The same by closed testing, never fewer rejections (Xu et al. 2025).
-    ClosedEBh,
-    /// Familywise error by closed testing with the mean (Vovk and Wang 2021).
-    ClosedMean,
-    /// Online false discovery rate (Xu and Ramdas 2024).
-    ELond,
-}
-
-/// What a gate's e-value must reach to end it within its family.
-///
-/// `1/alpha` for `spend`, `K_max/alpha` for a family that is closed together, `1/alpha_t` for e-LOND (see
-/// [`elond_stop`]). Levels in millionths.
-///
-/// # Errors
-/// [`SampleError::Parameter`] for a level outside (0, 1), no members, or e-LOND.
-pub fn stop(method: Method, alpha: u32, members: u32) -> Result<Threshold, SampleError> {
-    level(alpha)?;
-    let times = match method {
-        Method::Spend => 1,
-        Method::EBh | Method::ClosedEBh | Method::ClosedMean => members,
-        Method::ELond => 0,
-    };
-    if times == 0 {
-        return Err(SampleError::Parameter {
-            name: "members",
-            expected: "at least 1; e-LOND stops by its index",
-        });
-    }
-    Ok(Threshold {
-        numerator: u64::from(times) * u64::from(MILLION),
-        denominator: u64::from(alpha),
-    })
-}
-
-/// `1/alpha_t` of e-LOND, `alpha_t = alpha (R + 1) / (t (t + 1))`: `index` t from 1 in the order of registration, R the
-/// family's rejections that were recorded when the gate was registered.
-///
-/// # Errors
-/// [`SampleError::Parameter`] for a level outside (0, 1), or for an index of 0.
-pub fn elond_stop(alpha: u32, index: u32, rejections: u32) -> Result<Threshold, SampleError> {
-    level(alpha)?;
-    if index == 0 || rejections >= index {
-        return Err(SampleError::Parameter {
-            name: "index",
-            expected: "from 1, and above the rejections before it",
-        });
-    }
-    // In lowest terms: t (t + 1) 10^6 may pass 2^64.
-    let numerator = u128::from(index) * (u128::from(index) + 1) * u128::from(MILLION);
-    let denominator = u128::from(alpha) * (u128::from(rejections) + 1);
-    let common = gcd(numerator, denominator);
-    let narrow = |value: u128| u64::try_from(value / common).ok();
-    let parts = narrow(numerator).zip(narrow(denominator));
-    let (numerator, denominator) = parts.ok_or(SampleError::Parameter {
-        name: "index",
-        expected: "a smaller number",
-    })?;
-    Ok(Threshold {
-        numerator,
-        denominator,
-    })
-}
-
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-fn level(alpha: u32) -> Result<(), SampleError> {
-    if alpha > 0 && alpha < MILLION {
-        return Ok(());
-    }
-    Err(SampleError::Parameter {
-        name: "alpha",
-        expected: "between 1 and 999999 millionths",
-    })
-}
-
-/// Whether registered levels, in millionths, fit the family's.
-pub fn fits(family: u32, levels: &[u32]) -> bool {
-    let spent: u64 = levels.iter().copied().map(u64::from).sum();
-    spent <= u64::from(family)
-}
 
 /// Places of the e-values, largest first; ties by place.
 fn ranked(e: &[f64]) -> Vec<usize> {
@@ -199,22 +107,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn what_a_member_must_reach() {
-        assert_eq!(
-            stop(Method::Spend, 50_000, 9).unwrap(),
-            Threshold::of_level(50_000)
-        );
-        assert!((stop(Method::EBh, 50_000, 10).unwrap().value() - 200.0).abs() < 1e-12);
-        assert!(stop(Method::ClosedMean, 50_000, 0).is_err());
-        assert!(stop(Method::ELond, 50_000, 3).is_err());
-        let third = elond_stop(50_000, 3, 1).unwrap();
-        assert!((third.value() - 12.0 / (0.05 * 2.0)).abs() < 1e-12);
-        assert!(elond_stop(50_000, 0, 0).is_err());
-        assert!(elond_stop(1, u32::MAX, 0).is_err());
-        assert!(fits(50_000, &[20_000, 30_000]) && !fits(50_000, &[20_000, 30_001]));
-    }
 
     /// Whether every subset's mean passes its share of discoveries in `reject`, by enumeration.
     fn closed_by_subsets(e: &[f64], reject: &[bool], alpha: f64) -> bool {

@@ -6,7 +6,6 @@
 use crate::num::math;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
 use crate::stats::sample::unit;
 
 /// e-values: at least one, finite, none below 0.
@@ -37,15 +36,6 @@ impl<'a> EValues<'a> {
     /// The mean: an e-value whatever the dependence.
     pub fn mean(self) -> f64 {
         math::mean(self.0)
-    }
-
-    /// The weighted mean `sum w e / sum w`, the weights fixed before any e-value was seen.
-    ///
-    /// # Errors
-    /// [`SampleError`] for what are not weights.
-    pub fn weighted_mean(self, weights: &[f64]) -> Result<f64, SampleError> {
-        let weights = Weights::new("weights", weights, self.0.len())?.as_slice();
-        Ok(math::dot(self.0, weights) / math::sum(weights))
     }
 
     /// The product, at most the largest double: an e-value if each is valid given those before it.
@@ -104,18 +94,6 @@ pub fn e_of_p_mixed(p: f64) -> Result<f64, SampleError> {
         return Ok(0.5 - ln / 6.0 + ln * ln / 24.0);
     }
     Ok((1.0 - p + p * ln) / (p * ln * ln))
-}
-
-/// An e-value from the largest value w that a wealth ever had: `w^2 ln 2 / ((1 + w) ln(1 + w)^2)` for w at least 1,
-/// else 0. Source: Shafer, Shen, Vereshchagin and Vovk 2011.
-pub fn adjusted_peak(ln_peak: f64) -> f64 {
-    if ln_peak.is_nan() || ln_peak < 0.0 {
-        return 0.0;
-    }
-    let peak = math::exp(ln_peak).min(f64::MAX);
-    // w / (1 + w) first, so that a large w does not overflow when squared.
-    let ln = math::ln_1p(peak);
-    peak / (1.0 + peak) * (peak / (ln * ln)) * std::f64::consts::LN_2
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use crate::event::Payload;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
@@ -23,7 +25,7 @@ use crate::workflow::gates::evidence::Known;
 /// Places of a path.
 const POINTS: u64 = 60;
 /// Units times places that the confidence sequence of a finite set is drawn from.
-const STEPS_MAX: u64 = 400_000;
+const STEPS_MAX: u64 = 250_000;
 
 /// What the log holds of one gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,31 +188,36 @@ pub fn path(of: Known<'_>, life: &Life) -> Result<Path, Untestable> {
     };
     let mut looks = life.looks.iter().map(|(_, look)| look).peekable();
     let mut recorded: Option<&GateLooked> = None;
-    let mut path = Path::default();
+    let ends = |look: &GateLooked| (look.cs_lo_micro.value(), look.cs_hi_micro.value());
+    let mut wealth = Vec::new();
+    let mut places = Vec::new();
     for (t, (_, said)) in (1..).zip(&life.observed) {
         take(&mut running, manifest, of, said)?;
         if t % step == 0 || t == n {
             let claim = running.look().claim.map_or(0.0, |claim| claim.ln_wealth);
-            path.wealth.push((t, claim));
+            wealth.push((t, claim));
         }
-        let looked = recorded;
+        let before = recorded;
         while let Some(look) = looks.next_if(|look| look.n.value() <= t) {
             recorded = Some(look);
         }
-        let ends = |look: &GateLooked| (look.cs_lo_micro.value(), look.cs_hi_micro.value());
-        if let Some(look) = recorded.filter(|_| recorded != looked) {
-            let (low, high) = ends(look);
-            path.interval.push((t, low, high));
+        let within = recorded.map_or((i64::MIN, i64::MAX), ends);
+        if recorded != before {
+            places.push((t, within, None));
         } else if every && (t % apart == 0 || t == n) {
-            let mut there = running.clone();
-            there.settle();
-            let (least, most) = recorded.map_or((i64::MIN, i64::MAX), ends);
-            let interval = there.look().interval;
-            let ends = interval.map(|now| (t, now.low.max(least), now.high.min(most)));
-            path.interval.extend(ends);
+            places.push((t, within, Some(running.clone())));
         }
     }
-    Ok(path)
+    let interval = |(t, (least, most), there): (u64, (i64, i64), Option<Running>)| {
+        let Some(mut there) = there else {
+            return Some((t, least, most));
+        };
+        there.settle();
+        let now = there.look().interval?;
+        Some((t, now.low.max(least), now.high.min(most)))
+    };
+    let interval = places.into_par_iter().filter_map(interval).collect();
+    Ok(Path { interval, wealth })
 }
 
 /// Takes an observation again.
