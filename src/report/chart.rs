@@ -11,9 +11,13 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 56.0;
-const TICKS: usize = 5;
+/// The most steps between marks.
+const TICKS: f64 = 6.0;
+/// Room that a line of text takes.
+const LINE: f64 = 14.0;
 const BLUE: &str = "#1f5fa8";
 const GREY: &str = "#8a94a3";
+const AMBER: &str = "#b8730a";
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// How points of a chart are drawn.
@@ -25,6 +29,27 @@ pub enum Mark {
     Dot,
     /// Joined.
     Line,
+    /// Joined, in a colour of its own: what the others are held against.
+    Other,
+    /// Small circles.
+    Point,
+    /// Joined by dashes: a level.
+    Rule,
+}
+
+impl Mark {
+    /// Whether its points are joined.
+    fn is_joined(self) -> bool {
+        matches!(self, Self::Line | Self::Other | Self::Rule)
+    }
+
+    fn colour(self) -> &'static str {
+        match self {
+            Self::Bar | Self::Line | Self::Point => BLUE,
+            Self::Other => AMBER,
+            Self::Dot | Self::Rule => GREY,
+        }
+    }
 }
 
 /// Points that are drawn alike.
@@ -94,17 +119,22 @@ fn spanning(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (low - room, high + room)
 }
 
-fn tick(value: f64, span: f64) -> String {
-    let digits = if span >= 20.0 {
-        0
-    } else if span >= 2.0 {
-        1
-    } else if span >= 0.02 {
-        2
-    } else {
-        4
-    };
-    format!("{value:.digits$}")
+/// Round values from low to high, a step of 1, 2 or 5 times a power of ten apart, with the digits that they need.
+fn rounded(low: f64, high: f64) -> (Vec<f64>, usize) {
+    let tens = |times: i32| (0..times).fold(1.0, |power, _| power * 10.0);
+    let steps = (-9..=15).flat_map(|k: i32| {
+        let power = if k < 0 { 1.0 / tens(-k) } else { tens(k) };
+        let digits = usize::try_from(-k).unwrap_or(0);
+        [1.0, 2.0, 5.0].map(|times| (times * power, digits))
+    });
+    let least = (high - low) / TICKS;
+    let found = steps.into_iter().find(|(step, _)| *step >= least);
+    let (step, digits) = found.unwrap_or((high - low, 0));
+    let first = (low / step).ceil();
+    let places = (0..=8).map(|at| (first + f64::from(at)) * step);
+    let places = places.take_while(|place| *place <= high);
+    // Zero has no sign.
+    (places.map(|place| place + 0.0).collect(), digits)
 }
 
 impl Chart {
@@ -135,44 +165,67 @@ impl Chart {
         }
     }
 
-    /// Where x is marked: at each bar, else at equal steps.
-    fn places(&self, bars: bool, (low, high): (f64, f64)) -> Vec<f64> {
+    /// Marks of x with their words: at each bar, else at round values.
+    fn across_at(&self, bars: bool, (low, high): (f64, f64)) -> Vec<(f64, String)> {
         if bars {
             let bars = self.series.iter().filter(|of| of.mark == Mark::Bar);
-            return bars.flat_map(|of| &of.points).map(|of| of.0).collect();
+            let places = bars.flat_map(|of| &of.points).map(|of| of.0);
+            return places.map(|place| (place, place.to_string())).collect();
         }
-        let steps = (0..TICKS).map(|at| at as f64 / (TICKS - 1) as f64);
-        steps.map(|share| low + share * (high - low)).collect()
+        let (places, digits) = rounded(low, high);
+        let named = |place: f64| (place, format!("{place:.digits$}"));
+        places.into_iter().map(named).collect()
     }
 
     fn ticks(&self, out: &mut String, bars: bool, (across, x): Axis<'_>, (up, y): Axis<'_>) {
-        let places = self.places(bars, across);
-        for at in 0..TICKS.max(places.len()) {
-            let share = at.min(TICKS - 1) as f64 / (TICKS - 1) as f64;
-            let dx = places.get(at).copied().unwrap_or(across.1);
-            let dy = up.0 + share * (up.1 - up.0);
-            let shown = if self.log_y {
-                format!("1e{dy:.1}")
-            } else {
-                tick(dy, up.1 - up.0)
-            };
+        for (place, name) in self.across_at(bars, across) {
+            let (x, y) = (x(place), HEIGHT - BOTTOM + 18.0);
             put(
                 out,
                 &format!(
-                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{}</text>\
-                 <line x1=\"{LEFT}\" y1=\"{3:.1}\" x2=\"{4:.1}\" y2=\"{3:.1}\" stroke=\"#e3e6ea\"/>\
-                 <text x=\"{5:.1}\" y=\"{6:.1}\" text-anchor=\"end\" fill=\"#5b6470\">{shown}</text>",
-                    x(dx),
-                    HEIGHT - BOTTOM + 18.0,
-                    if bars || places.get(at).is_none() {
-                        places.get(at).map_or(String::new(), f64::to_string)
-                    } else {
-                        tick(dx, across.1 - across.0)
-                    },
-                    y(dy),
-                    WIDTH - RIGHT,
+                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" fill=\"#5b6470\">{name}</text>"
+                ),
+            );
+        }
+        let (places, digits) = rounded(up.0, up.1);
+        let power = if self.log_y { "1e" } else { "" };
+        for place in places {
+            let (y, right) = (y(place), WIDTH - RIGHT);
+            put(
+                out,
+                &format!(
+                    "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right:.1}\" y2=\"{y:.1}\" stroke=\"#e3e6ea\"/>\
+                     <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#5b6470\">{power}{place:.digits$}</text>",
                     LEFT - 6.0,
-                    y(dy) + 4.0,
+                    y + 4.0,
+                ),
+            );
+        }
+    }
+
+    /// Names of lines at their last points, one above the other where these are close.
+    fn names(&self, out: &mut String, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) {
+        let lines = self.series.iter().filter(|of| of.mark.is_joined());
+        let ends = lines.filter_map(|of| {
+            let (a, b) = of.points.last().filter(|(_, b)| b.is_finite())?;
+            Some((y(self.height_of(*b)) - 5.0, x(*a), of))
+        });
+        let mut ends: Vec<_> = ends.collect();
+        if ends.len() < 2 {
+            return;
+        }
+        ends.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let most = HEIGHT - BOTTOM - LINE * (ends.len() - 1) as f64;
+        let mut least = TOP;
+        for (at, (y, x, of)) in ends.into_iter().enumerate() {
+            let y = y.min(most + LINE * at as f64).max(least);
+            least = y + LINE;
+            let (name, colour) = (escaped(&of.label), of.mark.colour());
+            put(
+                out,
+                &format!(
+                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\" fill=\"{colour}\" stroke=\"#ffffff\" \
+                     stroke-width=\"3\" paint-order=\"stroke\">{name}</text>"
                 ),
             );
         }
@@ -191,27 +244,11 @@ impl Chart {
             |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - up.0) / (up.1 - up.0);
         let mut out = head(&self.title, WIDTH, HEIGHT);
         self.ticks(&mut out, bars, (across, &x), (up, &y));
-        let lines = self.series.iter().filter(|of| of.mark == Mark::Line);
-        let is_named = lines.count() > 1;
+        let height = |value: f64| y(self.height_of(value));
         for series in &self.series {
-            if let Some((a, b)) = series.points.last().filter(|_| is_named)
-                && b.is_finite()
-            {
-                put(
-                    &mut out,
-                    &format!(
-                        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#5b6470\">{}</text>",
-                        x(*a),
-                        y(self.height_of(*b)) - 5.0,
-                        escaped(&series.label)
-                    ),
-                );
-            }
-            put(
-                &mut out,
-                &series.svg(&x, &|value| y(self.height_of(value)), y(up.0.max(0.0))),
-            );
+            put(&mut out, &series.svg(&x, &height, y(up.0.max(0.0))));
         }
+        self.names(&mut out, &x, &y);
         put(
             &mut out,
             &format!(
@@ -237,7 +274,15 @@ impl Series {
             .filter(|(a, b)| a.is_finite() && b.is_finite());
         let name = format!("<title>{}</title>", escaped(&self.label));
         match self.mark {
-            Mark::Line => {
+            Mark::Line | Mark::Other | Mark::Rule => {
+                let (colour, dashes) = (
+                    self.mark.colour(),
+                    if self.mark == Mark::Rule {
+                        " stroke-dasharray=\"6 4\""
+                    } else {
+                        ""
+                    },
+                );
                 let path: Vec<String> = points
                     .enumerate()
                     .map(|(at, (a, b))| {
@@ -247,8 +292,17 @@ impl Series {
                     .collect();
                 let path = path.join("");
                 format!(
-                    "<path d=\"{path}\" fill=\"none\" stroke=\"{BLUE}\" stroke-width=\"2\">{name}</path>"
+                    "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}>{name}</path>"
                 )
+            }
+            Mark::Point => {
+                let one = |(a, b): &(f64, f64)| {
+                    let (cx, cy) = (x(*a), y(*b));
+                    format!(
+                        "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"3.5\" fill=\"{BLUE}\">{name}</circle>"
+                    )
+                };
+                points.map(one).collect()
             }
             Mark::Dot => {
                 let most = self.weights.iter().copied().fold(1.0, f64::max);
@@ -371,6 +425,56 @@ mod tests {
     }
 
     #[test]
+    fn marks_are_round_numbers_within_the_range() {
+        let words = |low, high| {
+            let (places, digits) = rounded(low, high);
+            let words = places.iter().map(|place| format!("{place:.digits$}"));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words(0.0, 1.0), "0.0 0.2 0.4 0.6 0.8 1.0");
+        assert_eq!(words(-0.057, 0.04), "-0.04 -0.02 0.00 0.02 0.04");
+        assert_eq!(words(0.0, 21_692.0), "0 5000 10000 15000 20000");
+        assert_eq!(words(-4.8, 3.4), "-4 -2 0 2");
+        assert_eq!(
+            words(0.012_3, 0.012_8),
+            "0.0123 0.0124 0.0125 0.0126 0.0127 0.0128"
+        );
+    }
+
+    #[test]
+    fn names_of_lines_stand_apart() {
+        let line = |label: &str, end: f64| Series {
+            label: label.to_owned(),
+            mark: Mark::Line,
+            points: vec![(0.0, 0.0), (1.0, end)],
+            weights: Vec::new(),
+        };
+        let chart = Chart {
+            title: "Ends".to_owned(),
+            x: "x".to_owned(),
+            y: "y".to_owned(),
+            series: ["one", "two", "three"].map(|name| line(name, 1.0)).to_vec(),
+            log_y: false,
+        };
+        let svg = chart.svg();
+        let at = |name: &str| -> f64 {
+            let text = svg
+                .lines()
+                .find(|line| line.ends_with(&format!(">{name}</text>")));
+            let (_, rest) = text.unwrap().split_once("y=\"").unwrap();
+            rest.split_once('"').unwrap().0.parse().unwrap()
+        };
+        let mut places = ["one", "two", "three"].map(at);
+        places.sort_by(f64::total_cmp);
+        assert!(
+            places
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= LINE - 0.1),
+            "{svg}"
+        );
+    }
+
+    #[test]
     fn charts_are_closed_drawings_whose_labels_are_never_markup() {
         let series = |mark| Series {
             label: "<script>".to_owned(),
@@ -383,7 +487,16 @@ mod tests {
                 title: "Calibration & labels".to_owned(),
                 x: "judge <score>".to_owned(),
                 y: "expected label".to_owned(),
-                series: [Mark::Line, Mark::Dot, Mark::Bar].map(series).to_vec(),
+                series: [
+                    Mark::Line,
+                    Mark::Dot,
+                    Mark::Bar,
+                    Mark::Other,
+                    Mark::Point,
+                    Mark::Rule,
+                ]
+                .map(series)
+                .to_vec(),
                 log_y,
             };
             let svg = chart.svg();

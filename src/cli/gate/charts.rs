@@ -2,19 +2,23 @@
 
 use crate::cli::error::CliError;
 use crate::num::Finite;
-use crate::projection::gates;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::replay::Life;
 use crate::workflow::gates::replay::Path;
 
 /// A plot by its name.
-pub(super) fn svg(of: Known<'_>, path: &Path, name: &str) -> Result<String, CliError> {
+pub(super) fn svg(
+    of: Known<'_>,
+    (life, path): (&Life, &Path),
+    name: &str,
+) -> Result<String, CliError> {
     match name {
         "wealth" => Ok(wealth(of, path).svg()),
-        "interval" => Ok(interval(of, path).svg()),
+        "interval" => Ok(interval(of, (life, path)).svg()),
         other => {
             let message = format!("--chart {other}: expected wealth or interval");
             Err(CliError::usage(message, "clover gate show --help"))
@@ -22,10 +26,10 @@ pub(super) fn svg(of: Known<'_>, path: &Path, name: &str) -> Result<String, CliE
     }
 }
 
-fn line(label: &str, points: Vec<(f64, f64)>) -> Series {
+fn series(label: &str, mark: Mark, points: Vec<(f64, f64)>) -> Series {
     Series {
         label: label.to_owned(),
-        mark: Mark::Line,
+        mark,
         points,
         weights: Vec::new(),
     }
@@ -44,43 +48,48 @@ fn wealth(of: Known<'_>, path: &Path) -> Chart {
         x: "units observed".to_owned(),
         y: "log e-value".to_owned(),
         series: vec![
-            line("log e-value", points),
-            line("ends past", vec![(0.0, level), (last, level)]),
+            series("log e-value", Mark::Line, points),
+            series("ends past", Mark::Rule, vec![(0.0, level), (last, level)]),
         ],
         log_y: false,
     }
 }
 
-/// Ends of the confidence sequence by units, from the whole scale, with the margin of the null. Between registered looks it is
+/// Ends of the confidence sequence by units, with the recorded looks and the margin of the null. Between registered looks it is
 /// that of the look before.
-fn interval(of: Known<'_>, path: &Path) -> Chart {
-    let metric = of
-        .record
-        .in_force()
-        .and_then(|one| one.manifest.metric.as_ref());
-    let scale = metric.map_or(0.0, |metric| gates::scale(metric) as f64 / 1e6);
+fn interval(of: Known<'_>, (life, path): (&Life, &Path)) -> Chart {
     let steps = of.gate.test.look_at.is_some();
-    let ends = |start: f64, end: fn(&(u64, i64, i64)) -> i64| {
-        let mut points = vec![(0.0, start)];
+    let last = (life.observed.len() as f64).max(1.0);
+    let ends = |end: fn(&(u64, i64, i64)) -> i64| {
+        let mut points: Vec<(f64, f64)> = Vec::new();
         for place in &path.interval {
             let (n, now) = (place.0 as f64, end(place) as f64 / 1e6);
-            let before = points.last().map_or(start, |(_, before)| *before);
-            points.extend(steps.then_some((n, before)));
+            let before = points.last().map(|(_, before)| (n, *before));
+            points.extend(before.filter(|_| steps));
             points.push((n, now));
         }
+        let now = points.last().map(|(_, now)| (last, *now));
+        points.extend(now.filter(|_| steps));
         points
     };
-    let (high, low) = (ends(scale, |place| place.2), ends(-scale, |place| place.1));
-    let last = high.last().map_or(1.0, |(n, _)| n.max(1.0));
+    let looked = life.looks.iter().flat_map(|(_, look)| {
+        let n = look.n.value() as f64;
+        [look.cs_lo_micro, look.cs_hi_micro].map(|end| (n, end.value() as f64 / 1e6))
+    });
     let margin = of.gate.test.null_margin_micro.value() as f64 / 1e6;
     Chart {
         title: "Confidence sequence of the mean effect".to_owned(),
         x: "units observed".to_owned(),
         y: "mean effect".to_owned(),
         series: vec![
-            line("highest", high),
-            line("lowest", low),
-            line("null margin", vec![(0.0, margin), (last, margin)]),
+            series("highest", Mark::Line, ends(|place| place.2)),
+            series("lowest", Mark::Line, ends(|place| place.1)),
+            series("recorded look", Mark::Point, looked.collect()),
+            series(
+                "null margin",
+                Mark::Rule,
+                vec![(0.0, margin), (last, margin)],
+            ),
         ],
         log_y: false,
     }

@@ -53,7 +53,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     let of = known(state, &id)?;
     let life = replay::read(&ledger, &id, of, state.size)?;
     let path = replay::path(of, &life).unwrap_or_default();
-    let drawn = charts::svg(of, &path, &args.chart)?;
+    let drawn = charts::svg(of, (&life, &path), &args.chart)?;
     if let Some(file) = &args.svg {
         ambient::replace(&ctx.path(file), drawn.as_bytes(), false)?;
     }

@@ -178,9 +178,9 @@ impl Drawn {
     }
 
     fn chart(&self, name: &str, (margin, bar): (i64, f64)) -> Result<Chart, CliError> {
-        let line = |label: String, units: &[u64], values: &[f64]| Series {
+        let line = |label: String, mark: Mark, units: &[u64], values: &[f64]| Series {
             label,
-            mark: Mark::Line,
+            mark,
             points: units
                 .iter()
                 .zip(values)
@@ -205,23 +205,34 @@ impl Drawn {
             }
         };
         let mut series = Vec::new();
-        for (of, _, paths) in &self.paths {
+        for (of, effect, paths) in &self.paths {
+            let mark = if *effect > margin {
+                Mark::Line
+            } else {
+                Mark::Other
+            };
             if name == "wealth" {
                 for (what, values) in ["first decile", "median", "ninth decile"]
                     .iter()
                     .zip(&paths.ln_wealth)
                 {
-                    series.push(line(format!("{of}: {what}"), &paths.units, values));
+                    series.push(line(format!("{of}: {what}"), mark, &paths.units, values));
                 }
             } else {
                 for (what, values) in ["lowest", "highest"].iter().zip(&paths.interval) {
-                    series.push(line(format!("{of}: median {what}"), &paths.units, values));
+                    series.push(line(
+                        format!("{of}: median {what}"),
+                        mark,
+                        &paths.units,
+                        values,
+                    ));
                 }
             }
         }
         let units = self.paths.first().map(|(.., paths)| &paths.units[..]);
         let units = units.unwrap_or_default();
-        series.push(line(level.0.to_owned(), units, &vec![level.1; units.len()]));
+        let bar = vec![level.1; units.len()];
+        series.push(line(level.0.to_owned(), Mark::Rule, units, &bar));
         Ok(Chart {
             title: title.to_owned(),
             x: "units observed".to_owned(),

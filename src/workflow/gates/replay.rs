@@ -16,7 +16,9 @@ use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::projection::gates;
 use crate::projection::manifests::Version;
+use crate::stats::eprocess::CELLS;
 use crate::stats::eprocess::Gate as Running;
+use crate::stats::eprocess::LEVELS_MAX;
 use crate::stats::eprocess::Looks;
 use crate::workflow::gates::design;
 use crate::workflow::gates::design::Untestable;
@@ -24,8 +26,10 @@ use crate::workflow::gates::evidence::Known;
 
 /// Places of a path.
 const POINTS: u64 = 60;
-/// Units times places that the confidence sequence of a finite set is drawn from.
+/// Values times places that the confidence sequence is drawn from.
 const STEPS_MAX: u64 = 250_000;
+/// Values that a stream keeps apart, cells beyond them included.
+const VALUES_MAX: u64 = (LEVELS_MAX + CELLS) as u64;
 
 /// What the log holds of one gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,12 +184,13 @@ pub fn path(of: Known<'_>, life: &Life) -> Result<Path, Untestable> {
     let mut running = Running::open(design);
     let step = n.div_ceil(POINTS).max(1);
     let every = of.gate.test.look_at.is_none();
-    // Without replacement each place is a pass over all units before it.
-    let apart = if of.gate.test.without_replacement {
-        step.max(n.saturating_mul(n) / STEPS_MAX)
+    // Each place is a pass over all units before it without replacement, else over all values.
+    let pass = if of.gate.test.without_replacement {
+        n
     } else {
-        step
+        n.min(VALUES_MAX)
     };
+    let apart = step * (n.saturating_mul(pass) / STEPS_MAX).div_ceil(step).max(1);
     let mut looks = life.looks.iter().map(|(_, look)| look).peekable();
     let mut recorded: Option<&GateLooked> = None;
     let ends = |look: &GateLooked| (look.cs_lo_micro.value(), look.cs_hi_micro.value());

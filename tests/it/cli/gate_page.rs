@@ -61,9 +61,8 @@ fn the_interval_is_drawn_where_nobody_looked() {
         .out;
     assert!(page.contains("effect <  ███"), "{page}");
     let svg = std::fs::read_to_string(quiet.at.join("interval.svg")).unwrap();
-    // From the whole scale on, one point more than places.
     let path = svg.lines().find(|line| line.contains("<title>highest"));
-    assert_eq!(path.unwrap().matches('L').count(), 6, "{svg}");
+    assert_eq!(path.unwrap().matches('L').count(), 5, "{svg}");
 }
 
 #[test]
@@ -81,9 +80,8 @@ fn registered_looks_alone_have_an_interval() {
     assert_eq!(found.iter().map(|place| place.0).collect::<Vec<_>>(), [20]);
     desk.ok("gate show m-1 -o interval.svg --chart interval");
     let svg = std::fs::read_to_string(desk.at.join("interval.svg")).unwrap();
-    // A step: the whole scale holds up to the look.
-    let path = svg.lines().find(|line| line.contains("<title>highest"));
-    assert_eq!(path.unwrap().matches('L').count(), 2, "{svg}");
+    // Both ends of the look are marked.
+    assert_eq!(svg.matches("<title>recorded look").count(), 2, "{svg}");
 }
 
 #[test]
