@@ -2847,14 +2847,23 @@ def rule_manifest_first(state, e):
             return "a manifest of this experiment, registered before its exposure", e.data["digest"]
     elif e.kind == "manifest.registered" or (
             e.kind == "manifest.amended" and e.data["class"] in (1, 3) and not amendment_problem(state, e)):
-        manifest = e.data["manifest"]
-        if manifest["template"] == "gate" and e.experiment in state.first_outcome:
-            return ("a gate's manifest before any score or readable label of its experiment",
-                    "one at seq %d (E_ADAPTIVE_REUSE)" % state.first_outcome[e.experiment])
-        root = manifest.get("data", {}).get("confirm_root")
-        if root in state.exposed:
-            return ("a confirm root whose units nobody has seen",
-                    "%s, exposed at seq %d (E_ADAPTIVE_REUSE)" % (root, state.exposed[root]))
+        return looked_at(state, e.experiment, e.data["manifest"])
+    elif e.kind == "manifest.countersigned":
+        record_ = state.of_digest(e.data["digest"])
+        version = record_ and record_.version(e.data["digest"])
+        if version and version.needs and not version.countersigned:
+            return looked_at(state, record_.experiment, version.manifest)
+
+
+def looked_at(state, experiment, manifest):
+    """What was seen of an experiment or a confirm set before a manifest binds it."""
+    if manifest["template"] == "gate" and experiment in state.first_outcome:
+        return ("a gate's manifest before any score or readable label of its experiment",
+                "one at seq %d (E_ADAPTIVE_REUSE)" % state.first_outcome[experiment])
+    root = manifest.get("data", {}).get("confirm_root")
+    if root in state.exposed:
+        return ("a confirm root whose units nobody has seen",
+                "%s, exposed at seq %d (E_ADAPTIVE_REUSE)" % (root, state.exposed[root]))
 
 
 def rule_amendment(state, e):
@@ -5381,6 +5390,8 @@ def opening_problem(state, e):
         return "an estimand without exclusions", "exclusions (E_UNREGISTERED_RULE)"
     if manifest.get("data", {}).get("strata") and "control_variate" not in manifest["test"]:
         return "test.control_variate, which says what counts of strata", "data.strata alone (E_UNREGISTERED_RULE)"
+    if manifest["test"]["without_replacement"] and "continuation_of" in manifest["test"]:
+        return "a continuation about what its units were drawn from", "test.without_replacement (E_DATA_ROOT)"
     side = {"promote": "upper", "noninferior": "upper", "kill": "lower", "equivalent": "two_sided",
             "different": "two_sided"}.get(
         manifest["hypothesis"]["kind"])
@@ -5470,8 +5481,6 @@ def continuing_problem(state, e):
     if alpha_of(current.manifest) > alpha_of(other.manifest):
         return "test.alpha_micro of at most the parent's %d" % alpha_of(other.manifest), "more (E_ALPHA)"
     tests = [of.manifest["test"] for of in (current, other) if "test" in of.manifest]
-    if any(test["without_replacement"] for test in tests):
-        return "two gates about what their units were drawn from", "test.without_replacement (E_DATA_ROOT)"
     if len({test.get("delta_design_micro") for test in tests}) > 1 and "futile" in e.data["carried"]:
         return "test.delta_design_micro of the parent, whose wealth against it is carried", "another (E_MARGIN)"
     if record_.bound().seq < parent.opened:
@@ -5549,11 +5558,13 @@ def reading_problem(reading, metric, excluded):
             if not metric["scale_lo_micro"] <= value <= metric["scale_hi_micro"]:
                 return "values of the scale", "%d (E_SCALE)" % value
         sums[role] = sum(draws)
-    delta = sums["candidate"] - sums["baseline"]
+    delta, most = sums["candidate"] - sums["baseline"], scale_of(metric) * repeats
+    if reading.get("baseline_missing") or reading.get("candidate_missing"):
+        delta = max(delta, -most) if metric["direction"] == "increase" else min(delta, most)
     if reading["delta_micro"] != delta:
         return "delta_micro %d" % delta, str(reading["delta_micro"])
-    if abs(delta) > scale_of(metric) * repeats:
-        return "a difference of at most %d" % (scale_of(metric) * repeats), "%d (E_SCALE)" % delta
+    if abs(delta) > most:
+        return "a difference of at most %d" % most, "%d (E_SCALE)" % delta
 
 
 def source_problem(state, e):
@@ -5691,13 +5702,15 @@ class Design:
         levels = [self.alpha, test.get("alpha_kill_micro", 1)] + ([self.futile[0]] if self.futile else [])
         checks = (
             (1 <= scale <= 10 ** 12, "E_SCALE"), (1 <= self.repeats <= 1000, "E_N"),
+            (scale * self.repeats <= 10 ** 12, "E_SCALE"),
             (1 <= test["n_max"] <= 10 ** 9, "E_N"), (1 <= test["n_min"] <= test["n_max"], "E_N"),
             (looks is None or 1 <= len(looks) <= 10_000, "E_N"),
             (self.units is None or test["n_max"] <= self.units <= 10 ** 6, "E_N"),
             (all(abs(log) <= 1e9 for log in carried), "E_N"), (all(0 < level < ONE for level in levels), "E_ALPHA"),
             (-scale < margin < scale, "E_MARGIN"),
             (margin > 0 or self.kind not in ("noninferior", "equivalent"), "E_MARGIN"),
-            (self.futile is None or margin < self.futile[1] < scale and self.kind != "different", "E_MARGIN"),
+            (self.futile is None or self.kind in ("promote", "noninferior", "measure")
+             and (self.margin if self.kind != "measure" else 0) < self.futile[1] < scale, "E_MARGIN"),
             (len(self.guardrails) <= 16 and all(0 < one < scale for one in self.guardrails), "E_MARGIN"),
             (self.stop[1] > 0 and self.stop[0] * self.alpha >= self.stop[1] * ONE, "E_FAMILY_BUDGET"),
             (1 <= self.fractions <= FRACTIONS_MAX, "E_BETTOR"), (self.grid or self.units is None, "E_BETTOR"),

@@ -124,10 +124,12 @@ fn object(
     escape_json(&text)
 }
 
-/// Characters that may move a cursor or reorder what a reader sees.
+/// Characters that may move a cursor or reorder what a reader sees, or that nobody sees.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Text of one line with every control character shown as `\u{…}`.
@@ -153,7 +155,7 @@ pub(super) fn escape_lines(text: &str) -> String {
 }
 
 /// JSON whose strings hold no raw control character that JSON itself allows.
-fn escape_json(text: &str) -> String {
+pub(super) fn escape_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '\n' && is_unsafe(c) {

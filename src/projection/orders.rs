@@ -213,7 +213,7 @@ pub fn placed(order: Digest, place: u64, unit: &ItemId) -> Digest {
 }
 
 /// Digest under which a unit is known to stand in an order.
-fn ordered(unit: &ItemId) -> Digest {
+pub fn ordered(unit: &ItemId) -> Digest {
     canon::digest("clover/ordered-unit/v1", &(unit,))
 }
 

@@ -171,6 +171,7 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
             format!("{} (E_HORIZON)", test.n_max),
         );
     }
+    strata(test, report);
     if let Some(preflight) = &manifest.preflight
         && test.n_max < preflight.horizon_n
     {
@@ -197,6 +198,19 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
     if test.continuation_of.is_some() {
         let parent = "that the gate of test.continuation_of ended undecided: clover gate continue";
         report.not_checked.push(parent.to_owned());
+    }
+}
+
+/// Names of strata are those of a file of units.
+fn strata(test: &Test, report: &mut Report) {
+    let strata = test.control_variate.iter().flatten();
+    for (at, one) in strata.enumerate() {
+        let name = one.stratum.as_str();
+        if name.trim() != name {
+            let path = format!("test.control_variate[{at}].stratum");
+            let expected = "no blanks around it: a file of units has none";
+            report.fault(&path, expected, format!("{name:?}"));
+        }
     }
 }
 

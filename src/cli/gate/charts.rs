@@ -7,6 +7,7 @@ use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::evidence::LOG_MAX;
 use crate::workflow::gates::replay::Life;
 use crate::workflow::gates::replay::Path;
 
@@ -39,10 +40,12 @@ fn series(label: &str, mark: Mark, points: Vec<(f64, f64)>) -> Series {
 fn wealth(of: Known<'_>, path: &Path) -> Chart {
     let carried = of.gate.carried.as_ref().and_then(|carried| carried.claim);
     let start = (0.0, carried.map_or(0.0, Finite::value));
-    let points = path.wealth.iter().map(|(n, log)| (*n as f64, *log));
+    let level = design::ln_stop(of.gate.test.alpha_micro.value(), of.family);
+    // What is impossible under the null is drawn a little above the level, not at 10^9.
+    let shown = |log: f64| if log < LOG_MAX { log } else { 1.1 * level };
+    let points = path.wealth.iter().map(|(n, log)| (*n as f64, shown(*log)));
     let points: Vec<_> = std::iter::once(start).chain(points).collect();
     let last = points.last().map_or(1.0, |(n, _)| n.max(1.0));
-    let level = design::ln_stop(of.gate.test.alpha_micro.value(), of.family);
     Chart {
         title: "Log wealth of the claim".to_owned(),
         x: "units observed".to_owned(),

@@ -11,6 +11,7 @@ use crate::cli::gate::RootArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::home;
 use crate::cli::submit;
+use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
@@ -26,6 +27,7 @@ use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::STRATA_MAX;
+use crate::event::registry::Signers;
 use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -59,21 +61,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     let (version, bound) = (version.clone(), bound.clone());
     let experiment = version.manifest.experiment.clone();
     strata_fit(&units, &bound.manifest, &args.units)?;
-    let root = units.root();
-    if let Some(data) = &bound.manifest.data
-        && (data.confirm_root != root || data.n_units.value() != units.units.len() as u64)
-    {
-        let message = format!(
-            "{}: {} units under {}, and the manifest binds {} under {} (E_DATA_ROOT)",
-            args.units.display(),
-            units.units.len(),
-            root.0.to_base64(),
-            data.n_units,
-            data.confirm_root.0.to_base64()
-        );
-        return Err(CliError::input(message, next));
-    }
+    let root = root_fits(&units, &bound.manifest, &args.units)?;
     let sources = sources(args, &version.manifest)?;
+    let is_ordered = is_drawn(&ledger, &bound);
+    if !is_ordered {
+        not_ordered(&ledger, &bound, &units)?;
+    }
     if args.dry_run {
         let opened = steps::open(&version, sources);
         return rehearse(
@@ -94,6 +87,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         let breach = Breach::new("gate", expected, found);
         return Err(error::refusal(&breach, None));
     }
+    if !is_ordered {
+        may_draw(ctx, ledger.state())?;
+    }
     let key = ctx.globals.key.clone();
     ctx.globals.key.clone_from(&args.custodian);
     let listed = list(ctx, &mut ledger, &experiment, &units, root);
@@ -112,6 +108,56 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         units.units.len(),
     );
     Ok(answer.with_next(format!("clover exposure open {id}")))
+}
+
+/// The root of the file's units, which the manifest binds.
+fn root_fits(confirm: &Confirm, manifest: &Manifest, file: &Path) -> Result<Root, CliError> {
+    let root = confirm.root();
+    let bound = manifest.data.as_ref();
+    let bound = bound.filter(|data| {
+        data.confirm_root != root || data.n_units.value() != confirm.units.len() as u64
+    });
+    let Some(data) = bound else {
+        return Ok(root);
+    };
+    let message = format!(
+        "{}: {} units under {}, and the manifest binds {} under {} (E_DATA_ROOT)",
+        file.display(),
+        confirm.units.len(),
+        root.0.to_base64(),
+        data.n_units,
+        data.confirm_root.0.to_base64()
+    );
+    let next = format!("clover prereg show {}", manifest.manifest);
+    Err(CliError::input(message, next))
+}
+
+/// Whether a key that may draw orders is at hand, and none that may not was named.
+fn may_draw(ctx: &mut Ctx<'_>, state: &State) -> Result<(), CliError> {
+    let kind = Kind::OrderListed;
+    let id = wallet::signer(ctx, state, kind)?.id();
+    let roles = state.keyring.keys.get(&id).map(|record| &record.roles);
+    if let (Signers::Role(role), Some(roles)) = (kind.signers(), roles)
+        && !roles.contains(role)
+    {
+        let message = format!("{kind} needs role {role}; key {id} has {roles}");
+        return Err(CliError::refused(message, "clover key list"));
+    }
+    Ok(())
+}
+
+/// Whether no unit stood in an order before the manifest was registered, told before the units are listed.
+fn not_ordered(ledger: &Ledger, bound: &Version, confirm: &Confirm) -> Result<(), CliError> {
+    for unit in &confirm.units {
+        let earlier = ledger.giver(&orders::ordered(unit))?;
+        if let Some(earlier) = earlier.filter(|seq| *seq < bound.seq) {
+            let message = format!(
+                "unit {unit}: expected one whose order was not drawn before the manifest was registered, found it in an order at seq {earlier} (E_ADAPTIVE_REUSE)"
+            );
+            return Err(CliError::refused(message, "clover gate list"));
+        }
+    }
+    Ok(())
 }
 
 /// The strata of the file are those that the plan counts, told apart before two roots that say less.
@@ -182,7 +228,7 @@ pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<Answer, CliErro
             "test:\n  control_variate:   # FILL: the mean difference that you expect of each\n",
         );
         for (stratum, units) in &strata {
-            let name = serde_json::json!(stratum);
+            let name = ui::escape_json(&serde_json::json!(stratum).to_string());
             text.push_str(&format!(
                 "    - {{stratum: {name}, units: {units}, predicted_micro: 0}}\n"
             ));

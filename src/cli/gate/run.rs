@@ -33,6 +33,7 @@ use crate::projection::gates::Gate;
 use crate::projection::gates::Look;
 use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design::Untestable;
+use crate::workflow::gates::evidence::Known;
 use crate::workflow::gates::hold;
 use crate::workflow::gates::hold::Unheld;
 use crate::workflow::gates::observe;
@@ -166,6 +167,10 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     answer.data["observed"] = observed.into();
     answer.data["n"] = gate.n.into();
     answer.data["per_second"] = (observed as f64 / seconds.max(1e-9)).round().into();
+    if let (Stop::Unfit(unit, why), 0) = (&stop, observed) {
+        let message = format!("gate {id}: unit {unit} is none that the test may take: {why}");
+        return Err(CliError::refused(message, format!("clover gate show {id}")));
+    }
     Ok(stands(answer, (&id, gate), &stop))
 }
 
@@ -177,6 +182,12 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
         ));
         answer.line("  with --missing each draw without one counts as the worst for the candidate, for good");
         answer.data["missing"] = unit.as_str().into();
+    }
+    if let Stop::Unfit(unit, why) = stop {
+        answer.text.push_str(&ui::wrapped(&ui::escape(&format!(
+            "unit {unit} is none that the test may take: {why}"
+        ))));
+        answer.data["unfit"] = json!({"unit": unit, "why": why});
     }
     let on = format!("clover gate observe {id} --all");
     let ended = gate.is_terminal();
@@ -337,17 +348,32 @@ fn record_look(ledger: &mut Ledger, signer: &Signer, id: &ManifestId) -> Result<
 fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<Life, CliError> {
     let gate = known(ledger.state(), id)?;
     let life = replay::read(ledger, id, gate, ledger.size())?;
-    if life.gate.as_ref() == Some(gate.gate) {
-        return Ok(life);
+    match differs(gate, &life) {
+        None => Ok(life),
+        Some(what) => Err(unlike(id, &what)),
     }
-    let message = format!(
-        "gate {id}: the snapshot has {} units with state {}, which is not what the log has: {} with {}",
-        gate.gate.n,
-        gate.gate.state_digest,
-        life.observed.len(),
-        life.state_digest
-    );
-    Err(CliError::integrity("snapshot", message, "clover verify"))
+}
+
+/// What a snapshot says of a gate otherwise than the log.
+pub(super) fn differs(of: Known<'_>, life: &Life) -> Option<String> {
+    let (n, state) = (of.gate.n, of.gate.state_digest);
+    if !life.is_plan {
+        return Some("a plan or a family that the log does not register so".to_owned());
+    }
+    if life.gate.as_ref() == Some(of.gate) {
+        return None;
+    }
+    let (logged, digest) = (life.observed.len(), life.state_digest);
+    Some(if digest == state {
+        format!("{n} units with state {state} as the log has, and else another gate")
+    } else {
+        format!("{n} units with state {state}, and the log {logged} with {digest}")
+    })
+}
+
+pub(super) fn unlike(id: &ManifestId, what: &str) -> CliError {
+    let message = format!("gate {id}: the snapshot has {what}");
+    CliError::integrity("snapshot", message, "clover verify")
 }
 
 /// What a gate ends by must be in the log: every fold, the order, the strata and the values, each read from its entries.

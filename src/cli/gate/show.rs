@@ -12,7 +12,9 @@ use crate::cli::gate::gate_id;
 use crate::cli::gate::known;
 use crate::cli::gate::outcome_of;
 use crate::cli::gate::plan;
+use crate::cli::gate::run::differs;
 use crate::cli::gate::run::effect;
+use crate::cli::gate::run::unlike;
 use crate::cli::gate::run::weakest;
 use crate::cli::gate::waits;
 use crate::cli::gate::words;
@@ -21,6 +23,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
+use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Prediction;
 use crate::ground::ambient;
@@ -57,7 +60,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     if let Some(file) = &args.svg {
         ambient::replace(&ctx.path(file), drawn.as_bytes(), false)?;
     }
-    let same = life.gate.as_ref() == Some(of.gate);
+    let differs = differs(of, &life);
+    let same = differs.is_none();
     let now = state.keyring.recorded_at;
     let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
     let mut answer = Answer::new(String::new(), Value::Null);
@@ -65,7 +69,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     answer.text.push_str(&ui::wrapped_pairs(&order(state, of)));
     observed(&mut answer, of, &life, same);
     strata_table(&mut answer, of, &life);
-    looks(&mut answer, &life);
+    looks(&mut answer, of, &life);
     sparks(&mut answer, of, &path);
     ending(&mut answer, state, (&id, of), now);
     promotions(&mut answer, &ledger, (state, &id))?;
@@ -81,9 +85,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
             .as_ref()
             .map(|of| { json!({"judge": of.judge, "check_seq": of.check_seq}) })
     );
-    if !same {
-        let message = format!("gate {id}: the log gives state {}", life.state_digest);
-        return Err(CliError::integrity("snapshot", message, "clover verify"));
+    if let Some(what) = differs {
+        return Err(unlike(&id, &what));
     }
     if let Some(stale) = stale {
         let (judge, seq) = (&stale.judge, stale.check_seq);
@@ -206,23 +209,43 @@ fn observed(answer: &mut Answer, of: Known<'_>, life: &Life, same: bool) {
     ]));
 }
 
-/// What was predicted of each stratum, and what came of it so far.
-fn strata(of: Known<'_>, life: &Life) -> Vec<(Prediction, u64, f64)> {
+/// What was predicted of a stratum, and what came of it so far.
+struct Shown<'a> {
+    predicted: &'a Prediction,
+    /// Units that were observed.
+    n: u64,
+    /// Those of them of which draws are missing.
+    missing: u64,
+    /// Mean difference of the others, candidate less baseline.
+    mean: Option<f64>,
+}
+
+fn strata<'a>(of: Known<'a>, life: &Life) -> Vec<Shown<'a>> {
     let known = of.gate.test.control_variate.as_deref().unwrap_or_default();
     let metric = of
         .record
         .in_force()
         .and_then(|one| one.manifest.metric.as_ref());
     let draws = metric.map_or(1, |metric| metric.repeats.value().max(1));
-    let one = |(at, predicted): (usize, &Prediction)| {
+    let one = |(at, predicted): (usize, &'a Prediction)| {
         let its = life.observed.iter().map(|(_, said)| said);
         let its = its.filter(|said| of.gate.stratum_of(said) == Some(at));
-        let deltas = its.filter_map(|said| said.readings.first());
-        let (n, sum) = deltas.fold((0_u64, 0_i128), |(n, sum), reading| {
-            (n + 1, sum + i128::from(reading.delta_micro.value()))
-        });
-        let mean = sum as f64 / 1e6 / (n * draws).max(1) as f64;
-        (predicted.clone(), n, mean)
+        let readings = its.filter_map(|said| said.readings.first());
+        let (mut n, mut whole, mut sum) = (0_u64, 0_u64, 0_i128);
+        for reading in readings {
+            n += 1;
+            // What stands for a missing draw is no difference that anybody measured.
+            if gates::absent(reading) == 0 {
+                whole += 1;
+                sum += i128::from(reading.delta_micro.value());
+            }
+        }
+        Shown {
+            predicted,
+            n,
+            missing: n - whole,
+            mean: (whole > 0).then(|| sum as f64 / 1e6 / (whole * draws) as f64),
+        }
     };
     known.iter().enumerate().map(one).collect()
 }
@@ -232,17 +255,15 @@ fn strata_table(answer: &mut Answer, of: Known<'_>, life: &Life) {
     if strata.is_empty() {
         return;
     }
-    let rows = strata.iter().map(|(predicted, n, mean)| {
+    let rows = strata.iter().map(|of| {
+        let mean = of.mean.map(|mean| format!("{mean:+.6}"));
         vec![
-            predicted.stratum.to_string(),
-            predicted.units.to_string(),
-            format!("{:+.6}", predicted.predicted_micro.value() as f64 / 1e6),
-            n.to_string(),
-            if *n > 0 {
-                format!("{mean:+.6}")
-            } else {
-                "-".to_owned()
-            },
+            of.predicted.stratum.to_string(),
+            of.predicted.units.to_string(),
+            format!("{:+.6}", of.predicted.predicted_micro.value() as f64 / 1e6),
+            of.n.to_string(),
+            of.missing.to_string(),
+            mean.unwrap_or_else(|| "-".to_owned()),
         ]
     });
     let head = [
@@ -250,12 +271,19 @@ fn strata_table(answer: &mut Answer, of: Known<'_>, life: &Life) {
         "units",
         "predicted",
         "observed",
+        "draws missing",
         "mean difference",
     ];
     answer.text.push_str(&ui::table(&head, rows.collect()));
+    answer.line("differences: candidate less baseline, of units whose draws are all there");
 }
 
-fn looks(answer: &mut Answer, life: &Life) {
+fn looks(answer: &mut Answer, of: Known<'_>, life: &Life) {
+    let metric = of
+        .record
+        .in_force()
+        .and_then(|one| one.manifest.metric.as_ref());
+    let is_less_better = metric.is_some_and(|metric| metric.direction == Direction::Decrease);
     if life.looks.is_empty() {
         return answer.line("no looks yet");
     }
@@ -272,6 +300,9 @@ fn looks(answer: &mut Answer, life: &Life) {
     });
     let head = ["look", "units", "log e", "p", "mean effect", "standing"];
     answer.text.push_str(&ui::table(&head, rows.collect()));
+    if is_less_better {
+        answer.line("less is better: an effect above 0 is a candidate below its baseline");
+    }
     if skipped > 0 {
         answer.line(&format!("{skipped} earlier looks"));
     }
@@ -436,10 +467,11 @@ fn data(
         .iter()
         .map(|(seq, look)| json!({"seq": seq, "look": look}))
         .collect();
-    let strata = strata(of, life).into_iter().map(|(predicted, n, mean)| {
+    let strata = strata(of, life).into_iter().map(|of| {
         json!({
-            "stratum": predicted.stratum, "units": predicted.units, "predicted_micro": predicted.predicted_micro,
-            "observed": n, "mean_difference": (n > 0).then_some(mean),
+            "stratum": of.predicted.stratum, "units": of.predicted.units,
+            "predicted_micro": of.predicted.predicted_micro, "observed": of.n, "missing": of.missing,
+            "mean_difference": of.mean,
         })
     });
     let order = state.fold::<Orders>().of(of.record).map(|(_, drawn)| drawn);

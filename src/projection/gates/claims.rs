@@ -14,7 +14,6 @@ use crate::event::payload::decision::PromotionRevoked;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::HypothesisKind;
-use crate::event::payload::manifest::Test;
 use crate::event::payload::prereg::ManifestAmended;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
@@ -244,17 +243,6 @@ fn goes_on(said: &GateContinued, version: &Version, other: &Version) -> Judged {
                 "test.alpha_micro of at most the parent's {parents}, which was chosen before any of this wealth"
             ),
             format!("{own} (E_ALPHA)"),
-        );
-    }
-    let sets = [(&said.gate, version), (&said.parent, other)];
-    let finite = |test: &Test| test.without_replacement;
-    if let Some((id, _)) = sets
-        .iter()
-        .find(|(_, of)| of.manifest.test.as_ref().is_some_and(finite))
-    {
-        return no(
-            "two gates about what their units were drawn from: one about exactly its own units has no others to go on with",
-            format!("test.without_replacement of {id} (E_DATA_ROOT)"),
         );
     }
     let effects = [version, other].map(|of| of.manifest.test.as_ref()?.delta_design_micro);

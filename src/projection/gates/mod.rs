@@ -20,6 +20,7 @@ pub use grade::graded;
 pub use grade::is_late;
 pub use grade::least;
 pub use observed::absent;
+pub use observed::delta;
 pub use observed::missing_value;
 pub use observed::scale;
 pub use observed::slack;

@@ -49,6 +49,19 @@ pub fn absent(reading: &Reading) -> u64 {
     of(ArmRole::Baseline) + of(ArmRole::Candidate)
 }
 
+/// The sum of a candidate's values less that of the baseline's, of which draws are missing or none is. What stands for missing
+/// ones counts no further against the candidate than a difference can be.
+pub fn delta(metric: &Metric, [baseline, candidate]: [i64; 2], has_missing: bool) -> i64 {
+    let delta = candidate.saturating_sub(baseline);
+    let repeats = i64::try_from(metric.repeats.value()).unwrap_or(i64::MAX);
+    let most = scale(metric).saturating_mul(repeats);
+    match metric.direction {
+        _ if !has_missing => delta,
+        Direction::Increase => delta.max(-most),
+        Direction::Decrease => delta.min(most),
+    }
+}
+
 /// By how much a unit's improvement may be more than its values say, in millionths, where so many draws are missing: each
 /// may have been at the other end of the scale.
 pub fn slack(metric: &Metric, absent: u64) -> i64 {
@@ -167,7 +180,7 @@ fn judge_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Judged {
             sums[at] = sums[at].saturating_add(value.value());
         }
     }
-    let delta = sums[1].saturating_sub(sums[0]);
+    let delta = delta(metric, sums, absent(reading) > 0);
     if reading.delta_micro.value() != delta {
         let found = reading.delta_micro.value().to_string();
         return no(format!("delta_micro {delta}"), found);

@@ -409,6 +409,12 @@ pub fn testable(manifest: &Manifest) -> Judged {
             "data.strata alone (E_UNREGISTERED_RULE)",
         );
     }
+    if test.without_replacement && test.continuation_of.is_some() {
+        return no(
+            "a continuation about what its units were drawn from: one finite set says nothing of another",
+            "test.without_replacement (E_DATA_ROOT)",
+        );
+    }
     let (kind, side) = (manifest.hypothesis.kind, test.side);
     let fits = match kind {
         HypothesisKind::Promote | HypothesisKind::Noninferior => side == Side::Upper,

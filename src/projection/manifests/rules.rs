@@ -71,14 +71,10 @@ impl Rule for Prereg {
                 judge("family", family::amended(manifests, &said.manifest));
             }
             Payload::ManifestCountersigned(said) => {
-                judge(
-                    "stale_version",
-                    countersigned_newest(manifests, said.digest),
-                );
-                judge(
-                    "countersign",
-                    countersigned(state, header.author, said.digest),
-                );
+                let digest = said.digest;
+                judge("manifest_first", waited(manifests, digest));
+                judge("stale_version", countersigned_newest(manifests, digest));
+                judge("countersign", countersigned(state, header.author, digest));
             }
             Payload::ManifestDeviated(said) => {
                 judge("manifest", known(manifests, experiment, said.digest));
@@ -195,6 +191,17 @@ fn first(manifests: &Manifests, experiment: Option<&ExperimentId>, manifest: &Ma
             root.to_base64()
         ),
     )
+}
+
+/// A version that waits for its countersignature comes into force before anybody has looked too: its order is drawn from what
+/// the log is then.
+fn waited(manifests: &Manifests, digest: Digest) -> Judged {
+    let (_, record) = manifests.of_digest(digest)?;
+    let version = record.version(digest)?;
+    let waits = version.needs_countersignature() && version.countersigned_seq.is_none();
+    waits
+        .then(|| first(manifests, record.experiment.as_ref(), &version.manifest))
+        .flatten()
 }
 
 /// What is tested, on what, with whom and at which level is registered anew: nobody has looked before that either.

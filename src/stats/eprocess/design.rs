@@ -405,6 +405,12 @@ fn check_numbers(terms: &Terms) -> Result<(), DesignError> {
         "repeats",
         "between 1 and 1000",
     )?;
+    let most = terms.scale.saturating_mul(i64::from(terms.repeats));
+    term(
+        most <= SCALE_MAX,
+        "scale",
+        "at most 10^12 millionths in all repeats together",
+    )?;
     term(
         (1..=OBSERVATIONS_MAX).contains(&terms.max_n),
         "max_n",
@@ -481,12 +487,17 @@ fn check_claims(terms: &Terms) -> Result<(), DesignError> {
     )?;
     if let Some(futile) = terms.futile {
         level("beta", futile.beta)?;
-        // A claim of either side is not futile because one of them is.
-        let one_sided = !matches!(terms.claim, Claim::Different { .. });
+        // What shows that an effect is small says nothing against harm, and for sameness rather than against it.
+        let null = match terms.claim {
+            Claim::Superior { margin } => Some(margin),
+            Claim::NonInferior { margin } => Some(-margin),
+            Claim::Measure => Some(0),
+            Claim::Different { .. } | Claim::Equivalent { .. } | Claim::Harmful => None,
+        };
         term(
-            inside(futile.effect, terms.scale) && futile.effect > margin && one_sided,
+            inside(futile.effect, terms.scale) && null.is_some_and(|null| futile.effect > null),
             "designed effect",
-            "above the claim's margin and within the scale, of a claim that is not two-sided",
+            "above what the null hypothesis allows and within the scale, to promote, for noninferiority or to measure",
         )?;
     }
     term(

@@ -52,6 +52,18 @@ pub enum Stop {
     Look,
     /// The next unit lacks recorded values.
     Missing(ItemId),
+    /// The next unit is none that the test may take, for this reason.
+    Unfit(ItemId, String),
+}
+
+/// What came of the next unit.
+enum Pushed {
+    /// The test ends with it, or looks are registered there.
+    Ends,
+    /// It is none that the test may take.
+    Refused(String),
+    /// There may be more.
+    Taken,
 }
 
 /// The next observations of a gate.
@@ -235,9 +247,16 @@ impl<'a> Course<'a> {
                 next.stop = Stop::Missing(unit.clone());
                 return Ok(next);
             };
-            if self.push(unit, readings, &mut next)? {
-                next.stop = Stop::Look;
-                return Ok(next);
+            match self.push(unit, readings, &mut next)? {
+                Pushed::Ends => {
+                    next.stop = Stop::Look;
+                    return Ok(next);
+                }
+                Pushed::Refused(why) => {
+                    next.stop = Stop::Unfit(unit.clone(), why);
+                    return Ok(next);
+                }
+                Pushed::Taken => {}
             }
         }
         if to == self.end && to != self.ask.through {
@@ -294,13 +313,13 @@ impl<'a> Course<'a> {
         self.keys.1.get(place(self.n)..place(to)).unwrap_or(&[])
     }
 
-    /// Takes the next unit; whether the test ends with it or looks are registered there.
+    /// Takes the next unit.
     fn push(
         &mut self,
         unit: &ItemId,
         readings: Vec<Reading>,
         next: &mut Next,
-    ) -> Result<bool, Untestable> {
+    ) -> Result<Pushed, Untestable> {
         let deltas: Vec<i64> = readings.iter().map(|one| one.delta_micro.value()).collect();
         let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
         let unfit = |found: String| Untestable {
@@ -315,10 +334,11 @@ impl<'a> Course<'a> {
         let absent = readings.first().map_or(0, gates::absent);
         let metric = self.manifest.metric.as_ref();
         let slack = metric.map_or(0, |metric| gates::slack(metric, absent));
-        let step = self
-            .running
-            .push_within(known, (*main, slack), guardrails)
-            .map_err(|error| unfit(error.to_string()))?;
+        let pushed = self.running.push_within(known, (*main, slack), guardrails);
+        let step = match pushed {
+            Ok(step) => step,
+            Err(error) => return Ok(Pushed::Refused(error.to_string())),
+        };
         self.n += 1;
         next.observed.push(GateObserved {
             digest: self.digest,
@@ -329,7 +349,8 @@ impl<'a> Course<'a> {
             unit: unit.clone(),
         });
         let every = self.running.design().terms().looks == Looks::Every;
-        Ok(step.verdict.is_terminal() || step.looked && !every)
+        let ends = step.verdict.is_terminal() || step.looked && !every;
+        Ok(if ends { Pushed::Ends } else { Pushed::Taken })
     }
 
     /// Natural keys of a unit's values: by metric, of baseline and candidate, of each draw; `None` where the manifest names

@@ -22,6 +22,7 @@ use crate::stats::eprocess::LEVELS_MAX;
 use crate::stats::eprocess::Looks;
 use crate::workflow::gates::design;
 use crate::workflow::gates::design::Untestable;
+use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
 
 /// Places of a path.
@@ -36,6 +37,8 @@ const VALUES_MAX: u64 = (LEVELS_MAX + CELLS) as u64;
 pub struct Life {
     /// The gate as its own entries make it.
     pub gate: Option<gates::Gate>,
+    /// Whether the versions of its plan, and the terms of its family, are those of their entries.
+    pub is_plan: bool,
     /// Looks with their entries.
     pub looks: Vec<(u64, GateLooked)>,
     /// Observations in order, with their entries.
@@ -57,6 +60,7 @@ pub fn read(
     let mut again = gates::Gates::default();
     let mut life = Life {
         gate: None,
+        is_plan: is_plan(ledger, of)?,
         looks: Vec::new(),
         observed: Vec::new(),
         state_digest: gates::state_of_none(of.gate.experiment.as_ref(), id),
@@ -79,6 +83,36 @@ pub fn read(
     })?;
     life.gate = again.by_id.remove(id);
     Ok(life)
+}
+
+/// Whether the versions of a gate's plan, and the terms of its family, stand so in the entries that they are said to be.
+fn is_plan(ledger: &Ledger, of: Known<'_>) -> Result<bool, LedgerError> {
+    let entry = |seq| -> Result<Option<Payload>, LedgerError> {
+        Ok(ledger.entry(seq)?.map(|read| read.event.payload))
+    };
+    for version in &of.record.versions {
+        let (logged, digest) = match entry(version.seq)? {
+            Some(Payload::ManifestRegistered(said)) => (said.manifest, said.digest),
+            Some(Payload::ManifestAmended(said)) => (said.manifest, said.digest),
+            _ => return Ok(false),
+        };
+        if *logged != version.manifest || digest != version.digest {
+            return Ok(false);
+        }
+    }
+    let Some(family) = of.family else {
+        return Ok(true);
+    };
+    let Some(Payload::FamilyOpened(said)) = entry(family.opened_seq)? else {
+        return Ok(false);
+    };
+    let gamma = said.gamma_micro.iter().flatten();
+    Ok(said.alpha_micro.value() == family.alpha
+        && said.method == family.method
+        && said.members_max.value() == family.members_max
+        && gamma
+            .map(|share| share.value())
+            .eq(family.gamma.iter().copied()))
 }
 
 /// Whether an event makes or moves this gate.
@@ -200,7 +234,7 @@ pub fn path(of: Known<'_>, life: &Life) -> Result<Path, Untestable> {
         take(&mut running, manifest, of, said)?;
         if t % step == 0 || t == n {
             let claim = running.look().claim.map_or(0.0, |claim| claim.ln_wealth);
-            wealth.push((t, claim));
+            wealth.push((t, evidence::recorded(claim).value()));
         }
         let before = recorded;
         while let Some(look) = looks.next_if(|look| look.n.value() <= t) {

@@ -179,7 +179,8 @@ pub fn reading(
     let (baseline, baseline_missing) = values(baseline, ArmRole::Baseline);
     let (candidate, candidate_missing) = values(candidate, ArmRole::Candidate);
     let sum = |values: &[Micro]| values.iter().map(|value| value.value()).sum::<i64>();
-    let delta = sum(&candidate) - sum(&baseline);
+    let has_missing = baseline_missing.is_some() || candidate_missing.is_some();
+    let delta = gates::delta(metric, [sum(&baseline), sum(&candidate)], has_missing);
     Some(Reading {
         baseline,
         baseline_missing,

@@ -567,7 +567,7 @@ fn nothing_ends_by_a_forged_snapshot_of_any_fold() {
         let read = "SELECT state FROM snapshots WHERE fold = 'manifests'";
         let kept: Vec<u8> = conn.query_row(read, [], |row| row.get(0)).unwrap();
         let kept = String::from_utf8(kept).unwrap();
-        let forged = kept.replacen("\"repeats\":1", "\"repeats\":2", 1);
+        let forged = kept.replacen("\"exposures\":1", "\"exposures\":2", 1);
         assert_ne!(forged, kept);
         let write = "UPDATE snapshots SET state = ?1 WHERE fold = 'manifests'";
         conn.execute(write, [forged.into_bytes()]).unwrap();
@@ -578,6 +578,40 @@ fn nothing_ends_by_a_forged_snapshot_of_any_fold() {
         assert!(ran.err.contains(word), "{verb} {}", ran.err);
         if verb.starts_with("gate decide") {
             desk.ok(verb);
+        }
+    }
+}
+
+/// A gate is neither shown nor observed by a plan, or a family, that the log does not register so.
+#[test]
+fn a_forged_plan_is_not_shown() {
+    let mut desk = scored();
+    desk.run("gate observe m-1 --through 6");
+    desk.ok("export jsonl -o out --blobs");
+    for (at, (from, to)) in [
+        ("\"repeats\":1", "\"repeats\":2"),
+        ("\"members_max\":3", "\"members_max\":1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let copy = format!("copy-{at}");
+        desk.ok(&format!("import ledger out --into {copy}"));
+        let folder = desk.at.join(&copy).join(".clover");
+        std::fs::copy(desk.at.join(".clover/log.key"), folder.join("log.key")).unwrap();
+        let conn = rusqlite::Connection::open(folder.join("ledger.db")).unwrap();
+        let read = "SELECT state FROM snapshots WHERE fold = 'manifests'";
+        let kept: Vec<u8> = conn.query_row(read, [], |row| row.get(0)).unwrap();
+        let kept = String::from_utf8(kept).unwrap();
+        let forged = kept.replacen(from, to, 1);
+        assert_ne!(forged, kept, "{from}");
+        let write = "UPDATE snapshots SET state = ?1 WHERE fold = 'manifests'";
+        conn.execute(write, [forged.into_bytes()]).unwrap();
+        drop(conn);
+        for verb in ["show m-1", "look m-1", "observe m-1 --all"] {
+            let ran = desk.run(&format!("gate {verb} --ledger {copy}"));
+            assert_eq!(ran.code, 3, "{verb} {from}\n{}{}", ran.out, ran.err);
+            assert!(ran.err.contains("a plan or a family"), "{}", ran.err);
         }
     }
 }

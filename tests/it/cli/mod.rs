@@ -14,6 +14,7 @@ mod estimate;
 mod gate;
 mod gate_ahead;
 mod gate_page;
+mod gate_refusals;
 mod import_ledger;
 mod intake;
 mod iterate;

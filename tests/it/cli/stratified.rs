@@ -145,6 +145,38 @@ fn a_gate_with_strata_is_registered_observed_in_parts_and_promotes() {
     claims::holds(&mut desk);
 }
 
+/// What stands for a missing draw is no difference that anybody measured.
+#[test]
+fn a_stratum_is_shown_by_the_units_that_have_their_draws() {
+    let mut desk = claims::desk();
+    claims::family(&mut desk, "quarter", "spend", "0.05", 4);
+    let file = plan(&mut desk, 40, [-100_000, 500_000]);
+    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.ok("gate open m-1 --units units.txt --judge judge-1");
+    desk.ok("exposure open m-1");
+    let line = |(at, (unit, stratum)): (usize, (String, &str))| {
+        let candidate = match (stratum, at % 4) {
+            ("hard", 1) => "null",
+            ("hard", _) => "0.1",
+            _ => "0.4",
+        };
+        format!("{{\"unit\":\"{unit}\",\"baseline\":0.4,\"candidate\":{candidate}}}\n")
+    };
+    let lines: String = units(40).into_iter().enumerate().map(line).collect();
+    let from = desk.file("outcomes.jsonl", &lines);
+    desk.run(&format!("gate observe m-1 --all --missing --from {from}"));
+    let shown = desk.ok("gate show m-1 --json").json();
+    let hard = &shown["data"]["strata"][1];
+    assert!(hard["missing"].as_u64().unwrap() > 0, "{hard}");
+    let mean = hard["mean_difference"].as_f64().unwrap();
+    assert!((mean + 0.3).abs() < 1e-12, "{hard}");
+    let page = desk.ok("gate show m-1").out;
+    assert!(
+        page.contains("draws missing") && page.contains("-0.300000"),
+        "{page}"
+    );
+}
+
 #[test]
 fn what_strata_are_worth_is_simulated_before_anybody_signs() {
     let mut desk = claims::desk();
@@ -203,6 +235,13 @@ fn files_of_units_and_strata() {
         let file = desk.file("wrong.txt", lines);
         desk.refused(&["gate", "root", &file], 4, &parts);
     }
+    // What it prints is read again, whatever the names hold.
+    let file = desk.file("odd.txt", "a\tx\u{2028}y\nb\tz\n");
+    let text = desk.ok(&format!("gate root {file}")).out;
+    assert!(
+        text.contains("{stratum: \"x\\u2028y\", units: 1,"),
+        "{text}"
+    );
     // A plan that counts strata otherwise, or of a population, is told so before it is signed.
     let file = plan(&mut desk, 40, [0, 1_000_001]);
     let ran = desk.run(&format!("prereg check {file}"));

@@ -42,6 +42,7 @@ use crate::support::planned;
 use crate::support::planned::amended;
 use crate::support::planned::countersigned;
 use crate::support::planned::next;
+use crate::support::planned::registered;
 
 /// The checkpoint that the next entry names.
 fn head(world: &mut dyn World) -> (u64, Digest) {
@@ -70,23 +71,65 @@ fn with(value: &Value, change: impl Fn(&mut Value)) -> Value {
     changed
 }
 
-/// Given an amendment that waits for its countersignature until units are exposed, of what is tested or of the level.
+/// Given an amendment that waits for its countersignature until units are exposed, of what is tested, of the level, or of the
+/// units themselves.
 #[test]
 fn an_amendment_does_not_wait_for_outcomes() {
-    for class in [3, 1] {
-        tell_all(SOLO, "countersign", |world| {
+    let other = Digest([8; 32]).to_base64();
+    for (class, rule) in [
+        (3, "manifest_first"),
+        (1, "manifest_first"),
+        (3, "countersign"),
+    ] {
+        tell_all(SOLO, rule, |world| {
             let mut life = in_force(world, same);
             let beacon = head(world);
-            let second = with(&life.value, |gate| match class {
-                3 => gate["metric"]["direction"] = "decrease".into(),
+            let second = with(&life.value, |gate| match (class, rule) {
+                (_, "countersign") => gate["data"]["confirm_root"] = other.clone().into(),
+                (3, _) => gate["metric"]["direction"] = "decrease".into(),
                 _ => gate["test"]["alpha_micro"] = 40_000.into(),
             });
             say(world, amended(&second, &life.value, class));
             draw(world, &mut life, beacon, "exp-1");
             begin(world, &life);
-            let words = ["before the first look", "E_STALE_VERSION"];
+            let words = match rule {
+                "countersign" => ["before the first look", "E_STALE_VERSION"],
+                _ => ["nobody has seen", "E_ADAPTIVE_REUSE"],
+            };
             let payload = countersigned(&second);
-            world.refuse_saying("countersign", &words, &custodian(), payload, EXP);
+            world.refuse_saying(rule, &words, &custodian(), payload, EXP);
+        });
+    }
+}
+
+/// Given two plans on the same units, or in the same experiment, of which one waits for its countersignature until the other's
+/// outcomes are known: its order would be drawn from a place in the log that suits them.
+#[test]
+fn no_plan_waits_for_outcomes_of_another() {
+    for is_same_set in [true, false] {
+        tell_all(SOLO, "manifest_first", |world| {
+            let half = |gate: &mut Value| gate["test"]["alpha_micro"] = 25_000.into();
+            let mut life = in_force(world, half);
+            let beacon = head(world);
+            let mut other = gated::gate("exp-1", "m-2", &gated::units("unit-m-2", 12));
+            half(&mut other);
+            if is_same_set {
+                other["data"] = life.value["data"].clone();
+            }
+            say(world, registered(&other));
+            draw(world, &mut life, beacon, "exp-1");
+            begin(world, &life);
+            if !is_same_set {
+                score(world, &life, 1);
+            }
+            let words = if is_same_set {
+                "nobody has seen"
+            } else {
+                "before any score or readable label"
+            };
+            let words = [words, "E_ADAPTIVE_REUSE"];
+            let payload = countersigned(&other);
+            world.refuse_saying("manifest_first", &words, &custodian(), payload, EXP);
         });
     }
 }
@@ -134,7 +177,7 @@ fn copied(world: &mut dyn World, id: &str, n: usize, change: impl Fn(&mut Value)
     let units = gated::units("unit-m-1", n);
     let mut gate = gated::gate("exp-1", id, &units);
     change(&mut gate);
-    say(world, planned::registered(&gate));
+    say(world, registered(&gate));
     world.say(&custodian(), countersigned(&gate), EXP);
     Life::new(&gate, &units)
 }
@@ -488,7 +531,7 @@ fn what_ended_against_its_claim_is_not_promoted() {
         other["experiment"] = "exp-2".into();
         other["data"]["confirm_root"] = planned::root().into();
         world.say(&owner(), planned::experiment_registered(), Some("exp-2"));
-        world.say(&owner(), planned::registered(&other), Some("exp-2"));
+        world.say(&owner(), registered(&other), Some("exp-2"));
         say(world, life.decided_as(Outcome::Superseded));
         world.say(&owner(), closed(&life, true).into(), None);
         let said = promotion(&life, Grade::Certified);

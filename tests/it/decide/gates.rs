@@ -390,6 +390,93 @@ fn gate_that_can_be_tested() {
     }
 }
 
+/// What shows a small effect says nothing against a claim of harm, sameness or difference; against noninferiority it does from
+/// its margin on.
+#[test]
+fn futility_is_of_claims_that_a_small_effect_speaks_against() {
+    let planned = |kind: &'static str, side: &'static str, margin: i64, effect: i64| {
+        move |gate: &mut Value| {
+            gate["hypothesis"]["kind"] = kind.into();
+            gate["test"]["side"] = side.into();
+            gate["test"]["null_margin_micro"] = margin.into();
+            gate["test"]["delta_design_micro"] = effect.into();
+            gate["test"]["beta_futile_micro"] = 100_000.into();
+            gate["test"]["n_min"] = 1.into();
+        }
+    };
+    for (kind, side, margin, effect) in [
+        ("promote", "upper", 100_000, 100_000),
+        ("noninferior", "upper", -200_000, -200_000),
+        ("equivalent", "two_sided", 300_000, 300_001),
+        ("kill", "lower", 0, 100_000),
+        ("different", "two_sided", 0, 100_000),
+    ] {
+        tell(SOLO, move |world| {
+            let life = drawn(world, planned(kind, side, margin, effect));
+            refused(
+                world,
+                "gate",
+                &["designed effect", "E_MARGIN"],
+                life.opened(),
+            );
+        });
+    }
+    // As good as the baseline is what noninferiority is planned for: no effect is not futile, one at the margin is.
+    for (value, is_futile) in [(500_000, false), (0, true)] {
+        tell(SOLO, move |world| {
+            let mut life = exposed(world, |gate| {
+                planned("noninferior", "upper", -200_000, 0)(gate);
+                gate["test"]
+                    .as_object_mut()
+                    .unwrap()
+                    .remove("alpha_kill_micro");
+            });
+            let (half, given) = (values(500_000), values(value));
+            for t in 1..=10 {
+                for score in life.scores(t, &[[&half, &given]]) {
+                    say(world, score);
+                }
+                let said = life.observed(t, &[[&half, &given]]);
+                say(world, said);
+            }
+            let look = life.looked();
+            assert_eq!(look.standing == Standing::Futile, is_futile, "{look:?}");
+            say(world, look);
+            let said = life.observation(11, &[[&half, &given]]);
+            let words = if is_futile {
+                "E_AFTER_TERMINAL"
+            } else {
+                "E_EXPOSURE"
+            };
+            refused(world, "observation", &[words], said);
+        });
+    }
+}
+
+/// What stands for a missing draw counts no further than a difference can be.
+#[test]
+fn a_missing_draw_is_no_difference_that_cannot_be() {
+    tell_all(SOLO, "observation", |world| {
+        let mut life = exposed(world, |gate| {
+            gate["metric"]["difference_max_micro"] = 300_000.into();
+        });
+        let (some, none) = (values(500_000), [None]);
+        for score in life.scores(1, &[[&some, &none]]) {
+            say(world, score);
+        }
+        let said = life.observed(1, &[[&some, &none]]);
+        assert_eq!(said.readings[0].delta_micro.value(), -300_000);
+        let mut further = said.clone();
+        further.readings[0].delta_micro = Micro::new(-500_000).unwrap();
+        refused(
+            world,
+            "observation",
+            &["delta_micro -300000", "-500000"],
+            further,
+        );
+    });
+}
+
 /// A test that could not end by its claim is neither registered nor made by an amendment: its level would be taken all the same.
 #[test]
 fn a_registered_gate_can_end_within_its_units() {
@@ -1055,18 +1142,27 @@ fn gate_continues_an_undecided_one() {
         assert!(parent.look.is_some());
         world.refuse_saying("observation", &words, &owner(), said.into(), exp);
     });
-    // One finite set says nothing of another.
+    // One finite set says nothing of another: such a continuation is not opened.
     tell(SOLO, |world| {
-        let (parent, child) = both(
-            world,
-            |gate| {
-                gate["estimand"]["population"] = "finite".into();
-                gate["test"]["without_replacement"] = true.into();
-            },
-            same,
-        );
-        let words = ["exactly its own units", "E_DATA_ROOT"];
-        no(world, &words, continued(&parent, &child));
+        let life = drawn(world, |gate| {
+            gate["estimand"]["population"] = "finite".into();
+            gate["test"]["without_replacement"] = true.into();
+            gate["test"]["continuation_of"] = Digest([7; 32]).to_hex().into();
+        });
+        let words = ["what its units were drawn from", "E_DATA_ROOT"];
+        refused(world, "gate", &words, life.opened());
+    });
+    // A parent about exactly its own units has another null hypothesis.
+    tell(SOLO, |world| {
+        let finite = |gate: &mut Value| {
+            gate["estimand"]["population"] = "finite".into();
+            gate["test"]["without_replacement"] = true.into();
+        };
+        let (parent, child) = both(world, finite, |gate| {
+            gate["estimand"]["population"] = "superpopulation".into();
+            gate["test"]["without_replacement"] = false.into();
+        });
+        no(world, &["of both"], continued(&parent, &child));
     });
     // Wealth against one effect is none against another.
     tell(SOLO, |world| {
