@@ -5310,7 +5310,7 @@ def rule_order(state, e):
 
 
 def listed_problem(state, e):
-    """Units of an order are of its confirm set, and stood in no order before their manifest was registered."""
+    """Units of an order are of its confirm set, and stood in no order before their manifest came into force."""
     record_ = state.of_digest(e.data["digest"])
     version = record_ and record_.version(e.data["digest"])
     if not version or "data" not in version.manifest:
@@ -5318,8 +5318,8 @@ def listed_problem(state, e):
     for unit in e.data["units"]:
         if (e.experiment, version.manifest["data"]["confirm_root"], unit) not in state.unit_names:
             return "a unit that an earlier units.listed of this confirm root named", unit
-        if state.ordered.get(unit, version.seq) < version.seq:
-            return ("units whose order was not drawn before the manifest was registered (E_ADAPTIVE_REUSE)",
+        if state.ordered.get(unit, version.since) < version.since:
+            return ("units whose order was not drawn before the manifest came into force (E_ADAPTIVE_REUSE)",
                     "%s, in an order since seq %d" % (unit, state.ordered[unit]))
 
 

@@ -275,7 +275,7 @@ impl Rule for Ordered {
             });
             facts.push(Fact::ForbidsBelow {
                 digest: ordered(unit),
-                before: version.seq,
+                before: in_force_since(version),
                 rule: "order",
             });
         }

@@ -136,23 +136,24 @@ fn root_fits(confirm: &Confirm, manifest: &Manifest, file: &Path) -> Result<Root
 fn may_draw(ctx: &mut Ctx<'_>, state: &State) -> Result<(), CliError> {
     let kind = Kind::OrderListed;
     let id = wallet::signer(ctx, state, kind)?.id();
-    let roles = state.keyring.keys.get(&id).map(|record| &record.roles);
-    if let (Signers::Role(role), Some(roles)) = (kind.signers(), roles)
-        && !roles.contains(role)
+    let known = state.keyring.keys.get(&id);
+    if let (Signers::Role(role), Some(known)) = (kind.signers(), known)
+        && !known.roles.contains(role)
     {
-        let message = format!("{kind} needs role {role}; key {id} has {roles}");
+        let (holder, roles) = (&known.holder, &known.roles);
+        let message = format!("{kind} needs role {role}, and this key of {holder} has {roles}");
         return Err(CliError::refused(message, "clover key list"));
     }
     Ok(())
 }
 
-/// Whether no unit stood in an order before the manifest was registered, told before the units are listed.
+/// Whether no unit stood in an order before the manifest came into force, told before the units are listed.
 fn not_ordered(ledger: &Ledger, bound: &Version, confirm: &Confirm) -> Result<(), CliError> {
     for unit in &confirm.units {
         let earlier = ledger.giver(&orders::ordered(unit))?;
-        if let Some(earlier) = earlier.filter(|seq| *seq < bound.seq) {
+        if let Some(earlier) = earlier.filter(|seq| *seq < orders::in_force_since(bound)) {
             let message = format!(
-                "unit {unit}: expected one whose order was not drawn before the manifest was registered, found it in an order at seq {earlier} (E_ADAPTIVE_REUSE)"
+                "unit {unit}: expected one whose order was not drawn before the manifest came into force, found it in an order at seq {earlier} (E_ADAPTIVE_REUSE)"
             );
             return Err(CliError::refused(message, "clover gate list"));
         }

@@ -591,7 +591,7 @@ pub(in crate::ledger) fn forbid_breach(rule: &'static str, earlier: u64) -> Brea
             "a policy that the probes of this design have not audited yet: register a design with new labels"
         }
         "order" => {
-            "units whose order was not drawn before the manifest was registered (E_ADAPTIVE_REUSE)"
+            "units whose order was not drawn before the manifest came into force (E_ADAPTIVE_REUSE)"
         }
         "observation" => "no recorded value for a draw that is said to be missing",
         _ => "nothing of the kind before",

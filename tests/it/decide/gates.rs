@@ -254,17 +254,36 @@ fn order_is_drawn_once_and_before_exposure() {
 
 #[test]
 fn order_of_units_that_stood_in_an_earlier_order() {
+    // Registered after the first order, or registered before it and brought into force after it.
+    for is_late in [true, false] {
+        reuses(is_late);
+    }
+}
+
+fn reuses(is_late: bool) {
     tell(SOLO, |world| {
-        let first = drawn(world, |gate| gate["test"]["alpha_micro"] = 25_000.into());
+        let half = |gate: &mut Value| gate["test"]["alpha_micro"] = 25_000.into();
+        let (mut first, root, size) = listed(world, half);
         let exp = Some("exp-2");
-        world.say(&owner(), planned::experiment_registered(), exp);
         // Another confirm set, with one unit of the first.
         let mut units = gated::units("other", 11);
         units.push(first.names[0].clone());
         units.sort();
         let mut gate = gated::gate("exp-2", "m-2", &units);
-        gate["test"]["alpha_micro"] = 25_000.into();
+        half(&mut gate);
+        let (order, drawn) = first.drawn(root, size);
+        let first_order = |world: &mut dyn World| {
+            say(world, order.clone());
+            say(world, drawn.clone());
+        };
+        if is_late {
+            first_order(world);
+        }
+        world.say(&owner(), planned::experiment_registered(), exp);
         world.say(&owner(), registered(&gate), exp);
+        if !is_late {
+            first_order(world);
+        }
         world.say(&custodian(), countersigned(&gate), exp);
         let mut life = Life::new(&gate, &units);
         let (size, root) = (world.size(), world.root_at(world.size()));
@@ -273,7 +292,7 @@ fn order_of_units_that_stood_in_an_earlier_order() {
         }
         let (listed, _) = life.drawn(root, size);
         let words = [
-            "not drawn before the manifest was registered",
+            "not drawn before the manifest came into force",
             "E_ADAPTIVE_REUSE",
         ];
         world.refuse_saying("order", &words, &owner(), listed.into(), exp);
