@@ -510,6 +510,22 @@ fn e_values_are_the_same_after_replay_and_export() {
     assert_eq!(found.to_bits(), recorded.unwrap().to_bits());
 }
 
+/// Imports an export, which ends in snapshots of its head, and changes the first place of one of them that says so.
+fn forge(desk: &mut Desk, (out, copy): (&str, &str), (fold, from, to): (&str, &str, &str)) {
+    desk.ok(&format!("import ledger {out} --into {copy}"));
+    let folder = desk.at.join(copy).join(".clover");
+    std::fs::copy(desk.at.join(".clover/log.key"), folder.join("log.key")).unwrap();
+    let conn = rusqlite::Connection::open(folder.join("ledger.db")).unwrap();
+    let read = "SELECT state FROM snapshots WHERE fold = ?1";
+    let kept: Vec<u8> = conn.query_row(read, [fold], |row| row.get(0)).unwrap();
+    let kept = String::from_utf8(kept).unwrap();
+    let forged = kept.replacen(from, to, 1);
+    assert_ne!(forged, kept, "{from}");
+    let write = "UPDATE snapshots SET state = ?1 WHERE fold = ?2";
+    let change = rusqlite::params![forged.into_bytes(), fold];
+    conn.execute(write, change).unwrap();
+}
+
 /// A snapshot with other counts, another level or another last look is no state that anything is computed from.
 #[test]
 fn a_forged_snapshot_is_refused() {
@@ -518,7 +534,6 @@ fn a_forged_snapshot_is_refused() {
     desk.run("gate look m-1");
     desk.run("gate observe m-1 --through 8");
     desk.ok("export jsonl -o out --blobs");
-    // An import ends in a snapshot of its head.
     for (from, to, verb) in [
         ("\"levels\":[[", "\"levels\":[[-400000,1],[", "look"),
         ("\"alpha_micro\":50000", "\"alpha_micro\":90000", "look"),
@@ -526,18 +541,7 @@ fn a_forged_snapshot_is_refused() {
         ("\"n\":8", "\"n\":7", "observe"),
     ] {
         let copy = format!("copy-{}", from.len() + to.len());
-        desk.ok(&format!("import ledger out --into {copy}"));
-        let folder = desk.at.join(&copy).join(".clover");
-        std::fs::copy(desk.at.join(".clover/log.key"), folder.join("log.key")).unwrap();
-        let conn = rusqlite::Connection::open(folder.join("ledger.db")).unwrap();
-        let read = "SELECT state FROM snapshots WHERE fold = 'gates'";
-        let kept: Vec<u8> = conn.query_row(read, [], |row| row.get(0)).unwrap();
-        let kept = String::from_utf8(kept).unwrap();
-        let forged = kept.replacen(from, to, 1);
-        assert_ne!(forged, kept, "{from}");
-        let write = "UPDATE snapshots SET state = ?1 WHERE fold = 'gates'";
-        conn.execute(write, [forged.into_bytes()]).unwrap();
-        drop(conn);
+        forge(&mut desk, ("out", &copy), ("gates", from, to));
         let all = if verb == "observe" { "--all" } else { "" };
         let ran = desk.run(&format!("gate {verb} m-1 {all} --ledger {copy}"));
         assert_eq!(ran.code, 3, "{from}\n{}{}", ran.out, ran.err);
@@ -560,18 +564,8 @@ fn nothing_ends_by_a_forged_snapshot_of_any_fold() {
     for (at, verb) in verbs.into_iter().enumerate() {
         desk.ok(&format!("export jsonl -o out-{at} --blobs"));
         let copy = format!("copy-{at}");
-        desk.ok(&format!("import ledger out-{at} --into {copy}"));
-        let folder = desk.at.join(&copy).join(".clover");
-        std::fs::copy(desk.at.join(".clover/log.key"), folder.join("log.key")).unwrap();
-        let conn = rusqlite::Connection::open(folder.join("ledger.db")).unwrap();
-        let read = "SELECT state FROM snapshots WHERE fold = 'manifests'";
-        let kept: Vec<u8> = conn.query_row(read, [], |row| row.get(0)).unwrap();
-        let kept = String::from_utf8(kept).unwrap();
-        let forged = kept.replacen("\"exposures\":1", "\"exposures\":2", 1);
-        assert_ne!(forged, kept);
-        let write = "UPDATE snapshots SET state = ?1 WHERE fold = 'manifests'";
-        conn.execute(write, [forged.into_bytes()]).unwrap();
-        drop(conn);
+        let change = ("manifests", "\"exposures\":1", "\"exposures\":2");
+        forge(&mut desk, (&format!("out-{at}"), &copy), change);
         let ran = desk.run(&format!("{verb} --ledger {copy}"));
         assert_eq!(ran.code, 3, "{verb}\n{}{}", ran.out, ran.err);
         let word = "a snapshot of manifests";
@@ -596,18 +590,7 @@ fn a_forged_plan_is_not_shown() {
     .enumerate()
     {
         let copy = format!("copy-{at}");
-        desk.ok(&format!("import ledger out --into {copy}"));
-        let folder = desk.at.join(&copy).join(".clover");
-        std::fs::copy(desk.at.join(".clover/log.key"), folder.join("log.key")).unwrap();
-        let conn = rusqlite::Connection::open(folder.join("ledger.db")).unwrap();
-        let read = "SELECT state FROM snapshots WHERE fold = 'manifests'";
-        let kept: Vec<u8> = conn.query_row(read, [], |row| row.get(0)).unwrap();
-        let kept = String::from_utf8(kept).unwrap();
-        let forged = kept.replacen(from, to, 1);
-        assert_ne!(forged, kept, "{from}");
-        let write = "UPDATE snapshots SET state = ?1 WHERE fold = 'manifests'";
-        conn.execute(write, [forged.into_bytes()]).unwrap();
-        drop(conn);
+        forge(&mut desk, ("out", &copy), ("manifests", from, to));
         for verb in ["show m-1", "look m-1", "observe m-1 --all"] {
             let ran = desk.run(&format!("gate {verb} --ledger {copy}"));
             assert_eq!(ran.code, 3, "{verb} {from}\n{}{}", ran.out, ran.err);
