@@ -2945,6 +2945,10 @@ def rule_countersign(state, e):
     keys = [state.keys.get(e.author), state.keys.get(version.author)]
     if state.strict and all(keys) and keys[0].holder == keys[1].holder:
         return "another holder than the registrar's, under strict", keys[0].holder
+    gate = state.gates_by_id.get(version.manifest["manifest"])
+    if gate is not None and (version.amendment or 0) >= 3:
+        return ("a version of what is tested that comes into force before gate.opened at seq %d" % gate.opened,
+                "one of class %d (E_ORDER)" % version.amendment)
 
 
 def family_problem(state, manifest, joining):

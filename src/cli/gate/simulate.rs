@@ -205,11 +205,11 @@ impl Drawn {
             }
         };
         let mut series = Vec::new();
-        for (of, effect, paths) in &self.paths {
-            let mark = if *effect > margin {
-                Mark::Line
-            } else {
+        for (of, _, paths) in &self.paths {
+            let mark = if of == "null" {
                 Mark::Other
+            } else {
+                Mark::Line
             };
             if name == "wealth" {
                 for (what, values) in ["first decile", "median", "ninth decile"]

@@ -15,6 +15,7 @@ use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::prereg::ManifestAmended;
+use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::Candidate;
@@ -158,6 +159,20 @@ pub(super) fn amended(state: &State, said: &ManifestAmended) -> Judged {
     )
 }
 
+/// What an opened gate tests is what its order was drawn for: no version of it that waited comes into force then.
+pub(super) fn countersigned(state: &State, digest: Digest) -> Judged {
+    let (id, record) = state.fold::<Manifests>().of_digest(digest)?;
+    let class = record.version(digest)?.class.filter(|class| *class >= 3)?;
+    let opened = state.fold::<Gates>().by_id.get(id)?.opened_seq;
+    no(
+        format!(
+            "a version of what is tested that comes into force before gate.opened at seq {opened}"
+        ),
+        format!("one of class {class} (E_ORDER)"),
+    )
+}
+
+/// Whether a gate may go on where another ended.
 pub(super) fn continued(
     state: &State,
     experiment: Option<&ExperimentId>,

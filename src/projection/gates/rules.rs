@@ -69,11 +69,12 @@ impl Rule for Gating {
                 judge("gate", opened(state, &acts, said));
             }
             Payload::ManifestAmended(said) => judge("amendment", claims::amended(state, said)),
+            Payload::ManifestCountersigned(said) => {
+                judge("countersign", claims::countersigned(state, said.digest));
+            }
             Payload::GateContinued(said) => {
-                judge(
-                    "gate",
-                    claims::continued(state, header.experiment.as_ref(), said),
-                );
+                let experiment = header.experiment.as_ref();
+                judge("gate", claims::continued(state, experiment, said));
             }
             Payload::GateObserved(said) => {
                 let acts = acts(&said.gate, said.digest);

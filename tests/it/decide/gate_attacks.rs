@@ -134,6 +134,22 @@ fn no_plan_waits_for_outcomes_of_another() {
     }
 }
 
+/// Given an amendment of what is tested that waits while the gate is opened on the order of the version before.
+#[test]
+fn no_amendment_waits_for_the_opening() {
+    tell_all(SOLO, "countersign", |world| {
+        let mut life = in_force(world, same);
+        let beacon = head(world);
+        let second = with(&life.value, |gate| gate["data"]["exposure_cap"] = 3.into());
+        say(world, amended(&second, &life.value, 3));
+        draw(world, &mut life, beacon, "exp-1");
+        say(world, life.opened());
+        let words = ["before gate.opened at seq", "one of class 3 (E_ORDER)"];
+        let payload = countersigned(&second);
+        world.refuse_saying("countersign", &words, &custodian(), payload, EXP);
+    });
+}
+
 /// Given an opened gate, an amendment of what it tests leaves it without the order that was drawn for that.
 #[test]
 fn what_an_opened_gate_tests_is_not_amended() {
