@@ -48,7 +48,7 @@ RULES = (
     "waiver", "blocked", "calibrator", "transport", "thresholds", "drift", "iteration", "rubric", "patch", "order", "gate",
     "observation", "look", "decision", "promotion", "predicate", "sealing", "acceptance", "approval", "commit", "deployment",
     "recalibration", "guardrail", "rollback", "generator", "verdict", "battery", "report", "target", "genesis", "root",
-    "checkpoint", "size", "blob", "judge", "recompute",
+    "checkpoint", "size", "blob", "judge", "rulebook", "recompute",
 )
 RANK = {name: rank for rank, name in enumerate(RULES)}
 
@@ -893,11 +893,13 @@ APPROVAL = dict(comment=text, meaning=one_of("approve", "author", "responsibilit
                 printed_name=text, subject=hex64)
 KINDS = {
     ("ledger.created", 1): Kind("", "", format=integer(), log_vkey=vkey, origin=origin, owner=record(
-        holder=ident, human=boolean, public_key=encoded(32), roles=role_set), policy=record(separation=SEPARATION)),
+        holder=ident, human=boolean, public_key=encoded(32), roles=role_set), policy=record(separation=SEPARATION),
+        rulebook=Optional(integer())),
     ("key.added", 1): Kind("owner", "key_id", **KEY),
     ("key.added", 2): Kind("owner", "key_id", proof=encoded(64), seal_recipient=Optional(recipient), **KEY),
     ("key.retired", 1): Kind("owner", "key_id", key_id=hex64, reason=text),
     ("key.compromised", 1): Kind("owner", "key_id since_seq", key_id=hex64, reason=text, since_seq=integer()),
+    ("rulebook.adopted", 1): Kind("owner", None, version=integer()),
     ("policy.adopted", 1): Kind("owner", None, reason=text, separation=SEPARATION),
     ("budget.opened", 1): Kind("registrar", "account", account=ident, amount=integer(1),
                                period=one_of("once", "quarter"), purpose=text, spenders=role_set, unit=ident),
@@ -1208,6 +1210,14 @@ CONFLICTS.append(("custodian", "meta_optimizer"))
 
 
 # ------------------------------------------------------------------------------------------ entries and state
+
+# Rulebooks: a ledger names the one that judges it. QUESTIONS has each question that not all of them ask, with the
+# first that does.
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
+QUESTIONS = {
+    "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
+}
+
 
 class Entry:
     """One line, read as far as it can be; `decoded` says that its data follows the schema of its kind."""
@@ -1548,6 +1558,7 @@ class State:
         self.ed25519, self.blobs, self.tree = Ed25519(), blobs, Tree()
         self.origin = self.format = None          # unknown until a readable ledger.created stands at seq 0
         self.strict = False
+        self.rulebooks = []                       # (seq, version): each judges the entries after seq
         self.keys, self.accounts, self.experiments, self.seals, self.charges, self.accepted = {}, {}, {}, {}, {}, set()
         self.designs, self.first_label = {}, {}   # (experiment, design) -> purpose, and -> seq of its first label
         self.governed = set()                     # experiments with a registered design
@@ -1590,6 +1601,18 @@ class State:
         self.times = array("q")                   # recorded_at of each line; an unreadable line has its predecessor's
         self.signers, self.compromised, self.attestations = set(), {}, []
         self.last_recorded = None                 # (microseconds, text) of the last readable line
+
+    def rulebook(self):
+        return self.rulebooks[-1][1] if self.rulebooks else RULEBOOK_UNNAMED
+
+    def asks(self, question):
+        """Whether the rulebook in force asks this question of the next entry."""
+        return self.rulebook() >= QUESTIONS[question]
+
+    def adopt(self, seq, version):
+        version = min(version, RULEBOOK_NEWEST)
+        if not self.rulebooks or version > self.rulebook():
+            self.rulebooks.append((seq, version))
 
     def signer(self, entry):
         """The key that must have signed; ledger.created brings its own."""
@@ -1645,6 +1668,10 @@ class State:
             self.strict = data["policy"]["separation"] == "strict"
             self.keys[key_id_of(public)] = Key(public, owner)
             self.log_keys.append((0, parse_vkey(data["log_vkey"])))
+            self.adopt(0, data.get("rulebook", RULEBOOK_UNNAMED))
+
+    def rulebook_adopted(self, entry, data):
+        self.adopt(entry.position, data["version"])
 
     def key_added(self, _entry, data):
         key = Key(decode_base64(data["public_key"]), data)
@@ -2184,6 +2211,7 @@ class State:
 FOLDS = {
     "ledger.created": State.created, "key.added": State.key_added, "key.retired": State.key_retired,
     "key.compromised": State.key_compromised, "policy.adopted": State.policy_adopted,
+    "rulebook.adopted": State.rulebook_adopted,
     "budget.opened": State.budget_opened, "budget.charged": State.budget_charged,
     "log_key.rotated": State.log_key_rotated, "experiment.registered": State.experiment_registered,
     "experiment.closed": State.experiment_closed, "label.sealed": State.label_sealed,
@@ -2587,6 +2615,17 @@ def rule_genesis(_state, e):
     if parse_vkey(data["log_vkey"])[0] != data["origin"]:
         return "a log key named %s" % data["origin"], parse_vkey(data["log_vkey"])[0]
     return None if data["format"] in (1, 2) else ("format 1 or 2", "format %d" % data["format"])
+
+
+def rule_rulebook(state, e):
+    if e.kind == "rulebook.adopted":
+        lowest, version = state.rulebook() + 1, e.data["version"]
+    elif e.creates() and "rulebook" in e.data:
+        lowest, version = RULEBOOK_UNNAMED + 1, e.data["rulebook"]
+    else:
+        return None
+    if not lowest <= version <= RULEBOOK_NEWEST:
+        return "a rulebook above %d and at most %d" % (lowest - 1, RULEBOOK_NEWEST), str(version)
 
 
 def rule_blob(state, e):
@@ -6179,7 +6218,7 @@ DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession
               ("generator", rule_generator), ("verdict", rule_verdict),
               ("battery", rule_battery),
               ("report", rule_report),
-              ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge))
+              ("target", rule_target), ("blob", rule_blob), ("judge", rule_judge), ("rulebook", rule_rulebook))
 BARS_FOLDING = frozenset(("signature", "key", "role"))
 
 
@@ -6442,12 +6481,25 @@ def conclude(state, report, options, checkpoints):
     report.findings.sort(key=lambda finding: finding[:2])
 
 
+def questions_not_asked(state):
+    oldest = state.rulebooks[0][1] if state.rulebooks else RULEBOOK_UNNAMED
+    return [name for name, since in QUESTIONS.items() if since > oldest]
+
+
+def rulebooks_in_words(state):
+    words = "rules %d" % (state.rulebooks[0][1] if state.rulebooks else RULEBOOK_UNNAMED)
+    words += "".join(" through seq %d, %d since" % adopted for adopted in state.rulebooks[1:])
+    unasked = questions_not_asked(state)
+    return words + (" \u00b7 not asked: " + ", ".join(unasked) if unasked else "")
+
+
 def as_json(state, report):
     findings = [dict(zip(("seq", "rule", "expected", "found"), (seq, rule, expected, found)))
                 for seq, _, rule, expected, found in report.findings]
     first = {name: findings[0][name] for name in ("seq", "rule")} if findings else None
     return json.dumps({"verdict": "fail" if findings else "pass", "events": state.tree.size,
                        "root": b64(state.tree.root(state.tree.size)), "findings": findings, "first": first,
+                       "rulebooks": state.rulebooks, "not_asked": questions_not_asked(state),
                        "not_checked": report.not_checked, "tainted": report.tainted, "notes": report.notes})
 
 
@@ -6465,7 +6517,7 @@ def as_text(state, report):
                           "--checkpoint, or --against"), ("blobs", "give --blobs DIR")):
         if name in report.not_checked:
             lines.append("%s NOT CHECKED: %s" % (name, reason))
-    unchecked = " \u00b7 not checked: " + ", ".join(report.not_checked)
+    unchecked = " \u00b7 " + rulebooks_in_words(state) + " \u00b7 not checked: " + ", ".join(report.not_checked)
     if report.findings:
         seq, _, rule = report.findings[0][:3]
         count = "%d finding%s" % (len(report.findings), "" if len(report.findings) == 1 else "s")

@@ -114,6 +114,7 @@ fn create(path: &Path) -> Ledger {
         human: true,
         roles: Roles::new(Role::ALL).unwrap(),
         separation: Separation::Solo,
+        rulebook: clover::ledger::rulebooks::NEWEST,
         owner: &owner,
         layout: CreateOptions::default(),
     };

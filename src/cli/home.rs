@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::rulebook;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::keyfile;
@@ -205,7 +206,10 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
     let opened = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, first);
     let next = home.next_log_key();
     match opened {
-        Ok(ledger) => Ok((home, ledger)),
+        Ok(ledger) => {
+            rulebook::offer(ctx, &ledger);
+            Ok((home, ledger))
+        }
         Err(LedgerError::LogKey(_)) if ambient::exists(&next)? => {
             let second = options(ctx, Some(read_log_key(&next)?), false);
             let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, second)?;

@@ -24,6 +24,7 @@ use crate::ground::note::Origin;
 use crate::ground::sign::Signer;
 use crate::ledger::CreateLedger;
 use crate::ledger::Ledger;
+use crate::ledger::rulebooks;
 use crate::store::CreateOptions;
 use crate::workflow::GOVERNED;
 
@@ -103,6 +104,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             "strict" => Separation::Strict,
             _ => Separation::Solo,
         },
+        rulebook: rulebooks::NEWEST,
         owner: &owner,
         layout: CreateOptions::default(),
     };

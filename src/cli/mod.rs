@@ -71,6 +71,7 @@ mod replicating;
 mod report;
 mod review;
 mod rubric;
+mod rulebook;
 mod sandbox;
 mod schema;
 mod score;
@@ -109,7 +110,7 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
   start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
-  keys     key new|list|show|export|retire|compromise|rotate-log
+  keys     key new|list|show|export|retire|compromise|rotate-log · rulebook
   write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
@@ -329,6 +330,9 @@ enum Verb {
     /// Sequential gates: from the order of their units to the decision
     #[command(subcommand)]
     Gate(gate::Verb),
+    /// Which rules judge this ledger's entries
+    #[command(subcommand)]
+    Rulebook(rulebook::Verb),
     /// Budget accounts
     #[command(subcommand)]
     Budget(budget::Verb),
@@ -466,6 +470,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
         Verb::Family(verb) => family::run(ctx, verb),
         Verb::Exposure(verb) => exposure::run(ctx, verb),
         Verb::Gate(verb) => gate::run(ctx, verb),
+        Verb::Rulebook(verb) => rulebook::run(ctx, &verb),
         Verb::Budget(verb) => budget::run(ctx, &verb),
         Verb::Assume(verb) => assume::run(ctx, verb),
         Verb::Access(verb) => access::run(ctx, &verb),

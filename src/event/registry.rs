@@ -46,6 +46,7 @@ use crate::event::payload::custody::LedgerCreated;
 use crate::event::payload::custody::LogKeyRotated;
 use crate::event::payload::custody::PolicyAdopted;
 use crate::event::payload::custody::RetentionSet;
+use crate::event::payload::custody::RulebookAdopted;
 use crate::event::payload::custody::SubjectErased;
 use crate::event::payload::decision::FamilyClosed;
 use crate::event::payload::decision::GateContinued;
@@ -350,6 +351,7 @@ registry! {
         KeyCompromised       "key.compromised"      1  by Signers::Role(Owner),     Anywhere,      unique [key_id, since_seq];
         PolicyAdopted        "policy.adopted"       1  by Signers::Role(Owner),     Anywhere,      repeatable;
         LogKeyRotated        "log_key.rotated"      1  by Signers::Role(Owner),     Anywhere,      unique [vkey];
+        RulebookAdopted      "rulebook.adopted"     1  by Signers::Role(Owner),     Anywhere,      repeatable;
         RetentionSet         "retention.set"        1  by Signers::Role(Owner),     Anywhere,      repeatable;
         SubjectErased        "subject.erased"       1  by Signers::Role(Custodian), Anywhere,      unique [subject];
         BudgetOpened         "budget.opened"        1  by Signers::Role(Registrar), Anywhere,      unique [account];

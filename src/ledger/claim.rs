@@ -1,11 +1,16 @@
 //! What an entry claims, before any of it is judged.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use crate::event::Event;
 use crate::event::Header;
 use crate::event::Payload;
 use crate::event::header::Decoded;
 use crate::event::id::EventId;
 use crate::event::registry::PayloadError;
+use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 
@@ -101,4 +106,38 @@ impl<'a> Claim<'a> {
             payload: said.payload(),
         }
     }
+}
+
+const BLOB_OPEN: &[u8] = b"{\"blake3\":\"";
+static BLOB_FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BLOB_OPEN));
+
+/// Blobs that a canonical body names, as (BLAKE3, length). A body is canonical and its payload closed, so
+/// the text `{"blake3":"` opens a blob reference and nothing else: inside a string its quotes are escaped.
+pub(super) fn blobs(body: &[u8]) -> Vec<(Digest, u64)> {
+    const MIDDLE: &[u8] = b"\",\"bytes\":";
+    let mut found = Vec::new();
+    for at in BLOB_FINDER.find_iter(body) {
+        let Some((hex, rest)) = body[at..]
+            .strip_prefix(BLOB_OPEN)
+            .and_then(|rest| rest.split_at_checked(64))
+        else {
+            continue;
+        };
+        let digest = std::str::from_utf8(hex).ok().and_then(Digest::from_hex);
+        let digits: Vec<u8> = match rest.strip_prefix(MIDDLE) {
+            Some(rest) => rest
+                .iter()
+                .copied()
+                .take_while(u8::is_ascii_digit)
+                .collect(),
+            None => continue,
+        };
+        let length = std::str::from_utf8(&digits)
+            .ok()
+            .and_then(|digits| digits.parse().ok());
+        if let (Some(digest), Some(length)) = (digest, length) {
+            found.push((digest, length));
+        }
+    }
+    found
 }

@@ -19,6 +19,10 @@ use crate::event::payload::custody::Separation;
 use crate::ground::keyfile;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
+use crate::ledger::rulebooks;
+use crate::ledger::rulebooks::Adopted;
+use crate::ledger::rulebooks::Question;
+use crate::num::Count;
 
 /// How a key ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +72,8 @@ pub struct Keyring {
     pub origin: String,
     /// `recorded_at` of the newest entry.
     pub recorded_at: Option<Timestamp>,
+    /// Rulebooks with the entry that names each, in order; each judges the entries after it.
+    pub rulebooks: Vec<Adopted>,
     /// Policies with the entry from which each holds, in order.
     pub separations: Vec<(u64, Separation)>,
 }
@@ -85,6 +91,17 @@ impl Keyring {
     /// The policy in force.
     pub fn separation(&self) -> Option<Separation> {
         self.separations.last().map(|(_, separation)| *separation)
+    }
+
+    /// The rulebook that judges the next entry.
+    pub fn rulebook(&self) -> u32 {
+        let newest = self.rulebooks.last();
+        newest.map_or(rulebooks::UNNAMED, |adopted| adopted.version)
+    }
+
+    /// Whether the rulebook in force asks `question` of the next entry.
+    pub fn asks(&self, question: Question) -> bool {
+        self.rulebook() >= question.since()
     }
 
     /// Whether the policy was ever loosened from strict to solo.
@@ -149,6 +166,7 @@ impl Keyring {
                 self.origin = created.origin.to_string();
                 self.log_keys.push((0, created.log_vkey.clone()));
                 self.separations.push((0, created.policy.separation));
+                self.adopt(seq, created.rulebook);
                 let owner = &created.owner;
                 let record = KeyRecord {
                     added_seq: 0,
@@ -196,8 +214,19 @@ impl Keyring {
                 );
             }
             Payload::PolicyAdopted(adopted) => self.separations.push((seq, adopted.separation)),
+            Payload::RulebookAdopted(adopted) => self.adopt(seq, Some(adopted.version)),
             Payload::LogKeyRotated(rotated) => self.log_keys.push((seq, rotated.vkey.clone())),
             _ => {}
+        }
+    }
+
+    /// Takes in a rulebook. One that goes back, or that nobody here knows, changes nothing: it is a finding.
+    fn adopt(&mut self, seq: u64, version: Option<Count>) {
+        let version = version.map_or(u64::from(rulebooks::UNNAMED), Count::value);
+        let newest = u64::from(rulebooks::NEWEST);
+        let version = u32::try_from(version.min(newest)).unwrap_or(rulebooks::NEWEST);
+        if self.rulebooks.is_empty() || version > self.rulebook() {
+            self.rulebooks.push(Adopted { seq, version });
         }
     }
 

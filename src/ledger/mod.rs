@@ -21,6 +21,7 @@
 //!     human: true,
 //!     roles: Roles::new([Role::Owner]).ok_or("no roles")?,
 //!     separation: Separation::Solo,
+//!     rulebook: clover::ledger::rulebooks::NEWEST,
 //!     owner: &owner,
 //!     layout: clover::store::CreateOptions::default(),
 //! };
@@ -55,6 +56,7 @@ pub mod load;
 pub mod past;
 pub mod pin;
 pub mod read;
+pub mod rulebooks;
 pub mod rules;
 pub mod state;
 pub mod verify;

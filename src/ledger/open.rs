@@ -35,6 +35,7 @@ use crate::ledger::fold::Rulebook;
 use crate::ledger::pin::Pin;
 use crate::ledger::pin::PinError;
 use crate::ledger::read::StoreTiles;
+use crate::ledger::rulebooks;
 use crate::ledger::rules;
 use crate::ledger::state::CUSTODY;
 use crate::ledger::state::State;
@@ -73,6 +74,8 @@ pub struct CreateLedger<'a> {
     pub roles: Roles,
     /// Policy in force.
     pub separation: Separation,
+    /// The rulebook that judges it, [`rulebooks::NEWEST`] unless an older history is to be told.
+    pub rulebook: u32,
     /// The owner key.
     pub owner: &'a Signer,
     /// How the file is laid out.
@@ -188,6 +191,9 @@ impl Ledger {
             policy: Policy {
                 separation: create.separation,
             },
+            rulebook: (create.rulebook != rulebooks::UNNAMED).then(|| {
+                Count::new(create.rulebook.into()).expect("BUG: a rulebook is a small number")
+            }),
         };
         let header = Header {
             at: ledger.ambient.now(),

@@ -6,9 +6,6 @@
 //! the rulebook's.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 
 use crate::event::Event;
 use crate::event::Header;
@@ -31,7 +28,9 @@ use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::said;
 use crate::ledger::keyring::Keyring;
+use crate::ledger::rulebooks;
 use crate::ledger::state::State;
+use crate::num::Count;
 
 /// Every rule by name, in the order in which an entry is judged: of two findings at one entry, the earlier
 /// here is the first.
@@ -109,6 +108,7 @@ pub const RULES: &[&str] = &[
     "size",
     "blob",
     "judge",
+    "rulebook",
     "recompute",
     "column",
     "read_model",
@@ -338,6 +338,10 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
                 }
             }
         }
+        Payload::RulebookAdopted(adopted) => {
+            let above = keyring.rulebook();
+            breaches.extend(rulebooks::named(above, adopted.version.value()));
+        }
         Payload::LogKeyRotated(rotated) => {
             let vkey = rotated.vkey.to_string();
             let named = rotated.vkey.key().name().as_str() == keyring.origin;
@@ -415,6 +419,8 @@ fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>
             found,
         ));
     }
+    let version = created.rulebook.map(Count::value);
+    breaches.extend(version.and_then(|version| rulebooks::named(rulebooks::UNNAMED, version)));
     let roles = created.owner.roles.as_slice().iter().copied().collect();
     if created.policy.separation == Separation::Strict
         && let Some((a, b)) = Keyring::conflict(&roles)
@@ -564,36 +570,7 @@ pub fn header_facts(seq: u64, id: EventId, recorded: u64, header: &Header, facts
     }
 }
 
-const BLOB_OPEN: &[u8] = b"{\"blake3\":\"";
-static BLOB_FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BLOB_OPEN));
-
-/// Blobs that a canonical body names, as (BLAKE3, length). A body is canonical and its payload closed, so
-/// the text `{"blake3":"` opens a blob reference and nothing else: inside a string its quotes are escaped.
-pub fn blobs(body: &[u8]) -> Vec<(Digest, u64)> {
-    const MIDDLE: &[u8] = b"\",\"bytes\":";
-    let mut found = Vec::new();
-    for at in BLOB_FINDER.find_iter(body) {
-        let Some((hex, rest)) = body[at..]
-            .strip_prefix(BLOB_OPEN)
-            .and_then(|rest| rest.split_at_checked(64))
-        else {
-            continue;
-        };
-        let digest = std::str::from_utf8(hex).ok().and_then(Digest::from_hex);
-        let digits: Vec<u8> = match rest.strip_prefix(MIDDLE) {
-            Some(rest) => rest
-                .iter()
-                .copied()
-                .take_while(u8::is_ascii_digit)
-                .collect(),
-            None => continue,
-        };
-        let length = std::str::from_utf8(&digits)
-            .ok()
-            .and_then(|digits| digits.parse().ok());
-        if let (Some(digest), Some(length)) = (digest, length) {
-            found.push((digest, length));
-        }
-    }
-    found
+/// The first entry is folded whatever it breaks: without it nothing after it can be judged.
+pub(super) fn is_genesis(seq: u64, event: &Event) -> bool {
+    seq == 0 && matches!(event.payload, Payload::LedgerCreated(_))
 }

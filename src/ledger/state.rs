@@ -13,6 +13,7 @@ use crate::ledger::fold::Fold;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::keyring::Keyring;
+use crate::ledger::rulebooks::Question;
 
 /// Name under which the custody fold is kept.
 pub const CUSTODY: &str = "custody";
@@ -55,6 +56,11 @@ impl State {
     /// The rulebook that folds it.
     pub fn rulebook(&self) -> &'static Rulebook {
         self.rulebook
+    }
+
+    /// Whether the rulebook in force asks `question` of the next entry.
+    pub fn asks(&self, question: Question) -> bool {
+        self.keyring.asks(question)
     }
 
     /// A fold of the rulebook.

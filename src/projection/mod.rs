@@ -35,7 +35,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 17,
+    version: 18,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -175,7 +175,7 @@ const FOLDS: &[FoldEntry] = &[
     // The next fold goes here.
 ];
 
-/// Kinds that custody alone reads (log keys), and those that are kept for people and proofs
+/// Kinds that custody alone reads (log keys, rulebooks), and those that are kept for people and proofs
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
@@ -192,6 +192,7 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::QualificationRecorded,
     Kind::ReportPublished,
     Kind::RetentionSet,
+    Kind::RulebookAdopted,
     Kind::SubjectErased,
 ];
 

@@ -19,6 +19,7 @@ use crate::support::samples;
 use crate::support::sequenced;
 use crate::support::tampered;
 use crate::support::tampered::Sample;
+use crate::support::tampered_chosen;
 use crate::support::tampered_drifts;
 use crate::support::tuned;
 use crate::support::verifiers;
@@ -102,6 +103,15 @@ fn folders_are_those_of_the_generator() {
     }
 }
 
+/// The entry lines of a sample.
+fn lines_of(sample: &Sample) -> Vec<Vec<u8>> {
+    let lines = sample.case.ledger.split(|byte| *byte == b'\n');
+    lines
+        .filter(|line| !line.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
 /// A new kind needs no line of Python to be recorded and verified by us. Once `verify.py` is taught it, the
 /// story must tell it.
 #[test]
@@ -119,6 +129,9 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&deployed::story().lines).items);
     items.extend(World::of(&deployed::recalibration().lines).items);
     items.extend(World::of(&tuned::story().lines).items);
+    for sample in tampered_chosen::all() {
+        items.extend(World::of(&lines_of(&sample)).items);
+    }
     let said: BTreeSet<_> = items
         .iter()
         .map(|item| item.body["kind"].as_str().unwrap().to_owned())

@@ -263,6 +263,7 @@ fn fields(kind: Kind) -> Fields {
             must("reason", free_text().boxed()),
             must("separation", word(&["solo", "strict"]).boxed()),
         ],
+        Kind::RulebookAdopted => vec![must("version", count(0).boxed())],
         Kind::LogKeyRotated => vec![
             must("reason", free_text().boxed()),
             must("vkey", vkey().boxed()),
@@ -1314,7 +1315,7 @@ struct Good {
 }
 
 static GOOD: LazyLock<Good> = LazyLock::new(|| {
-    let mut test = TestLedger::new();
+    let mut test = TestLedger::unnamed(clover::store::CreateOptions::default());
     full::every_kind(&mut test);
     let mut good = Good {
         lines: Vec::new(),

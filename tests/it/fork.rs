@@ -127,6 +127,7 @@ fn yesterdays_copy_is_refused_against_todays_pin() {
         human: true,
         roles: Roles::new(Role::ALL).unwrap(),
         separation: Separation::Solo,
+        rulebook: clover::ledger::rulebooks::NEWEST,
         owner: &owner,
         layout: CreateOptions::default(),
     };
@@ -206,6 +207,7 @@ fn a_ledger_with_its_own_keys_under_the_same_name_is_forged() {
         human: true,
         roles: Roles::new(Role::ALL).unwrap(),
         separation: Separation::Solo,
+        rulebook: clover::ledger::rulebooks::NEWEST,
         owner: &owner,
         layout: CreateOptions::default(),
     };

@@ -171,6 +171,7 @@ fn build() -> Log {
     let (owner, scorer) = (seed("owner"), seed("scorer"));
     let mut log = Log::new();
     let payload = Payload::from(LedgerCreated {
+        rulebook: None,
         format: Count::new(1).unwrap(),
         log_vkey: Vkey::new(log.vkey()).unwrap(),
         origin: ORIGIN.parse().unwrap(),

@@ -17,7 +17,7 @@ type Snapshots = Vec<(&'static str, Vec<u8>)>;
 
 /// A ledger with every kind, and the live state after each of its batches.
 fn every_kind() -> (TestLedger, Vec<(u64, Snapshots)>) {
-    let mut test = TestLedger::new();
+    let mut test = TestLedger::unnamed(clover::store::CreateOptions::default());
     full::every_kind(&mut test);
     // One at a time, so that there is a live state at every size from here on.
     let mut live = vec![(test.ledger.size(), test.ledger.state().snapshots())];

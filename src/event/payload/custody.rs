@@ -75,13 +75,21 @@ pub struct LedgerCreated {
     pub owner: OwnerKey,
     /// The policy in force from here on.
     pub policy: Policy,
+    /// The rulebook that judges the entries after this one, 18 or more; where it is absent, 17 does.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    #[cfg_attr(test, schemars(with = "Count"))]
+    pub rulebook: Option<Count>,
 }
 
-/// Reads what is optional in memory only.
-fn present<'de, D: Deserializer<'de>>(
+/// Reads a member that is there or absent, and never null.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
-) -> Result<Option<Base64Bytes<64>>, D::Error> {
-    Base64Bytes::deserialize(deserializer).map(Some)
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// A key joins, with the roles it holds until it is retired.
@@ -172,6 +180,15 @@ pub struct PolicyAdopted {
     pub reason: Text,
     /// How strictly roles are kept apart.
     pub separation: Separation,
+}
+
+/// A newer rulebook judges the entries after this one. Entries before it keep the verdict of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RulebookAdopted {
+    /// The rulebook's version: above the one in force, at most the newest that the program knows.
+    pub version: Count,
 }
 
 /// The log key changes: the checkpoint over this event is signed by both keys, later ones by the new one.

@@ -40,6 +40,7 @@ use crate::ground::sign::Unverified;
 use crate::ground::sign::Verified;
 use crate::ground::time::Timestamp;
 use crate::ledger::catch_up;
+use crate::ledger::claim;
 use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Computing;
@@ -123,7 +124,7 @@ impl Prepared {
         Box::new(Self {
             index,
             natural_key: payload.and_then(|payload| payload.natural_key(experiment)),
-            blobs: rules::blobs(signed.body()),
+            blobs: claim::blobs(signed.body()),
             signed,
             said: decoded.into(),
             is_own: false,
@@ -262,7 +263,7 @@ impl Ledger {
                         payload: draft.payload,
                     }),
                     natural_key: keys[index],
-                    blobs: rules::blobs(&body),
+                    blobs: claim::blobs(&body),
                     signed: Signed::sign(PAYLOAD_TYPE, body, signer),
                     is_own: true,
                 }))

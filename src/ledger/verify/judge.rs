@@ -26,6 +26,7 @@ use crate::ledger::fold::Computing;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::rulebooks;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::ledger::verify::BlobSource;
@@ -435,7 +436,7 @@ impl<'a> Judge<'a> {
         }
         self.name_blobs(seq, blobs)?;
         let fit = breaches.iter().all(|breach| !UNFIT.contains(&breach.rule))
-            || rules_genesis(seq, event);
+            || rules::is_genesis(seq, event);
         self.report(seq, breaches);
         if fit {
             self.give_judged(seq, judged, &facts)?;
@@ -587,14 +588,11 @@ impl<'a> Judge<'a> {
             },
             tainted: tainted.collect(),
             notes: self.notes,
+            not_asked: rulebooks::not_asked(&keyring.rulebooks),
+            rulebooks: keyring.rulebooks.clone(),
             separation: keyring
                 .separation()
-                .map_or("unknown".to_owned(), |separation| separation.to_string()),
+                .map_or("unknown".to_owned(), |of| of.to_string()),
         }
     }
-}
-
-/// The first entry is folded whatever it breaks: without it nothing after it can be judged.
-fn rules_genesis(seq: u64, event: &Event) -> bool {
-    seq == 0 && matches!(event.payload, crate::event::Payload::LedgerCreated(_))
 }

@@ -6,6 +6,8 @@ use crate::event::payload::Verdict;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ledger::fold::Breach;
+use crate::ledger::rulebooks;
+use crate::ledger::rulebooks::Adopted;
 use crate::ledger::rules;
 
 /// Findings kept in a report; more are counted only.
@@ -96,6 +98,10 @@ pub struct Report {
     pub tainted: Vec<Taint>,
     /// Remarks that are no findings.
     pub notes: Vec<String>,
+    /// Rulebooks with the entry that names each; each judges the entries after it.
+    pub rulebooks: Vec<Adopted>,
+    /// Questions of newer rulebooks that some entry was not asked.
+    pub not_asked: Vec<&'static str>,
     /// Roles are kept apart: `solo` or `strict`.
     pub separation: String,
 }
@@ -125,6 +131,10 @@ impl Report {
                 ));
                 parts.push(format!("{} events", self.events));
             }
+        }
+        parts.push(rulebooks::in_words(&self.rulebooks));
+        if !self.not_asked.is_empty() {
+            parts.push(format!("{} NOT ASKED", self.not_asked.join(", ")));
         }
         parts.push(format!("signatures: {}", self.signatures));
         if !self.tainted.is_empty() {

@@ -26,12 +26,12 @@ use crate::ground::sign::KeyId;
 use crate::ground::sign::PublicKey;
 use crate::ground::time::Timestamp;
 use crate::ledger::catch_up;
+use crate::ledger::claim;
 use crate::ledger::claim::Said;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::lines::Lines;
-use crate::ledger::rules;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
@@ -403,7 +403,7 @@ fn digest(
         digested.facts.reserve_exact(2);
         let natural_key = event.natural_key();
         catch_up::all_facts(rulebook, &candidate, natural_key, &mut digested.facts);
-        digested.blobs = rules::blobs(&body);
+        digested.blobs = claim::blobs(&body);
     }
     Some((body, signature))
 }

@@ -104,7 +104,7 @@ fn e_values_and_replays_are_the_same_after_export_and_import() {
 
 #[test]
 fn a_ledger_of_every_kind_is_the_same_again() {
-    let mut test = TestLedger::new();
+    let mut test = TestLedger::unnamed(clover::store::CreateOptions::default());
     full::every_kind(&mut test);
     let (size, root) = (test.ledger.size(), test.ledger.root());
     let from = test.path().display().to_string();

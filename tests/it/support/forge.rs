@@ -138,6 +138,7 @@ impl Forge {
     pub fn genesis(&self, owner: &Signer, separation: Separation, roles: &[Role]) -> Line {
         let origin: Origin = ORIGIN.parse().unwrap();
         let created = LedgerCreated {
+            rulebook: None,
             format: Count::new(2).unwrap(),
             log_vkey: clover::event::id::Vkey::new(self.vkey()).unwrap(),
             origin,

@@ -30,6 +30,7 @@ use clover::event::payload::custody::KeyRetired;
 use clover::event::payload::custody::LogKeyRotated;
 use clover::event::payload::custody::PolicyAdopted;
 use clover::event::payload::custody::RetentionSet;
+use clover::event::payload::custody::RulebookAdopted;
 use clover::event::payload::custody::Separation;
 use clover::event::payload::custody::SubjectErased;
 use clover::event::payload::experiment::ExperimentClosed;
@@ -66,6 +67,7 @@ use clover::ground::seal::Identity;
 use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
 use clover::ledger::Command;
+use clover::ledger::rulebooks;
 use clover::num::Count;
 use clover::num::Finite;
 use clover::num::Micro;
@@ -844,6 +846,9 @@ fn paused(test: &mut TestLedger) {
 }
 
 fn ends(test: &mut TestLedger) {
+    let version = count(rulebooks::NEWEST.into());
+    let adopted = RulebookAdopted { version };
+    test.append(&[Command::new(adopted, None)]).unwrap();
     test.register("exp-2");
     let closed = ExperimentClosed {
         outcome: ExperimentOutcome::Aborted,

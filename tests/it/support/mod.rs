@@ -18,6 +18,7 @@ pub mod released;
 pub mod samples;
 pub mod sequenced;
 pub mod tampered;
+pub mod tampered_chosen;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
 pub mod tampered_drifts;
@@ -58,6 +59,7 @@ use clover::ledger::CreateLedger;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
 use clover::ledger::LedgerOptions;
+use clover::ledger::rulebooks;
 use clover::ledger::rules;
 use clover::ledger::verify;
 use clover::ledger::verify::Report;
@@ -151,6 +153,22 @@ impl TestLedger {
         Self::create_in(folder, (clock, ambient), separation, roles, layout)
     }
 
+    /// As [`TestLedger::new`], of a ledger that names no rulebook.
+    pub fn unnamed(layout: CreateOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = clock_at_start();
+        let outside = (clock.clone(), ambient_of(clock));
+        let solo = Separation::Solo;
+        Self::create_under(
+            rulebooks::UNNAMED,
+            folder,
+            outside,
+            solo,
+            &Role::ALL,
+            layout,
+        )
+    }
+
     /// Takes over a ledger that was opened elsewhere.
     pub fn around(folder: tempfile::TempDir, ledger: Ledger) -> Self {
         Self {
@@ -165,6 +183,24 @@ impl TestLedger {
 
     fn create_in(
         folder: tempfile::TempDir,
+        outside: (Arc<FixedClock>, Arc<Ambient>),
+        separation: Separation,
+        roles: &[Role],
+        layout: CreateOptions,
+    ) -> Self {
+        Self::create_under(
+            rulebooks::NEWEST,
+            folder,
+            outside,
+            separation,
+            roles,
+            layout,
+        )
+    }
+
+    fn create_under(
+        rulebook: u32,
+        folder: tempfile::TempDir,
         (clock, ambient): (Arc<FixedClock>, Arc<Ambient>),
         separation: Separation,
         roles: &[Role],
@@ -177,6 +213,7 @@ impl TestLedger {
             human: true,
             roles: Roles::new(roles.iter().copied()).unwrap(),
             separation,
+            rulebook,
             owner: &owner,
             layout,
         };

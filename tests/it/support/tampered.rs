@@ -98,6 +98,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_deployments::all());
     rows.extend(super::tampered_generators::all());
     rows.extend(super::tampered_invariants::all());
+    rows.extend(super::tampered_chosen::all());
     rows
 }
 

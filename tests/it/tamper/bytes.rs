@@ -27,7 +27,7 @@ const PLACES: usize = 150;
 /// A ledger on pages of 512 bytes with what `tell` tells it.
 fn on_small_pages(tell: impl FnOnce(&mut TestLedger)) -> TestLedger {
     let layout = CreateOptions { page_size: 512 };
-    let mut test = TestLedger::create(Separation::Solo, &Role::ALL, layout);
+    let mut test = TestLedger::unnamed(layout);
     tell(&mut test);
     test.check_all();
     test

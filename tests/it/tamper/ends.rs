@@ -5,8 +5,6 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use clover::event::entry;
-use clover::event::payload::Role;
-use clover::event::payload::custody::Separation;
 use clover::ground::ambient::AmbientError;
 use clover::ledger::LedgerError;
 use clover::ledger::verify;
@@ -34,7 +32,7 @@ fn in_time<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'sta
 
 #[test]
 fn a_failure_while_judging_also_stops_the_reader() {
-    let mut test = TestLedger::new();
+    let mut test = TestLedger::unnamed(CreateOptions::default());
     full::every_kind(&mut test);
     let mut lines = Vec::new();
     test.ledger
@@ -111,11 +109,7 @@ fn tower(db: &mut [u8], root: usize) -> usize {
 
 #[test]
 fn a_page_under_many_parents_is_not_walked_for_ever() {
-    let mut test = TestLedger::create(
-        Separation::Solo,
-        &Role::ALL,
-        CreateOptions { page_size: 512 },
-    );
+    let mut test = TestLedger::unnamed(CreateOptions { page_size: 512 });
     full::every_kind(&mut test);
     let all: Vec<_> = (10..1_010).map(score).collect();
     for batch in all.chunks(10) {

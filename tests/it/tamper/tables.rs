@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::time::Instant;
 
-use clover::event::payload::Role;
-use clover::event::payload::custody::Separation;
 use clover::store::CreateOptions;
 use proptest::prelude::Rng as _;
 use proptest::test_runner::RngAlgorithm;
@@ -41,7 +39,7 @@ const TABLES: [(&str, &str); 12] = [
 
 /// A ledger with every kind and `scores` scores, and its files.
 fn ledger(scores: u64) -> (TestLedger, Files) {
-    let mut test = TestLedger::create(Separation::Solo, &Role::ALL, CreateOptions::default());
+    let mut test = TestLedger::unnamed(CreateOptions::default());
     full::every_kind(&mut test);
     let all: Vec<_> = (10..10 + scores).map(score).collect();
     for batch in all.chunks(97) {

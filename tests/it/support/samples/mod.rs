@@ -175,6 +175,7 @@ impl Teller {
             human: true,
             roles: roles(&[Role::Owner, Role::Registrar]),
             separation: Separation::Solo,
+            rulebook: clover::ledger::rulebooks::UNNAMED,
             owner: &signer(ADA),
             layout: CreateOptions::default(),
         };

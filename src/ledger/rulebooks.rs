@@ -1,0 +1,136 @@
+//! Versions of the rulebook: which question is asked of an entry since which version.
+//!
+//! A ledger says which rulebook judges it: in `ledger.created`, and later in `rulebook.adopted` by its owner.
+//! An entry is judged by the rulebook in force before it, so that a rule which a newer program adds never
+//! turns an older history. What the rulebook in force did not ask is named as not asked.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::ledger::fold::Breach;
+
+/// The rulebook of a ledger that names none.
+pub const UNNAMED: u32 = 17;
+
+/// The newest rulebook that this program knows.
+pub const NEWEST: u32 = 18;
+
+macro_rules! questions {
+    ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:literal: $words:literal;)*) => {
+        /// A question that some rulebooks ask of an entry and others do not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Question {
+            $($(#[$doc])* $question,)*
+        }
+
+        impl Question {
+            /// Every question, in the order in which verdicts name them.
+            pub const ALL: &[Self] = &[$(Self::$question),*];
+
+            /// The name in verdicts.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$question => $name),* }
+            }
+
+            /// The first rulebook that asks it.
+            pub fn since(self) -> u32 {
+                match self { $(Self::$question => $since),* }
+            }
+
+            /// The rule whose finding answers it.
+            pub fn rule(self) -> &'static str {
+                match self { $(Self::$question => $rule),* }
+            }
+
+            /// What is asked, for people.
+            pub fn words(self) -> &'static str {
+                match self { $(Self::$question => $words),* }
+            }
+        }
+    };
+}
+
+questions! {
+    /// Which rows a confirm criterion reads.
+    ConfirmRows "confirm_rows" since 18 rule "seal":
+        "a confirm label is revealed only for the peek of its unsealing, and a confirm criterion reads every row of the block";
+    /// When confirm labels were sealed.
+    SealedBefore "sealed_before" since 18 rule "sealing":
+        "a confirm label counts only if it was sealed before its iteration opened";
+    /// Which account pays for a peek.
+    PeekAccount "peek_account" since 18 rule "charge":
+        "a peek is paid from the account that the plan names, and a quarter allows three peeks over all accounts";
+    /// Whether an order could be drawn again.
+    OneOrder "one_order" since 18 rule "order":
+        "what a gate tests fixes its order once: an amendment draws no second order";
+}
+
+/// A rulebook with the entry after which it judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Adopted {
+    /// The entry that names it; it judges those after it.
+    pub seq: u64,
+    /// Its version.
+    pub version: u32,
+}
+
+/// A rulebook that is named is one that this program knows, and never an older one again.
+pub(super) fn named(above: u32, version: u64) -> Option<Breach> {
+    let known = u64::from(above) + 1..=u64::from(NEWEST);
+    if known.contains(&version) {
+        return None;
+    }
+    let expected = if known.is_empty() {
+        format!("no rulebook: {NEWEST}, the newest, is in force")
+    } else {
+        format!("a rulebook above {above} and at most {NEWEST}")
+    };
+    Some(Breach::new("rulebook", expected, version.to_string()))
+}
+
+/// What a log was judged by, in words: `rules 17 through seq 5288, 18 since`.
+pub fn in_words(adopted: &[Adopted]) -> String {
+    let mut text = String::from("rules ");
+    let first = adopted.first().map_or(UNNAMED, |first| first.version);
+    let put = "BUG: writing to a string does not fail";
+    write!(text, "{first}").expect(put);
+    for pair in adopted.windows(2) {
+        let Adopted { seq, version } = pair[1];
+        write!(text, " through seq {seq}, {version} since").expect(put);
+    }
+    text
+}
+
+/// Names of the questions that some entry was not asked.
+pub fn not_asked(adopted: &[Adopted]) -> Vec<&'static str> {
+    let oldest = adopted.first().map_or(UNNAMED, |first| first.version);
+    let all = Question::ALL.iter();
+    let unasked = all.filter(|question| question.since() > oldest);
+    unasked.map(|question| question.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_is_asked_by_a_rulebook_that_this_program_knows() {
+        for question in Question::ALL {
+            assert!((UNNAMED + 1..=NEWEST).contains(&question.since()));
+            assert!(crate::ledger::rules::RULES.contains(&question.rule()));
+        }
+    }
+
+    #[test]
+    fn a_log_says_by_which_rulebooks_it_was_judged() {
+        let adopted = |seq, version| Adopted { seq, version };
+        assert_eq!(in_words(&[adopted(0, 17)]), "rules 17");
+        let both = [adopted(0, 17), adopted(5288, 18)];
+        assert_eq!(in_words(&both), "rules 17 through seq 5288, 18 since");
+        assert_eq!(not_asked(&both).len(), Question::ALL.len());
+        assert_eq!(not_asked(&[adopted(0, 18)]).len(), 0);
+    }
+}
