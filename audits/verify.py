@@ -1280,6 +1280,11 @@ class Key:
         self.ended = None                         # None while live, else ("retired" | "compromised", seq)
 
 
+def quarter_of(recorded_text):
+    """The UTC quarter, such as 2026Q4."""
+    return "%sQ%d" % (recorded_text[:4], (int(recorded_text[5:7]) + 2) // 3)
+
+
 class Account:
     def __init__(self, data):
         self.amount, self.period, self.spenders = data["amount"], data["period"], frozenset(data["spenders"])
@@ -1290,7 +1295,7 @@ class Account:
         """`once`, or the UTC quarter of recorded_at."""
         if self.period == "once":
             return "once"
-        return "%sQ%d" % (recorded_text[:4], (int(recorded_text[5:7]) + 2) // 3)
+        return quarter_of(recorded_text)
 
 
 class Seal:
@@ -1567,7 +1572,7 @@ class State:
         self.splits, self.formed = {}, {}         # experiment -> the Split being listed, -> seqs of formed ones
         self.manifests, self.families, self.exposed, self.first_outcome = {}, {}, {}, {}
         self.scored = {}                          # id of a score.recorded -> its score
-        self.peeks = set()                        # charges to accounts of peeks
+        self.peeks = {}                           # charges to accounts of peeks -> account
         self.protocols, self.sdp, self.bridge = {}, [], {}   # by design; (version, effective_at, seq); kind -> status
         self.conflicts, self.waivers, self.taints = {}, {}, {}
         self.sealed_of, self.revealed_of = {}, {} # (experiment, design) -> how many labels
@@ -1583,6 +1588,7 @@ class State:
         self.design_seqs, self.open_of = {}, {}   # (experiment, design) -> seq; -> open labels
         self.granted = {}                         # (experiment, code) -> (seq of the second key, end of the waiver)
         self.decisions, self.peek_charges, self.spent_roots = {}, {}, {}
+        self.blocks, self.unsealings = {}, Counter()  # experiment -> [sealed, revealed] since its split; by quarter
         self.confirm_roots, self.windows = set(), {}
         self.exploits = Counter()                 # experiment -> how many
         self.attacked = {}                        # iteration -> Attacked
@@ -1702,7 +1708,7 @@ class State:
             period = account.period_of(entry.recorded_text)
             account.spent[period] = account.spent.get(period, 0) + data["amount"]
             if account.unit == "peek":
-                self.peeks.add(entry.id.hex())
+                self.peeks[entry.id.hex()] = data["account"]
 
     def log_key_rotated(self, entry, data):
         self.log_keys.append((entry.position, parse_vkey(data["vkey"])))
@@ -1720,6 +1726,8 @@ class State:
             self.protocols.setdefault((entry.experiment, data["design"]), data["protocol"])
             self.design_seqs.setdefault((entry.experiment, data["design"]), entry.position)
             self.governed.add(entry.experiment)
+            if data["purpose"] == "confirm":
+                self.blocks.setdefault(entry.experiment, [0, 0])
 
     def serve(self, entry, row, purpose):
         if entry.experiment is not None:
@@ -1746,6 +1754,8 @@ class State:
 
     def splits_formed(self, entry, data):
         self.splits.pop(entry.experiment, None)
+        if entry.experiment in self.blocks:
+            self.blocks[entry.experiment] = [0, 0]
         if entry.experiment is not None:
             self.formed.setdefault(entry.experiment, {}).setdefault(data["split"], entry.position)
             if "t2" in data:
@@ -1795,14 +1805,24 @@ class State:
             if data["state"] == "fail":
                 self.failed[key] = entry.position
 
+    def in_block(self, experiment, design):
+        """[sealed, revealed] of the confirm block that a design belongs to, or None."""
+        return self.blocks.get(experiment) if self.designs.get((experiment, design)) == "confirm" else None
+
     def label_sealed(self, entry, data):
         key = (entry.experiment, data["design"])
+        block = self.in_block(*key)
+        if block:
+            block[0] += 1
         self.sealed_of[key] = self.sealed_of.get(key, 0) + 1
         self.serve(entry, data["row"], "sealed")
         self.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 
     def label_revealed(self, entry, data):
         key = (entry.experiment, data["design"])
+        of_block = self.in_block(*key)
+        if of_block:
+            of_block[1] += 1
         self.revealed_of[key] = self.revealed_of.get(key, 0) + 1
         self.serve(entry, None, None)
         for seal in matching_seals(self, entry):
@@ -2072,6 +2092,7 @@ class State:
         elif entry.kind == "confirm.unsealed":
             of.unsealed = of.unsealed or once
             self.spent_roots.setdefault(data["confirm_root"], entry.position)
+            self.unsealings[quarter_of(entry.recorded_text)] += 1
             self.peek_charges.setdefault(data["charge"], entry.position)
             it = self.iterations.get(data["iteration"])
             if it and it.block and it.block.root is None:
@@ -2940,6 +2961,9 @@ def amendment_problem(state, e):
     if record_.first_look is not None and expected == 3:
         return ("no change of what is tested after the first look at seq %d; a new manifest with supersedes %s would "
                 "be accepted" % (record_.first_look, parent.digest), "class 3")
+    if state.asks("one_order") and expected == 3:
+        if any(version.countersigned for version in record_.versions):
+            return "no change of what is tested after a countersignature", "class 3 (E_ORDER)"
     if record_.first_look is not None and expected == 1:
         return "an amendment of class 0 or 2 after the first look at seq %d" % record_.first_look, "class 1"
 
@@ -3415,7 +3439,7 @@ def iteration_opened_problem(state, e):
     name = state.open_iteration(e.experiment)
     if name is not None:
         return "no open iteration", "%s, opened at seq %d" % (name, state.iterations[name].opened)
-    quarter = "%sQ%d" % (e.recorded_text[:4], (int(e.recorded_text[5:7]) + 2) // 3)
+    quarter = quarter_of(e.recorded_text)
     if e.data["quarter"] != quarter:
         return "quarter %s" % quarter, e.data["quarter"]
     account = state.accounts.get(design["peek_account"])
@@ -3423,6 +3447,8 @@ def iteration_opened_problem(state, e):
         return "an account %s" % design["peek_account"], "none"
     if account.period != "quarter" or account.amount > 3:
         return "an account with at most 3 peeks each quarter", str(account.amount)
+    if state.asks("peek_account") and account.spenders & {"optimizer", "meta_optimizer"}:
+        return "an account that no optimizer spends from", ", ".join(sorted(account.spenders))
     if account.spent.get(account.period_of(e.recorded_text), 0) >= account.amount:
         return "a peek left in %s in %s" % (design["peek_account"], quarter), "none"
 
@@ -3609,7 +3635,18 @@ def gate_problem(state, e, it, decided):
     sealed = [one["candidate"] for one in decided.sealed[2]] if decided.sealed else []
     if data["candidate"] not in sealed:
         return "a sealed candidate", data["candidate"]
-    return block_problem(it, data) if it.block else None
+    return (block_problem(it, data) if it.block else None) or left_out_problem(state, e)
+
+
+def left_out_problem(state, e):
+    """A gate on confirm reads every label of its block."""
+    if not state.asks("confirm_rows"):
+        return None
+    sealed, revealed = state.blocks.get(e.experiment, (0, 0))
+    if sealed == 0:
+        return "a confirm block with sealed labels", "none"
+    if sealed != revealed:
+        return "a gate on all %d sealed labels of the confirm block" % sealed, "%d of them revealed" % revealed
 
 
 def block_problem(it, data):
@@ -3664,10 +3701,20 @@ def rule_sealing(state, e):
         return sealed_problem(state, e)
     if e.kind == "confirm.unsealed":
         return unsealing_problem(state, e)
+    if e.kind == "label.sealed" and state.asks("sealed_before"):
+        name = state.open_iteration(e.experiment)
+        if name is not None and state.designs.get((e.experiment, e.data["design"])) == "confirm":
+            return "a confirm label sealed before %s opens" % name, "one sealed while it is open"
     if e.kind == "label.revealed" and state.designs.get((e.experiment, e.data["design"])) == "confirm":
         name = state.open_iteration(e.experiment)
-        if name is not None and not state.decisions.get(name, Decisions()).unsealed:
+        asks = state.asks("confirm_rows")
+        if name is None and asks:
+            return "an open iteration whose confirm.unsealed pays for the reveal", "no open iteration"
+        unsealed = None if name is None else state.decisions.get(name, Decisions()).unsealed
+        if name is not None and not unsealed:
             return "confirm.unsealed of %s, which is open, before a reveal" % name, "none"
+        if asks and state.peek_charges.get(e.data["charge"]) != unsealed[0]:
+            return "the charge of the confirm.unsealed of %s" % name, e.data["charge"]
         return shown_problem(state, e, name) if name is not None else None
     return looked_problem(state, e) if e.kind == "confirm.looked" else None
 
@@ -3835,10 +3882,16 @@ def unsealing_problem(state, e):
     charge, root = e.data["charge"], e.data["confirm_root"]
     if charge not in state.peeks:
         return "a charge to an account whose unit is peek", charge
+    named = (state.plan_of(it) or {}).get("design", {}).get("peek_account")
+    if state.asks("peek_account") and state.peeks[charge] != named:
+        return "a charge to the plan's peek_account, %s" % named, "one to %s" % state.peeks[charge]
     if charge in state.peek_charges:
         return "a charge that paid for no other unsealing", "one spent at seq %d" % state.peek_charges[charge]
     if root in state.spent_roots:
         return "a confirm block that is not spent", "one unsealed at seq %d" % state.spent_roots[root]
+    quarter = quarter_of(e.recorded_text)
+    if state.asks("peek_account") and state.unsealings[quarter] >= 3:
+        return "at most 3 confirm blocks unsealed in %s" % quarter, "%d before" % state.unsealings[quarter]
     ends = max(state.windows.get(e.experiment, []), default=None)
     if ends and ends[0] > e.recorded_at:
         return "an unsealing from %s on, where the confirm window ends" % ends[1], e.recorded_text

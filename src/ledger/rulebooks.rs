@@ -54,17 +54,17 @@ macro_rules! questions {
 
 questions! {
     /// Which rows a confirm criterion reads.
-    ConfirmRows "confirm_rows" since 18 rule "seal":
+    ConfirmRows "confirm_rows" since 18 rule "sealing":
         "a confirm label is revealed only for the peek of its unsealing, and a confirm criterion reads every row of the block";
     /// When confirm labels were sealed.
     SealedBefore "sealed_before" since 18 rule "sealing":
         "a confirm label counts only if it was sealed before its iteration opened";
     /// Which account pays for a peek.
-    PeekAccount "peek_account" since 18 rule "charge":
+    PeekAccount "peek_account" since 18 rule "sealing":
         "a peek is paid from the account that the plan names, and a quarter allows three peeks over all accounts";
     /// Whether an order could be drawn again.
-    OneOrder "one_order" since 18 rule "order":
-        "what a gate tests fixes its order once: an amendment draws no second order";
+    OneOrder "one_order" since 18 rule "amendment":
+        "what is tested binds from its first countersignature on: no amendment draws a second order";
 }
 
 /// A rulebook with the entry after which it judges.

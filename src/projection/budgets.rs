@@ -1,7 +1,6 @@
 //! Budgets: accounts with what was charged to them, and the rule that none is overdrawn.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -125,8 +124,8 @@ impl Account {
 pub struct Budgets {
     /// By name.
     pub accounts: BTreeMap<AccountId, Account>,
-    /// Charges to accounts of peeks: what may pay for opening a label.
-    pub peeks: BTreeSet<EventId>,
+    /// Charges to accounts of peeks, each with its account: what may pay for opening a label.
+    pub peeks: BTreeMap<EventId, AccountId>,
 }
 
 impl Fold for Budgets {
@@ -154,7 +153,7 @@ impl Fold for Budgets {
                     account.charges += 1;
                     account.last_seq = Some(event.seq());
                     if account.purpose() == Purpose::Peeks {
-                        self.peeks.insert(event.event().id);
+                        self.peeks.insert(event.event().id, charged.account.clone());
                     }
                     match account.spent.iter_mut().find(|(of, _)| *of == period) {
                         Some((_, spent)) => *spent = spent.saturating_add(amount),

@@ -98,6 +98,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<beacons::Beacons>::default(),
     },
     FoldEntry {
+        name: "blocks",
+        reads: decisions::block::READS,
+        make: || Box::<decisions::block::Blocks>::default(),
+    },
+    FoldEntry {
         name: "budgets",
         reads: budgets::READS,
         make: || Box::<budgets::Budgets>::default(),

@@ -95,7 +95,7 @@ impl Rule for Seals {
 
     fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         if let Payload::LabelRevealed(revealed) = &event.event.payload
-            && !state.fold::<Budgets>().peeks.contains(&revealed.charge)
+            && !state.fold::<Budgets>().peeks.contains_key(&revealed.charge)
         {
             // Nothing stands below seq 0: a charge to another account pays for no peek.
             facts.push(needs(charge(&revealed.charge.0), 0, "charge"));

@@ -1,13 +1,103 @@
-//! When a confirm block may be unsealed.
+//! Confirm blocks: when one may be unsealed, which labels count in it, and that a gate leaves none of them out.
 
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::AccountId;
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::Root;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelSealed;
 use crate::ground::time::Timestamp;
+use crate::ledger::Fold;
 use crate::ledger::Judged as Found;
 use crate::ledger::State;
+use crate::ledger::VerifiedEvent;
+use crate::ledger::fold;
 use crate::ledger::no;
+use crate::ledger::rulebooks::Question;
 use crate::projection::decisions::AllDecisions;
+use crate::projection::decisions::rules::plan_of;
+use crate::projection::iterations::Iteration;
+use crate::projection::iterations::Iterations;
+use crate::projection::iterations::PEEKS_MAX;
 use crate::projection::splits::Splits;
+
+/// Kinds that move it.
+pub const READS: &[Kind] = &[
+    Kind::LabelDesignRegistered,
+    Kind::LabelRevealed,
+    Kind::LabelSealed,
+    Kind::SplitsFormed,
+];
+
+/// The confirm labels of one experiment since its newest split was formed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Designs for confirm.
+    pub designs: BTreeSet<DesignId>,
+    /// Labels of them that were revealed.
+    pub revealed: u64,
+    /// Labels of them that were sealed.
+    pub sealed: u64,
+}
+
+/// Confirm blocks by experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Blocks {
+    /// By experiment.
+    pub by_experiment: BTreeMap<ExperimentId, Block>,
+}
+
+impl Fold for Blocks {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let event = event.event();
+        let Some(experiment) = &event.header.experiment else {
+            return;
+        };
+        if let Payload::LabelDesignRegistered(said) = &event.payload
+            && said.purpose == DesignPurpose::Confirm
+        {
+            let block = self.by_experiment.entry(experiment.clone()).or_default();
+            block.designs.insert(said.design.clone());
+        }
+        let Some(block) = self.by_experiment.get_mut(experiment) else {
+            return;
+        };
+        match &event.payload {
+            Payload::SplitsFormed(_) => (block.revealed, block.sealed) = (0, 0),
+            Payload::LabelSealed(said) if block.designs.contains(&said.design) => {
+                block.sealed += 1;
+            }
+            Payload::LabelRevealed(said) if block.designs.contains(&said.design) => {
+                block.revealed += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}
+
+/// Whether a design is one for confirm.
+pub(super) fn is_confirm(state: &State, experiment: &ExperimentId, design: &DesignId) -> bool {
+    let block = state.fold::<Blocks>().by_experiment.get(experiment);
+    block.is_some_and(|block| block.designs.contains(design))
+}
 
 /// Why a confirm block cannot be unsealed at a time, whoever pays for it: what was expected, and what stands there.
 pub fn kept_shut(
@@ -16,10 +106,19 @@ pub fn kept_shut(
     confirm_root: Root,
     at: Timestamp,
 ) -> Found {
-    let root = confirm_root.0.to_hex();
-    if let Some(seq) = state.fold::<AllDecisions>().roots.get(&root) {
+    let all = state.fold::<AllDecisions>();
+    if let Some(seq) = all.roots.get(&confirm_root.0.to_hex()) {
         let found = format!("one unsealed at seq {seq}");
         return no("a confirm block that is not spent", found);
+    }
+    let quarter = at.quarter().to_string();
+    let unsealed = all.quarters.get(&quarter).copied().unwrap_or(0);
+    if state.asks(Question::PeekAccount) && unsealed >= PEEKS_MAX {
+        let expected = format!("at most {PEEKS_MAX} confirm blocks unsealed in {quarter}");
+        return no(
+            expected,
+            format!("{unsealed} unsealed before, over all accounts"),
+        );
     }
     let splits = state.fold::<Splits>().by_experiment.get(experiment);
     let ends = splits.and_then(|of| of.formed.values().filter_map(|formed| formed.t2).max());
@@ -28,4 +127,54 @@ pub fn kept_shut(
         format!("an unsealing from {early} on, where the confirm window ends"),
         at.to_string(),
     )
+}
+
+/// An unsealing is paid from the account that the plan names, and from no other.
+pub(super) fn paid_elsewhere(state: &State, it: &Iteration, account: &AccountId) -> Found {
+    let plan = plan_of(state, it).and_then(|plan| plan.design.as_ref());
+    let Some(design) = plan else {
+        return no("a plan that names its peek_account", "none");
+    };
+    let named = &design.peek_account;
+    (account != named).then(|| {
+        (
+            format!("a charge to {named}, the plan's peek_account"),
+            format!("one to {account}"),
+        )
+    })
+}
+
+/// A confirm label is sealed before the iteration opens that it is to judge: later, its candidates may be known.
+pub(super) fn sealed_late(state: &State, experiment: &ExperimentId, said: &LabelSealed) -> Found {
+    if !state.asks(Question::SealedBefore) || !is_confirm(state, experiment, &said.design) {
+        return None;
+    }
+    let (id, it) = state.fold::<Iterations>().open_in(experiment)?;
+    no(
+        format!(
+            "a confirm label that is sealed before {id} opens, at seq {}",
+            it.opened_seq
+        ),
+        "one sealed while it is open",
+    )
+}
+
+/// A gate on confirm reads every label of its block.
+pub(super) fn left_out(state: &State, it: &Iteration) -> Found {
+    if !state.asks(Question::ConfirmRows) {
+        return None;
+    }
+    let block = state.fold::<Blocks>().by_experiment.get(&it.experiment);
+    let Some(block) = block.filter(|block| block.sealed > 0) else {
+        return no("a confirm block with sealed labels", "none");
+    };
+    (block.revealed != block.sealed).then(|| {
+        (
+            format!(
+                "a gate on all {} sealed labels of the confirm block",
+                block.sealed
+            ),
+            format!("{} of them revealed", block.revealed),
+        )
+    })
 }

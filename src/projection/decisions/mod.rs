@@ -1,6 +1,6 @@
 //! Decisions of an iteration: its classification, what its gates said, what was sealed, seen and accepted.
 
-mod block;
+pub mod block;
 mod reviews;
 mod rules;
 mod sealing;
@@ -237,6 +237,8 @@ impl Decisions {
 pub struct AllDecisions {
     /// By iteration.
     pub by_id: BTreeMap<IterationId, Decisions>,
+    /// Confirm blocks that were unsealed in each quarter, over all accounts.
+    pub quarters: BTreeMap<String, u64>,
     /// Where each charge paid for an unsealing, by its digits.
     pub charges: BTreeMap<String, u64>,
     /// Where each confirm root was unsealed, by its digits.
@@ -335,6 +337,8 @@ impl Fold for AllDecisions {
                 self.roots.entry(root).or_insert(once.seq);
                 let charge = said.charge.0.to_hex();
                 self.charges.entry(charge).or_insert(once.seq);
+                let quarter = event.recorded_at().quarter().to_string();
+                *self.quarters.entry(quarter).or_default() += 1;
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.unsealed.get_or_insert(once);
             }

@@ -27,6 +27,7 @@ use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
 use crate::projection::decisions::Decisions;
+use crate::projection::decisions::block;
 use crate::projection::decisions::composite_of;
 use crate::projection::decisions::sequence;
 use crate::projection::decisions::thresholds_of;
@@ -358,7 +359,10 @@ fn dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Judge
 }
 
 /// What the manifest of an iteration says of iterations.
-pub(super) fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
+pub(in crate::projection) fn plan_of<'a>(
+    state: &'a State,
+    it: &Iteration,
+) -> Option<&'a IterationPlan> {
     let (_, record) = state.fold::<Manifests>().of_digest(it.digest)?;
     record.version(it.digest)?.manifest.iteration.as_ref()
 }
@@ -419,7 +423,9 @@ fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Judged {
             let holds = sealed.is_some_and(|sealed| sealed.holds(said.candidate));
             let found = format!("{}, not among them", said.candidate);
             let strange = (!holds).then(|| ("a sealed candidate".to_owned(), found));
-            strange.or_else(|| sequence::gate(state, said))
+            strange
+                .or_else(|| sequence::gate(state, said))
+                .or_else(|| block::left_out(state, live.it))
         }
     })
 }

@@ -1,14 +1,13 @@
 //! The rules `sealing` and `acceptance`: what goes to confirm, one charged look at it, and who may be accepted.
 
 use crate::event::Payload;
-use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::Verdict;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::predicate::CandidatesSealed;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateId;
@@ -25,6 +24,7 @@ use crate::ledger::Judged as Found;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::no;
+use crate::ledger::rulebooks::Question;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::budgets::Budgets;
 use crate::projection::decisions::ACCEPTED_MAX;
@@ -35,6 +35,7 @@ use crate::projection::decisions::Decisions;
 use crate::projection::decisions::GateSaid;
 use crate::projection::decisions::Judged;
 use crate::projection::decisions::Ranked;
+use crate::projection::decisions::block;
 use crate::projection::decisions::block::kept_shut;
 use crate::projection::decisions::reviews;
 use crate::projection::decisions::rules::Live;
@@ -43,7 +44,6 @@ use crate::projection::decisions::rules::taint;
 use crate::projection::decisions::select;
 use crate::projection::decisions::sequence;
 use crate::projection::decisions::thresholds_of;
-use crate::projection::designs::Designs;
 use crate::projection::iterations::Candidate as Patch;
 use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
@@ -83,8 +83,9 @@ impl Rule for Sealing {
         let (rule, found) = match &event.event.payload {
             Payload::CandidatesSealed(said) => ("sealing", now.sealed(said)),
             Payload::ConfirmUnsealed(said) => ("sealing", now.unsealed(said)),
+            Payload::LabelSealed(said) => ("sealing", block::sealed_late(state, experiment, said)),
             Payload::LabelRevealed(said) => {
-                let found = now.revealed(&said.design);
+                let found = now.revealed(said);
                 let header = &event.event.header;
                 let shown = || sequence::shown(state, experiment, header, said);
                 ("sealing", found.or_else(shown))
@@ -314,9 +315,14 @@ impl Now<'_> {
         if let Some(found) = live.is_sealed_yet("an unsealing") {
             return Some(found);
         }
-        if !self.state.fold::<Budgets>().peeks.contains(&said.charge) {
+        let Some(account) = self.state.fold::<Budgets>().peeks.get(&said.charge) else {
             let expected = "a charge to an account whose unit is peek";
             return no(expected, said.charge.to_string());
+        };
+        if self.state.asks(Question::PeekAccount)
+            && let Some(found) = block::paid_elsewhere(self.state, live.it, account)
+        {
+            return Some(found);
         }
         let all = self.state.fold::<AllDecisions>();
         if let Some(seq) = all.charges.get(&said.charge.0.to_hex()) {
@@ -326,23 +332,28 @@ impl Now<'_> {
         kept_shut(self.state, self.experiment, said.confirm_root, self.at)
     }
 
-    /// While an iteration is open, its confirm labels are shown only after it was unsealed.
-    fn revealed(&self, design: &DesignId) -> Found {
-        let design = self
-            .state
-            .fold::<Designs>()
-            .registered(self.experiment, design)?;
-        if design.purpose != DesignPurpose::Confirm {
+    /// Confirm labels are shown for the peek of an iteration's unsealing, and while it is open. Rulebooks before 18 asked
+    /// that of an open iteration alone, whatever paid.
+    fn revealed(&self, said: &LabelRevealed) -> Found {
+        if !block::is_confirm(self.state, self.experiment, &said.design) {
             return None;
         }
+        let asks = self.state.asks(Question::ConfirmRows);
         let iterations = self.state.fold::<Iterations>();
-        let (id, _) = iterations.open_in(self.experiment)?;
-        let decided = self.state.fold::<AllDecisions>().of(id);
-        if decided.is_some_and(|of| of.unsealed.is_some()) {
-            return None;
-        }
-        let expected = format!("confirm.unsealed of {id}, which is open, before a reveal");
-        no(expected, "none")
+        let Some((id, _)) = iterations.open_in(self.experiment) else {
+            let expected = "an open iteration whose confirm.unsealed pays for the reveal";
+            return asks.then(|| (expected.to_owned(), "no open iteration".to_owned()));
+        };
+        let all = self.state.fold::<AllDecisions>();
+        let Some(unsealed) = all.of(id).and_then(|of| of.unsealed) else {
+            let expected = format!("confirm.unsealed of {id}, which is open, before a reveal");
+            return no(expected, "none");
+        };
+        let paid = all.charges.get(&said.charge.0.to_hex());
+        (asks && paid != Some(&unsealed.seq)).then(|| {
+            let expected = format!("the charge of the confirm.unsealed at seq {}", unsealed.seq);
+            (expected, said.charge.to_string())
+        })
     }
 
     fn accepted(&self, said: &PatchAccepted) -> Found {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use rules::Iterating;
+pub(in crate::projection) use rules::PEEKS_MAX;
 
 use crate::event::Event;
 use crate::event::Kind;

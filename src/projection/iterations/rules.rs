@@ -5,6 +5,7 @@ use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
+use crate::event::payload::Role;
 use crate::event::payload::budget::Period;
 use crate::event::payload::iteration::AnchorRows;
 use crate::event::payload::iteration::AnchorSetRegistered;
@@ -19,6 +20,7 @@ use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::no;
+use crate::ledger::rulebooks::Question;
 use crate::projection::budgets::Budgets;
 use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
@@ -29,7 +31,7 @@ use crate::projection::rubrics::Rubrics;
 /// Fewest rows of an anchor policy.
 const ANCHOR_ROWS_MIN: u64 = 200;
 /// Most peeks of a quarter.
-const PEEKS_MAX: u64 = 3;
+pub(in crate::projection) const PEEKS_MAX: u64 = 3;
 
 /// The rule `iteration`.
 #[derive(Clone, Copy, Debug)]
@@ -181,6 +183,14 @@ fn peeks(state: &State, event: &Candidate<'_>, said: &IterationOpened) -> Judged
     if account.period != Period::Quarter || account.amount > PEEKS_MAX {
         let expected = format!("account {name} with at most {PEEKS_MAX} peeks each quarter");
         return no(expected, account.amount.to_string());
+    }
+    let optimizes = [Role::Optimizer, Role::MetaOptimizer];
+    let optimizes = optimizes
+        .iter()
+        .find(|role| account.spenders.contains(**role));
+    if let Some(role) = optimizes.filter(|_| state.asks(Question::PeekAccount)) {
+        let expected = format!("an account {name} that no optimizer spends from");
+        return no(expected, format!("{role} among its spenders"));
     }
     if account.left(event.recorded_at) == 0 {
         let found = format!("{} of {} spent", account.amount, account.amount);

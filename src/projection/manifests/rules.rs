@@ -19,6 +19,7 @@ use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::State;
 use crate::ledger::no;
+use crate::ledger::rulebooks::Question;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::projection::manifests::amend;
@@ -59,7 +60,7 @@ impl Rule for Prereg {
                 let by = header.author;
                 let judged = whole(experiment, by, &said.manifest, digests);
                 judge("manifest", judged);
-                let judged = amended(manifests, said);
+                let judged = amended(manifests, said).or_else(|| ordered(state, manifests, said));
                 let anew = judged.is_none() && matches!(said.class.value(), 1 | 3);
                 judge("amendment", judged);
                 judge(
@@ -288,6 +289,23 @@ fn amended(manifests: &Manifests, said: &ManifestAmended) -> Judged {
         )
     };
     no(expected, format!("class {class}: {}", codes.join(", ")))
+}
+
+/// What is tested binds from its first countersignature on: the checkpoint above that draws the order, and an amendment
+/// would draw another.
+fn ordered(state: &State, manifests: &Manifests, said: &ManifestAmended) -> Judged {
+    if !state.asks(Question::OneOrder) || said.class.value() < 3 {
+        return None;
+    }
+    let record = manifests.by_id.get(&said.manifest.manifest)?;
+    let mut versions = record.versions.iter();
+    let seq = versions.find_map(|version| version.countersigned_seq)?;
+    no(
+        format!(
+            "no change of what is tested after the countersignature at seq {seq}; a new manifest that supersedes this one would be accepted"
+        ),
+        "class 3 (E_ORDER)",
+    )
 }
 
 fn superseded(record: &Record) -> Judged {

@@ -292,7 +292,11 @@ pub fn head(ledger: &clover::ledger::Ledger) -> DrawnFrom {
 
 /// The story, told through the real ledger.
 pub fn story() -> Story {
-    let mut teller = Teller::begin();
+    told(Teller::begin())
+}
+
+/// The same by another teller.
+pub fn told(mut teller: Teller) -> Story {
     for (name, who, holder, role) in [
         ("key-ben", BEN, "Ben", Role::Arbiter),
         ("key-opal", RUNNER, "Opal", Role::Optimizer),

@@ -4,13 +4,21 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::forger::World;
+use super::planned;
 use super::samples::ADA;
-use super::samples::good;
+use super::samples::CLEO;
+use super::samples::EXPERIMENT;
+use super::samples::Story;
+use super::samples::Teller;
+use super::sequenced;
 use super::tampered::Sample;
 
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
-    rulebooks()
+    let mut rows = rulebooks();
+    rows.extend(confirm());
+    rows.extend(order());
+    rows
 }
 
 /// Says that this rulebook judges from here on.
@@ -27,7 +35,7 @@ pub fn made_by(lines: &[Vec<u8>], version: u64) -> World {
 }
 
 fn rulebooks() -> Vec<Sample> {
-    let story = good();
+    let story = planned::story();
     let mut adopted = World::of(&story.lines);
     adopt(&mut adopted, 18);
     let mut back = adopted.clone();
@@ -59,6 +67,147 @@ fn rulebooks() -> Vec<Sample> {
             "The first entry names rulebook 17, which judges where none is named.",
             &unknown,
             Some((0, "rulebook")),
+        ),
+    ]
+}
+
+/// A history before a named event, under a rulebook.
+fn before(story: &Story, name: &str, rulebook: u64) -> World {
+    let mut world = World::of(&story.lines);
+    world.items.truncate(story.at(name));
+    if rulebook > 17 {
+        world.items[0].body["data"]["rulebook"] = rulebook.into();
+    }
+    world
+}
+
+/// Says again, at the end of a history, what a story said under a name; `change` may alter it.
+fn again(world: &mut World, story: &Story, name: &str, change: impl FnOnce(&mut Value)) -> usize {
+    let of = World::of(&story.lines);
+    let body = &of.items[story.at(name)].body;
+    let (kind, v) = (body["kind"].as_str().unwrap(), body["v"].as_u64().unwrap());
+    let mut data = body["data"].clone();
+    change(&mut data);
+    world.say(CLEO, kind, v, body["experiment"].clone(), data)
+}
+
+/// What a custodian alone could do to a confirm block, under the rulebook that asks and under the one that did not.
+fn confirm() -> Vec<Sample> {
+    let story = sequenced::story();
+    let chosen = |rulebook| {
+        let mut world = before(&story, "opened", rulebook);
+        let charge = again(&mut world, &story, "charge", |_| ());
+        let was = world.items[charge].was.clone();
+        let at = again(&mut world, &story, "shown-1", |data| {
+            data["charge"] = was.into()
+        });
+        (world, at)
+    };
+    let late = |rulebook: u64| {
+        let mut world = World::of(&story.lines);
+        for name in ["takes-1", "seal-1"] {
+            world.remove(story.at(name));
+        }
+        world.items.truncate(story.at("charge") - 2);
+        if rulebook > 17 {
+            world.items[0].body["data"]["rulebook"] = rulebook.into();
+        }
+        let at = again(&mut world, &story, "seal-1", |_| ());
+        (world, at)
+    };
+    let elsewhere = |rulebook| {
+        let mut world = before(&story, "charge", rulebook);
+        let side = json!({
+            "account": "side", "amount": 3, "period": "quarter", "purpose": "more looks",
+            "spenders": ["custodian", "optimizer"], "unit": "peek",
+        });
+        world.say(ADA, "budget.opened", 1, Value::Null, side);
+        let charge = again(&mut world, &story, "charge", |data| {
+            data["account"] = "side".into()
+        });
+        let was = world.items[charge].was.clone();
+        let at = again(&mut world, &story, "unsealed", |data| {
+            data["charge"] = was.into()
+        });
+        (world, at)
+    };
+    let sealing = |at| Some((at, "sealing"));
+    let (rows, rows_at) = chosen(18);
+    let (seal, seal_at) = late(18);
+    let (peek, peek_at) = elsewhere(18);
+    let good = sequenced::told(Teller::begin_under(18));
+    vec![
+        Sample::forged(
+            "good-confirm",
+            "Nothing. A confirm block that rulebook 18 judges: sealed, opened, paid for and read as a whole.",
+            &World::of(&good.lines),
+            None,
+        ),
+        Sample::forged(
+            "confirm-rows-chosen",
+            "The custodian paid a peek and revealed one confirm label before the iteration opened.",
+            &rows,
+            sealing(rows_at),
+        ),
+        Sample::forged(
+            "confirm-rows-chosen-unasked",
+            "The same under rulebook 17, which did not ask: the verdict says so.",
+            &chosen(17).0,
+            None,
+        ),
+        Sample::forged(
+            "sealed-after-opening",
+            "A confirm label was sealed when the candidates were on the table.",
+            &seal,
+            sealing(seal_at),
+        ),
+        Sample::forged(
+            "sealed-after-opening-unasked",
+            "The same under rulebook 17, which did not ask: the verdict says so.",
+            &late(17).0,
+            None,
+        ),
+        Sample::forged(
+            "peek-from-another-account",
+            "An unsealing was paid from a second account of peeks, which an optimizer may spend from.",
+            &peek,
+            sealing(peek_at),
+        ),
+        Sample::forged(
+            "peek-from-another-account-unasked",
+            "The same under rulebook 17, which did not ask: the verdict says so.",
+            &elsewhere(17).0,
+            None,
+        ),
+    ]
+}
+
+/// An amendment that draws the order of a gate again.
+fn order() -> Vec<Sample> {
+    let story = planned::story();
+    let [first, ..] = planned::versions();
+    let redrawn = |rulebook| {
+        let mut world = before(&story, "plan-sealed", rulebook);
+        let mut second = planned::next(&first, &first);
+        second["estimand"]["unit_key"] = "question".into();
+        let said = planned::amended(&second, &first, 3);
+        let data = serde_json::to_value(&said).unwrap();
+        let at = world.say(ADA, "manifest.amended", 1, EXPERIMENT.into(), data);
+        (world, at)
+    };
+    let (world, at) = redrawn(18);
+    vec![
+        Sample::forged(
+            "order-drawn-again",
+            "After the custodian had agreed, what is tested was amended, so that the order would be drawn again.",
+            &world,
+            Some((at, "amendment")),
+        ),
+        Sample::forged(
+            "order-drawn-again-unasked",
+            "The same under rulebook 17, which did not ask: the verdict says so.",
+            &redrawn(17).0,
+            None,
         ),
     ]
 }

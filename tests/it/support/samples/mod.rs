@@ -161,7 +161,12 @@ pub struct Teller {
 }
 
 impl Teller {
+    /// A ledger that names no rulebook.
     pub fn begin() -> Self {
+        Self::begin_under(clover::ledger::rulebooks::UNNAMED)
+    }
+
+    pub fn begin_under(rulebook: u32) -> Self {
         let now = Timestamp::parse(START).unwrap();
         let clock = Arc::new(FixedClock::new(now, 250));
         let ambient = Arc::new(Ambient::new(
@@ -175,7 +180,7 @@ impl Teller {
             human: true,
             roles: roles(&[Role::Owner, Role::Registrar]),
             separation: Separation::Solo,
-            rulebook: clover::ledger::rulebooks::UNNAMED,
+            rulebook,
             owner: &signer(ADA),
             layout: CreateOptions::default(),
         };
