@@ -89,7 +89,8 @@ pub struct Live {
 
 impl Live {
     fn new(begin: Start) -> Self {
-        let test = TestLedger::create(begin.separation, begin.roles, CreateOptions::default());
+        let test =
+            TestLedger::create_unnamed(begin.separation, begin.roles, CreateOptions::default());
         Self {
             test,
             now: start().plus_seconds(1),

@@ -155,16 +155,20 @@ impl TestLedger {
 
     /// As [`TestLedger::new`], of a ledger that names no rulebook.
     pub fn unnamed(layout: CreateOptions) -> Self {
+        Self::create_unnamed(Separation::Solo, &Role::ALL, layout)
+    }
+
+    /// As [`TestLedger::create`], of a ledger that names no rulebook.
+    pub fn create_unnamed(separation: Separation, roles: &[Role], layout: CreateOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = clock_at_start();
         let outside = (clock.clone(), ambient_of(clock));
-        let solo = Separation::Solo;
         Self::create_under(
             rulebooks::UNNAMED,
             folder,
             outside,
-            solo,
-            &Role::ALL,
+            separation,
+            roles,
             layout,
         )
     }
