@@ -304,6 +304,12 @@ impl From<LedgerError> for CliError {
             LedgerError::Store(error) => error.into(),
         }
     }
+            LedgerError::ClockAhead { .. } => Self::new(
+                Exit::Refused,
+                "clock_ahead",
+                message,
+                "date -u; when the clock is right and the ledger rested: the same command with --clock-ahead",
+            ),
 }
 
 /// The position in its batch of the event that an error is about.

@@ -206,13 +206,19 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
     let opened = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, first);
     let next = home.next_log_key();
     match opened {
-        Ok(ledger) => {
+        Ok(mut ledger) => {
             rulebook::offer(ctx, &ledger);
+            if ctx.globals.clock_ahead {
+                ledger.allow_clock_ahead();
+            }
             Ok((home, ledger))
         }
         Err(LedgerError::LogKey(_)) if ambient::exists(&next)? => {
             let second = options(ctx, Some(read_log_key(&next)?), false);
-            let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, second)?;
+            let mut ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, second)?;
+            if ctx.globals.clock_ahead {
+                ledger.allow_clock_ahead();
+            }
             ambient::rename(&next, &home.log_key())?;
             ctx.note("the rotation of the log key is finished: log.key.next became log.key");
             Ok((home, ledger))

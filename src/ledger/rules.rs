@@ -122,6 +122,9 @@ pub const RULES: &[&str] = &[
 
 /// How far a clock may stand behind the head, and `at` away from what it claims, in seconds.
 pub const CLOCK_TOLERANCE_SECONDS: i64 = 300;
+/// How far an entry may be recorded after the one before it unless whoever appends says so, in seconds: 400 days.
+/// `recorded_at` never goes back, so a clock that is wrong by more would close the log to every right one.
+pub const CLOCK_AHEAD_SECONDS: i64 = 400 * 86_400;
 /// The format that this program writes.
 pub const FORMAT: u64 = 2;
 /// Domain label of a proof of possession.

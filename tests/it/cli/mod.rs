@@ -7,6 +7,7 @@ mod bad_input;
 mod beside;
 mod carded;
 mod claims;
+mod clock;
 mod composite;
 mod dependents;
 mod divergence;
