@@ -27,6 +27,7 @@ use crate::event::payload::prereg::ManifestCountersigned;
 use crate::event::payload::prereg::ManifestDeviated;
 use crate::event::payload::prereg::ManifestRegistered;
 use crate::ground::ambient;
+use crate::ground::shell;
 use crate::ground::digest::Digest;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
@@ -205,8 +206,10 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
     let shown = output.display();
     Ok(
-        Answer::new(format!("{shown}: fill the lines marked FILL\n"), data)
-            .with_next(format!("clover prereg check {shown}")),
+        Answer::new(format!("{shown}: fill the lines marked FILL\n"), data).with_next(format!(
+            "clover prereg check {shown}",
+            shown = shell::word(&shown)
+        )),
     )
 }
 
@@ -342,12 +345,12 @@ fn signed(
     answer.data["in_force"] = stands.into();
     if stands {
         answer.line("in force");
-        return answer.with_next(format!("clover prereg show {id}"));
+        return answer.with_next(format!("clover prereg show {id}", id = shell::word(&id)));
     }
     answer.line("not in force: it binds confirm data and waits for its custodian");
     answer.with_next(format!(
         "clover prereg sign {} --countersign",
-        file.display()
+        shell::word(&file.display())
     ))
 }
 
@@ -359,7 +362,7 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
     let (manifest, class, parent) = {
         let (id, record) = find(ledger.state(), plan.manifest.manifest.as_str())?;
         let Some(parent) = record.in_force() else {
-            let next = format!("clover prereg show {id}");
+            let next = format!("clover prereg show {id}", id = shell::word(&id));
             return Err(CliError::refused(
                 format!("{id} has no version in force yet"),
                 next,
@@ -379,7 +382,7 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
         manifest.version = Count::new(record.versions.len() as u64 + 1).unwrap_or(manifest.version);
         let class = manifests::class(&parent.manifest, &manifest);
         if manifests::changes(&parent.manifest, &manifest).is_empty() {
-            let next = format!("clover prereg diff {id}");
+            let next = format!("clover prereg diff {id}", id = shell::word(&id));
             return Err(CliError::refused(
                 "it says what the version in force says",
                 next,
@@ -411,7 +414,7 @@ fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<Answer, CliError
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let (id, record) = find(ledger.state(), &args.id)?;
     let Some(version) = record.in_force() else {
-        let next = format!("clover prereg show {id}");
+        let next = format!("clover prereg show {id}", id = shell::word(&id));
         return Err(CliError::refused(
             format!("{id} has no version in force yet"),
             next,
