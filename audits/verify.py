@@ -1217,6 +1217,7 @@ CONFLICTS.append(("custodian", "meta_optimizer"))
 RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
+    "deviation_signers": 18,
 }
 
 
@@ -2331,6 +2332,8 @@ def rule_role(state, e):
     key, needed = state.signer(e), e.spec.roles
     if e.kind == "budget.charged" and e.data["account"] in state.accounts:
         needed = state.accounts[e.data["account"]].spenders
+    if e.kind == "manifest.deviated" and state.asks("deviation_signers"):
+        needed = {"owner", "registrar"}
     if key and not key.ended and needed and not needed & key.roles:
         return "one of the roles " + ", ".join(sorted(needed)), "roles " + ", ".join(sorted(key.roles))
 

@@ -27,6 +27,7 @@ use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::Signer;
 use crate::ledger::State;
+use crate::ledger::signers;
 
 /// A key file whose public half is known.
 #[derive(Clone, Debug)]
@@ -197,6 +198,11 @@ pub(super) fn draw(ctx: &Ctx<'_>) -> Result<Signer, CliError> {
 
 /// The key that signs a kind of event: `--key`, `CLOVER_KEY`, or the one key at hand that may.
 pub(super) fn signer(ctx: &mut Ctx<'_>, state: &State, kind: Kind) -> Result<Signer, CliError> {
+    if kind == Kind::ManifestDeviated
+        && let Some(roles) = Roles::new(signers::needed(state, kind))
+    {
+        return signer_for(ctx, state, kind.as_str(), Signers::Spenders, Some(&roles));
+    }
     signer_for(ctx, state, kind.as_str(), kind.signers(), None)
 }
 

@@ -14,7 +14,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
-use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
@@ -27,8 +26,8 @@ use crate::event::payload::prereg::ManifestCountersigned;
 use crate::event::payload::prereg::ManifestDeviated;
 use crate::event::payload::prereg::ManifestRegistered;
 use crate::ground::ambient;
-use crate::ground::shell;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -437,7 +436,7 @@ fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<Answer, CliError
     };
     let experiment = version.manifest.experiment.clone();
     let payload = payload.into();
-    let signer = record::signer(ctx, &ledger, &payload)?;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestDeviated)?;
     let command = Command {
         payload,
         experiment: Some(experiment),
