@@ -173,10 +173,8 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     answer.data["per_second"] = (observed as f64 / seconds.max(1e-9)).round().into();
     if let (Stop::Unfit(unit, why), 0) = (&stop, observed) {
         let message = format!("gate {id}: unit {unit} is none that the test may take: {why}");
-        return Err(CliError::refused(
-            message,
-            format!("clover gate show {id}", id = shell::word(&id)),
-        ));
+        let next = format!("clover gate show {}", shell::word(&id));
+        return Err(CliError::refused(message, next));
     }
     Ok(stands(answer, (&id, gate), &stop))
 }
@@ -411,10 +409,8 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     let gate = known(ledger.state(), &id)?;
     if gate.gate.is_terminal() {
         let message = format!("gate {id} has ended (E_AFTER_TERMINAL)");
-        return Err(CliError::refused(
-            message,
-            format!("clover gate show {id}", id = shell::word(&id)),
-        ));
+        let next = format!("clover gate show {}", shell::word(&id));
+        return Err(CliError::refused(message, next));
     }
     let experiment = gate.gate.experiment.clone();
     let look = steps::look(gate).map_err(|wrong| untestable(&id, &wrong))?;

@@ -60,10 +60,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
             let next = "clover log --kind manifest.registered";
             return Err(CliError::not_found(format!("no manifest {manifest}"), next));
         };
-        let next = format!(
-            "clover prereg show {manifest}",
-            manifest = shell::word(&manifest)
-        );
+        let next = format!("clover prereg show {}", shell::word(&manifest));
         let Some(version) = record.in_force() else {
             let message = format!("{manifest} has no version in force yet");
             return Err(CliError::refused(message, next));
