@@ -59,6 +59,7 @@ REFS_MAX = 256                        # events that one event may stand on
 DEPTH_MAX = 127                       # nested arrays and objects
 SAFE_INTEGER = 2 ** 53 - 1
 SKEW = 300 * 1_000_000                # microseconds an author's clock may be off
+CLOCK_AHEAD = 400 * 86_400 * 1_000_000  # microseconds; a step of the ledger's clock by more is named in a note
 SIGNATURES_MAX = 64                   # signature lines of one note
 FINDINGS_SHOWN = 100                  # findings printed as text
 SPKI = bytes.fromhex("302a300506032b6570032100")  # DER prefix of an Ed25519 public key
@@ -1216,6 +1217,7 @@ CONFLICTS.append(("custodian", "meta_optimizer"))
 RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
+    "deviation_signers": 18,
 }
 
 
@@ -2351,6 +2353,8 @@ def rule_role(state, e):
     key, needed = state.signer(e), e.spec.roles
     if e.kind == "budget.charged" and e.data["account"] in state.accounts:
         needed = state.accounts[e.data["account"]].spenders
+    if e.kind == "manifest.deviated" and state.asks("deviation_signers"):
+        needed = {"owner", "registrar"}
     if key and not key.ended and needed and not needed & key.roles:
         return "one of the roles " + ", ".join(sorted(needed)), "roles " + ", ".join(sorted(key.roles))
 
@@ -6527,6 +6531,10 @@ def conclude(state, report, options, checkpoints):
         report.notes.append("%d sealed labels not revealed by their deadline, first at seq %d" % (len(late), late[0]))
     for name, (seq, what, role) in sorted(state.taints.items()):
         report.notes.append("%s is tainted: at seq %d %s was released to a key in role %s" % (name, seq, what, role))
+    steps = [seq for seq in range(1, len(state.times)) if state.times[seq] - state.times[seq - 1] > CLOCK_AHEAD]
+    if steps:
+        report.notes.append("recorded_at steps ahead by more than 400 days %d times, first at seq %d: no later entry "
+                            "may be earlier" % (len(steps), steps[0]))
     for seq, size, root in state.attestations:
         if size > state.tree.size or b64(state.tree.root(size)) != root:
             report.notes.append("audit.attested at seq %d names a root that this tree does not have at size %d"

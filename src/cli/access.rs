@@ -389,7 +389,7 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     let path = ctx.path(&args.output);
     let appended = ledger.append(&[Command::new(allowed, Some(experiment.clone()))], &signer)?;
     crate::cli::submit::warn_of_pin(ctx, &ledger);
-    ambient::replace(&path, &released.lines, true)?;
+    ambient::replace_private(&path, &released.lines, true)?;
     let (seq, count) = (appended[0].seq, ui::thousands(released.count));
     let root = root.map(|root| root.0.to_base64());
     let of_rows = root

@@ -13,6 +13,7 @@ use crate::event::payload::release::ApprovalGranted;
 use crate::event::payload::release::ApprovalRefused;
 use crate::event::payload::release::Meaning;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::projection::releases::Acceptance;
@@ -111,5 +112,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     answer.line(&format!("{patch} has {approvals} approvals; {needed}"));
     answer.data["approvals"] = approvals.into();
     answer.data["two_key"] = needs.into();
-    Ok(answer.with_next(format!("clover prompt commit {patch}")))
+    Ok(answer.with_next(format!(
+        "clover prompt commit {patch}",
+        patch = shell::word(&patch)
+    )))
 }

@@ -21,6 +21,7 @@ use crate::event::id::ExperimentId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::assumption::AssumptionCountersigned;
 use crate::event::payload::assumption::AssumptionWaived;
+use crate::ground::shell;
 use crate::ground::time::Timestamp;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -209,7 +210,7 @@ fn list(ctx: &mut Ctx<'_>, named: Option<&str>) -> Result<Answer, CliError> {
 fn pending(row: &Standing) -> String {
     let of = row.experiment.as_ref();
     let of = of.map_or(String::new(), |id| {
-        format!(" --experiment {}", ui::escape(id.as_str()))
+        format!(" --experiment {}", ui::escape(&shell::word(id)))
     });
     let seq = row.proposed.as_ref().map_or(0, |waiver| waiver.seq);
     let code = row.code;
@@ -357,7 +358,9 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
         return Ok(answer);
     }
     answer.line("it holds once another approver's key agrees");
-    let of = experiment.map_or(String::new(), |id| format!(" --experiment {id}"));
+    let of = experiment.map_or(String::new(), |id| {
+        format!(" --experiment {}", shell::word(&id))
+    });
     Ok(answer.with_next(format!(
         "clover assume waive {code}{of} --countersign --key KEY"
     )))

@@ -11,6 +11,7 @@ use crate::cli::home::Home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
+use crate::ground::shell;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -54,8 +55,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         "folder": target.folder().display().to_string(), "files": files,
         "entries": ledger.size(), "bytes": bytes,
     });
-    let mut answer =
-        Answer::new(text, data).with_next(format!("clover verify {}", target.database().display()));
+    let mut answer = Answer::new(text, data).with_next(format!(
+        "clover verify {}",
+        shell::word(&target.database().display())
+    ));
     answer.verdict = "backed_up";
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)

@@ -237,7 +237,10 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
     let text = match &args.out {
         Some(out) => {
             let path = ctx.path(out);
-            ambient::replace(&path, &bytes, false)?;
+            match subject {
+                Some(_) => ambient::replace_private(&path, &bytes, false)?,
+                None => ambient::replace(&path, &bytes, false)?,
+            }
             format!("{}: {count} bytes\n", path.display())
         }
         None if ctx.globals.json => {

@@ -14,6 +14,7 @@ use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::payload::budget::Period;
 use crate::event::payload::prereg::ExposureOpened;
+use crate::ground::shell;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -154,8 +155,13 @@ fn accounts(state: &State, now: Timestamp) -> Vec<Line> {
 
 /// The command that opens an account of peeks.
 pub(super) fn peeks_opened(name: &str) -> String {
+    let data = json!({
+        "account": name, "amount": 3, "period": "quarter", "purpose": "confirm peeks",
+        "spenders": ["custodian"], "unit": "peek",
+    });
     format!(
-        "clover record budget.opened --data '{{\"account\":\"{name}\",\"amount\":3,\"period\":\"quarter\",\"purpose\":\"confirm peeks\",\"spenders\":[\"custodian\"],\"unit\":\"peek\"}}'"
+        "clover record budget.opened --data {}",
+        shell::quoted(&data)
     )
 }
 

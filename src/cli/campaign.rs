@@ -12,6 +12,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::event::payload::Verdict;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::budgets::Budgets;
 use crate::projection::budgets::Purpose;
@@ -92,7 +93,7 @@ fn advice(campaign: &Campaign, peeks: Option<&Peeks>) -> (String, String) {
     if let Some(open) = campaign.open() {
         return (
             format!("{} is open since seq {}", open.iteration, open.opened_seq),
-            format!("clover report iteration {}", open.iteration),
+            format!("clover report iteration {}", shell::word(&open.iteration)),
         );
     }
     if campaign.has_stopped() {

@@ -29,6 +29,7 @@ use crate::event::payload::deployment::GuardrailChecked;
 use crate::event::payload::deployment::LiveEvidence;
 use crate::event::payload::deployment::Versions;
 use crate::event::payload::deployment::Window;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -159,7 +160,10 @@ fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<Answer, CliError> 
     };
     let command = Command::new(said, Some(experiment.clone()));
     let answer = record::one(ctx, command, args.dry_run)?;
-    Ok(answer.with_next(format!("clover deploy status {experiment}")))
+    Ok(answer.with_next(format!(
+        "clover deploy status {experiment}",
+        experiment = shell::word(&experiment)
+    )))
 }
 
 /// The activation that the arguments ask for.
@@ -255,7 +259,10 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> 
     };
     let command = Command::new(said, Some(experiment.clone()));
     let answer = record::one(ctx, command, args.dry_run)?;
-    Ok(answer.with_next(format!("clover deploy status {experiment}")))
+    Ok(answer.with_next(format!(
+        "clover deploy status {experiment}",
+        experiment = shell::word(&experiment)
+    )))
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
@@ -304,7 +311,10 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     if verdicts.is_breach() {
         answer.exit = Exit::Fail;
     }
-    Ok(answer.with_next(format!("clover deploy status {experiment}")))
+    Ok(answer.with_next(format!(
+        "clover deploy status {experiment}",
+        experiment = shell::word(&experiment)
+    )))
 }
 
 /// Evidence that is given by hand, with the reason.

@@ -227,6 +227,14 @@ fn keys(ctx: &Ctx<'_>, checks: &mut Vec<Check>) -> Result<(), CliError> {
         if matches!(end, Some("pem" | "age")) {
             secret(checks, "key file", &path)?;
         }
+        if end == Some("age") && wallet::is_bare(&path).unwrap_or(false) {
+            let seen = format!(
+                "{} lies in clear beside an encrypted key: {}",
+                path.display(),
+                wallet::seal_again(&path)
+            );
+            checks.push(("identity", Found::Remark, seen));
+        }
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::payload::custody::SubjectErased;
+use crate::ground::shell;
 use crate::ledger::Command;
 
 #[derive(Debug, clap::Args)]
@@ -59,7 +60,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     }
     let question =
         format!("destroy the key of subject {subject}; its private content is lost for good");
-    let again = format!("clover erase {subject} --basis '{}'", args.basis);
+    let again = format!(
+        "clover erase {subject} --basis {}",
+        shell::quoted(&args.basis),
+        subject = shell::word(&subject)
+    );
     ctx.confirm(&question, args.yes, &again)?;
     let mut answer = match recorded {
         // Recorded before: what is left to do is the key. The basis that stands is the one on record.

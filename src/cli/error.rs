@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::export::ExportError;
 use crate::export::source::SourceError;
 use crate::ground::ambient::AmbientError;
+use crate::ground::shell;
 use crate::ledger::Breach;
 use crate::ledger::LedgerError;
 use crate::ledger::error::Divergence;
@@ -185,10 +186,17 @@ impl From<AmbientError> for CliError {
                 Self::not_found(message, format!("ls -l {}", parent(&path)))
             }
             AmbientError::Exists(path) => {
-                Self::refused(message, format!("ls -l {}", path.display()))
+                Self::refused(message, format!("ls -l {}", shell::word(&path.display())))
             }
-            AmbientError::TooOpen { path, .. } => {
-                Self::refused(message, format!("chmod 600 {}", path.display()))
+            AmbientError::TooOpen { path, .. } => Self::refused(
+                message,
+                format!("chmod 600 {}", shell::word(&path.display())),
+            ),
+            AmbientError::NotAFile { path, .. } => {
+                Self::input(message, format!("ls -ld {}", shell::word(&path.display())))
+            }
+            AmbientError::Locked { .. } => {
+                Self::new(Exit::TryLater, "locked", message, "the same command again")
             }
             AmbientError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 Self::new(Exit::TryLater, "disk_full", message, "df -h")
@@ -211,7 +219,7 @@ impl From<AmbientError> for CliError {
 
 fn parent(path: &std::path::Path) -> String {
     match path.parent() {
-        Some(parent) if parent != std::path::Path::new("") => parent.display().to_string(),
+        Some(parent) if parent != std::path::Path::new("") => shell::word(&parent.display()),
         _ => ".".to_owned(),
     }
 }
@@ -232,6 +240,10 @@ impl From<StoreError> for CliError {
             StoreError::Full => (Exit::TryLater, "disk_full", "df -h"),
             StoreError::Io(_) | StoreError::Sqlite(_) => {
                 (Exit::Unexpected, "unexpected", "clover doctor")
+            }
+            StoreError::Journal(path) => {
+                let next = format!("mv {0} {0}.aside", shell::word(&path.display()));
+                return Self::integrity("stray_journal", message, next);
             }
             StoreError::NotALedger { .. } => {
                 (Exit::Input, "not_a_ledger", "clover status --ledger DIR")
@@ -292,6 +304,12 @@ impl From<LedgerError> for CliError {
             LedgerError::Body { source, .. } => {
                 Self::input(source.to_string(), "clover blob put FILE")
             }
+            LedgerError::ClockAhead { .. } => Self::new(
+                Exit::Refused,
+                "clock_ahead",
+                message,
+                "date -u; when the clock is right and the ledger rested: the same command with --clock-ahead",
+            ),
             LedgerError::ClockBehind { .. } => {
                 Self::new(Exit::TryLater, "clock_behind", message, "date -u")
             }

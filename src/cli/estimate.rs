@@ -29,6 +29,7 @@ use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -314,7 +315,10 @@ pub(super) fn unreadable(error: RowsError) -> CliError {
             CliError::input(error.to_string(), format!("clover show {seq}"))
         }
         RowsError::Number { ref field, .. } => {
-            let next = format!("clover import cje FILE --field {field}");
+            let next = format!(
+                "clover import cje FILE --field {field}",
+                field = shell::word(&field)
+            );
             CliError::input(error.to_string(), next)
         }
     }
@@ -387,7 +391,10 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
     let chart = charts::Asked::of(&args.chart)?;
     if args.plot.is_none() && !matches!(chart, charts::Asked::Forest | charts::Asked::Slices(_)) {
         let message = format!("--chart {}: expected a file to draw it in", args.chart);
-        let next = format!("clover estimate --chart {} --plot FILE.svg", args.chart);
+        let next = format!(
+            "clover estimate --chart {} --plot FILE.svg",
+            shell::word(&args.chart)
+        );
         return Err(CliError::usage(message, next));
     }
     let mut read = open(ctx, &args.terms.fit)?;

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::cli::error::CliError;
 use crate::event::id::FieldId;
+use crate::ground::shell;
 use crate::num::math;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
@@ -85,7 +86,10 @@ pub(super) fn sliced(found: &Found, field: &FieldId) -> Result<Sliced, CliError>
     slices::by_slice(found, field).map_err(|error| {
         let next = match error {
             SlicesError::NoCalibrator(_) => "clover label design list".to_owned(),
-            SlicesError::Unknown(_) => format!("clover import cje FILE --field {field}"),
+            SlicesError::Unknown(_) => format!(
+                "clover import cje FILE --field {field}",
+                field = shell::word(&field)
+            ),
             SlicesError::Unfit(_) => "clover estimate".to_owned(),
         };
         CliError::input(format!("--chart residuals:{field}: {error}"), next)

@@ -13,6 +13,7 @@ use crate::cli::ui::Answer;
 use crate::export::FORMATS;
 use crate::export::Request;
 use crate::export::Target;
+use crate::ground::shell;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -82,7 +83,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     answer.verdict = "exported";
     answer.checkpoint = Some((size, root.to_base64()));
     if args.format == "jsonl" {
-        answer = answer.with_next(format!("clover verify {}", folder.display()));
+        answer = answer.with_next(format!("clover verify {}", shell::word(&folder.display())));
     }
     Ok(answer)
 }

@@ -14,6 +14,7 @@ use crate::event::Kind;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Template;
 use crate::event::payload::prereg::ExposureOpened;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::num::Count;
 use crate::projection::gates::Gates;
@@ -59,7 +60,7 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
     let id = gate::gate_id(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
     let of = gate::known(view.state(&ledger), &id)?;
-    let next = format!("clover exposure open {id}");
+    let next = format!("clover exposure open {id}", id = shell::word(&id));
     let Some(bound) = of.record.bound().filter(|_| of.record.units > 0) else {
         let message = format!("no unit of {id} is exposed");
         return Err(CliError::refused(message, next));
@@ -75,7 +76,7 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
 }
 
 fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
-    let next = format!("clover prereg show {}", args.id);
+    let next = format!("clover prereg show {}", shell::word(&args.id));
     let id: ManifestId = args.id.parse().map_err(|error| {
         CliError::usage(
             format!("manifest {:?}: {error}", args.id),
@@ -109,14 +110,14 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
         let message = format!(
             "{id} is not opened: a gate is opened before any unit is exposed, and not after"
         );
-        let next = format!("clover gate open {id} --help");
+        let next = format!("clover gate open {id} --help", id = shell::word(&id));
         return Err(CliError::refused(message, next));
     }
     if through <= record.units {
         let message = format!("{} units of {id} are exposed already", record.units);
         return Err(CliError::refused(
             message,
-            format!("clover gate observe {id} --all"),
+            format!("clover gate observe {id} --all", id = shell::word(&id)),
         ));
     }
     let payload = ExposureOpened {
@@ -139,5 +140,8 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
             "this {word} exposure {cap} of {cap} (data.exposure_cap): the other {closed} units stay closed for good"
         ));
     }
-    Ok(answer.with_next(format!("clover gate observe {id} --all")))
+    Ok(answer.with_next(format!(
+        "clover gate observe {id} --all",
+        id = shell::word(&id)
+    )))
 }

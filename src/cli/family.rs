@@ -15,6 +15,7 @@ use crate::event::Kind;
 use crate::event::id::FamilyId;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::prereg::FamilyOpened;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::num::Count;
 use crate::num::Micro;
@@ -173,7 +174,7 @@ fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
         };
         answer.line(&format!("claims that hold: {list}"));
     }
-    Ok(answer.with_next(format!("clover family show {id}")))
+    Ok(answer.with_next(format!("clover family show {id}", id = shell::word(&id))))
 }
 
 fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
@@ -238,7 +239,7 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
     let next = match closed {
         Some(_) => "clover gate list".to_owned(),
         None if of.joined.is_empty() => "clover prereg new --template gate".to_owned(),
-        None => format!("clover family close {id}"),
+        None => format!("clover family close {id}", id = shell::word(&id)),
     };
     Ok(answer.with_next(next))
 }

@@ -27,6 +27,7 @@ use crate::event::payload::Verdict;
 use crate::event::payload::generator::GeneratorRolledBack;
 use crate::event::payload::generator::GeneratorRunOpened;
 use crate::event::payload::generator::GeneratorValidated;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -204,7 +205,10 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     let signer = record::signer(ctx, &ledger, &payload)?;
     let command = Command::new(payload, Some(experiment));
     let answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
-    Ok(answer.with_next(format!("clover generator objective {}", args.run)))
+    Ok(answer.with_next(format!(
+        "clover generator objective {}",
+        shell::word(&args.run)
+    )))
 }
 
 /// A run by its name, with its experiment.
@@ -239,7 +243,10 @@ fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError
         let message = format!("run {}: all {} steps were asked", run.run, run.steps);
         return Err(CliError::refused(
             message,
-            format!("clover generator validate {} --design ID", run.run),
+            format!(
+                "clover generator validate {} --design ID",
+                shell::word(&run.run)
+            ),
         ));
     }
     let policy: PolicyId = match &args.policy {
@@ -274,7 +281,7 @@ fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError
     answer.data["lower_mean"] = json!(mean);
     answer.data["step"] = json!(step);
     answer.data["steps"] = json!(run.steps);
-    Ok(answer.with_next(format!("clover generator show {}", run.run)))
+    Ok(answer.with_next(format!("clover generator show {}", shell::word(&run.run))))
 }
 
 /// What the validation of a run says.
@@ -355,8 +362,11 @@ fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<Answer, CliError> 
         Verdict::Inconclusive | Verdict::NotChecked => Exit::Inconclusive,
     };
     Ok(answer.with_next(match shown.2 {
-        Verdict::Pass => format!("clover generator show {}", run.run),
-        _ => format!("clover generator rollback {} --reason WHY", run.run),
+        Verdict::Pass => format!("clover generator show {}", shell::word(&run.run)),
+        _ => format!(
+            "clover generator rollback {} --reason WHY",
+            shell::word(&run.run)
+        ),
     }))
 }
 
@@ -417,7 +427,8 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> 
          their residuals are what the next iteration's cards show"
     ));
     Ok(answer.with_next(format!(
-        "clover label design new ID --experiment {experiment} --purpose calibrate --probability 1"
+        "clover label design new ID --experiment {experiment} --purpose calibrate --probability 1",
+        experiment = shell::word(&experiment)
     )))
 }
 
@@ -453,10 +464,13 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
     let data = json!({"run": row(experiment, run), "validation": said.as_ref().map(data)});
     let answer = Answer::new(text, data);
     Ok(match run.state() {
-        RunState::Open => answer.with_next(format!("clover generator objective {}", run.run)),
+        RunState::Open => answer.with_next(format!(
+            "clover generator objective {}",
+            shell::word(&run.run)
+        )),
         RunState::Due => answer.with_next(format!(
             "clover generator rollback {} --reason WHY",
-            run.run
+            shell::word(&run.run)
         )),
         RunState::RolledBack | RunState::Validated => answer.with_next(LIST.to_owned()),
     })

@@ -14,6 +14,7 @@ use crate::cli::rulebook;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::keyfile;
+use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
@@ -70,12 +71,11 @@ impl Home {
     /// Opens the vault, making it when it is not there.
     pub(super) fn vault(&self, ctx: &Ctx<'_>) -> Result<Vault, CliError> {
         let path = self.vault_path();
-        let is_new = !ambient::exists(&path)?;
-        let vault = Vault::open(&path, &ctx.ambient().random()?)?;
-        if is_new {
-            ambient::set_mode(&path, 0o600)?;
+        if !ambient::exists(&path)? {
+            // SQLite takes an empty file for a new database, so no moment leaves it open to others.
+            ambient::write_new(&path, b"", 0o600)?;
         }
-        Ok(vault)
+        Ok(Vault::open(&path, &ctx.ambient().random()?)?)
     }
 
     /// The vault, when there is one.
@@ -101,7 +101,7 @@ fn named(path: PathBuf) -> Result<Home, CliError> {
             return Ok(home);
         }
         let message = format!("no ledger in {}", home.folder().display());
-        let next = format!("clover init {}", home.folder().display());
+        let next = format!("clover init {}", shell::word(&home.folder().display()));
         return Err(CliError::not_found(message, next));
     }
     if ambient::exists(&path)? {
@@ -206,13 +206,19 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
     let opened = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, first);
     let next = home.next_log_key();
     match opened {
-        Ok(ledger) => {
+        Ok(mut ledger) => {
             rulebook::offer(ctx, &ledger);
+            if ctx.globals.clock_ahead {
+                ledger.allow_clock_ahead();
+            }
             Ok((home, ledger))
         }
         Err(LedgerError::LogKey(_)) if ambient::exists(&next)? => {
             let second = options(ctx, Some(read_log_key(&next)?), false);
-            let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, second)?;
+            let mut ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, second)?;
+            if ctx.globals.clock_ahead {
+                ledger.allow_clock_ahead();
+            }
             ambient::rename(&next, &home.log_key())?;
             ctx.note("the rotation of the log key is finished: log.key.next became log.key");
             Ok((home, ledger))

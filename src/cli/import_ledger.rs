@@ -21,6 +21,7 @@ use crate::export::source;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::error::Divergence;
 use crate::ledger::load;
@@ -228,5 +229,8 @@ fn answer(home: &Home, ledger: &Ledger, report: &Report) -> Answer {
     answer.verdict = "imported";
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     let folder = home.folder().parent().unwrap_or(Path::new("."));
-    answer.with_next(format!("clover replay --all --ledger {}", folder.display()))
+    answer.with_next(format!(
+        "clover replay --all --ledger {}",
+        shell::word(&folder.display())
+    ))
 }

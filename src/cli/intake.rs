@@ -28,6 +28,7 @@ use crate::event::id::PolicyId;
 use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelPurpose;
+use crate::ground::shell;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -422,7 +423,10 @@ fn has_split(state: &State, experiment: &ExperimentId) -> Result<(), CliError> {
     let message = format!(
         "no split of {experiment} is formed: nothing says which labels are of confirm clusters, to be sealed"
     );
-    let next = format!("clover experiment split {experiment} --seed N --hashed");
+    let next = format!(
+        "clover experiment split {experiment} --seed N --hashed",
+        experiment = shell::word(&experiment)
+    );
     Err(CliError::refused(message, next))
 }
 

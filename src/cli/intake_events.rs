@@ -252,8 +252,11 @@ fn ingest(
     let ambient = ctx.ambient();
     let (stored, source) = match &signers.recipient {
         Some(recipient) if plan.stays_closed() => {
+            // Line feeds at the end change no row, and the length of the envelope tells little of its labels.
+            let mut bytes = Zeroizing::new(file.bytes.clone());
+            bytes.resize(seal::padded_len(file.bytes.len()), b'\n');
             let bytes = ambient
-                .with_entropy(|entropy| seal::encrypt(&file.bytes, &[recipient.0], entropy))
+                .with_entropy(|entropy| seal::encrypt(&bytes, &[recipient.0], entropy))
                 .map_err(failed)?;
             let source = SourceEnvelope {
                 blob: reference(&bytes, "application/octet-stream"),

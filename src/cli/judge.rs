@@ -20,6 +20,7 @@ use crate::event::id::Root;
 use crate::event::payload::judge::ScoreConflict;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::Appended;
 use crate::ledger::Command;
 use crate::num::Count;
@@ -231,7 +232,7 @@ fn finished(
     answer.checkpoint = Some((desk.ledger.size(), root));
     Ok(answer.with_next(format!(
         "clover judge rescore-check --judge {} --rows …",
-        desk.judge
+        shell::word(&desk.judge)
     )))
 }
 

@@ -26,6 +26,7 @@ use crate::event::payload::drift::DriftTerms;
 use crate::event::payload::drift::JudgeDriftChecked;
 use crate::event::payload::drift::JudgeVersion;
 use crate::event::payload::label::row_of_draw;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::num::Micro;
@@ -113,7 +114,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let next = gates
         .first()
         .map_or("clover assume show CJE.D1-R3".to_owned(), |id| {
-            format!("clover gate show {id}")
+            format!("clover gate show {id}", id = shell::word(&id))
         });
     Ok(answer.with_events(&appended).with_next(next))
 }
@@ -211,7 +212,10 @@ fn refused(error: DriftError, desk: &Desk) -> CliError {
             let judge = &desk.judge;
             CliError::refused(
                 message,
-                format!("clover judge run --judge {judge} --rows PATH"),
+                format!(
+                    "clover judge run --judge {judge} --rows PATH",
+                    judge = shell::word(&judge)
+                ),
             )
         }
         DriftError::Scores { .. } | DriftError::Unfit(_) | DriftError::Sample(_) => {

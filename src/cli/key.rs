@@ -29,7 +29,9 @@ use crate::event::payload::custody::LogKeyRotated;
 use crate::ground::ambient;
 use crate::ground::keyfile;
 use crate::ground::note::VerifierKey;
+use crate::ground::seal;
 use crate::ground::seal::Identity;
+use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
@@ -196,7 +198,7 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     let passphrase = passphrase.as_ref().map(|text| text.as_str());
     wallet::write(ctx, &path, &signer, passphrase)?;
     let written = match &identity {
-        Some(identity) => write_identity(&path, identity),
+        Some(identity) => write_identity(ctx, &path, identity, passphrase),
         None => Ok(()),
     };
     let appended =
@@ -246,15 +248,28 @@ fn draw_identity(ctx: &Ctx<'_>) -> Result<Identity, CliError> {
     })
 }
 
-/// Writes the age identity beside the key file, as `age-keygen` does.
-fn write_identity(path: &Path, identity: &Identity) -> Result<(), CliError> {
+/// Writes the age identity beside the key file, as `age-keygen` does; under the key's passphrase as
+/// `age --passphrase` does.
+fn write_identity(
+    ctx: &Ctx<'_>,
+    path: &Path,
+    identity: &Identity,
+    passphrase: Option<&str>,
+) -> Result<(), CliError> {
     let text = format!("# public key: {}\n{identity}\n", identity.recipient());
     let text = zeroize::Zeroizing::new(text);
-    Ok(ambient::write_new(
-        &path.with_extension("age"),
-        text.as_bytes(),
-        0o600,
-    )?)
+    let path = path.with_extension("age");
+    let Some(passphrase) = passphrase else {
+        return Ok(ambient::write_new(&path, text.as_bytes(), 0o600)?);
+    };
+    let sealed = ctx.ambient().with_entropy(|entropy| {
+        seal::encrypt_with_passphrase(text.as_bytes(), passphrase, entropy)
+    });
+    let sealed = sealed.map_err(|error| {
+        let message = error.to_string();
+        CliError::new(Exit::Unexpected, "unexpected", message, "clover doctor")
+    })?;
+    Ok(ambient::write_new(&path, &sealed, 0o600)?)
 }
 
 /// The event that adds a key, with its proof of possession.
@@ -410,8 +425,9 @@ fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<Answe
         };
         let question = format!("{verb} key {id} of {} ({})", record.holder, record.roles);
         let again = format!(
-            "clover key {verb} {}{flag} --reason '{}'",
-            args.name, args.reason
+            "clover key {verb} {}{flag} --reason {}",
+            shell::word(&args.name),
+            shell::quoted(&args.reason)
         );
         ctx.confirm(&question, args.yes, &again)?;
     }

@@ -20,6 +20,7 @@ use crate::event::id::PatchId;
 use crate::event::payload::rubric::AuthorKind;
 use crate::event::payload::rubric::PatchWithdrawn;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::projection::iterations::Iteration;
@@ -221,7 +222,11 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<Answer, Cl
         ("rubric after it", checked.rubric.hash().to_hex()),
     ];
     let iteration = args.iteration.as_deref().unwrap_or("ID");
-    let next = format!("clover iterate propose {iteration} {}", args.file.display());
+    let next = format!(
+        "clover iterate propose {iteration} {}",
+        shell::word(&args.file.display()),
+        iteration = shell::word(&iteration)
+    );
     Ok(Answer::new(ui::pairs(&rows), data).with_next(next))
 }
 
@@ -289,7 +294,10 @@ pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, C
         ));
         answer.data["patch"] = data(&bench, &patch, &checked);
     }
-    Ok(answer.with_next(format!("clover patch list --iteration {id}")))
+    Ok(answer.with_next(format!(
+        "clover patch list --iteration {id}",
+        id = shell::word(&id)
+    )))
 }
 
 fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {

@@ -17,6 +17,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
+use crate::ground::shell;
 use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::State;
@@ -127,8 +128,10 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
             Count::new(ledger.size()).unwrap_or_default(),
         );
         let refused = |(expected, found)| {
-            error::refusal(&Breach::new("commit", expected, found), None)
-                .with_next(format!("clover approve {} --help", args.patch))
+            error::refusal(&Breach::new("commit", expected, found), None).with_next(format!(
+                "clover approve {} --help",
+                shell::word(&args.patch)
+            ))
         };
         let (said, text) =
             prompts::commit(state, experiment, accepted.id, terms).map_err(refused)?;
@@ -150,7 +153,10 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
             "prompt_hash": prompt.to_hex(),
         });
     }
-    Ok(answer.with_next(format!("clover prompt show {experiment}@{version}")))
+    Ok(answer.with_next(format!(
+        "clover prompt show {experiment}@{version}",
+        experiment = shell::word(&experiment)
+    )))
 }
 
 /// The answer when an acceptance was committed before.
@@ -167,7 +173,10 @@ fn already(experiment: &ExperimentId, old: &Commit) -> Answer {
     let mut answer = Answer::new(text, data);
     answer.verdict = "already_recorded";
     answer.events = vec![old.id.to_string()];
-    answer.with_next(format!("clover prompt show {name}"))
+    answer.with_next(format!(
+        "clover prompt show {name}",
+        name = shell::word(&name)
+    ))
 }
 
 /// One version of what a judge is told.
@@ -296,7 +305,10 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
         data["yaml"] = version.rubric.to_yaml().into();
         (version.told.text.clone(), data)
     })?;
-    let next = format!("clover prompt checkout {} --out DIR", args.prompt);
+    let next = format!(
+        "clover prompt checkout {} --out DIR",
+        shell::word(&args.prompt)
+    );
     Ok(Answer::new(text, data).with_next(next))
 }
 

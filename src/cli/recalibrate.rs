@@ -18,6 +18,7 @@ use crate::event::payload::Verdict;
 use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::RecalibrationTrigger;
 use crate::event::payload::predicate::Evidence;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::num::Finite;
@@ -179,6 +180,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let event = answer.events.first().cloned().unwrap_or_default();
     Ok(answer.with_next(format!(
         "clover deploy activate {} --judge {} --calibrator {calibrator} --recalibration {event}",
-        args.prompt, args.judge
+        shell::word(&args.prompt),
+        shell::word(&args.judge),
+        calibrator = shell::word(&calibrator),
+        event = shell::word(&event)
     )))
 }

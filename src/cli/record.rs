@@ -21,6 +21,7 @@ use crate::event::id::ExperimentId;
 use crate::event::registry::Signers;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ground::sign::Signed;
 use crate::ground::sign::Signer;
 use crate::ground::time::Timestamp;
@@ -129,7 +130,7 @@ pub(super) fn signer(
 }
 
 fn payload(ctx: &mut Ctx<'_>, kind: Kind, data: &str) -> Result<Payload, CliError> {
-    let next = format!("clover schema {kind}");
+    let next = format!("clover schema {kind}", kind = shell::word(&kind));
     let (source, text) = match data.strip_prefix('@') {
         Some(file) => (file.to_owned(), ctx.read(Path::new(file))?),
         None if data == "-" => ("standard input".to_owned(), ctx.read(Path::new("-"))?),
@@ -180,7 +181,7 @@ fn append_kept(
                 // What a rule refused will not be accepted later either.
                 ambient::remove(&path)?;
             } else {
-                error.next = format!("clover import events {}", path.display());
+                error.next = format!("clover import events {}", shell::word(&path.display()));
             }
             Err(error)
         }

@@ -21,6 +21,7 @@ use crate::event::payload::report::ReportLayout;
 use crate::event::payload::report::ReportPublished;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
@@ -202,7 +203,10 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError
         gaps(&bundle)
     );
     answer.data["bytes"] = bytes.len().into();
-    answer.next = vec![format!("clover report iteration {id} --publish")];
+    answer.next = vec![format!(
+        "clover report iteration {id} --publish",
+        id = shell::word(&id)
+    )];
     Ok(answer)
 }
 
@@ -245,7 +249,7 @@ fn summary(bundle: &Bundle) -> Answer {
     text.push_str(&format!("bundle {}\n", bundle.digest()));
     let next = format!(
         "clover report iteration {} -o report.html",
-        bundle.iteration
+        shell::word(&bundle.iteration)
     );
     Answer::new(text, data(bundle)).with_next(next)
 }
@@ -413,7 +417,8 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
     });
     let page = format!(
         "clover at {} -- report iteration {} -o report.html",
-        said.through_seq, said.iteration
+        shell::word(&said.through_seq),
+        shell::word(&said.iteration)
     );
     Ok(Answer::new(text, data).with_next(page))
 }

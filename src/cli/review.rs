@@ -12,6 +12,7 @@ use crate::cli::record;
 use crate::cli::ui::Answer;
 use crate::event::payload::record::ReviewOutcome;
 use crate::event::payload::record::ReviewRecorded;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::num::Count;
 use crate::projection::decisions;
@@ -102,5 +103,5 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             "before it is sealed: expected {wanted}, found {found}"
         ));
     }
-    Ok(answer.with_next(format!("clover iterate run {id}")))
+    Ok(answer.with_next(format!("clover iterate run {id}", id = shell::word(&id))))
 }

@@ -19,6 +19,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
+use crate::ground::shell;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
 use crate::ledger::Command;
@@ -153,7 +154,10 @@ fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<Answer, CliError> 
         answer.line(&format!("rubric {version}  hash {hash}"));
         answer.data["rubric_hash"] = hash.to_hex().into();
     }
-    Ok(answer.with_next(format!("clover rubric show {}", args.experiment)))
+    Ok(answer.with_next(format!(
+        "clover rubric show {}",
+        shell::word(&args.experiment)
+    )))
 }
 
 /// A rubric from a file, or from the ledger.
@@ -193,7 +197,10 @@ pub(super) fn named<'a>(
         // An experiment that has versions, and not this one: its log shows which there are.
         let has_others = version.is_some() && registered(state, &experiment, None).is_some();
         let next = if has_others {
-            format!("clover prompt log {experiment}")
+            format!(
+                "clover prompt log {experiment}",
+                experiment = shell::word(&experiment)
+            )
         } else {
             "clover rubric list".to_owned()
         };

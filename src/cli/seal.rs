@@ -243,7 +243,12 @@ fn accept(ctx: &mut Ctx<'_>, args: &AcceptArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let signer = wallet::signer(ctx, ledger.state(), Kind::SealAccepted)?;
     let sealed = sealed(&ledger, &row)?;
-    let identity = wallet::identity(ctx, args.identity.as_deref(), &sealed.recipient.0)?;
+    let identity = wallet::identity(
+        ctx,
+        ledger.state(),
+        args.identity.as_deref(),
+        &sealed.recipient.0,
+    )?;
     seal::check_header(&sealed.envelope.0, &[identity]).map_err(|error| age(&error))?;
     let payload = SealAccepted {
         design: row.design,
@@ -290,7 +295,12 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
             "the same command without --dry-run",
         ));
     }
-    let identity = wallet::identity(ctx, args.identity.as_deref(), &sealed.recipient.0)?;
+    let identity = wallet::identity(
+        ctx,
+        ledger.state(),
+        args.identity.as_deref(),
+        &sealed.recipient.0,
+    )?;
     let plain = seal::decrypt(&sealed.envelope.0, &[identity]).map_err(|error| age(&error))?;
     let plain = zeroize::Zeroizing::new(plain);
     let origin = ledger.state().keyring.origin.clone();

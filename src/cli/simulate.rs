@@ -12,6 +12,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
+use crate::ground::shell;
 use crate::num::Micro;
 use crate::workflow::simulate::Fault;
 use crate::workflow::simulate::Kind;
@@ -237,7 +238,8 @@ fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<Answer, CliError> {
     let mut answer = Answer::new(ui::pairs(&pairs), data);
     answer.verdict = "written";
     Ok(answer.with_next(format!(
-        "clover import cje {folder}/responses --judge builtin --labels"
+        "clover import cje {folder}/responses --judge builtin --labels",
+        folder = shell::word(&folder)
     )))
 }
 

@@ -24,6 +24,7 @@ use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::TransportState;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::manifest::Manifest;
+use crate::ground::shell;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::audits;
@@ -382,7 +383,7 @@ fn registered(manifest: &Manifest, asked: &[String]) -> Result<(), CliError> {
                 manifest.manifest,
                 names.join(", ")
             );
-            let next = format!("clover prereg show {}", manifest.manifest);
+            let next = format!("clover prereg show {}", shell::word(&manifest.manifest));
             return Err(CliError::refused(message, next));
         }
     }

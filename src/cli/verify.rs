@@ -22,6 +22,7 @@ use crate::ground::ambient::AmbientError;
 use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::note::VerifierKey;
+use crate::ground::shell;
 use crate::ledger::pin::Pin;
 use crate::ledger::verify;
 use crate::ledger::verify::Lines;
@@ -174,10 +175,17 @@ impl Look {
         match self {
             Self::Ledger(None) => format!("clover show {}", first.seq),
             Self::Ledger(Some(path)) => {
-                format!("clover show {} --ledger {}", first.seq, path.display())
+                format!(
+                    "clover show {} --ledger {}",
+                    first.seq,
+                    shell::word(&path.display())
+                )
             }
             Self::Lines(path) if source::is_tiles(path) => {
-                format!("ls -l {}", path.join("tile/entries").display())
+                format!(
+                    "ls -l {}",
+                    shell::word(&path.join("tile/entries").display())
+                )
             }
             Self::Lines(path) => {
                 let path = lines_of(path);

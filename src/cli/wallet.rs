@@ -1,8 +1,8 @@
 //! Author keys at hand: files in the user's configuration folder or behind `--key`.
 //!
 //! `<name>.pem` is the private key (PKCS#8, 0600, encrypted when a passphrase was given), `<name>.pub` its
-//! public half, `<name>.age` the identity that opens labels sealed to its holder. A private file that
-//! others may read is refused.
+//! public half, `<name>.age` the identity that opens labels sealed to its holder, under the same passphrase
+//! when one was given. A private file that others may read is refused.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -19,11 +19,15 @@ use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::keyfile;
 use crate::ground::keyfile::KeyFileError;
+use crate::ground::seal;
+use crate::ground::seal::AgeError;
 use crate::ground::seal::Identity;
 use crate::ground::seal::Recipient;
+use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::Signer;
 use crate::ledger::State;
+use crate::ledger::signers;
 
 /// A key file whose public half is known.
 #[derive(Clone, Debug)]
@@ -168,6 +172,16 @@ pub(super) fn write(
     Ok(ambient::replace(&public, text.as_bytes(), true)?)
 }
 
+/// Writes the public half of a key in the key folder when it is missing, as after a stop between the two files.
+pub(super) fn complete(ctx: &Ctx<'_>, path: &Path, signer: &Signer) -> Result<(), CliError> {
+    let public = path.with_extension("pub");
+    if path.parent() != Some(folder(ctx)?.as_path()) || ambient::exists(&public)? {
+        return Ok(());
+    }
+    let text = keyfile::write_public(&signer.public_bytes());
+    Ok(ambient::replace(&public, text.as_bytes(), true)?)
+}
+
 /// Removes the files of a key that came to nothing.
 pub(super) fn discard(path: &Path) {
     for end in ["pem", "pub", "age"] {
@@ -184,6 +198,11 @@ pub(super) fn draw(ctx: &Ctx<'_>) -> Result<Signer, CliError> {
 
 /// The key that signs a kind of event: `--key`, `CLOVER_KEY`, or the one key at hand that may.
 pub(super) fn signer(ctx: &mut Ctx<'_>, state: &State, kind: Kind) -> Result<Signer, CliError> {
+    if kind == Kind::ManifestDeviated
+        && let Some(roles) = Roles::new(signers::needed(state, kind))
+    {
+        return signer_for(ctx, state, kind.as_str(), Signers::Spenders, Some(&roles));
+    }
     signer_for(ctx, state, kind.as_str(), kind.signers(), None)
 }
 
@@ -257,14 +276,17 @@ fn signer_for(
                 Signers::Role(role) => role.to_string(),
                 _ => "ROLE".to_owned(),
             };
-            let next = format!("clover key new NAME --role {role}");
+            let next = format!(
+                "clover key new NAME --role {role}",
+                role = shell::word(&role)
+            );
             Err(CliError::refused(message, next))
         }
         [(_, first), ..] => {
             let several = fit.iter().map(|(_, file)| file.name.as_str());
             let several = several.collect::<Vec<_>>().join(", ");
             let message = format!("several of your keys may sign {what}: {several}");
-            let next = format!("the same command with --key {}", first.name);
+            let next = format!("the same command with --key {}", shell::word(&first.name));
             Err(CliError::usage(message, next))
         }
     }
@@ -323,9 +345,60 @@ pub(super) fn resolve(ctx: &Ctx<'_>, state: &State, key: &str) -> Result<KeyId, 
     }
 }
 
-/// The identity that opens what is sealed to `recipient`: from `file`, else from the key folder.
+/// Whether an identity file lies in clear beside a signing key that is encrypted.
+pub(super) fn is_bare(path: &Path) -> Result<bool, CliError> {
+    let key = path.with_extension("pem");
+    if !ambient::exists(&key)? || sealed_identity(&ambient::read_secret(path)?) {
+        return Ok(false);
+    }
+    Ok(keyfile::is_encrypted(&Zeroizing::new(ambient::read_secret(&key)?)).unwrap_or(false))
+}
+
+/// How an identity in clear is put under a passphrase.
+pub(super) fn seal_again(path: &Path) -> String {
+    let path = shell::word(&path.display());
+    format!("age --passphrase -o {path}.new {path} && mv {path}.new {path}")
+}
+
+/// Whether the bytes of an identity file are an age file under a passphrase.
+fn sealed_identity(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"age-encryption.org/v1\n")
+}
+
+/// The identity in the text of an identity file.
+fn identity_in(text: &[u8]) -> Option<Identity> {
+    let text = Zeroizing::new(String::from_utf8_lossy(text).into_owned());
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.starts_with("AGE-SECRET-KEY-"))?;
+    line.trim().parse().ok()
+}
+
+/// An identity file that is under a passphrase, opened with the one that is given or asked for.
+fn open_identity(ctx: &mut Ctx<'_>, path: &Path, file: &[u8]) -> Result<Identity, CliError> {
+    let shown = path.display().to_string();
+    let next = "the same command with --passphrase-file FILE";
+    let passphrase = passphrase(ctx, &format!("passphrase of {shown}: "))?.ok_or_else(|| {
+        let message = format!("the identity {shown} is encrypted and no passphrase was given");
+        CliError::input(message, next)
+    })?;
+    let opened = seal::decrypt_with_passphrase(file, &passphrase).map_err(|error| {
+        let what = match error {
+            AgeError::NoMatch => "wrong passphrase".to_owned(),
+            other => other.to_string(),
+        };
+        CliError::input(format!("the identity {shown}: {what}"), next)
+    })?;
+    identity_in(&opened).ok_or_else(|| {
+        let message = format!("the identity {shown} holds no AGE-SECRET-KEY line");
+        CliError::input(message, "the same command with --identity FILE")
+    })
+}
+
+/// The identity that opens what is sealed to `recipient`: from `file`, else from the key folder. One in clear is looked at
+/// before those that need a passphrase; of these, the one beside the key that the ledger knows by this recipient.
 pub(super) fn identity(
-    ctx: &Ctx<'_>,
+    ctx: &mut Ctx<'_>,
+    state: &State,
     file: Option<&Path>,
     recipient: &Recipient,
 ) -> Result<Identity, CliError> {
@@ -336,17 +409,36 @@ pub(super) fn identity(
             .filter(|path| path.extension().is_some_and(|end| end == "age"))
             .collect(),
     };
+    let mut sealed = Vec::new();
     for path in paths {
-        let text = Zeroizing::new(ambient::read_secret(&path)?);
-        let text = String::from_utf8_lossy(&text);
-        let line = text
-            .lines()
-            .find(|line| line.starts_with("AGE-SECRET-KEY-"));
-        let identity = line.and_then(|line| line.trim().parse::<Identity>().ok());
-        if let Some(identity) = identity
+        let bytes = Zeroizing::new(ambient::read_secret(&path)?);
+        if sealed_identity(&bytes) {
+            sealed.push((path, bytes));
+        } else if let Some(identity) = identity_in(&bytes)
             && identity.recipient() == *recipient
         {
+            if is_bare(&path)? {
+                ctx.warn(format!(
+                    "the identity {} lies in clear beside an encrypted key: {}",
+                    path.display(),
+                    seal_again(&path)
+                ));
+            }
             return Ok(identity);
+        }
+    }
+    let is_of = |path: &Path| {
+        let id = public_id(&path.with_extension("pem"));
+        let record = id.and_then(|id| state.keyring.keys.get(&id));
+        let seals_to = record.and_then(|record| record.seal_recipient.as_ref());
+        seals_to.is_some_and(|known| known.0 == *recipient)
+    };
+    for (path, bytes) in sealed {
+        if file.is_some() || is_of(&path) {
+            let identity = open_identity(ctx, &path, &bytes)?;
+            if identity.recipient() == *recipient {
+                return Ok(identity);
+            }
         }
     }
     let message = format!("no identity for {recipient} at hand");

@@ -21,6 +21,7 @@ use std::io::Seek;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::fs::FileExt;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -53,6 +54,22 @@ pub enum AmbientError {
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
+    },
+    /// Another process holds a lock file for longer than the caller waits.
+    #[error("another process holds {} for more than {} s", path.display(), waited.as_secs())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// Something else stands where a regular file was expected.
+    #[error("{} is {found}; expected a regular file", path.display())]
+    NotAFile {
+        /// Where.
+        path: PathBuf,
+        /// What stands there.
+        found: &'static str,
     },
     /// No such file.
     #[error("{} does not exist", .0.display())]
@@ -304,11 +321,54 @@ pub fn exists(path: &Path) -> Result<bool, AmbientError> {
     }
 }
 
+/// What stands at `path` when it is no regular file; links are followed. `None` also where nothing stands.
+pub fn irregular(path: &Path) -> Option<&'static str> {
+    let kind = fs::metadata(path).ok()?.file_type();
+    match kind {
+        _ if kind.is_file() => None,
+        _ if kind.is_dir() => Some("a folder"),
+        _ if kind.is_fifo() => Some("a named pipe"),
+        _ if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
+    }
+}
+
+/// Refuses what is no regular file before it is opened: a named pipe would wait for its other end, and a device
+/// may never end.
+fn regular(path: &Path) -> Result<(), AmbientError> {
+    match irregular(path) {
+        None => Ok(()),
+        Some(found) => Err(AmbientError::NotAFile {
+            path: path.to_owned(),
+            found,
+        }),
+    }
+}
+
+/// As [`regular`], for what is read once from its beginning. A pipe that a shell opened already, as for `<(…)`,
+/// has another end and is let through.
+fn readable(path: &Path) -> Result<(), AmbientError> {
+    match regular(path) {
+        Err(AmbientError::NotAFile {
+            found: "a named pipe",
+            ..
+        }) if is_descriptor(path) => Ok(()),
+        other => other,
+    }
+}
+
+/// Whether a path names a descriptor that this process was given open.
+fn is_descriptor(path: &Path) -> bool {
+    let folders = ["/dev/fd", "/proc/self/fd"];
+    path == Path::new("/dev/stdin") || folders.iter().any(|folder| path.starts_with(folder))
+}
+
 /// The whole file.
 ///
 /// # Errors
-/// [`AmbientError::NotFound`], [`AmbientError::Io`].
+/// [`AmbientError::NotFound`], [`AmbientError::NotAFile`], [`AmbientError::Io`].
 pub fn read(path: &Path) -> Result<Vec<u8>, AmbientError> {
+    readable(path)?;
     fs::read(path).map_err(|source| AmbientError::io("read", path, source))
 }
 
@@ -317,6 +377,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, AmbientError> {
 /// # Errors
 /// [`AmbientError::TooOpen`] and as [`read`].
 pub fn read_secret(path: &Path) -> Result<Vec<u8>, AmbientError> {
+    readable(path)?;
     let meta = fs::metadata(path).map_err(|source| AmbientError::io("read", path, source))?;
     let mode = meta.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
@@ -336,6 +397,7 @@ pub fn reader(path: &Path) -> Result<Box<dyn BufRead + Send>, AmbientError> {
     if path == Path::new("-") {
         return Ok(stdin());
     }
+    readable(path)?;
     let file = fs::File::open(path).map_err(|source| AmbientError::io("read", path, source))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
 }
@@ -350,12 +412,24 @@ pub fn size(path: &Path) -> Result<u64, AmbientError> {
         .len())
 }
 
+/// Permission bits of a file that others may read and nobody else may write, whatever the umask allows.
+const PUBLIC_MODE: u32 = 0o644;
+/// Permission bits of a file that its owner alone may read.
+const PRIVATE_MODE: u32 = 0o600;
+
 /// A buffered writer to a new or truncated file.
 ///
 /// # Errors
 /// [`AmbientError::Io`].
 pub fn writer(path: &Path) -> Result<Box<dyn Write + Send>, AmbientError> {
-    let file = fs::File::create(path).map_err(|source| AmbientError::io("write", path, source))?;
+    regular(path)?;
+    let opened = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(PUBLIC_MODE)
+        .open(path);
+    let file = opened.map_err(|source| AmbientError::io("write", path, source))?;
     Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
 }
 
@@ -467,13 +541,44 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), AmbientErro
 /// With `durable`, file and folder are synced; without, a crash may bring the old one back.
 ///
 /// # Errors
-/// [`AmbientError::Io`].
+/// [`AmbientError::NotAFile`] when a folder, a pipe or a device stands there, [`AmbientError::Io`].
 pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), AmbientError> {
+    replace_with(path, bytes, durable, PUBLIC_MODE)
+}
+
+/// As [`replace`], readable by its owner alone.
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_private(path: &Path, bytes: &[u8], durable: bool) -> Result<(), AmbientError> {
+    replace_with(path, bytes, durable, PRIVATE_MODE)
+}
+
+/// Ends the names that [`unfinished`] gives.
+pub const UNFINISHED: &str = ".new";
+
+/// The name beside `path` under which this process makes what is to stand there.
+pub fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let temporary = PathBuf::from(name);
+    name.push(format!(".{}{UNFINISHED}", std::process::id()));
+    PathBuf::from(name)
+}
+
+fn replace_with(path: &Path, bytes: &[u8], durable: bool, mode: u32) -> Result<(), AmbientError> {
+    regular(path)?;
+    let temporary = unfinished(path);
     let io = |source| AmbientError::io("write", &temporary, source);
-    let mut file = fs::File::create(&temporary).map_err(io)?;
+    // What a stopped process of this number left would keep its own permission bits.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&temporary)
+        .map_err(io)?;
     file.write_all(bytes).map_err(io)?;
     if durable {
         file.sync_all().map_err(io)?;
@@ -527,6 +632,9 @@ pub fn list(path: &Path) -> Result<Vec<PathBuf>, AmbientError> {
     Ok(names)
 }
 
+/// Time between two tries for a lock.
+const LOCK_STEP: Duration = Duration::from_millis(10);
+
 /// Held until dropped; other processes wait.
 #[derive(Debug)]
 pub struct FileLock {
@@ -540,12 +648,13 @@ impl Drop for FileLock {
     }
 }
 
-/// Takes the lock file at `path`, waiting for others.
+/// Takes the lock file at `path`, waiting for others up to `limit`.
 ///
 /// # Errors
-/// [`AmbientError::Io`].
-pub fn lock(path: &Path) -> Result<FileLock, AmbientError> {
+/// [`AmbientError::Locked`], [`AmbientError::NotAFile`], [`AmbientError::Io`].
+pub fn lock(path: &Path, limit: Duration) -> Result<FileLock, AmbientError> {
     let io = |source| AmbientError::io("lock", path, source);
+    regular(path)?;
     let file = fs::OpenOptions::new()
         .write(true)
         .create(true)
@@ -553,8 +662,20 @@ pub fn lock(path: &Path) -> Result<FileLock, AmbientError> {
         .mode(0o600)
         .open(path)
         .map_err(io)?;
-    file.lock().map_err(io)?;
-    Ok(FileLock { file })
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(FileLock { file }),
+            Err(fs::TryLockError::Error(source)) => return Err(io(source)),
+            Err(fs::TryLockError::WouldBlock) if start.elapsed() >= limit => {
+                return Err(AmbientError::Locked {
+                    path: path.to_owned(),
+                    waited: limit,
+                });
+            }
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
+        }
+    }
 }
 
 /// Names that a scratch file tries before it gives up.
@@ -650,6 +771,48 @@ mod tests {
             Err(AmbientError::NotFound(_))
         ));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// What others than the owner may do is bounded by the mode asked for; no umask widens it.
+    #[test]
+    fn private_files_are_private_and_only_regular_ones_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (private, public) = (folder.path().join("private"), folder.path().join("public"));
+        replace(&private, b"old", false).unwrap();
+        replace_private(&private, b"new", false).unwrap();
+        replace(&public, b"all", false).unwrap();
+        assert_eq!(mode(&private).unwrap() & !0o600, 0);
+        assert_eq!(mode(&public).unwrap() & !0o644, 0);
+        assert_eq!(read(&private).unwrap(), b"new");
+        let zero = Path::new("/dev/zero");
+        for (path, what) in [(folder.path(), "a folder"), (zero, "a device")] {
+            let refusals = [
+                read(path).map(drop),
+                read_secret(path).map(drop),
+                reader(path).map(drop),
+                writer(path).map(drop),
+                replace(path, b"", false),
+                lock(path, Duration::ZERO).map(drop),
+            ];
+            for refused in refusals {
+                let found = match &refused {
+                    Err(AmbientError::NotAFile { found, .. }) => found,
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(*found, what);
+            }
+        }
+    }
+
+    #[test]
+    fn a_lock_that_another_holds_is_waited_for_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = lock(&path, Duration::ZERO).unwrap();
+        let refused = lock(&path, Duration::from_millis(30)).unwrap_err();
+        assert!(matches!(refused, AmbientError::Locked { .. }), "{refused}");
+        drop(held);
+        drop(lock(&path, Duration::ZERO).unwrap());
     }
 
     #[test]

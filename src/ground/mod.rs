@@ -15,6 +15,7 @@ mod pbes2;
 pub mod process;
 pub mod seal;
 pub mod seed;
+pub mod shell;
 pub mod sign;
 pub mod time;
 pub mod words;

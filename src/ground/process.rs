@@ -7,6 +7,7 @@
     reason = "this module is the door that the lint guards"
 )]
 
+use std::ffi::OsStr;
 use std::io;
 use std::io::BufRead;
 use std::io::BufReader;
@@ -29,6 +30,15 @@ const ERRORS_KEPT: usize = 2_000;
 /// Lines that may wait to be heard.
 const WAITING_MAX: usize = 256;
 
+/// What the name of an environment variable of this program begins with.
+const OWN_VARIABLES: &[u8] = b"CLOVER_";
+
+/// Whether an environment variable is this program's own.
+fn is_own(name: &OsStr) -> bool {
+    let start = name.as_encoded_bytes().get(..OWN_VARIABLES.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(OWN_VARIABLES))
+}
+
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
@@ -50,13 +60,18 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a program in a folder, with the environment of this process.
+    /// Starts a program in a folder, with the environment of this process except for variables of this program.
+    /// They hold passphrases and key names, which no child needs.
     ///
     /// # Errors
     /// The system's answer.
     #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn start(program: &str, args: &[String], folder: &Path) -> io::Result<Self> {
-        let mut process = Command::new(program)
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_own(name)) {
+            command.env_remove(name);
+        }
+        let mut process = command
             .args(args)
             .current_dir(folder)
             .stdin(Stdio::piped())
@@ -206,6 +221,16 @@ mod tests {
         assert_eq!(child.hear(SOON), Heard::Line("got one".to_owned()));
         assert_eq!(child.hear(SOON), Heard::Line("got two".to_owned()));
         assert_eq!(child.finish(SOON), None);
+    }
+
+    #[test]
+    fn variables_of_this_program_are_told_by_their_beginning() {
+        for own in ["CLOVER_PASSPHRASE", "CLOVER_", "clover_key"] {
+            assert!(is_own(OsStr::new(own)), "{own}");
+        }
+        for other in ["", "CLOVER", "MY_CLOVER_KEY", "PATH"] {
+            assert!(!is_own(OsStr::new(other)), "{other}");
+        }
     }
 
     #[test]

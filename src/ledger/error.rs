@@ -22,6 +22,16 @@ pub enum LedgerError {
         /// Why.
         source: BodyError,
     },
+    /// The clock stands far ahead of the newest entry, and nobody said that it is right.
+    #[error(
+        "the clock says {now}, more than 400 days after the newest entry of {head}; recorded_at never goes back, so one entry under a wrong clock would close the ledger until then"
+    )]
+    ClockAhead {
+        /// The clock.
+        now: Timestamp,
+        /// `recorded_at` of the newest entry.
+        head: Timestamp,
+    },
     /// The clock stands too far behind the newest entry.
     #[error("the clock says {now}, more than 300 s before the newest entry of {head}")]
     ClockBehind {

@@ -58,6 +58,7 @@ pub mod pin;
 pub mod read;
 pub mod rulebooks;
 pub mod rules;
+pub mod signers;
 pub mod state;
 pub mod verify;
 

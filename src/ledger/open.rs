@@ -93,6 +93,8 @@ pub struct Ledger {
     pub(super) next_log_key: Option<Signer>,
     pub(super) pin: Option<Pin>,
     pub(super) pin_failure: Option<PinError>,
+    /// Whether the clock may stand far ahead of the newest entry.
+    pub(super) clock_ahead: bool,
     /// What computes appended events again, with what it keeps.
     pub(super) computing: Computing,
 }
@@ -176,6 +178,7 @@ impl Ledger {
             next_log_key: None,
             pin,
             pin_failure: None,
+            clock_ahead: false,
             computing: Computing::default(),
         };
         let payload = LedgerCreated {
@@ -238,6 +241,7 @@ impl Ledger {
             next_log_key: None,
             pin: None,
             pin_failure: None,
+            clock_ahead: false,
             computing: Computing::default(),
         };
         let origin = ledger.first_origin()?;

@@ -7,11 +7,15 @@
 
 use std::path::Path;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
+
+/// How long a pin that another process moves is waited for. The append before it stands: a pin may lag.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Where one origin's pin lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,16 +82,20 @@ impl Pin {
     /// [`PinError`].
     pub fn advance(&self, checkpoint: &SignedCheckpoint) -> Result<(), PinError> {
         if let Some(folder) = self.path.parent() {
-            ambient::create_dirs(folder)?;
+            ambient::create_private_dirs(folder)?;
         }
         let mut lock = self.path.as_os_str().to_owned();
         lock.push(".lock");
-        let _held = ambient::lock(Path::new(&lock))?;
+        let _held = ambient::lock(Path::new(&lock), LOCK_WAIT)?;
         if let Some(pinned) = self.load()?
             && pinned.checkpoint().size >= checkpoint.checkpoint().size
         {
             return Ok(());
         }
-        Ok(ambient::replace(&self.path, &checkpoint.encode(), false)?)
+        Ok(ambient::replace_private(
+            &self.path,
+            &checkpoint.encode(),
+            false,
+        )?)
     }
 }

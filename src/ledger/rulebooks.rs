@@ -65,6 +65,9 @@ questions! {
     /// Whether an order could be drawn again.
     OneOrder "one_order" since 18 rule "amendment":
         "what is tested binds from its first countersignature on: no amendment draws a second order";
+    /// Who may sign a deviation.
+    DeviationSigners "deviation_signers" since 18 rule "role":
+        "a deviation from a manifest is signed by an owner or a registrar";
 }
 
 /// A rulebook with the entry after which it judges.

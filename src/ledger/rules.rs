@@ -16,7 +16,6 @@ use crate::event::payload::Role;
 use crate::event::payload::custody::KeyAdded;
 use crate::event::payload::custody::LedgerCreated;
 use crate::event::payload::custody::Separation;
-use crate::event::registry::Signers;
 use crate::ground::digest::Digest;
 use crate::ground::keyfile;
 use crate::ground::sign::KeyId;
@@ -29,6 +28,7 @@ use crate::ledger::fold::Fact;
 use crate::ledger::fold::said;
 use crate::ledger::keyring::Keyring;
 use crate::ledger::rulebooks;
+use crate::ledger::signers;
 use crate::ledger::state::State;
 use crate::num::Count;
 
@@ -122,6 +122,9 @@ pub const RULES: &[&str] = &[
 
 /// How far a clock may stand behind the head, and `at` away from what it claims, in seconds.
 pub const CLOCK_TOLERANCE_SECONDS: i64 = 300;
+/// How far an entry may be recorded after the one before it unless whoever appends says so, in seconds: 400 days.
+/// `recorded_at` never goes back, so a clock that is wrong by more would close the log to every right one.
+pub const CLOCK_AHEAD_SECONDS: i64 = 400 * 86_400;
 /// The format that this program writes.
 pub const FORMAT: u64 = 2;
 /// Domain label of a proof of possession.
@@ -313,7 +316,7 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
     let Event {
         header, payload, ..
     } = event.event;
-    role(keyring, event, breaches);
+    signers::judge(state, event, breaches);
     match payload {
         Payload::LedgerCreated(created) if event.seq == 0 => founding(header, created, breaches),
         Payload::KeyAdded(added) => key_added(keyring, event.event.v, added, breaches),
@@ -368,23 +371,6 @@ pub fn opening(seq: u64, kind: &str) -> Option<Breach> {
         let found = format!("{kind} at seq {seq}");
         Breach::new("genesis", "ledger.created at seq 0 only", found)
     })
-}
-
-fn role(keyring: &Keyring, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
-    let Signers::Role(role) = event.event.kind().signers() else {
-        return;
-    };
-    if let Some(record) = keyring.keys.get(&event.event.header.author)
-        && record.end.is_none()
-        && !record.roles.contains(role)
-    {
-        let found = format!("key of {} with roles {}", record.holder, record.roles);
-        breaches.push(Breach::new(
-            "role",
-            format!("a key with role {role} for {}", event.event.kind()),
-            found,
-        ));
-    }
 }
 
 fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>) {

@@ -220,6 +220,13 @@ impl Store {
         if !exists(path)? {
             return Err(StoreError::NotFound(path.to_owned()));
         }
+        if let Some(found) = ambient::irregular(path) {
+            return Err(StoreError::NotALedger {
+                path: path.to_owned(),
+                found: format!("{found}, expected a regular file"),
+            });
+        }
+        check_beside(path)?;
         let conn = connect(path, options)?;
         let mut store = Self {
             conn,
@@ -494,6 +501,32 @@ pub(super) fn exists(path: &Path) -> Result<bool, StoreError> {
     ambient::exists(path).map_err(|error| StoreError::Io(error.to_string()))
 }
 
+/// The file of `SQLite` beside a database: `-journal`, `-wal` or `-shm`.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Refuses files beside the ledger that `SQLite` could not use, or that would change the ledger when it does.
+fn check_beside(path: &Path) -> Result<(), StoreError> {
+    for end in ["-journal", "-wal", "-shm"] {
+        let file = beside(path, end);
+        if let Some(found) = ambient::irregular(&file) {
+            return Err(StoreError::NotALedger {
+                path: file,
+                found: format!("{found}, expected a regular file of SQLite or none"),
+            });
+        }
+    }
+    let journal = beside(path, "-journal");
+    // An empty one changes nothing, and SQLite removes it.
+    match ambient::size(&journal) {
+        Ok(1..) => Err(StoreError::Journal(journal)),
+        _ => Ok(()),
+    }
+}
+
 fn connect(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> {
     let access = if options.read_only {
         OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -513,9 +546,7 @@ fn connect(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> 
             if failure.code == rusqlite::ErrorCode::CannotOpen => {}
         _ => return Ok(conn),
     }
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    if exists(Path::new(&wal)).unwrap_or(true) {
+    if exists(&beside(path, "-wal")).unwrap_or(true) {
         return Ok(conn);
     }
     let uri = format!("file:{}?immutable=1", percent_encode(path));

@@ -34,6 +34,12 @@ pub enum StoreError {
     /// The system failed to read or write.
     #[error("reading or writing the file failed: {0}")]
     Io(String),
+    /// A rollback journal lies beside the file, and no ledger has one: its changes go through `-wal`.
+    #[error(
+        "{} is a rollback journal, which no ledger has; SQLite would change the ledger by it: move it away, then verify",
+        .0.display()
+    )]
+    Journal(PathBuf),
     /// Another file, or another application's database.
     #[error("{} is not a ledger: {found}", path.display())]
     NotALedger {

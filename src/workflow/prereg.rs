@@ -8,6 +8,7 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::RepRule;
 use crate::event::payload::manifest::Test;
 use crate::event::payload::manifest::TransportPlan;
+use crate::ground::shell;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::num::math;
@@ -192,7 +193,11 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
     let power = "power of the gate: clover gate simulate --plan FILE, before it is signed";
     report.not_checked.push(power.to_owned());
     if let Some(of) = &manifest.multiplicity {
-        let family = format!("what family {} has left: clover family show {0}", of.family);
+        let family = format!(
+            "what family {} has left: clover family show {}",
+            of.family,
+            shell::word(&of.family)
+        );
         report.not_checked.push(family);
     }
     if test.continuation_of.is_some() {

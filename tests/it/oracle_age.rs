@@ -159,3 +159,18 @@ fn the_stock_command_agrees() {
     }
     ambient::remove(&path).unwrap();
 }
+
+#[test]
+fn the_age_crate_opens_what_a_passphrase_closes() {
+    let plain = plaintext(300);
+    let file = seal::encrypt_with_passphrase(&plain, "open sesame", &mut entropy()).unwrap();
+    let mut theirs = age::scrypt::Identity::new("open sesame".to_owned().into());
+    theirs.set_max_work_factor(18);
+    assert_eq!(age::decrypt(&theirs, &file).unwrap(), plain);
+    // And the other way round, at a cost that they choose.
+    let mut recipient = age::scrypt::Recipient::new("open sesame".to_owned().into());
+    recipient.set_work_factor(12);
+    let file = age::encrypt(&recipient, &plain).unwrap();
+    let opened = seal::decrypt_with_passphrase(&file, "open sesame").unwrap();
+    assert_eq!(opened.as_slice(), plain);
+}

@@ -31,6 +31,7 @@ use crate::ground::seal::Identity;
 use crate::ground::time::Timestamp;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::ledger::State;
 use crate::projection::budgets::Account;
 use crate::projection::budgets::Budgets;
 use crate::projection::budgets::Purpose;
@@ -154,9 +155,9 @@ fn place(ledger: &Ledger, args: &SealArgs) -> Result<Place, CliError> {
 
 /// The identity for a row's envelope; the last one found serves again.
 fn identity<'i>(
-    ctx: &Ctx<'_>,
-    args: &SealArgs,
-    label: &LabelSealed,
+    ctx: &mut Ctx<'_>,
+    state: &State,
+    (args, label): (&SealArgs, &LabelSealed),
     known: &'i mut Vec<Identity>,
 ) -> Result<&'i Identity, CliError> {
     let fits = |identity: &Identity| identity.recipient() == label.recipient.0;
@@ -164,7 +165,7 @@ fn identity<'i>(
         at
     } else {
         let path = args.identity.as_deref();
-        known.push(wallet::identity(ctx, path, &label.recipient.0)?);
+        known.push(wallet::identity(ctx, state, path, &label.recipient.0)?);
         known.len() - 1
     };
     Ok(&known[at])
@@ -177,7 +178,7 @@ fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
     let signer = wallet::signer(ctx, ledger.state(), Kind::SealAccepted)?;
     let (mut commands, mut known) = (Vec::new(), Vec::new());
     for row in rows.iter().filter(|row| !row.is_accepted) {
-        let identity = identity(ctx, args, &row.label, &mut known)?;
+        let identity = identity(ctx, ledger.state(), (args, &row.label), &mut known)?;
         let file = &row.label.envelope.0;
         seal::check_header(file, std::slice::from_ref(identity))
             .map_err(|error| broken(row, &error))?;
@@ -366,7 +367,7 @@ fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     Ok(answer)
 }
 
-fn splits(state: &crate::ledger::State, text: &mut String) -> Vec<Value> {
+fn splits(state: &State, text: &mut String) -> Vec<Value> {
     let mut data = Vec::new();
     for (experiment, of) in &state.fold::<Splits>().by_experiment {
         for (split, formed) in &of.formed {

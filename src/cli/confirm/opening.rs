@@ -33,6 +33,7 @@ use crate::ground::digest::Digest;
 use crate::ground::seal;
 use crate::ground::seal::Identity;
 use crate::ground::seal::LabelOpening;
+use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -101,7 +102,7 @@ pub(in crate::cli) fn begin(
     }
     if let Some(row) = waiting.iter().find(|row| !row.is_accepted) {
         let message = format!("seal: row {} has no seal.accepted", row.label.row);
-        let next = format!("clover confirm seal {}", place.design);
+        let next = format!("clover confirm seal {}", shell::word(&place.design));
         return Err(CliError::refused(message, next));
     }
     let failed = ledger.state().fold::<Assumptions>();
@@ -116,7 +117,7 @@ pub(in crate::cli) fn begin(
     let mut known = Vec::new();
     for row in &waiting {
         // Nothing is paid for what could not be opened.
-        identity(ctx, &args.seal, &row.label, &mut known)?;
+        identity(ctx, ledger.state(), (&args.seal, &row.label), &mut known)?;
     }
     if let (None, Some(row)) = (&between, waiting.first()) {
         may_be_revealed(ledger, &place, row, &signer)?;
@@ -155,7 +156,7 @@ fn may_be_revealed(
         );
         return Err(CliError::refused(
             message,
-            format!("clover iterate confirm {id}"),
+            format!("clover iterate confirm {id}", id = shell::word(&id)),
         ));
     }
     // Only what the file alone can tell, the charge and the opening, is not known yet.
@@ -221,7 +222,11 @@ fn charge(
     );
     let own = || {
         let (design, purpose) = (&place.design, &args.purpose);
-        format!("clover confirm unseal {design} --for '{purpose}'")
+        format!(
+            "clover confirm unseal {} --for {}",
+            shell::word(design),
+            shell::quoted(purpose)
+        )
     };
     let again = args.again.clone().unwrap_or_else(own);
     ctx.confirm(&question, args.yes, &again)?;

@@ -18,6 +18,7 @@ use crate::event::Seen;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::id::Root;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::num::Count;
@@ -58,7 +59,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
         answer.text.push_str(&words(found));
         answer.data["estimated"] = json!(found);
     }
-    Ok(answer.with_next(format!("clover gate show {id}")))
+    Ok(answer.with_next(format!("clover gate show {id}", id = shell::word(&id))))
 }
 
 /// An estimate in words, of which none could be taken for a verdict.
@@ -87,7 +88,10 @@ fn undrawn(id: &ManifestId) -> CliError {
     let message = format!(
         "gate {id}: units are drawn for labels once it is decided, where its manifest has data.label_policy"
     );
-    CliError::refused(message, format!("clover gate show {id}"))
+    CliError::refused(
+        message,
+        format!("clover gate show {id}", id = shell::word(&id)),
+    )
 }
 
 fn refused(id: &ManifestId, error: EstimateError) -> CliError {
@@ -95,7 +99,7 @@ fn refused(id: &ManifestId, error: EstimateError) -> CliError {
         EstimateError::Ledger(error) => error.into(),
         other => CliError::refused(
             format!("gate {id}: {other}"),
-            format!("clover gate estimate {id}"),
+            format!("clover gate estimate {id}", id = shell::word(&id)),
         ),
     }
 }
@@ -123,5 +127,8 @@ fn drawn(ctx: &mut Ctx<'_>, id: &ManifestId, through: Option<u64>) -> Result<Ans
     let data = json!({"gate": id.as_str(), "beacon": beacon, "seed": seed, "units": units});
     let mut answer = Answer::new(text, data);
     answer.verdict = "done";
-    Ok(answer.with_next(format!("clover gate estimate {id} --design DESIGN")))
+    Ok(answer.with_next(format!(
+        "clover gate estimate {id} --design DESIGN",
+        id = shell::word(&id)
+    )))
 }

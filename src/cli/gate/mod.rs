@@ -20,6 +20,7 @@ use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::drifts;
 use crate::projection::gates::Gate;
@@ -233,7 +234,10 @@ pub(super) fn gate_id(id: &str) -> Result<ManifestId, CliError> {
 
 /// An opened gate by its name.
 pub(super) fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, CliError> {
-    let next = format!("clover gate open {id} --units FILE --judge JUDGE");
+    let next = format!(
+        "clover gate open {id} --units FILE --judge JUDGE",
+        id = shell::word(&id)
+    );
     evidence::known(state, id)
         .ok_or_else(|| CliError::not_found(format!("no gate {id} is open"), next))
 }
@@ -242,7 +246,8 @@ pub(super) fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, 
 fn deviation(id: &ManifestId) -> String {
     format!(
         "clover prereg deviation {id} --rule-path {} --what TEXT --why TEXT --impact TEXT",
-        drifts::JUDGE_PATH
+        shell::word(&drifts::JUDGE_PATH),
+        id = shell::word(&id)
     )
 }
 
@@ -278,7 +283,7 @@ fn not_waiting(state: &State, id: &ManifestId) -> Result<(), CliError> {
     );
     Err(CliError::refused(
         message,
-        format!("clover gate continue {id}"),
+        format!("clover gate continue {id}", id = shell::word(&id)),
     ))
 }
 

@@ -28,6 +28,7 @@ use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::STRATA_MAX;
 use crate::event::registry::Signers;
+use crate::ground::shell;
 use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -48,7 +49,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     let id = gate_id(&args.id)?;
     let units = units(ctx, &args.units)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let next = format!("clover prereg show {id}");
+    let next = format!("clover prereg show {id}", id = shell::word(&id));
     let record = ledger.state().fold::<Manifests>().by_id.get(&id);
     let Some(record) = record else {
         let message = format!("no manifest {id}");
@@ -107,7 +108,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         (&id, &bound),
         units.units.len(),
     );
-    Ok(answer.with_next(format!("clover exposure open {id}")))
+    Ok(answer.with_next(format!("clover exposure open {id}", id = shell::word(&id))))
 }
 
 /// The root of the file's units, which the manifest binds.
@@ -128,7 +129,7 @@ fn root_fits(confirm: &Confirm, manifest: &Manifest, file: &Path) -> Result<Root
         data.n_units,
         data.confirm_root.0.to_base64()
     );
-    let next = format!("clover prereg show {}", manifest.manifest);
+    let next = format!("clover prereg show {}", shell::word(&manifest.manifest));
     Err(CliError::input(message, next))
 }
 
@@ -196,7 +197,7 @@ fn strata_fit(confirm: &Confirm, manifest: &Manifest, file: &Path) -> Result<(),
             text(&found, &planned)
         }
     );
-    let next = format!("clover gate root {}", file.display());
+    let next = format!("clover gate root {}", shell::word(&file.display()));
     Err(CliError::input(message, next))
 }
 
@@ -476,7 +477,7 @@ fn draw(
     let events = order(ledger, bound, units);
     let Some(events) = events else {
         let id = &bound.manifest.manifest;
-        let next = format!("clover prereg show {id}");
+        let next = format!("clover prereg show {id}", id = shell::word(&id));
         return Err(CliError::refused(
             format!("{id} binds no confirm data"),
             next,

@@ -16,6 +16,7 @@ use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::payload::decision::PromotionRevoked;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::projection::gates::Gates;
 use crate::projection::gates::Promotion;
@@ -36,7 +37,7 @@ pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, C
         known(ledger.state(), id)?;
     }
     let now = ledger.ambient().now();
-    let next = format!("clover gate show {}", ids[0]);
+    let next = format!("clover gate show {}", shell::word(&ids[0]));
     let Some(mut issued) = steps::promote(ledger.state(), &ids, now) else {
         let message = format!("{} has no candidate in force", ids[0]);
         return Err(CliError::refused(message, next));
@@ -78,7 +79,7 @@ pub(super) fn revoke(ctx: &mut Ctx<'_>, args: &RevokeArgs) -> Result<Answer, Cli
     let next = found
         .gates
         .first()
-        .map(|id| format!("clover gate show {id}"));
+        .map(|id| format!("clover gate show {id}", id = shell::word(&id)));
     let revoked = PromotionRevoked {
         promotion: found.id,
         reason,

@@ -24,6 +24,7 @@ use crate::event::Kind;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
 use crate::ground::ambient::Stopwatch;
+use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -52,7 +53,10 @@ fn untestable(id: &ManifestId, wrong: &Untestable) -> CliError {
         "gate {id}: expected {}, found {}",
         wrong.expected, wrong.found
     );
-    CliError::refused(message, format!("clover gate show {id}"))
+    CliError::refused(
+        message,
+        format!("clover gate show {id}", id = shell::word(&id)),
+    )
 }
 
 /// Where a gate has guardrails: what each part of the least says, by name.
@@ -169,7 +173,8 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     answer.data["per_second"] = (observed as f64 / seconds.max(1e-9)).round().into();
     if let (Stop::Unfit(unit, why), 0) = (&stop, observed) {
         let message = format!("gate {id}: unit {unit} is none that the test may take: {why}");
-        return Err(CliError::refused(message, format!("clover gate show {id}")));
+        let next = format!("clover gate show {}", shell::word(&id));
+        return Err(CliError::refused(message, next));
     }
     Ok(stands(answer, (&id, gate), &stop))
 }
@@ -189,13 +194,13 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
         ))));
         answer.data["unfit"] = json!({"unit": unit, "why": why});
     }
-    let on = format!("clover gate observe {id} --all");
+    let on = format!("clover gate observe {id} --all", id = shell::word(&id));
     let ended = gate.is_terminal();
     let next = match &gate.look {
         // What was decided counts, also where nothing is left to observe.
         _ if gate.decided.is_some() => {
             (answer.verdict, answer.exit) = outcome_of(gate);
-            format!("clover gate show {id}")
+            format!("clover gate show {id}", id = shell::word(&id))
         }
         Some(look) if look.n == gate.n && !ended && matches!(stop, Stop::Missing(_)) => {
             looked(&mut answer, gate, look);
@@ -204,9 +209,9 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
         None if gate.n == 0 => on,
         Some(look) if look.n == gate.n => {
             looked(&mut answer, gate, look);
-            format!("clover gate decide {id}")
+            format!("clover gate decide {id}", id = shell::word(&id))
         }
-        _ => format!("clover gate look {id}"),
+        _ => format!("clover gate look {id}", id = shell::word(&id)),
     };
     answer.with_next(next)
 }
@@ -404,7 +409,8 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     let gate = known(ledger.state(), &id)?;
     if gate.gate.is_terminal() {
         let message = format!("gate {id} has ended (E_AFTER_TERMINAL)");
-        return Err(CliError::refused(message, format!("clover gate show {id}")));
+        let next = format!("clover gate show {}", shell::word(&id));
+        return Err(CliError::refused(message, next));
     }
     let experiment = gate.gate.experiment.clone();
     let look = steps::look(gate).map_err(|wrong| untestable(&id, &wrong))?;
@@ -420,7 +426,7 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     }
     let ended = known(ledger.state(), &id)?.gate.is_terminal();
     let verb = if ended { "decide" } else { "show" };
-    Ok(answer.with_next(format!("clover gate {verb} {id}")))
+    Ok(answer.with_next(format!("clover gate {verb} {id}", id = shell::word(&id))))
 }
 
 pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
@@ -436,7 +442,7 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
             Some(look) => format!("gate {id}: {}", words(look.standing)),
             None => format!("gate {id} has no look after its {} units", gate.gate.n),
         };
-        let next = format!("clover gate look {id}");
+        let next = format!("clover gate look {id}", id = shell::word(&id));
         let (exit, word) = (Exit::Inconclusive, "need_more_work");
         return Err(CliError::new(exit, word, message, next));
     };
@@ -459,7 +465,7 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
         (answer.verdict, answer.exit) = ("hold", Exit::Inconclusive);
     }
     answer.line(&format!("decided: {ends:?}"));
-    Ok(answer.with_next(format!("clover gate show {id}")))
+    Ok(answer.with_next(format!("clover gate show {id}", id = shell::word(&id))))
 }
 
 pub(super) fn proceed(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
@@ -471,11 +477,11 @@ pub(super) fn proceed(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliEr
         let message = format!("{id} names no gate that ended undecided in test.continuation_of");
         return Err(CliError::refused(
             message,
-            format!("clover prereg show {id}"),
+            format!("clover prereg show {id}", id = shell::word(&id)),
         ));
     };
     let signer = wallet::signer(ctx, ledger.state(), Kind::GateContinued)?;
     let command = Command::new(continued, experiment);
     let answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
-    Ok(answer.with_next(format!("clover exposure open {id}")))
+    Ok(answer.with_next(format!("clover exposure open {id}", id = shell::word(&id))))
 }

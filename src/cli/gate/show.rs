@@ -27,6 +27,7 @@ use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Prediction;
 use crate::ground::ambient;
+use crate::ground::shell;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -97,14 +98,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
         return Ok(answer.with_next(super::deviation(&id)));
     }
     let next = match &of.gate.look {
-        _ if may_promote(state, &id, of) => format!("clover gate promote {id}"),
-        _ if of.gate.decided.is_some() => format!("clover prereg diff {id}"),
-        Some(look) if gates::outcome_of(look.standing).is_some() => {
-            format!("clover gate decide {id}")
+        _ if may_promote(state, &id, of) => {
+            format!("clover gate promote {id}", id = shell::word(&id))
         }
-        _ if waits(of) => format!("clover gate continue {id}"),
-        _ if of.record.units <= of.gate.n => format!("clover exposure open {id}"),
-        _ => format!("clover gate observe {id} --all"),
+        _ if of.gate.decided.is_some() => format!("clover prereg diff {id}", id = shell::word(&id)),
+        Some(look) if gates::outcome_of(look.standing).is_some() => {
+            format!("clover gate decide {id}", id = shell::word(&id))
+        }
+        _ if waits(of) => format!("clover gate continue {id}", id = shell::word(&id)),
+        _ if of.record.units <= of.gate.n => {
+            format!("clover exposure open {id}", id = shell::word(&id))
+        }
+        _ => format!("clover gate observe {id} --all", id = shell::word(&id)),
     };
     Ok(answer.with_next(next))
 }

@@ -16,6 +16,7 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
+use crate::ground::shell;
 use crate::num::Micro;
 use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
@@ -46,7 +47,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     let manifests = view.state(&ledger).fold::<Manifests>();
     let (manifest, next) = match (&args.plan, &args.id) {
         (Some(file), _) => {
-            let next = format!("clover prereg sign {} --countersign", file.display());
+            let next = format!(
+                "clover prereg sign {} --countersign",
+                shell::word(&file.display())
+            );
             (prereg::manifest_of(ctx, file)?, next)
         }
         (None, id) => registered(manifests, id.as_deref().unwrap_or_default())?,
@@ -139,7 +143,7 @@ fn table(
 /// The version of a manifest that is in force, and where to read it.
 fn registered(manifests: &Manifests, id: &str) -> Result<(Manifest, String), CliError> {
     let id = gate_id(id)?;
-    let next = format!("clover prereg show {id}");
+    let next = format!("clover prereg show {id}", id = shell::word(&id));
     let record = manifests.by_id.get(&id);
     let version = record
         .and_then(Record::in_force)

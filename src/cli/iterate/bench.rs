@@ -11,6 +11,7 @@ use crate::event::Payload;
 use crate::event::id::IterationId;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ground::time::Timestamp;
 use crate::ledger::Appended;
 use crate::ledger::Command;
@@ -142,7 +143,7 @@ impl Bench {
                 let message = format!("iteration {id} ended at seq {seq}");
                 Err(CliError::refused(
                     message,
-                    format!("clover iterate show {id}"),
+                    format!("clover iterate show {id}", id = shell::word(&id)),
                 ))
             }
         }
@@ -230,8 +231,15 @@ impl Bench {
 /// The command of a step.
 pub(super) fn next(id: &IterationId, due: Option<Step>) -> String {
     match due {
-        None => format!("clover iterate show {id}"),
-        Some(Step::Propose) => format!("clover iterate propose {id} PATCH.yaml"),
-        Some(step) => format!("clover iterate {} {id}", step.as_str()),
+        None => format!("clover iterate show {id}", id = shell::word(&id)),
+        Some(Step::Propose) => format!(
+            "clover iterate propose {id} PATCH.yaml",
+            id = shell::word(&id)
+        ),
+        Some(step) => format!(
+            "clover iterate {} {id}",
+            step.as_str(),
+            id = shell::word(&id)
+        ),
     }
 }

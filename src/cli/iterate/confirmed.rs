@@ -22,6 +22,7 @@ use crate::event::id::EventId;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateSplit;
+use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::Breach;
 use crate::ledger::Command;
@@ -164,7 +165,10 @@ fn unseal(
         account: account.unwrap_or_default(),
         purpose: format!("iteration {id}"),
         yes: args.yes,
-        again: Some(format!("clover iterate confirm {id}")),
+        again: Some(format!(
+            "clover iterate confirm {id}",
+            id = shell::word(&id)
+        )),
     };
     let sealed = bench.record.sealed.as_ref().map(|sealed| sealed.id);
     let is_open = bench.record.unsealed.is_some();

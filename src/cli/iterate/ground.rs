@@ -15,6 +15,7 @@ use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::event::payload::card::SliceClass;
 use crate::event::payload::intake::SplitPart;
+use crate::ground::shell;
 use crate::ledger::Appended;
 use crate::stats::calibrator::Selected;
 use crate::workflow::iterate::course::Course;
@@ -365,5 +366,5 @@ pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, C
     };
     answer.events = ids;
     answer.checkpoint = checkpoint;
-    Ok(answer.with_next(format!("clover iterate gate {}", args.id)))
+    Ok(answer.with_next(format!("clover iterate gate {}", shell::word(&args.id))))
 }

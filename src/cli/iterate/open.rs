@@ -18,6 +18,7 @@ use crate::event::id::PolicyId;
 use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::iteration::IterationOutcome;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::projection::budgets::Budgets;
 use crate::projection::iterations::Iterations;
@@ -59,7 +60,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
             let next = "clover log --kind manifest.registered";
             return Err(CliError::not_found(format!("no manifest {manifest}"), next));
         };
-        let next = format!("clover prereg show {manifest}");
+        let next = format!("clover prereg show {}", shell::word(&manifest));
         let Some(version) = record.in_force() else {
             let message = format!("{manifest} has no version in force yet");
             return Err(CliError::refused(message, next));
@@ -108,7 +109,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
         ctx.warn(after_the_stop(&name, &args.id));
     }
     answer.data["campaign_stopped"] = stopped.into();
-    Ok(answer.with_next(format!("clover iterate run {}", args.id)))
+    Ok(answer.with_next(format!("clover iterate run {}", shell::word(&args.id))))
 }
 
 /// What follows from opening an iteration after two quiet ones in a row.

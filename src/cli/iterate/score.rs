@@ -32,6 +32,7 @@ use crate::event::payload::judge::ScoreRecorded;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::num::Count;
@@ -346,7 +347,7 @@ fn rescored(
                 message,
                 format!(
                     "clover judge rescore-check --judge {} --rows PATH",
-                    judge.judge
+                    shell::word(&judge.judge)
                 ),
             )
         })?;

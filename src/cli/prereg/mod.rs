@@ -14,7 +14,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
-use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
@@ -28,6 +27,7 @@ use crate::event::payload::prereg::ManifestDeviated;
 use crate::event::payload::prereg::ManifestRegistered;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -205,8 +205,10 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
     let shown = output.display();
     Ok(
-        Answer::new(format!("{shown}: fill the lines marked FILL\n"), data)
-            .with_next(format!("clover prereg check {shown}")),
+        Answer::new(format!("{shown}: fill the lines marked FILL\n"), data).with_next(format!(
+            "clover prereg check {shown}",
+            shown = shell::word(&shown)
+        )),
     )
 }
 
@@ -342,12 +344,12 @@ fn signed(
     answer.data["in_force"] = stands.into();
     if stands {
         answer.line("in force");
-        return answer.with_next(format!("clover prereg show {id}"));
+        return answer.with_next(format!("clover prereg show {id}", id = shell::word(&id)));
     }
     answer.line("not in force: it binds confirm data and waits for its custodian");
     answer.with_next(format!(
         "clover prereg sign {} --countersign",
-        file.display()
+        shell::word(&file.display())
     ))
 }
 
@@ -359,7 +361,7 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
     let (manifest, class, parent) = {
         let (id, record) = find(ledger.state(), plan.manifest.manifest.as_str())?;
         let Some(parent) = record.in_force() else {
-            let next = format!("clover prereg show {id}");
+            let next = format!("clover prereg show {id}", id = shell::word(&id));
             return Err(CliError::refused(
                 format!("{id} has no version in force yet"),
                 next,
@@ -379,7 +381,7 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
         manifest.version = Count::new(record.versions.len() as u64 + 1).unwrap_or(manifest.version);
         let class = manifests::class(&parent.manifest, &manifest);
         if manifests::changes(&parent.manifest, &manifest).is_empty() {
-            let next = format!("clover prereg diff {id}");
+            let next = format!("clover prereg diff {id}", id = shell::word(&id));
             return Err(CliError::refused(
                 "it says what the version in force says",
                 next,
@@ -411,7 +413,7 @@ fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<Answer, CliError
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let (id, record) = find(ledger.state(), &args.id)?;
     let Some(version) = record.in_force() else {
-        let next = format!("clover prereg show {id}");
+        let next = format!("clover prereg show {id}", id = shell::word(&id));
         return Err(CliError::refused(
             format!("{id} has no version in force yet"),
             next,
@@ -434,7 +436,7 @@ fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<Answer, CliError
     };
     let experiment = version.manifest.experiment.clone();
     let payload = payload.into();
-    let signer = record::signer(ctx, &ledger, &payload)?;
+    let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestDeviated)?;
     let command = Command {
         payload,
         experiment: Some(experiment),

@@ -13,6 +13,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
+use crate::ground::shell;
 use crate::ground::yaml::Document;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
@@ -111,7 +112,7 @@ impl Plan {
             all.push(error.data);
         }
         first.data["faults"] = Value::Array(all);
-        Err(first.with_next(format!("clover prereg check {}", self.source)))
+        Err(first.with_next(format!("clover prereg check {}", shell::word(&self.source))))
     }
 }
 
@@ -145,7 +146,7 @@ pub(super) fn check(ctx: &mut Ctx<'_>, file: &Path) -> Result<Answer, CliError> 
     };
     Ok(answer.with_next(format!(
         "clover prereg sign {}{countersign}",
-        file.display()
+        shell::word(&file.display())
     )))
 }
 

@@ -21,6 +21,7 @@ use crate::event::payload::prereg::PlanRevealed;
 use crate::event::payload::prereg::PlanSealed;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::Command;
 use crate::num::Count;
 
@@ -106,8 +107,9 @@ fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
     match submit::append(ctx, &mut ledger, &[command], &signer, false) {
         Ok(answer) => Ok(answer.with_next(format!(
             "clover prereg plan reveal {id} {} --salt-file {}",
-            args.file.display(),
-            args.salt_file.display()
+            shell::word(&args.file.display()),
+            shell::word(&args.salt_file.display()),
+            id = shell::word(&id)
         ))),
         Err(error) => {
             ambient::remove(&path)?;
@@ -146,5 +148,5 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     submit::warn_of_pin(ctx, &ledger);
     let mut answer = submit::answer(&ledger, &commands, &appended);
     answer.data["manifest"] = json!(id.as_str());
-    Ok(answer.with_next(format!("clover prereg show {id}")))
+    Ok(answer.with_next(format!("clover prereg show {id}", id = shell::word(&id))))
 }

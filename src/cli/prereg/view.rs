@@ -11,6 +11,7 @@ use crate::cli::prereg::find;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
+use crate::ground::shell;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::manifests;
@@ -74,7 +75,7 @@ pub(super) fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
         let (seq, path, what) = (deviation.seq, &deviation.rule_path, &deviation.what);
         answer.line(&format!("deviation at seq {seq}{seen}: {path}: {what}"));
     }
-    Ok(answer.with_next(format!("clover prereg diff {id}")))
+    Ok(answer.with_next(format!("clover prereg diff {id}", id = shell::word(&id))))
 }
 
 fn facts(
@@ -149,7 +150,10 @@ fn version<'a>(id: &ManifestId, record: &'a Record, number: u64) -> Result<&'a V
     let found = versions.find(|version| version.manifest.version.value() == number);
     found.ok_or_else(|| {
         let message = format!("manifest {id} has no version {number}");
-        CliError::not_found(message, format!("clover prereg show {id}"))
+        CliError::not_found(
+            message,
+            format!("clover prereg show {id}", id = shell::word(&id)),
+        )
     })
 }
 
@@ -202,5 +206,5 @@ pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<Answer, CliErro
         "manifest": id.as_str(), "from": old.value(), "to": new.value(), "against": why,
         "class": manifests::class(&from.manifest, &to.manifest), "changes": changes,
     });
-    Ok(answer.with_next(format!("clover prereg show {id}")))
+    Ok(answer.with_next(format!("clover prereg show {id}", id = shell::word(&id))))
 }

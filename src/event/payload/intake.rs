@@ -38,7 +38,7 @@ impl std::fmt::Display for ImportFormat {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceEnvelope {
-    /// age v1 file with the original bytes.
+    /// age v1 file with the original bytes, then line feeds up to a rounded length.
     pub blob: BlobRef,
     /// To whom it is encrypted.
     pub recipient: SealRecipient,

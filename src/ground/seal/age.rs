@@ -1,7 +1,7 @@
 //! age v1 envelopes with X25519 recipients: keys, writing, reading.
 //!
-//! Source: <https://age-encryption.org/v1>. Binary form only (no armor), no passphrase stanzas;
-//! stanzas of other types are parsed by the format's grammar and skipped.
+//! Source: <https://age-encryption.org/v1>. Binary form only (no armor); stanzas of other types are
+//! parsed by the format's grammar and skipped. Files under a passphrase: `age_passphrase`.
 //!
 //! ```text
 //! age-encryption.org/v1
@@ -117,8 +117,18 @@ pub fn encrypt(
             &StaticSecret::from(*ephemeral),
         )?;
     }
+    finish(file, &file_key, plaintext, entropy)
+}
+
+/// Completes a file whose version line and stanzas are written: authentication code and payload.
+pub(super) fn finish(
+    mut file: Vec<u8>,
+    file_key: &FileKey,
+    plaintext: &[u8],
+    entropy: &mut dyn Entropy,
+) -> Result<Vec<u8>, AgeError> {
     file.extend_from_slice(b"---");
-    let mac = header_mac(&file_key, &file).finalize().into_bytes();
+    let mac = header_mac(file_key, &file).finalize().into_bytes();
     file.push(b' ');
     file.extend_from_slice(Base64Unpadded::encode_string(&mac).as_bytes());
     file.push(b'\n');
@@ -126,7 +136,7 @@ pub fn encrypt(
     let mut nonce = [0; PAYLOAD_NONCE_BYTES];
     entropy.fill(&mut nonce)?;
     file.extend_from_slice(&nonce);
-    seal_payload(&mut file, &payload_cipher(&file_key, &nonce), plaintext);
+    seal_payload(&mut file, &payload_cipher(file_key, &nonce), plaintext);
     Ok(file)
 }
 
@@ -221,7 +231,7 @@ fn seal_payload(file: &mut Vec<u8>, cipher: &ChaCha20Poly1305, plaintext: &[u8])
     }
 }
 
-fn open_payload(file_key: &FileKey, payload: &[u8]) -> Result<Vec<u8>, AgeError> {
+pub(super) fn open_payload(file_key: &FileKey, payload: &[u8]) -> Result<Vec<u8>, AgeError> {
     let (nonce, mut rest) = payload
         .split_first_chunk::<PAYLOAD_NONCE_BYTES>()
         .ok_or(AgeError::Payload("it ends before its nonce does"))?;

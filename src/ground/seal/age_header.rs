@@ -18,14 +18,14 @@ use super::age::header_mac;
 use super::age::wrap_cipher;
 use super::age_key::Identity;
 
-struct Stanza<'a> {
-    kind: &'a [u8],
-    arguments: Vec<&'a [u8]>,
-    body: Vec<u8>,
+pub(super) struct Stanza<'a> {
+    pub(super) kind: &'a [u8],
+    pub(super) arguments: Vec<&'a [u8]>,
+    pub(super) body: Vec<u8>,
 }
 
 pub(super) struct Header<'a> {
-    stanzas: Vec<Stanza<'a>>,
+    pub(super) stanzas: Vec<Stanza<'a>>,
     mac: Vec<u8>,
     /// Everything up to and including `---`.
     authenticated: &'a [u8],
@@ -111,10 +111,15 @@ impl<'a> Header<'a> {
             wraps.push(read_x25519(stanza)?);
         }
         let file_key = unwrap_any(&wraps, identities)?.ok_or(AgeError::NoMatch)?;
-        header_mac(&file_key, self.authenticated)
-            .verify_slice(&self.mac)
-            .map_err(|_| AgeError::HeaderMac)?;
+        self.authentic(&file_key)?;
         Ok(file_key)
+    }
+
+    /// Proves the header authentic under a file key.
+    pub(super) fn authentic(&self, file_key: &FileKey) -> Result<(), AgeError> {
+        header_mac(file_key, self.authenticated)
+            .verify_slice(&self.mac)
+            .map_err(|_| AgeError::HeaderMac)
     }
 }
 
@@ -187,7 +192,7 @@ fn unwrap_any(
 }
 
 /// Decodes base64 without padding and refuses every spelling but the canonical one.
-fn base64_bytes(text: &[u8]) -> Result<Vec<u8>, AgeError> {
+pub(super) fn base64_bytes(text: &[u8]) -> Result<Vec<u8>, AgeError> {
     const REFUSED: AgeError = AgeError::Header("not canonical base64 without padding");
     let text = std::str::from_utf8(text).map_err(|_| REFUSED)?;
     let bytes = Base64Unpadded::decode_vec(text).map_err(|_| REFUSED)?;

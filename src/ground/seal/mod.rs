@@ -29,6 +29,7 @@
 mod age;
 mod age_header;
 mod age_key;
+mod age_passphrase;
 
 use std::fmt;
 
@@ -52,6 +53,8 @@ pub use self::age::decrypt;
 pub use self::age::encrypt;
 pub use self::age_key::Identity;
 pub use self::age_key::Recipient;
+pub use self::age_passphrase::decrypt_with_passphrase;
+pub use self::age_passphrase::encrypt_with_passphrase;
 use crate::ground::ambient::AmbientError;
 use crate::ground::ambient::Entropy;
 use crate::ground::digest::Digest;
@@ -69,6 +72,16 @@ const SALT_BYTES: usize = 32;
 
 /// Length of the plaintext of a sealed label, in bytes.
 pub const LABEL_OPENING_BYTES: usize = 40;
+
+/// The least step to which the length of a sealed file is rounded, in bytes.
+const PADDING_MIN: usize = 4096;
+
+/// The length to which a file of `len` bytes is padded before it is sealed: a multiple of 4,096, and of a larger power of
+/// two for a larger file, so that at most an eighth is added.
+pub fn padded_len(len: usize) -> usize {
+    let step = (len.next_power_of_two() / 16).max(PADDING_MIN);
+    len.max(1).next_multiple_of(step)
+}
 
 /// The commitment that `label.sealed` publishes for one row.
 ///
@@ -429,6 +442,25 @@ mod tests {
             commitment(&long, "", "", &salt, 1),
             commitment(&long, "", "", &salt, 2)
         );
+    }
+
+    #[test]
+    fn sealed_lengths_are_few() {
+        for (len, padded) in [
+            (0, 4_096),
+            (1, 4_096),
+            (4_096, 4_096),
+            (4_097, 8_192),
+            (100_000, 106_496),
+            (1_000_001, 1_048_576),
+        ] {
+            assert_eq!(padded_len(len), padded, "{len}");
+        }
+        for len in [70_000_usize, 300_001, 5_000_000] {
+            let padded = padded_len(len);
+            assert!(padded >= len && padded - len <= len / 8, "{len} {padded}");
+            assert_eq!(padded_len(padded), padded);
+        }
     }
 
     #[test]

@@ -348,6 +348,12 @@ impl Ledger {
         settled
     }
 
+    /// Lets the next appends be recorded more than [`rules::CLOCK_AHEAD_SECONDS`] after the newest entry: the ledger
+    /// rested, and the clock is right.
+    pub fn allow_clock_ahead(&mut self) {
+        self.clock_ahead = true;
+    }
+
     /// Gives the key that the log rotates to; needed to append `log_key.rotated`.
     pub fn set_next_log_key(&mut self, signer: Signer) {
         self.next_log_key = Some(signer);
@@ -396,13 +402,14 @@ impl Ledger {
             log_key,
             next_log_key,
             computing,
+            clock_ahead,
             ..
         } = self;
         let clean = |error: LedgerError| (error, false);
         let txn = store.begin().map_err(|error| clean(error.into()))?;
         catch_up::catch_up(head, txn.reader()).map_err(clean)?;
-        let recorded_at =
-            recorded_at(ambient.now(), head.state.keyring.recorded_at).map_err(clean)?;
+        let last = head.state.keyring.recorded_at;
+        let recorded_at = recorded_at(ambient.now(), last, *clock_ahead).map_err(clean)?;
         for blob in blobs {
             txn.put_blob(blob).map_err(|error| clean(error.into()))?;
         }
@@ -497,8 +504,16 @@ impl Batch {
     }
 }
 
-fn recorded_at(now: Timestamp, last: Option<Timestamp>) -> Result<Timestamp, LedgerError> {
+/// `far` lets the clock stand far ahead of the newest entry: the ledger rested.
+fn recorded_at(
+    now: Timestamp,
+    last: Option<Timestamp>,
+    far: bool,
+) -> Result<Timestamp, LedgerError> {
     match last {
+        Some(head) if !far && now > head.plus_seconds(rules::CLOCK_AHEAD_SECONDS) => {
+            Err(LedgerError::ClockAhead { now, head })
+        }
         Some(head) if now.plus_seconds(rules::CLOCK_TOLERANCE_SECONDS) < head => {
             Err(LedgerError::ClockBehind { now, head })
         }

@@ -587,7 +587,7 @@ impl<'a> Judge<'a> {
                 }
             },
             tainted: tainted.collect(),
-            notes: self.notes,
+            notes: self.times.remarked(self.notes),
             not_asked: rulebooks::not_asked(&keyring.rulebooks),
             rulebooks: keyring.rulebooks.clone(),
             separation: keyring

@@ -3,6 +3,7 @@
 use crate::ground::ambient::Ambient;
 use crate::ground::ambient::Scratch;
 use crate::ground::time::Timestamp;
+use crate::ledger::rules;
 use crate::ledger::verify::VerifyError;
 
 /// `recorded_at` of every entry walked, in an unnamed scratch file.
@@ -11,6 +12,11 @@ pub(super) struct Times {
     pending: Vec<u8>,
     flushed: u64,
     last: Option<(u64, Timestamp)>,
+    /// What was pushed last, and how much was pushed.
+    newest: Option<Timestamp>,
+    pushed: u64,
+    /// First entry that was recorded long after the one before it, and how many were.
+    ahead: Option<(u64, u64)>,
 }
 
 impl Times {
@@ -22,10 +28,28 @@ impl Times {
             pending: Vec::new(),
             flushed: 0,
             last: None,
+            newest: None,
+            pushed: 0,
+            ahead: None,
         })
     }
 
+    /// Notes, with one on steps of the ledger's clock that only a flag allows at append.
+    pub(super) fn remarked(&self, mut notes: Vec<String>) -> Vec<String> {
+        if let Some((seq, steps)) = self.ahead {
+            notes.push(format!(
+                "recorded_at steps ahead by more than 400 days {steps} times, first at seq {seq}: no later entry may be earlier"
+            ));
+        }
+        notes
+    }
+
     pub(super) fn push(&mut self, at: Timestamp) -> Result<(), VerifyError> {
+        let before = self.newest.replace(at);
+        if before.is_some_and(|before| at > before.plus_seconds(rules::CLOCK_AHEAD_SECONDS)) {
+            self.ahead.get_or_insert((self.pushed, 0)).1 += 1;
+        }
+        self.pushed += 1;
         self.pending.extend_from_slice(&at.micros().to_be_bytes());
         if self.pending.len() >= Self::PENDING_MAX {
             self.scratch.append(&self.pending)?;

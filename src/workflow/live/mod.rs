@@ -17,6 +17,7 @@ use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::RecalibrationMode;
 use crate::event::payload::rubric::RubricLeaf;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::rubric::Rubric;
@@ -183,7 +184,10 @@ impl Releases {
         let through = record.as_ref().and_then(Record::through);
         let (Some(record), Some(through)) = (record, through) else {
             let what = format!("the calibrator of iteration {iteration}, which was not fitted yet");
-            return Err(missing(what, format!("clover iterate fit {iteration}")));
+            return Err(missing(
+                what,
+                format!("clover iterate fit {}", shell::word(iteration)),
+            ));
         };
         let course = Course::through(history, &record, through)?;
         let (fitted, scored) = if course.loaded.rubric.hash() == rubric.hash() {

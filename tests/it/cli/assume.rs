@@ -134,7 +134,7 @@ fn a_failure_does_not_grow_old() {
     let mut desk = desk();
     sdp(&mut desk, "sdp-1");
     bridge(&mut desk, "stability", "fail");
-    let at = clover::ground::time::Timestamp::parse("2028-07-15T00:00:00.000000Z").unwrap();
+    let at = clover::ground::time::Timestamp::parse("2027-12-15T00:00:00.000000Z").unwrap();
     desk.clock.set(at);
     record(&mut desk, "note.recorded", None, r#"{"text":"later"}"#);
     assert_eq!(status(&mut desk, "A0"), "fail");

@@ -219,6 +219,15 @@ fn labels_serve_one_purpose_and_sealed_ones_stay_closed() {
         log.contains("envelope") && !log.contains("\"private\""),
         "{log}"
     );
+    // Its size is one of few, whatever the labels are written like: 200 bytes of header, nonce and tag beside 4,096.
+    let blobs = desk.ok("blob list --json").json()["data"]["blobs"].clone();
+    let sizes: Vec<_> = blobs
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| of["bytes"].clone())
+        .collect();
+    assert!(sizes.contains(&4_296.into()), "{sizes:?}");
     desk.ok(&format!(
         "import cje base_responses.jsonl --seal probes --reveal-by {REVEAL_BY}"
     ));

@@ -166,6 +166,22 @@ fn a_deviation_about_something_else_does_not_help() {
 }
 
 #[test]
+fn a_deviation_is_for_an_owner_or_a_registrar() {
+    tell(SOLO, |world| {
+        let life = exposed(world);
+        let (bea, rob) = (signer(61), signer(62));
+        let others = [(&bea, "Bea", Role::Arbiter), (&rob, "Rob", Role::Registrar)];
+        for (key, holder, role) in others {
+            world.say(&owner(), key_added(key, holder, &[role]).into(), None);
+        }
+        let known = world.size();
+        let words = ["a key with role owner or registrar", "roles arbiter"];
+        world.refuse_saying("role", &words, &bea, deviated(&life, PATH, known), EXP);
+        world.say(&rob, deviated(&life, PATH, known), EXP);
+    });
+}
+
+#[test]
 fn a_later_check_that_passes_does_not_help() {
     after_a_failure(|world, life, _| say(world, written(life, false)));
 }

@@ -689,7 +689,7 @@ fn overdraft_once() {
     tell(SOLO, |world| {
         world.say(&owner(), opened("peeks", 3, Period::Once), None);
         world.say(&owner(), charged("peeks", 2), None);
-        world.set_clock(world.now().plus_seconds(400 * 86_400));
+        world.set_clock(world.now().plus_seconds(390 * 86_400));
         world.refuse_saying(
             "overdraft",
             &["at most 1 peek left in peeks", "found 2"],

@@ -11,6 +11,7 @@ use crate::event::payload::intake::SplitPart;
 use crate::event::payload::iteration::AnchorRows;
 use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::manifest::IterationDesign;
+use crate::ground::shell;
 use crate::num::Count;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
@@ -207,12 +208,13 @@ impl Sources<'_> {
         if fields::is_own(field) {
             format!(
                 "clover judge run --judge {} --recorded --rows PATH",
-                self.judge
+                shell::word(&self.judge)
             )
         } else {
             format!(
-                "clover import cje PATH --judge {} --field {field}",
-                self.judge
+                "clover import cje PATH --judge {} --field {}",
+                shell::word(&self.judge),
+                shell::word(field)
             )
         }
     }

@@ -33,6 +33,7 @@ use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::digest::Digest;
 use crate::ground::merkle::Frontier;
+use crate::ground::shell;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
@@ -351,7 +352,10 @@ fn judge_of(walk: &Walk, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> 
         }
         return Err(missing(
             format!("no score of judge {judge}, which the manifest names"),
-            format!("clover judge run --judge {judge} --rows PATH"),
+            format!(
+                "clover judge run --judge {} --rows PATH",
+                shell::word(judge)
+            ),
         ));
     }
     let mut judges = walk.scores.keys();
