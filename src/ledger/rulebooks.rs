@@ -65,6 +65,12 @@ questions! {
     /// Whether an order could be drawn again.
     OneOrder "one_order" since 18 rule "order":
         "what a gate tests fixes its order once: an amendment draws no second order";
+    /// Which characters ids hold.
+    AssignedIds "assigned_ids" since 18 rule "schema":
+        "ids hold only characters that Unicode 13.0 assigns";
+    /// How holders are spelled.
+    OneSpelling "one_spelling" since 18 rule "separation":
+        "a person holds keys under one spelling, without what nobody sees";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -99,6 +99,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_generators::all());
     rows.extend(super::tampered_invariants::all());
     rows.extend(super::tampered_chosen::all());
+    rows.extend(super::tampered_names::all());
     rows
 }
 
@@ -1323,7 +1324,7 @@ fn format_1() -> World {
 }
 
 /// Data of `key.added` v2 whose proof `prover` signed.
-fn key_added(who: u8, holder: &str, roles: &[&str], prover: u8) -> Value {
+pub fn key_added(who: u8, holder: &str, roles: &[&str], prover: u8) -> Value {
     let key = signer(who);
     let proof = signer(prover).sign(&rules::possession_message(ORIGIN, key.id()));
     json!({
