@@ -2227,7 +2227,7 @@ class State:
         key, strata = (entry.experiment, data["confirm_root"]), data.get("strata")
         listed = self.units.setdefault(key, [Tree(), None])
         counts = None if strata is None else self.strata.setdefault(key, {})
-        for unit, stratum in zip(data["units"], strata or [None] * len(data["units"])):
+        for unit, stratum in zip(data["units"], (strata or []) + [None] * len(data["units"])):
             leaf = length_prefixed(unit)
             if stratum is not None:
                 leaf += length_prefixed(stratum)

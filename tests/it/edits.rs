@@ -5,8 +5,11 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use clover::ground::canon;
+use clover::ground::digest::Digest;
+use clover::ground::name;
 use clover::ground::sign::Signer;
 use serde_json::Value;
 use serde_json::json;
@@ -377,4 +380,35 @@ fn two_verifiers_agree_on_single_edits() {
     println!("{} cases; first: {rules:?}", cases.len());
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(rules.len() > 10);
+}
+
+/// What the two verifiers know of characters is the same, whatever their libraries know: which are assigned, and which
+/// look alike.
+#[test]
+fn two_verifiers_hold_the_same_names() {
+    if !verifiers::python() {
+        return;
+    }
+    let known: Vec<char> = ('\0'..=char::MAX)
+        .filter(|c| name::is_assigned(*c))
+        .collect();
+    let skeletons: Vec<_> = known
+        .iter()
+        .map(|c| name::skeleton(&c.to_string()))
+        .collect();
+    let ours = Digest::sha256(skeletons.join("\n").as_bytes()).to_hex();
+    let script = "import hashlib, runpy, sys; sys.dont_write_bytecode = True\n\
+                  v = runpy.run_path(sys.argv[1])\n\
+                  known = [c for c in map(chr, range(0x110000)) if not '\\ud800' <= c <= '\\udfff']\n\
+                  known = [c for c in known if not v['UNASSIGNED'].search(c)]\n\
+                  text = '\\n'.join(map(v['skeleton'], known))\n\
+                  print(len(known), hashlib.sha256(text.encode()).hexdigest())";
+    let audits = verifiers::repository().join("audits/verify.py");
+    let output = Command::new("python3")
+        .args(["-c", script])
+        .arg(audits)
+        .output()
+        .unwrap();
+    let theirs = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(theirs.trim(), format!("{} {ours}", known.len()));
 }

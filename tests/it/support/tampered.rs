@@ -1047,6 +1047,15 @@ impl Table<'_> {
             Some((conflict, "score_once")),
         );
         let mut world = self.world();
+        let replayed = self.at("replayed-1");
+        world.items[replayed].body["data"]["mismatches"] = 1.into();
+        self.forged(
+            "step-after-mismatch",
+            "Clusters were split after a re-score had come out otherwise.",
+            &world,
+            Some((replayed + 1, "blocked")),
+        );
+        let mut world = self.world();
         let fit = self.at("listed-fit");
         world.items[fit].body["data"]["clusters"][0] = "item-1".into();
         self.forged(
