@@ -5,8 +5,10 @@ use serde_json::json;
 
 use super::forger::World;
 use super::samples::ADA;
+use super::samples::NEXT_LOG;
 use super::samples::STRANGER;
 use super::samples::good;
+use super::samples::log_vkey;
 use super::tampered;
 use super::tampered::Sample;
 use super::tampered_chosen;
@@ -25,6 +27,20 @@ fn with_key(adopted: bool, holder: &str, roles: &[&str]) -> (World, usize) {
     (world, at)
 }
 
+/// A history that goes on after the rotation of the log key.
+fn sample(
+    name: &'static str,
+    done: &'static str,
+    world: &World,
+    first: Option<(usize, &'static str)>,
+) -> Sample {
+    let sealed = world.seal();
+    let mut sample = Sample::forged(name, done, world, first);
+    sample.case.checkpoint = Some(sealed.checkpoint(&[NEXT_LOG]));
+    sample.case.log_key = Some(log_vkey(NEXT_LOG).to_string());
+    sample
+}
+
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
     let (alike, at_alike) = with_key(true, OTHER_CLEO, &["optimizer"]);
@@ -34,34 +50,34 @@ pub fn all() -> Vec<Sample> {
     let mut newer = World::of(&good().lines);
     tampered_chosen::adopt(&mut newer, 18);
     let data = json!({"purpose": "", "title": ""});
-    // A character of Unicode 16.0, in a form that is normal by its tables.
-    let at_newer = newer.say(ADA, "experiment.registered", 1, "\u{16d68}".into(), data);
+    // A letter of Unicode 15.0.
+    let at_newer = newer.say(ADA, "experiment.registered", 1, "\u{1e4d0}".into(), data);
     vec![
-        Sample::forged(
+        sample(
             "holder-who-looks-alike",
             "Under strict separation the custodian Cleo got a second key, as optimizer, with a Cyrillic letter in her name.",
             &alike,
             Some((at_alike, "separation")),
         ),
-        Sample::forged(
+        sample(
             "holder-with-unseen-mark",
             "Under strict separation the custodian Cleo got a second key, as optimizer, with a mark of no width in her name.",
             &unseen,
             Some((at_unseen, "separation")),
         ),
-        Sample::forged(
+        sample(
             "holder-with-blank",
             "Under strict separation the custodian Cleo got a second key, as optimizer, with a space after her name.",
             &blank,
             Some((at_blank, "separation")),
         ),
-        Sample::forged(
+        sample(
             "good-holder-not-asked",
             "A second spelling of the custodian's name, under rulebook 17, which does not ask how holders are spelled.",
             &before,
             None,
         ),
-        Sample::forged(
+        sample(
             "id-of-newer-unicode",
             "An experiment was named with a character that Unicode 13.0 does not assign.",
             &newer,
