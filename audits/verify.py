@@ -17,7 +17,7 @@ tree with the signed checkpoints it is given.
   --blobs        a folder with the referenced blobs, each file named by its BLAKE3 digest in hex
   --json         one JSON object with every finding, in place of text
 
-Exit: 0 verified, 3 findings, 4 not a ledger or not a checkpoint, 5 a file is missing, 2 wrong usage.
+Exit: 0 verified, 3 findings, 4 not a ledger, 5 a file is missing, 2 wrong usage.
 What it cannot see without the database (kept checkpoints, columns, read models) it says it did not check.
 """
 
@@ -423,6 +423,80 @@ def parse_canonical(data):
     return value
 
 
+# Names: the characters that Unicode 13.0 assigns, which every Python from 3.9 on knows, in base 36: how many are skipped,
+# then how many follow. What is assigned keeps its normal forms and its letter case, so a newer table agrees.
+ASSIGNED = """
+    0 oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b t 1 6o 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 1h l 1 i b 4x
+    1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1 1 5 4 2 2 3 3 1 7 4 1 1
+    7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2 2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5
+    2 i a 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 c 4 5 3 3 1 4 2 1 6 1 e l 5 d 1 3 1 n 1 g 3 8 1 3 1 4 7 2 1 3 5 4 2 a
+    7 m 1 3 1 n 1 a 1 5 2 9 1 3 1 4 7 2 7 1 1 4 2 a 1 2 d d 1 3 1 1f 1 3 1 6 4 g 2 q 1 3 1 i 3 o 1 9 1 1 2 7 3 1 4 6
+    1 1 1 8 6 a 2 3 c 1m 4 t 11 2 1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 2 a 2 4 w 20 1 10 4 13 1 10 1 f 1 d 11 5i 1 1 5 1
+    2 ah 1 4 2 7 1 1 1 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 w 3 q 6 2e 2 6 2 il 3 2h 7 d 1 7 b n 9 k c
+    d 1 3 1 2 c 2m 2 a 6 a 6 f 1 a 6 2h 7 17 5 1y a v 1 c 4 c 4 1 3 16 2 5 b 18 4 q 6 b 3 1q 2 1t 1 t 2 b 6 a 6 e 2
+    h 1r 24 4 19 3 38 8 1o 3 f 3 1o 7 17 2 b 8 17 5 6y 1 7v 2 6 2 12 2 6 2 8 1 1 1 1 1 1 1 v 2 1h 1 f 1 e 2 6 1 j 2
+    3 1 9 1 2t 1 c 2 r 1 d 3 w g x f 3w 4 if p b l 1ec 2 w 1 48 1 1b 1 44 5 19 1 1 5 1 2 1k 7 2 e o 9 7 1 7 1 7 1 7
+    1 7 1 7 1 7 1 7 1 37 19 q 1 2h c 5y q c 4 1s 1 2e 2 2v 5 17 1 2m 1 2c c 1b 1 lp9 3 wd 3 1j 9 9o k 54 8 5c 2 9 16
+    1k 3 a 6 1k 8 1y 8 c 6 38 b u 3 26 1 b 4 x 1 1j 9 e 2 a 2 2v o s a 6 2 6 2 6 9 7 1 7 1 1o 4 3i 2 a 6 8mc c n 4
+    1d 4 6su 2 2y 12 7 c 5 5 q 1 5 1 1 1 2 1 2 1 3g h a5 g 1s 2 1i 14 e 2 q 6 1f 1 j 1 4 4 5 1 3r 2 1 1 5a 3 6 2 6 2
+    6 2 3 3 7 1 7 a 5 2 c 1 q 1 j 1 2 1 f 2 e y 3f 5 3 4 19 3 2g 1 d 3 1 1b 1a 3m t 3 1d f s 4 10 9 u 5 17 5 u 1 11
+    4 e 16 4e 2 a 6 10 4 10 4 14 8 1g b 1 40 8n 9 m a 8 48 6 2 1 1 18 1 2 3 1 2 n 1 20 8 9 1c j 1 2 5 x 3 r 5 1 1s
+    1k 4 k 2 1e 1 2 5 8 1 3 1 t 2 3 4 a 7 9 7 1s w 13 4 c 9 1i 3 t 2 r 5 q 7 4 c 7 28 21 1j 1f d 1f 7 1a 8 a 86 v 1
+    16 1 3 2 2 26 14 8 16 2e s k n 9 26 4 u f 1v b 1 2 p 7 a 6 1h 1 i 8 13 9 2o 1 k b i 1 18 1t 7 1 1 1 4 1 f 1 b 6
+    1n 5 a 6 4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5 3v 2k 1 5 u 20 8 a 4m 1i 2 12 y 1x b a 6 d j
+    1l 7 a 1i r 2 f 4 g 5c 1o 2s 2b c 8 2 1 2 8 1 2 1 u 1 2 2 c 9 a 1y 8 2 1a 2 b r 20 8 2b t 1l 7b 9 1 19 1 e a t 3
+    w 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 8 a 6 6 1 2 1 11 1 2 1 6 7 a 8m p 53 1 f 1e d pn 2u 33 1 5 b 5g 24c tr 1 9
+    347 g7 6nt ft 7 v 1 a 4 2 2o u 2 6 a 1y a a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6wn 7z 1d
+    3 h 4 8 b0 1s4 2z 5 d 3 9 7 a 2 8 3to 6u a 13 2 5c n 1y 4a k c 2f 9 p 3r 2d 1 1z 1 2 2 1 2 2 2 4 1 c 1 1 1 7 1
+    1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 84 2 ji f 5 1 f 11s 7 1 h 2 7 1 2 1 5 5x 19 3 e 2 a 4 2 a8 1m 5 1 zk
+    5h 2 g 15 24 4 a 4 2 lt 1w 24 1p 5e 4 1 r 1 2 1 1 2 1 1 a 1 4 1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1
+    1 1 1 1 2 1 1 2 4 1 7 1 4 1 4 1 1 1 a 1 h 5 3 1 5 1 h 1g 2 7i 18 4 2s c f 2 f 1 f 1 11 a 4u 1k t d 18 4 9 7 2 e
+    6 4a rc 8 d 3 d 3 38 c 2h 7 c k c 4 1k 8 a 6 14 8 u 2 2 26 3d 1 2a 1 3r c e 2 5 3 3 5 7 9 p 7 7 9 3 d 7 15 43 1
+    1j 11 a sm wym y 379 b 66 2 4g2 e 5rl 2e7 f2 15u 3t7 fcfq 1 u 2o 3k 6o 1e6o 1eke 2 1eke
+"""
+IGNORABLE = re.compile("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+                       "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+BLANK = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u2800\u3000]")
+ALIKE = {ord(c): group[0] for group in (      # letters that look like a letter of ASCII, after it
+    "a\u0251\u03b1\u0430 b\u03b2\u0432\u044c c\u0441\u1d04\u2ca5\uabaf d\u0501 e\u03b5\u0435 f\u0584 "
+    "g\u0261\u0581 h\u043d\u04bb\u0570 i\u0269\u026a\u03b9\u0456\uab75 j\u03f3\u0458 k\u03ba\u043a l1\u01c0\u04cf "
+    "m\u03bc\u043c n\u03b7\u0578\u057c o0\u03bf\u03c3\u043e\u0585\u1d0f\u2c9f p\u03c1\u0440\u2ca3 "
+    "q\u051b\u0563\u0566 r\u0433\u2c85\uab81 s\u0455\ua731\uabaa t\u03c4\u0442 u\u03c5\u057d\u1d1c "
+    "v\u03bd\u0475\u1d20\uaba9 w\u0461\u051d\u0561\u1d21\uab83 x\u03c7\u0445 y\u028f\u03b3\u0443\u04af "
+    "z\u03b6\u1d22\uab93 "
+).split() for c in group[1:]}
+
+
+def assigned_ranges():
+    numbers, after, ranges = [int(number, 36) for number in ASSIGNED.split()], 0, []
+    for gap, run in zip(numbers[::2], numbers[1::2]):
+        ranges.append("%s-%s" % (chr(after + gap), chr(after + gap + run - 1)))
+        after += gap + run
+    return "".join(re.escape(c) if c != "-" or at % 3 != 1 else c for text_ in ranges for at, c in enumerate(text_))
+
+
+UNASSIGNED = re.compile("[^%s]" % assigned_ranges())
+NEWER = []                            # ids of the entry at hand that Unicode 13.0 does not cover
+
+
+def skeleton(name):
+    """What two names share that a reader takes for one."""
+    def seen(text_):
+        return IGNORABLE.sub("", unicodedata.normalize("NFKD", text_))
+
+    folded = "".join(lower.lower() for c in seen(name) for lower in c.upper())
+    return " ".join(word.translate(ALIKE) for word in BLANK.split(seen(folded)) if word)
+
+
+def holder_fault(name):
+    """Why nobody may hold a key under a name."""
+    if IGNORABLE.search(name):
+        return "an invisible character"
+    if BLANK.search(name.replace(" ", "")):
+        return "a blank that is no space"
+    return "a space at an end, or two together" if name.strip(" ") != name or "  " in name else None
+
+
 # ---------------------------------------------------------------------------------- field types of the schemas
 # A type is a function (value, path) that raises Refused when the value is not one.
 
@@ -473,7 +547,9 @@ def hex64(value, path):
 
 def ident(value, path):
     good = (isinstance(value, str) and 1 <= len(value.encode("utf-8")) <= 200 and not CONTROL.search(value)
-            and unicodedata.is_normalized("NFC", value))
+            and (value.isascii() or unicodedata.is_normalized("NFC", value)))
+    if good and not value.isascii() and UNASSIGNED.search(value):
+        NEWER.append(value)
     require(good, path, "an id (NFC, 1..=200 bytes, no control characters)", value)
 
 
@@ -1218,6 +1294,7 @@ RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
     "deviation_signers": 18,
+    "assigned_ids": 18, "one_spelling": 18,
 }
 
 
@@ -1594,7 +1671,8 @@ class State:
         self.confirm_roots, self.windows = set(), {}
         self.exploits = Counter()                 # experiment -> how many
         self.attacked = {}                        # iteration -> Attacked
-        self.unread = 0                           # documents beyond the YAML that is read here
+        self.newer = []                           # entries with ids beyond Unicode 13.0 that no rule asked about
+        self.unread = []                           # documents beyond the YAML that is read here
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
         self.strata, self.stratum_of = {}, {}     # (experiment, root) -> units by stratum; (experiment, root, unit) -> stratum
@@ -1629,8 +1707,16 @@ class State:
             return Key(decode_base64(owner["public_key"]), owner)
         return self.keys.get(entry.author)
 
+    def person(self, holder):
+        """The name under which the roles of a holder are counted: spellings that look alike are one person."""
+        return skeleton(holder) if self.asks("one_spelling") else holder
+
     def live_roles(self, holder):
         return frozenset().union(*(k.roles for k in self.keys.values() if k.holder == holder and not k.ended))
+
+    def roles_of(self, person):
+        live = (k for k in self.keys.values() if not k.ended)
+        return frozenset().union(*(k.roles for k in live if self.person(k.holder) == person))
 
     def live_owners(self):
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
@@ -1926,7 +2012,19 @@ class State:
 
     def score_conflict(self, entry, _data):
         if entry.experiment is not None:
-            self.conflicts.setdefault(entry.experiment, entry.position)
+            self.conflicts.setdefault(entry.experiment, {}).setdefault("conflict", entry.position)
+
+    def score_replayed(self, entry, data):
+        """A re-score that comes out otherwise contradicts as a conflict does; the newest one counts."""
+        if entry.experiment is not None:
+            of = self.conflicts.setdefault(entry.experiment, {})
+            of.pop("replay", None)
+            if data["mismatches"]:
+                of["replay"] = entry.position
+
+    def contradicted(self, experiment):
+        """The entry since which the judge of an experiment contradicts itself, or None."""
+        return min(self.conflicts.get(experiment, {}).values(), default=None)
 
     def waived(self, entry, data):
         scope = None if data["code"] in OF_LEDGER else entry.experiment
@@ -1958,7 +2056,7 @@ class State:
         return next((role for role in sorted(roles) if bars.get(role)), None)
     def rubric_registered(self, entry, data):
         if entry.experiment is not None:
-            leaves_ = {leaf["path"]: leaf["value"] for leaf in data["leaves"]}
+            leaves_ = {leaf["path"]: ordered(leaf["value"]) for leaf in data["leaves"]}
             of = self.rubrics.setdefault(entry.experiment, {})
             if data["rubric_hash"] not in of:
                 of[data["rubric_hash"]] = (data["version"], leaves_)
@@ -2152,7 +2250,7 @@ class State:
         key, strata = (entry.experiment, data["confirm_root"]), data.get("strata")
         listed = self.units.setdefault(key, [Tree(), None])
         counts = None if strata is None else self.strata.setdefault(key, {})
-        for unit, stratum in zip(data["units"], strata or [None] * len(data["units"])):
+        for unit, stratum in zip(data["units"], (strata or []) + [None] * len(data["units"])):
             leaf = length_prefixed(unit)
             if stratum is not None:
                 leaf += length_prefixed(stratum)
@@ -2246,7 +2344,7 @@ FOLDS = {
     "manifest.amended": State.manifest_amended, "manifest.countersigned": State.manifest_countersigned,
     "plan.sealed": State.plan_sealed, "plan.revealed": State.plan_revealed, "exposure.opened": State.exposure_opened,
     "sdp.version_registered": State.sdp_registered, "bridge.assessed": State.bridge_assessed,
-    "score.conflict": State.score_conflict, "assumption.waived": State.waived,
+    "score.conflict": State.score_conflict, "score.replayed": State.score_replayed, "assumption.waived": State.waived,
     "assumption.countersigned": State.countersigned, "data.read": State.data_read,
     "calibrator.fitted": State.calibrator_fitted, "transport.tested": State.transport_tested,
     "rubric.registered": State.rubric_registered, "anchor_set.registered": State.anchor_set_registered,
@@ -2366,15 +2464,33 @@ def conflict(roles):
 def rule_separation(state, e):
     holders = []
     if e.kind == "key.added" and state.strict:
-        holders = [(e.data["holder"], state.live_roles(e.data["holder"]) | set(e.data["roles"]))]
+        person = state.person(e.data["holder"])
+        holders = [(person, state.roles_of(person) | set(e.data["roles"]))]
     elif e.creates() and e.data["policy"]["separation"] == "strict":
         holders = [(e.data["owner"]["holder"], set(e.data["owner"]["roles"]))]
     elif e.kind == "policy.adopted" and e.data["separation"] == "strict":
-        names = sorted({key.holder for key in state.keys.values() if not key.ended})
-        holders = [(name, state.live_roles(name)) for name in names]
+        names = sorted({state.person(key.holder) for key in state.keys.values() if not key.ended})
+        holders = [(name, state.roles_of(name)) for name in names]
     for name, roles in holders:
         if conflict(roles):
             return "separate holders for %s and %s" % conflict(roles), "both held by " + name
+
+
+def rule_assigned(state, e):
+    if NEWER and state.asks("assigned_ids"):
+        return "ids of characters that Unicode 13.0 assigns", NEWER[0]
+
+
+def rule_spelling(state, e):
+    if e.kind != "key.added" or not state.asks("one_spelling"):
+        return None
+    holder = e.data["holder"]
+    fault = holder_fault(holder)
+    if fault:
+        return "a holder of visible characters and single spaces", fault
+    other = next((key.holder for _, key in sorted(state.keys.items())
+                  if key.holder != holder and skeleton(key.holder) == skeleton(holder)), None)
+    return other and ("the holder as it is spelled so far, %s" % other, "%s, which looks like it" % holder)
 
 
 def rule_possession(state, e):
@@ -3208,8 +3324,8 @@ def never_waived(state, code, experiment):
     failed = [seq for kind, (status, seq) in state.bridge.items() if status == "fail" and kind != "attestation"]
     if code == "A0" and failed:
         return "A0 that does not fail", "fail since seq %d" % min(failed)
-    if code == "CLOVER.J2" and experiment in state.conflicts:
-        return "CLOVER.J2 that does not fail", "fail since seq %d" % state.conflicts[experiment]
+    if code == "CLOVER.J2" and state.contradicted(experiment) is not None:
+        return "CLOVER.J2 that does not fail", "fail since seq %d" % state.contradicted(experiment)
 
 
 def rule_waiver(state, e):
@@ -3234,9 +3350,10 @@ def rule_waiver(state, e):
 
 
 def rule_blocked(state, e):
-    if e.kind in GOVERNED and e.experiment in state.conflicts:
+    since = state.contradicted(e.experiment)
+    if e.kind in GOVERNED and since is not None:
         return ("%s in an experiment whose judge never contradicted itself" % e.kind,
-                "CLOVER.J2 fail since the score.conflict at seq %d" % state.conflicts[e.experiment])
+                "CLOVER.J2 fail since seq %d" % since)
 
 
 def rule_calibrator(state, e):
@@ -4788,6 +4905,7 @@ VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})", re.ASCII)
 HOST_LABEL = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 TOKEN = re.compile(r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9\s]")
 BOUND = re.compile(r"<=? ?(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)", re.ASCII)
+YAML_DEPTH_MAX = 64
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -4940,19 +5058,23 @@ class Unsure(Exception):
 def read_yaml(document):
     """The value of a document in plain YAML: block mappings and lists, flow ones and scalars on one line."""
     lines = []
+    if "\0" in document:
+        raise Refused("a document without control characters", "the character 0")
     if re.search("[\t\r\x85\u2028\u2029\ufeff]", document):
         raise Unsure()
     for line in document.split("\n"):
         content = strip_comment(line)
-        if content.strip() and not (content.rstrip() == "---" and not lines):
-            lines.append([len(content) - len(content.lstrip(" ")), content.strip()])
+        if UNPRINTABLE.search(content):           # never blank space, and no text that a rubric or a patch may hold
+            raise Refused("a document without control characters", show(content))
+        if content.strip(" ") and not (content.rstrip(" ") == "---" and not lines):
+            lines.append([len(content) - len(content.lstrip(" ")), content.strip(" ")])
     if not lines or any(content.startswith(("---", "...", "%")) for _, content in lines):
         raise Unsure()
     if lines[0][1][0] in "{[":
         if len(lines) != 1:
             raise Unsure()
         return flow_value(lines[0][1])
-    value, rest = block(lines, 0, lines[0][0])
+    value, rest = block(lines, 0, lines[0][0], 0)
     if rest != len(lines):
         raise Unsure()
     return value
@@ -4973,8 +5095,16 @@ def strip_comment(line):
     return line
 
 
-def block(lines, at, indent):
+def deeper(depth):
+    """The depth of what stands inside."""
+    if depth == YAML_DEPTH_MAX:
+        raise Refused("at most %d nested levels" % YAML_DEPTH_MAX, "more")
+    return depth + 1
+
+
+def block(lines, at, indent, depth):
     """The block that starts at a line, and the line after it."""
+    depth = deeper(depth)
     if lines[at][1].startswith("- ") or lines[at][1] == "-":
         items = []
         while at < len(lines) and lines[at][0] == indent and (lines[at][1] + " ").startswith("- "):
@@ -4982,11 +5112,11 @@ def block(lines, at, indent):
             if not content:
                 raise Unsure()
             if key_of(content) is None:
-                items.append(flow_value(content))
+                items.append(flow_value(content, depth))
                 at += 1
             else:
                 lines[at] = [indent + len(lines[at][1]) - len(content), content]
-                item, at = block(lines, at, lines[at][0])
+                item, at = block(lines, at, lines[at][0], depth)
                 items.append(item)
         return items, at
     fields = {}
@@ -5001,9 +5131,9 @@ def block(lines, at, indent):
         if content:
             if nested and lines[at][0] > indent:
                 raise Unsure()
-            value = flow_value(content)
+            value = flow_value(content, depth)
         elif nested:
-            value, at = block(lines, at, lines[at][0])
+            value, at = block(lines, at, lines[at][0], depth)
         else:
             value = None
         if key in fields:
@@ -5030,14 +5160,14 @@ def key_of(content):
     return key, content[match.end():]
 
 
-def flow_value(content):
-    value, at = flow(content, 0, "")
-    if content[at:].strip():
+def flow_value(content, depth=0):
+    value, at = flow(content, 0, "", depth)
+    if content[at:].strip(" "):
         raise Unsure()
     return value
 
 
-def flow(content, at, ends):
+def flow(content, at, ends, depth):
     """The value at a place of one line, and the place after it; a plain scalar goes on to one of `ends`."""
     while at < len(content) and content[at] == " ":
         at += 1
@@ -5046,6 +5176,7 @@ def flow(content, at, ends):
     opening = content[at]
     if opening in "[{":
         closing, items, fields, at = "]" if opening == "[" else "}", [], {}, at + 1
+        depth = deeper(depth)
         while True:
             while at < len(content) and content[at] == " ":
                 at += 1
@@ -5056,12 +5187,12 @@ def flow(content, at, ends):
                 if not found:
                     raise Unsure()
                 key, at = key_of(content[at:])[0], found.end()
-                value, at = flow(content, at, ",}")
+                value, at = flow(content, at, ",}", depth)
                 if key in fields:
                     raise Refused("each key once", key)
                 fields[key] = value
             else:
-                value, at = flow(content, at, ",]")
+                value, at = flow(content, at, ",]", depth)
                 items.append(value)
             while at < len(content) and content[at] == " ":
                 at += 1
@@ -5073,6 +5204,8 @@ def flow(content, at, ends):
         match = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"').match(content, at)
         if not match:
             raise Unsure()
+        if re.search(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]", match[0]):
+            raise Refused("a character", "half of a pair of surrogates, which YAML does not put together")
         return json.loads(match[0], strict=False), match.end()
     if opening == "'":
         match = re.compile("'(?:[^']|'')*'").match(content, at)
@@ -5080,7 +5213,7 @@ def flow(content, at, ends):
             raise Unsure()
         return match[0][1:-1].replace("''", "'"), match.end()
     end = next((i for i in range(at, len(content)) if content[i] in ends), len(content))
-    word = content[at:end].strip()
+    word = content[at:end].strip(" ")
     odd = not word or word[0] in "&*!|>%@`?-:,[]{}#" and not re.match("-[0-9.]", word)
     if odd or ": " in word or word[-1] == ":":
         raise Unsure()
@@ -5100,9 +5233,9 @@ def plain_scalar(word):
     for pattern, base in (("0o([0-7]+)", 8), ("0x([0-9a-fA-F]+)", 16), ("([-+]?[0-9]+)", 10)):
         match = re.fullmatch(pattern, word, re.ASCII)
         if match:
-            if abs(int(match[1], base)) > SAFE_INTEGER:
+            if len(match[1].lstrip("+-0")) > 22 or abs(int(match[1].lstrip("+0") or "0", base)) > SAFE_INTEGER:
                 raise Refused("an integer within 2^53-1", word)
-            return int(match[1], base)
+            return int(match[1].lstrip("+0") or "0", base)
     if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", word, re.ASCII):
         return parse_fraction(word)
     return word
@@ -5221,6 +5354,13 @@ def needs_answers(before, diff, topics):
     return False
 
 
+def ordered(value):
+    """A value whose list, however it is written, is a set."""
+    if "list" not in value:
+        return value
+    return {"list": sorted(set(value["list"]), key=lambda v: v.encode("utf-8"))}
+
+
 def rule_rubric(state, e):
     if e.kind != "rubric.registered":
         return None
@@ -5230,7 +5370,7 @@ def rule_rubric(state, e):
         if found != said:
             return "the leaves of the document", "others"
     except Unsure:
-        state.unread += 1
+        state.unread.append(e.position)
     except Refused as refused:
         return refused.expected, refused.found
     if by_path(said) != e.data["leaves"] or rubric_hash(said) != e.data["rubric_hash"]:
@@ -5272,13 +5412,14 @@ def rule_patch(state, e):
     if not rubric or not plan or "design" not in plan or rubric_problem(rubric[1]):
         return None
     try:
-        return patch_problem(e.data, rubric[1], plan, {hash_ for hash_, _ in it.candidates.values()}, state)
+        return patch_problem(e, rubric[1], plan, {hash_ for hash_, _ in it.candidates.values()}, state)
     except Refused as refused:
         return refused.expected, refused.found
 
 
-def patch_problem(data, before, plan, seen, state):
+def patch_problem(e, before, plan, seen, state):
     """Checks 3 to 12 over the diff, and checks 1 to 6 over the document where it can be read here."""
+    data = e.data
     diff, family, most, affects = data["diff"], data["family"], 150, None
     try:
         name, id_, most, affects, edits = patch_document(read_yaml(data["yaml"]))
@@ -5286,7 +5427,7 @@ def patch_problem(data, before, plan, seen, state):
         if (name, id_, found) != (family, data["patch"], diff):
             return "family, id and diff as the document says", "others"
     except Unsure:
-        state.unread += 1
+        state.unread.append(e.position)
     if not diff or [(c["path"], c["op"]) for c in diff] != sorted({(c["path"], c["op"]) for c in diff}):
         return "changes by path, at least one", "%d changes" % len(diff)
     after = applied(before, diff)
@@ -6256,7 +6397,8 @@ LINE_RULES = (("seq", rule_seq), ("recorded_at", rule_recorded_at))
 HEADER_RULES = (("ledger", rule_ledger), ("keyid", rule_keyid), ("key", rule_key), ("signature", rule_signature),
                 ("author_seq", rule_author_seq), ("seen", rule_seen), ("backdated", rule_backdated),
                 ("refs", rule_refs), ("genesis", rule_genesis))
-DATA_RULES = (("role", rule_role), ("separation", rule_separation), ("possession", rule_possession),
+DATA_RULES = (("schema", rule_assigned), ("role", rule_role), ("separation", rule_separation),
+              ("separation", rule_spelling), ("possession", rule_possession),
               ("last_owner", rule_last_owner), ("experiment", rule_experiment), ("account", rule_account),
               ("overdraft", rule_overdraft), ("natural_key", rule_natural_key), ("seal", rule_seal),
               ("charge", rule_charge), ("design", rule_design), ("purpose", rule_purpose), ("split", rule_split),
@@ -6317,27 +6459,35 @@ def judge_line(state, report, position, line):
         if line is None:
             raise Refused("a line of at most %d bytes" % LINE_MAX, "a longer one")
         entry = Entry(position, line)
-    except Refused as refused:
+    except Exception as error:
+        refused = error if isinstance(error, Refused) else Refused("an entry line", failure(error))
         report.add(position, "line_format", refused.expected, refused.found)
         state.times.append(state.times[-1] if state.times else 0)
         return
     judge(state, report, entry, LINE_RULES)
     state.last_recorded = (entry.recorded_at, entry.recorded_text)
     state.times.append(entry.recorded_at)
+    NEWER.clear()
     try:
         entry.read_body()
-    except Refused as refused:
+    except Exception as error:
+        refused = error if isinstance(error, Refused) else Refused("a closed body", failure(error))
         report.add(position, "body_format", refused.expected, refused.found)
         return
     if not judge(state, report, entry, (("kind", rule_kind),)):
         entry.decoded = not judge(state, report, entry, (("schema", rule_schema),))
     broken = judge(state, report, entry, HEADER_RULES)
+    if NEWER and not state.asks("assigned_ids"):
+        state.newer.append(position)
     if entry.decoded:
         broken |= judge(state, report, entry, DATA_RULES)
     if not broken & {"key", "signature"}:
         state.signers.add(entry.author)
     if entry.decoded and (entry.creates() or not broken & BARS_FOLDING):
-        state.apply(entry)
+        try:
+            state.apply(entry)
+        except Exception as error:
+            report.add(position, "schema", "data that can be taken in", failure(error))
     state.track(entry)
 
 
@@ -6345,11 +6495,26 @@ def judge(state, report, entry, rules):
     """Run rules in turn; the names of those that an entry broke."""
     broken = set()
     for name, rule in rules:
-        problem = rule(state, entry)
+        problem = unless_it_fails(rule, state, entry)
         if problem:
             broken.add(name)
             report.add(entry.position, name, *problem)
     return broken
+
+
+def unless_it_fails(rule, state, entry):
+    """What a rule says; one that ends in an error has met what no ledger of the program holds."""
+    try:
+        return rule(state, entry)
+    except Refused as refused:
+        return refused.expected, refused.found
+    except Exception as error:
+        return "an entry that this rule can be asked about", failure(error)
+
+
+def failure(error):
+    """An error of this program, by its kind and what it says."""
+    return "%s: %s" % (type(error).__name__, error)
 
 
 def read_lines(file):
@@ -6404,18 +6569,18 @@ class Checkpoint:
     """A signed note: text, empty line, signature lines. Its text is read by `read`, which may refuse it."""
 
     def __init__(self, name, data):
-        self.name = name
-        try:
-            note = data.decode("utf-8")
-        except ValueError:
-            raise NotALedger("%s: not UTF-8, so no checkpoint" % name) from None
-        head, gap, self.tail = note.rpartition("\n\n")
-        if not gap or not self.tail:
-            raise NotALedger("%s: no signed note (text, empty line, signatures)" % name)
-        self.text = head + "\n"
+        self.name, self.data = name, data
         self.origin = self.size = self.root = None
 
     def read(self):
+        try:
+            note = self.data.decode("utf-8")
+        except ValueError:
+            raise Refused("%s: a checkpoint in UTF-8" % self.name, "other bytes") from None
+        head, gap, self.tail = note.rpartition("\n\n")
+        if not gap or not self.tail:
+            raise Refused("%s: a signed note (text, empty line, signatures)" % self.name, "%d bytes" % len(self.data))
+        self.text = head + "\n"
         lines = self.text.split("\n")[:-1]
         if re.search("[\x00-\x09\x0b-\x1f\x7f]", self.text + self.tail) or len(lines) < 3 or not all(lines):
             raise Refused("checkpoint text: origin, size, root", "%d lines" % len(lines))
@@ -6520,7 +6685,10 @@ def conclude(state, report, options, checkpoints):
     if state.format == 1:
         report.not_checked += ["possession (format 1)", "experiment (format 1)"]
     if state.unread:
-        report.not_checked.append("%d documents" % state.unread)
+        report.not_checked.append("documents beyond plain YAML at seq %s" % ", ".join(map(str, state.unread)))
+    if state.newer:
+        report.not_checked.append("the normal form of ids newer than Unicode 13.0 at seq %s"
+                                  % ", ".join(map(str, state.newer)))
     report.not_checked += ["kept checkpoints", "database", "recompute"]
     if state.origin is not None:
         report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))

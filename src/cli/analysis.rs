@@ -142,7 +142,11 @@ impl View<'_> {
     /// For people.
     pub(super) fn text(&self) -> String {
         let found = self.analysis;
-        let mut out = format!("{EXPLORATORY} · {} · {}\n\n", self.source, self.method());
+        let mut out = format!(
+            "{EXPLORATORY} · {} · {}\n\n",
+            ui::escape(&self.source),
+            ui::escape(&self.method())
+        );
         let head = [
             "policy",
             "value",
@@ -201,7 +205,7 @@ impl View<'_> {
     fn values_plot(&self) -> Forest {
         let found = self.analysis;
         let rows = found.policies.iter().map(|policy| ForestRow {
-            label: policy.name.clone(),
+            label: ui::escape(&policy.name).into_owned(),
             estimate: policy.estimate,
             interval: interval(policy).map(|interval| (interval.low, interval.high)),
             hollow: refused(policy) || policy.route == Route::Naive,
@@ -241,7 +245,7 @@ impl View<'_> {
     }
 
     fn pair(&self, pair: &Difference) -> String {
-        let name = |policy: usize| ui::cut(&self.analysis.policies[policy].name, 24);
+        let name = |policy: usize| ui::cut(&ui::escape(&self.analysis.policies[policy].name), 24);
         format!("{} - {}", name(pair.first), name(pair.second))
     }
 

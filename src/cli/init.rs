@@ -14,12 +14,14 @@ use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::id::EventId;
 use crate::event::id::HolderId;
+use crate::event::id::IdError;
 use crate::event::payload::Role;
 use crate::event::payload::Roles;
 use crate::event::payload::custody::Separation;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::keyfile;
+use crate::ground::name;
 use crate::ground::note::Origin;
 use crate::ground::shell;
 use crate::ground::sign::Signer;
@@ -75,9 +77,24 @@ pub(super) fn roles(text: &str) -> Result<Roles, CliError> {
 }
 
 pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
-    text.parse().map_err(|error| {
-        CliError::usage(format!("holder {text:?}: {error}"), "clover key new --help")
-    })
+    let wrong =
+        |why: String| CliError::usage(format!("holder {text:?}: {why}"), "clover key new --help");
+    let holder: HolderId = text
+        .parse()
+        .map_err(|error: IdError| wrong(error.to_string()))?;
+    let fault = name::fault(text).or_else(|| {
+        let newer = name::unassigned(text)?;
+        Some(format!(
+            "a character that Unicode 13.0 does not know, {}",
+            newer.escape_unicode()
+        ))
+    });
+    match fault {
+        None => Ok(holder),
+        Some(fault) => Err(wrong(format!(
+            "expected visible characters and single spaces between words, found {fault}"
+        ))),
+    }
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {

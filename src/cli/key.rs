@@ -37,6 +37,7 @@ use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::keyring::KeyRecord;
+use crate::ledger::names;
 use crate::ledger::rules;
 use crate::num::Count;
 
@@ -173,6 +174,12 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     let roles = init::roles(&args.role)?;
     let holder = init::holder(args.holder.as_deref().unwrap_or(&args.name))?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
+    if let Some(other) = names::look_alike(&ledger.state().keyring, &holder) {
+        let message = format!(
+            "holder {holder:?} looks like {other:?}, who holds keys here: two would count as one person"
+        );
+        return Err(CliError::usage(message, "clover key list"));
+    }
     let owner = wallet::signer(ctx, ledger.state(), Kind::KeyAdded)?;
     let signer = wallet::draw(ctx)?;
     let seals = args.seal || roles.contains(Role::Custodian);

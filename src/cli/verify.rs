@@ -91,14 +91,27 @@ pub(super) fn log_key(text: &str) -> Result<VerifierKey, CliError> {
     })
 }
 
-fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
-    let mut against = Vec::new();
-    for path in &args.against {
-        let name = path.display().to_string();
-        against.push((name, checkpoint(ctx, path)?));
+/// Reads a checkpoint that came with a ledger or was kept elsewhere. One that is none stops nothing: it is named
+/// among the findings.
+fn given(
+    ctx: &mut Ctx<'_>,
+    path: &Path,
+    options: &mut VerifyOptions,
+) -> Result<Option<SignedCheckpoint>, CliError> {
+    match SignedCheckpoint::parse(&ctx.read(path)?) {
+        Ok(checkpoint) => Ok(Some(checkpoint)),
+        Err(error) => {
+            let name = path.display().to_string();
+            options.unreadable.push((name, error.to_string()));
+            Ok(None)
+        }
     }
-    Ok(VerifyOptions {
-        against,
+}
+
+fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
+    let mut options = VerifyOptions {
+        against: Vec::new(),
+        unreadable: Vec::new(),
         log_key: args.log_key.as_deref().map(log_key).transpose()?,
         recompute: args.recompute,
         signatures: if args.fast {
@@ -108,7 +121,15 @@ fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
         },
         since: None,
         tree_only: args.tree_only,
-    })
+    };
+    for path in &args.against {
+        if let Some(checkpoint) = given(ctx, path, &mut options)? {
+            options
+                .against
+                .push((path.display().to_string(), checkpoint));
+        }
+    }
+    Ok(options)
 }
 
 /// The pin of an origin, when there is one.
@@ -304,9 +325,9 @@ fn of_export(
     };
     let beside = |name: &str| file.with_file_name(name);
     let own = match &args.checkpoint {
-        Some(path) => Some(checkpoint(ctx, path)?),
+        Some(path) => given(ctx, path, options)?,
         None if ambient::exists(&beside("checkpoint"))? => {
-            Some(checkpoint(ctx, &beside("checkpoint"))?)
+            given(ctx, &beside("checkpoint"), options)?
         }
         None => None,
     };
@@ -314,7 +335,10 @@ fn of_export(
         (Some(lines), _) => lines,
         (None, Some(own)) => source::tiles(path, own.checkpoint().size),
         (None, None) => {
-            let message = format!("{}: tiles without their checkpoint", path.display());
+            let message = format!(
+                "{}: tiles without a checkpoint that can be read",
+                path.display()
+            );
             return Err(CliError::input(message, "clover verify --help"));
         }
     };

@@ -15,6 +15,7 @@ use smol_str::SmolStr;
 use unicode_normalization::IsNormalized;
 use unicode_normalization::is_nfc_quick;
 
+use crate::event::ids::ID;
 use crate::ground::digest::Digest;
 use crate::ground::note::Origin;
 use crate::ground::note::SigType;
@@ -66,10 +67,9 @@ fn check_id(text: &str) -> Result<(), IdError> {
 macro_rules! text_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        #[serde(transparent)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
-        #[cfg_attr(test, schemars(extend("minLength" = 1, "maxLength" = 200)))]
+        #[cfg_attr(test, schemars(transparent, extend("minLength" = 1, "maxLength" = 200)))]
         pub struct $name(#[cfg_attr(test, schemars(with = "String"))] SmolStr);
 
         impl $name {
@@ -99,6 +99,12 @@ macro_rules! text_ids {
             type Err = IdError;
             fn from_str(text: &str) -> Result<Self, IdError> {
                 Self::new(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_newtype_struct(ID, self.as_str())
             }
         }
 

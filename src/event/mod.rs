@@ -8,6 +8,7 @@
 pub mod entry;
 pub mod header;
 pub mod id;
+pub mod ids;
 pub mod payload;
 pub mod registry;
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::event::payload::custody::Separation;
 use crate::ground::keyfile;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
+use crate::ledger::names;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Adopted;
 use crate::ledger::rulebooks::Question;
@@ -126,16 +127,21 @@ impl Keyring {
         self.live().filter(move |(_, key)| key.roles.contains(role))
     }
 
-    /// Roles of each holder over all live keys.
-    pub fn roles_by_holder(&self) -> BTreeMap<&HolderId, BTreeSet<Role>> {
+    /// Roles of each holder over all live keys, by the name that stands for them.
+    pub fn roles_by_holder(&self) -> BTreeMap<String, BTreeSet<Role>> {
         let mut holders: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for (_, key) in self.live() {
             holders
-                .entry(&key.holder)
+                .entry(names::person(self, &key.holder))
                 .or_default()
                 .extend(key.roles.as_slice());
         }
         holders
+    }
+
+    /// Roles of one holder over all live keys, when there is one.
+    pub fn roles_held_by(&self, holder: &HolderId) -> Option<BTreeSet<Role>> {
+        self.roles_by_holder().remove(&names::person(self, holder))
     }
 
     /// The first conflict of a set of roles.

@@ -53,6 +53,7 @@ pub mod fold;
 mod history;
 pub mod keyring;
 pub mod load;
+pub mod names;
 pub mod past;
 pub mod pin;
 pub mod read;

@@ -68,6 +68,12 @@ questions! {
     /// Who may sign a deviation.
     DeviationSigners "deviation_signers" since 18 rule "role":
         "a deviation from a manifest is signed by an owner or a registrar";
+    /// Which characters ids hold.
+    AssignedIds "assigned_ids" since 18 rule "schema":
+        "ids hold only characters that Unicode 13.0 assigns";
+    /// How holders are spelled.
+    OneSpelling "one_spelling" since 18 rule "separation":
+        "a person holds keys under one spelling, without what nobody sees";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -362,6 +362,7 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
         _ => {}
     }
     breaches.extend(opening(event.seq, event.event.kind().as_str()));
+    breaches.extend(super::names::names(keyring, event.event));
 }
 
 /// Judges that `ledger.created` opens a log, and nothing else does.
@@ -422,7 +423,7 @@ fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>
 
 fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Breach>) {
     if keyring.separation() == Some(Separation::Strict) {
-        let held = keyring.roles_by_holder().remove(&added.holder);
+        let held = keyring.roles_held_by(&added.holder);
         let roles: BTreeSet<_> = held
             .into_iter()
             .flatten()

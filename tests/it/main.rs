@@ -17,6 +17,7 @@ mod decide;
 mod demo_data;
 mod differential;
 mod documents;
+mod edits;
 mod fixtures;
 mod fork;
 mod newcomer;

@@ -50,6 +50,8 @@ pub enum Signatures {
 pub struct VerifyOptions {
     /// Checkpoints from outside that the log must extend or equal; named in findings.
     pub against: Vec<(String, SignedCheckpoint)>,
+    /// Checkpoints that could not be read, by name, with what is wrong: findings, whatever else is found.
+    pub unreadable: Vec<(String, String)>,
     /// The log key that the ledger must have, or have had.
     pub log_key: Option<VerifierKey>,
     /// Re-run recomputing rules too.

@@ -71,8 +71,18 @@ impl Judge<'_> {
         }
     }
 
-    /// The log key that was named from outside must be this ledger's.
+    /// What was given as a checkpoint must be one.
+    fn judge_unreadable(&mut self) {
+        let seq = self.position.saturating_sub(1);
+        for (name, why) in &self.options.unreadable {
+            let expected = format!("a signed checkpoint in {name}");
+            self.findings.add(seq, "checkpoint", expected, why.clone());
+        }
+    }
+
+    /// What came from outside besides readable checkpoints; the log key that was named must be this ledger's.
     pub(super) fn judge_log_key(&mut self) {
+        self.judge_unreadable();
         let Some(known) = &self.options.log_key else {
             return;
         };

@@ -16,6 +16,7 @@ use serde::de::Visitor;
 use serde_json::value::RawValue;
 
 use crate::ground::digest::Digest;
+use crate::ground::once::Once;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Policy;
 use crate::workflow::analyze::dataset::Prompts;
@@ -24,6 +25,8 @@ use crate::workflow::analyze::dataset::Prompts;
 pub const RESPONSE_LENGTH: &str = "response_length";
 /// Hexadecimal digits of the digest that names a prompt without an id.
 const PROMPT_DIGITS: usize = 12;
+/// Longest line of records. A record is one answer with its scores; what is longer is another file.
+const LINE_LEN_MAX: usize = 16 << 20;
 
 /// A line that is not a response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,8 +110,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
                 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
                 let mut members: Self::Value = Vec::with_capacity(8);
+                let mut once = Once::default();
                 while let Some(Key(key)) = map.next_key()? {
-                    if members.iter().any(|(seen, _)| *seen == key) {
+                    if !once.insert(key.clone()) {
                         return Err(A::Error::custom(format_args!(
                             "member {key} is there twice"
                         )));
@@ -143,8 +147,7 @@ pub fn responses(source_name: &str, text: &str, fields: &Fields) -> Result<Respo
             field: field.map(str::to_owned),
             what,
         };
-        let record: Record<'_> =
-            serde_json::from_str(line).map_err(|error| fail(None, not_json(line, &error)))?;
+        let record = record(line).map_err(|what| fail(None, what))?;
         response(&record, fields, &mut found).map_err(|(field, what)| fail(Some(&field), what))?;
         found.lines.push(at + 1);
     }
@@ -159,8 +162,22 @@ pub fn responses(source_name: &str, text: &str, fields: &Fields) -> Result<Respo
     Ok(found)
 }
 
+/// The record on a line.
+///
+/// # Errors
+/// What was expected and found.
+pub(in crate::workflow) fn record(line: &str) -> Result<Record<'_>, String> {
+    if line.len() > LINE_LEN_MAX {
+        let found = line.len();
+        return Err(format!(
+            "expected a line of at most {LINE_LEN_MAX} bytes, found {found}"
+        ));
+    }
+    serde_json::from_str(line).map_err(|error| not_json(line, &error))
+}
+
 /// Words for a line that is no JSON object.
-pub(in crate::workflow) fn not_json(line: &str, error: &serde_json::Error) -> String {
+fn not_json(line: &str, error: &serde_json::Error) -> String {
     let bare = ["NaN", "Infinity"]
         .into_iter()
         .find(|word| line.contains(&format!(": {word}")) || line.contains(&format!(":{word}")));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::workflow::analyze::read::Record;
-use crate::workflow::analyze::read::not_json;
+use crate::workflow::analyze::read::record;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
 use crate::workflow::import::Rows;
@@ -103,8 +103,7 @@ pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError>
         if text.trim().is_empty() {
             continue;
         }
-        let record: Record<'_> = serde_json::from_str(text)
-            .map_err(|error| reader.error(line, None, not_json(text, &error)))?;
+        let record = record(text).map_err(|what| reader.error(line, None, what))?;
         let metadata = match record.get("metadata") {
             Some(raw) if raw.get().starts_with('{') => {
                 let inner = serde_json::from_str(raw.get());

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::ground::once::Once;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
 use crate::workflow::import::Rows;
@@ -175,8 +176,9 @@ type Places = (BTreeMap<String, usize>, Vec<(String, usize)>);
 
 /// Finds the column of each field.
 fn columns(header: &[String], map: &BTreeMap<String, String>) -> Result<Places, FieldError> {
-    for (at, name) in header.iter().enumerate() {
-        if header[..at].contains(name) {
+    let mut once = Once::default();
+    for name in header {
+        if !once.insert(name) {
             let what = format!("expected each column once, found {name:?} twice");
             return Err((name.clone(), what));
         }

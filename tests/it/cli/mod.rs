@@ -12,6 +12,7 @@ mod composite;
 mod dependents;
 mod divergence;
 mod estimate;
+mod foreign;
 mod gate;
 mod gate_ahead;
 mod gate_page;

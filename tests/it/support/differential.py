@@ -1,7 +1,7 @@
 """Run verify.py over many argument lists in one process: differential.py VERIFY.py LIST.
 
 Each line of LIST is a JSON list of arguments. One line of JSON is printed for each: the report, or
-{"exit": status} where verify.py gave up.
+{"exit": status} where verify.py gave up; status 1 is an error of its own.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import importlib.util
 import io
 import json
 import sys
+import traceback
 
 sys.dont_write_bytecode = True
 spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
@@ -31,3 +32,6 @@ with open(sys.argv[2], encoding="utf-8") as arguments:
             print(out.getvalue().strip())
         except (verify.NotALedger, OSError):
             print(json.dumps({"exit": 4}))
+        except Exception:
+            traceback.print_exc()
+            print(json.dumps({"exit": 1}))

@@ -27,6 +27,7 @@ pub mod tampered_generators;
 pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_labelled;
+pub mod tampered_names;
 pub mod tampered_releases;
 pub mod tampered_sequences;
 pub mod tampered_table;

@@ -99,6 +99,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_generators::all());
     rows.extend(super::tampered_invariants::all());
     rows.extend(super::tampered_chosen::all());
+    rows.extend(super::tampered_names::all());
     rows
 }
 
@@ -1046,6 +1047,15 @@ impl Table<'_> {
             Some((conflict, "score_once")),
         );
         let mut world = self.world();
+        let replayed = self.at("replayed-1");
+        world.items[replayed].body["data"]["mismatches"] = 1.into();
+        self.forged(
+            "step-after-mismatch",
+            "Clusters were split after a re-score had come out otherwise.",
+            &world,
+            Some((replayed + 1, "blocked")),
+        );
+        let mut world = self.world();
         let fit = self.at("listed-fit");
         world.items[fit].body["data"]["clusters"][0] = "item-1".into();
         self.forged(
@@ -1323,7 +1333,7 @@ fn format_1() -> World {
 }
 
 /// Data of `key.added` v2 whose proof `prover` signed.
-fn key_added(who: u8, holder: &str, roles: &[&str], prover: u8) -> Value {
+pub fn key_added(who: u8, holder: &str, roles: &[&str], prover: u8) -> Value {
     let key = signer(who);
     let proof = signer(prover).sign(&rules::possession_message(ORIGIN, key.id()));
     json!({

@@ -22,7 +22,7 @@ pub fn all() -> Vec<Sample> {
 }
 
 /// Says that this rulebook judges from here on.
-fn adopt(world: &mut World, version: u64) -> usize {
+pub fn adopt(world: &mut World, version: u64) -> usize {
     let data = json!({ "version": version });
     world.say(ADA, "rulebook.adopted", 1, Value::Null, data)
 }

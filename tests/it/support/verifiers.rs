@@ -45,15 +45,20 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// Our verdict; `None` when a checkpoint cannot be read at all.
-pub fn ours(case: &Case) -> Option<Outcome> {
-    let parse =
-        |note: &Option<Vec<u8>>| note.as_ref().map(|note| SignedCheckpoint::parse(note).ok());
-    let checkpoint = parse(&case.checkpoint).map_or(Some(None), |parsed| parsed.map(Some))?;
-    let pin = parse(&case.pin).map_or(Some(None), |parsed| parsed.map(Some))?;
+/// Our verdict.
+pub fn ours(case: &Case) -> Outcome {
+    let mut unreadable = Vec::new();
+    let mut parse = |name: &str, note: &Option<Vec<u8>>| {
+        let read = SignedCheckpoint::parse(note.as_ref()?);
+        let fault = |error: &_| unreadable.push((name.to_owned(), format!("{error}")));
+        read.inspect_err(fault).ok()
+    };
+    let checkpoint = parse("the checkpoint", &case.checkpoint);
+    let pin = parse("the pin", &case.pin);
     let against = pin.into_iter().map(|pin| ("the pin".to_owned(), pin));
     let options = VerifyOptions {
         against: against.collect(),
+        unreadable,
         log_key: case.log_key.as_ref().map(|key| key.parse().unwrap()),
         ..VerifyOptions::default()
     };
@@ -77,14 +82,14 @@ pub fn ours(case: &Case) -> Option<Outcome> {
     let report =
         verify::verify_lines(lines, &options, &RULEBOOK, &ambient, &mut |_, _| {}).unwrap();
     assert_eq!(report.verdict == Verdict::Pass, report.first.is_none());
-    Some(Outcome {
+    Outcome {
         first: report.first.map(|first| (first.seq, first.rule.to_owned())),
         all: report
             .findings
             .iter()
             .map(|finding| (finding.seq, finding.rule.to_owned()))
             .collect(),
-    })
+    }
 }
 
 impl Case {
@@ -157,7 +162,8 @@ pub fn theirs(arguments: &[String]) -> Outcome {
     outcome
 }
 
-fn outcome(report: &Value) -> Outcome {
+/// The outcome in a report of `verify.py`.
+pub fn outcome(report: &Value) -> Outcome {
     let place = |finding: &Value| {
         let rule = finding["rule"].as_str().unwrap();
         (finding["seq"].as_u64().unwrap(), rule.to_owned())
@@ -172,9 +178,18 @@ fn outcome(report: &Value) -> Outcome {
     }
 }
 
-/// What `verify.py` says of many cases, run in one process by `differential.py`: an outcome, or the exit
-/// status with which it gave up.
+/// What `verify.py` says of many cases: an outcome, or the exit status with which it gave up.
 pub fn theirs_of_many(cases: &[Case]) -> Vec<Result<Outcome, i64>> {
+    let of = |answer: &Value| {
+        answer["exit"]
+            .as_i64()
+            .map_or_else(|| Ok(outcome(answer)), Err)
+    };
+    answers_of_many(cases).iter().map(of).collect()
+}
+
+/// What `verify.py` prints about many cases, run in one process by `differential.py`.
+pub fn answers_of_many(cases: &[Case]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let mut list = String::new();
     for (at, case) in cases.iter().enumerate() {
@@ -196,12 +211,7 @@ pub fn theirs_of_many(cases: &[Case]) -> Vec<Result<Outcome, i64>> {
     let answers = String::from_utf8(output.stdout).unwrap();
     let answers: Vec<_> = answers
         .lines()
-        .map(|line| {
-            let answer: Value = serde_json::from_str(line).unwrap();
-            answer["exit"]
-                .as_i64()
-                .map_or_else(|| Ok(outcome(&answer)), Err)
-        })
+        .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(answers.len(), cases.len());
     answers
