@@ -12,6 +12,10 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::shell;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::LedgerOptions;
+use crate::workflow::GOVERNED;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -35,6 +39,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         .store()
         .backup(target.database(), |done, all| progress.at(done, all))?;
     drop(progress);
+    hold(ctx, &target)?;
     let mut files = vec![home::DATABASE];
     if args.with_vault
         && let Some(vault) = home.known_vault(ctx)?
@@ -62,4 +67,21 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     answer.verdict = "backed_up";
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)
+}
+
+/// Reads the copy under its signed head. A copy of something else is none, and does not stay.
+fn hold(ctx: &mut Ctx<'_>, target: &Home) -> Result<(), CliError> {
+    let options = LedgerOptions {
+        store: home::store_options(ctx, true),
+        log_key: None,
+        pins: home::pins(ctx),
+    };
+    let opened = Ledger::open(target.database(), ctx.ambient(), &GOVERNED, options);
+    let held = opened.and_then(|copy| copy.stored(0, copy.size(), |_| Ok(())));
+    held.map_err(
+        |error: LedgerError| match ambient::remove(target.database()) {
+            Ok(()) => error.into(),
+            Err(left) => left.into(),
+        },
+    )
 }

@@ -25,7 +25,7 @@ pub(super) enum Verb {
     Show(ShowArgs),
     /// Move the pin to the newest checkpoint
     #[command(after_help = "Example:\n  clover checkpoint pin")]
-    Pin,
+    Pin(PinArgs),
     /// Say whether two checkpoints agree, follow each other, or prove a fork
     #[command(after_help = "Example:\n  clover checkpoint compare pin yesterday.checkpoint")]
     Compare(CompareArgs),
@@ -38,6 +38,13 @@ pub(super) enum Verb {
 pub(super) struct ShowArgs {
     /// Entries under it; default the newest
     pub size: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PinArgs {
+    /// Take the ledger here though another one lay at its path before
+    #[arg(long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -65,7 +72,7 @@ pub(super) struct ConsistencyArgs {
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
     match verb {
         Verb::Show(args) => show(ctx, args.size),
-        Verb::Pin => pin(ctx),
+        Verb::Pin(args) => pin(ctx, args.yes),
         Verb::Compare(args) => compare(ctx, &args),
         Verb::Consistency(args) => consistency(ctx, &args),
     }
@@ -91,8 +98,10 @@ fn show(ctx: &mut Ctx<'_>, size: Option<u64>) -> Result<Answer, CliError> {
     Ok(note_answer(&checkpoint))
 }
 
-fn pin(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
-    let (_, ledger) = home::open_to_read(ctx)?;
+fn pin(ctx: &mut Ctx<'_>, yes: bool) -> Result<Answer, CliError> {
+    let home = home::find(ctx)?;
+    let options = |ctx: &mut Ctx<'_>| Ok(home::options(ctx, None, true));
+    let ledger = home::open_asking(ctx, &home, options, yes)??;
     ledger.advance_pin()?;
     let Some(pin) = ledger.pin() else {
         let message = "there is no place for a pin";

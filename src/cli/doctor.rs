@@ -158,13 +158,14 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), 
     clock(ctx, &ledger, checks);
     log_key(home, &ledger, checks);
     pin(&ledger, checks);
-    let (found, seen) = if ledger.store().integrity()?.is_empty() {
-        (Found::Good, "integrity_check and schema agree")
-    } else {
-        let seen = "SQLite's own checks or the schema complain; clover verify says what";
-        (Found::Bad, seen)
+    let (found, seen) = match ledger.store().integrity()?.into_iter().next() {
+        None => (Found::Good, "integrity_check and schema agree".to_owned()),
+        Some((_, expected, found)) => {
+            let seen = format!("expected {expected}, found {found}; clover verify says more");
+            (Found::Bad, seen)
+        }
     };
-    checks.push(("file", found, seen.to_owned()));
+    checks.push(("file", found, seen));
     Ok(())
 }
 

@@ -275,6 +275,12 @@ impl From<Divergence> for CliError {
                     "at {size} entries the pinned root is {pinned}, this log has {found}: two histories under one name"
                 ),
             ),
+            Divergence::Replaced { known, found } => {
+                let message = format!(
+                    "the ledger at this path was {known}, and this file is {found}: another ledger was put in its place"
+                );
+                return Self::integrity("replaced", message, "clover checkpoint pin --yes");
+            }
             Divergence::ForeignKey { size } => (
                 "forged",
                 format!(
@@ -316,6 +322,9 @@ impl From<LedgerError> for CliError {
             LedgerError::Diverged(divergence) => divergence.into(),
             LedgerError::Integrity { .. } => Self::integrity("damaged", message, "clover verify"),
             LedgerError::LogKey(_) => Self::integrity("log_key", message, "clover doctor"),
+            LedgerError::OldFormat { .. } => {
+                Self::new(Exit::Refused, "old_format", message, "clover init DIR")
+            }
             LedgerError::Refused {
                 breach, in_the_way, ..
             } => refusal(&breach, in_the_way),

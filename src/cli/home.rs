@@ -20,6 +20,7 @@ use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::LedgerOptions;
 use crate::ledger::State;
+use crate::ledger::error::Divergence;
 use crate::store::OpenOptions;
 use crate::store::Store;
 use crate::store::Vault;
@@ -187,6 +188,27 @@ pub(super) fn read_log_key(path: &Path) -> Result<Signer, CliError> {
     }
 }
 
+/// Opens a ledger, and asks before another one is taken at the path of a known one.
+pub(super) fn open_asking(
+    ctx: &mut Ctx<'_>,
+    home: &Home,
+    options: impl Fn(&mut Ctx<'_>) -> Result<LedgerOptions, CliError>,
+    yes: bool,
+) -> Result<Result<Ledger, LedgerError>, CliError> {
+    let (database, first) = (home.database(), options(ctx)?);
+    let opened = Ledger::open(database, ctx.ambient(), &GOVERNED, first);
+    let Err(LedgerError::Diverged(Divergence::Replaced { known, found })) = &opened else {
+        return Ok(opened);
+    };
+    if !yes && !ctx.can_ask() {
+        return Ok(opened);
+    }
+    let question = format!("the ledger here was {known}, this file is {found}: take it instead?");
+    ctx.confirm(&question, yes, "clover checkpoint pin")?;
+    let again = options(ctx)?;
+    Ok(Ledger::open_anew(database, ctx.ambient(), &GOVERNED, again))
+}
+
 /// Opens the ledger to read it.
 pub(super) fn open_to_read(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliError> {
     let home = find(ctx)?;
@@ -201,9 +223,11 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
     // Told apart before anything is opened: a file that is no ledger has no log key to miss.
     drop(Store::open(home.database(), store_options(ctx, true))?);
     ambient::check_writable(home.database())?;
-    let log_key = read_log_key(&home.log_key())?;
-    let first = options(ctx, Some(log_key), false);
-    let opened = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, first);
+    let first = |ctx: &mut Ctx<'_>| {
+        let log_key = read_log_key(&home.log_key())?;
+        Ok(options(ctx, Some(log_key), false))
+    };
+    let opened = open_asking(ctx, &home, first, false)?;
     let next = home.next_log_key();
     match opened {
         Ok(mut ledger) => {

@@ -92,9 +92,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         return Err(error);
     }
     let options = home::options(ctx, None, true);
-    let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, options)?;
+    let ledger = Ledger::open_anew(home.database(), ctx.ambient(), &GOVERNED, options)?;
     if pin {
         ledger.advance_pin()?;
+    }
+    // The export was verified against a log key that its own files did not give.
+    if args.log_key.is_some()
+        && let Some(pin) = ledger.pin()
+    {
+        pin.vouch()
+            .map_err(|error| CliError::integrity("pin", error.to_string(), "clover doctor"))?;
     }
     submit::warn_of_pin(ctx, &ledger);
     Ok(answer(&home, &ledger, &report))

@@ -1,5 +1,7 @@
 //! `clover score`: how many draws each answer had, so that the best of several can be told from the only one.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
@@ -8,11 +10,11 @@ use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
+use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
 use crate::ledger::Ledger;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
-use crate::store::Draws;
-use crate::store::StoreError;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -38,6 +40,29 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     }
 }
 
+/// Experiment, judge and policy.
+type Whose = (String, String, String);
+
+/// How many draws there are of each item, as the entries say.
+fn draws(ledger: &Ledger) -> Result<BTreeMap<Whose, BTreeMap<String, u64>>, CliError> {
+    let mut all: BTreeMap<Whose, BTreeMap<String, u64>> = BTreeMap::new();
+    ledger.entries::<CliError>(0, ledger.size(), |read| {
+        let experiment = read.event.header.experiment.as_ref();
+        if let (Payload::ScoreRecorded(said), Some(experiment)) = (&read.event.payload, experiment)
+        {
+            let whose = (
+                experiment.to_string(),
+                said.judge.to_string(),
+                said.policy.to_string(),
+            );
+            let items = all.entry(whose).or_default();
+            *items.entry(said.item.to_string()).or_default() += 1;
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
 fn list(ledger: &Ledger) -> Result<Answer, CliError> {
     let designs = ledger.state().fold::<Designs>();
     let conflicts = |experiment: &str| {
@@ -46,23 +71,28 @@ fn list(ledger: &Ledger) -> Result<Answer, CliError> {
         of.next().map_or(0, |(_, of)| of.score_conflicts)
     };
     let (mut rows, mut data) = (Vec::new(), Vec::new());
-    ledger.store().reader().draws(|draws: Draws| {
+    for ((experiment, judge, policy), items) in &draws(ledger)? {
+        let scores: u64 = items.values().sum();
+        let redrawn = items.values().filter(|draws| **draws > 1).count() as u64;
+        let (items, most) = (
+            items.len() as u64,
+            items.values().max().copied().unwrap_or(0),
+        );
         rows.push(vec![
-            draws.experiment.clone(),
-            draws.judge.clone(),
-            draws.policy.clone(),
-            ui::thousands(draws.items),
-            ui::thousands(draws.scores),
-            ui::thousands(draws.redrawn),
-            draws.most.to_string(),
+            experiment.clone(),
+            judge.clone(),
+            policy.clone(),
+            ui::thousands(items),
+            ui::thousands(scores),
+            ui::thousands(redrawn),
+            most.to_string(),
         ]);
         data.push(json!({
-            "experiment": draws.experiment, "judge": draws.judge, "policy": draws.policy, "items": draws.items,
-            "scores": draws.scores, "items_with_several_draws": draws.redrawn, "draws_max": draws.most,
-            "conflicts_in_experiment": conflicts(&draws.experiment),
+            "experiment": experiment, "judge": judge, "policy": policy, "items": items,
+            "scores": scores, "items_with_several_draws": redrawn, "draws_max": most,
+            "conflicts_in_experiment": conflicts(experiment),
         }));
-        Ok::<_, StoreError>(())
-    })?;
+    }
     let head = [
         "experiment",
         "judge",
@@ -89,7 +119,45 @@ fn decimal(micro: i64) -> String {
     Micro::new(micro).map_or_else(|| micro.to_string(), |micro| micro.to_string())
 }
 
+/// A score of an item: its position, experiment, judge and policy, draw, value and standing.
+type Score = (u64, [String; 3], u64, i64, &'static str);
+
+/// Every score of an item, as the entries say: those recorded by experiment, judge, policy and draw, then conflicts in order.
+fn scores(ledger: &Ledger, item: &str) -> Result<Vec<Score>, CliError> {
+    let (mut recorded, mut conflicts) = (Vec::new(), Vec::new());
+    ledger.entries::<CliError>(0, ledger.size(), |read| {
+        let Some(experiment) = &read.event.header.experiment else {
+            return Ok(());
+        };
+        let whose = |judge: &JudgeId, policy: &PolicyId| {
+            [experiment.as_str(), judge.as_str(), policy.as_str()].map(str::to_owned)
+        };
+        match &read.event.payload {
+            Payload::ScoreRecorded(of) if of.item.as_str() == item => recorded.push((
+                read.stored.seq,
+                whose(&of.judge, &of.policy),
+                of.draw.value(),
+                of.score_micro.value(),
+                "recorded",
+            )),
+            Payload::ScoreConflict(of) if of.item.as_str() == item => conflicts.push((
+                read.stored.seq,
+                whose(&of.judge, &of.policy),
+                of.draw.value(),
+                of.score_micro.value(),
+                "conflict",
+            )),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    recorded.sort_by(|a: &Score, b| (&a.1, a.2, a.0).cmp(&(&b.1, b.2, b.0)));
+    recorded.append(&mut conflicts);
+    Ok(recorded)
+}
+
 fn show(ledger: &Ledger, item: &str) -> Result<Answer, CliError> {
+    let scores = scores(ledger, item)?;
     let (mut rows, mut data) = (Vec::new(), Vec::new());
     let mut add = |seq: u64, texts: [&str; 3], draw: u64, micro: i64, standing: &str| {
         let [experiment, judge, policy] = texts;
@@ -107,33 +175,9 @@ fn show(ledger: &Ledger, item: &str) -> Result<Answer, CliError> {
             "seq": seq, "standing": standing,
         }));
     };
-    ledger.store().reader().scores_of(item, |row| {
-        let texts = [row.experiment, row.judge, row.policy];
-        add(row.seq, texts, row.draw, row.score_micro, "recorded");
-        Ok::<_, StoreError>(())
-    })?;
-    let designs = ledger.state().fold::<Designs>();
-    if designs
-        .by_experiment
-        .values()
-        .any(|of| of.score_conflicts > 0)
-    {
-        ledger.entries::<CliError>(0, ledger.size(), |read| {
-            let experiment = read.event.header.experiment.as_ref();
-            if let (Payload::ScoreConflict(other), Some(experiment)) =
-                (&read.event.payload, experiment)
-                && other.item.as_str() == item
-            {
-                let texts = [
-                    experiment.as_str(),
-                    other.judge.as_str(),
-                    other.policy.as_str(),
-                ];
-                let (draw, micro) = (other.draw.value(), other.score_micro.value());
-                add(read.stored.seq, texts, draw, micro, "conflict");
-            }
-            Ok(())
-        })?;
+    for (place, texts, draw, micro, standing) in &scores {
+        let [experiment, judge, policy] = texts.each_ref().map(String::as_str);
+        add(*place, [experiment, judge, policy], *draw, *micro, standing);
     }
     if rows.is_empty() {
         let message = format!("no score of item {item:?}");

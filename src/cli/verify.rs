@@ -142,6 +142,34 @@ fn pinned(ctx: &Ctx<'_>, origin: &str) -> Result<Option<SignedCheckpoint>, CliEr
         .map_err(|error| CliError::integrity("pin", error.to_string(), "clover verify --no-pin"))
 }
 
+/// What a pin that was first taken from the file itself leaves open: it says that the file was not changed since, not whose
+/// it is. A log key or a checkpoint from elsewhere settles that, and a log key does so for good.
+fn vouch(
+    ctx: &Ctx<'_>,
+    args: &Args,
+    origin: Option<&str>,
+    report: &mut Report,
+) -> Result<(), CliError> {
+    let (Some(pins), Some(origin)) = (home::pins(ctx), origin.filter(|_| !args.no_pin)) else {
+        return Ok(());
+    };
+    let pin = Pin::new(&pins, origin);
+    if pin.is_vouched() {
+        return Ok(());
+    }
+    if args.log_key.is_some() && report.verdict == Verdict::Pass && !args.tree_only {
+        let vouched = pin.vouch();
+        return vouched
+            .map_err(|error| CliError::integrity("pin", error.to_string(), "clover doctor"));
+    }
+    let what = "identity".to_owned();
+    let from_elsewhere = !args.against.is_empty() || args.log_key.is_some();
+    if !from_elsewhere && !report.not_checked.contains(&what) {
+        report.not_checked.push(what);
+    }
+    Ok(())
+}
+
 fn since(
     ctx: &mut Ctx<'_>,
     args: &Args,
@@ -261,8 +289,8 @@ fn of_store(
             _ => None,
         },
     };
-    let pin = match origin {
-        Some(origin) if !args.no_pin => pinned(ctx, &origin)?,
+    let pin = match &origin {
+        Some(origin) if !args.no_pin => pinned(ctx, origin)?,
         _ => None,
     };
     options.since = since(ctx, args, pin.as_ref())?;
@@ -274,7 +302,10 @@ fn of_store(
     let report = verify::verify_store(&store, options, &GOVERNED, &ambient, &mut |done, all| {
         progress.at(done, all);
     });
-    Ok(report?)
+    drop(progress);
+    let mut report = report?;
+    vouch(ctx, args, origin.as_deref(), &mut report)?;
+    Ok(report)
 }
 
 /// Options that ask for everything, against the pin.
@@ -369,6 +400,7 @@ fn of_export(
             Err(error) => Err(error),
         }
     };
+    let origin = own.as_ref().map(|own| own.checkpoint().origin.to_string());
     let lines = Lines {
         lines: reader,
         checkpoint: own,
@@ -379,7 +411,10 @@ fn of_export(
     let report = verify::verify_lines(lines, options, &GOVERNED, &ambient, &mut |done, all| {
         progress.at(done, all);
     });
-    Ok(report?)
+    drop(progress);
+    let mut report = report?;
+    vouch(ctx, args, origin.as_deref(), &mut report)?;
+    Ok(report)
 }
 
 /// A reader of entry lines; a file that shows none of their form is no ledger.

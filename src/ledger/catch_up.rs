@@ -1,13 +1,20 @@
 //! From recorded entries to the state that they add up to.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc;
 
 use rayon::prelude::*;
 
 use crate::event::Event;
+use crate::event::PAYLOAD_TYPE;
+use crate::event::Payload;
 use crate::event::header;
 use crate::ground::digest::Digest;
 use crate::ground::merkle::LEAVES_AT_ONCE;
+use crate::ground::sign;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::PublicKey;
 use crate::ground::time::Timestamp;
 use crate::ledger::checkpoint;
 use crate::ledger::error::Divergence;
@@ -41,6 +48,8 @@ struct Decoded {
     recorded_at: Timestamp,
     leaf: Digest,
     event: Event,
+    /// Who signed, what, and how, where that is not known to be checked.
+    signed: Option<(KeyId, Vec<u8>, [u8; 64])>,
 }
 
 type Chunk = Vec<Result<Decoded, LedgerError>>;
@@ -99,6 +108,7 @@ pub(super) fn catch_up(head: &mut Head, reader: Reader<'_>) -> Result<(), Ledger
 /// remembered even where a snapshot already holds their entries.
 pub(super) fn fold_to(head: &mut Head, reader: Reader<'_>, size: u64) -> Result<(), LedgerError> {
     let from = head.size().min(head.known);
+    let unchecked = head.size().max(head.verified);
     let mut chunk = Vec::new();
     let mut full = |stored, next: &mut dyn FnMut(Vec<StoredEntry>) -> Result<(), LedgerError>| {
         chunk.push(stored);
@@ -113,7 +123,7 @@ pub(super) fn fold_to(head: &mut Head, reader: Reader<'_>, size: u64) -> Result<
             let (to_fold, decoded) = mpsc::sync_channel::<Chunk>(AHEAD);
             scope.spawn(move || {
                 let mut chunks = chunks.into_iter();
-                chunks.try_for_each(|chunk| to_fold.send(decode(&chunk)))
+                chunks.try_for_each(|chunk| to_fold.send(decode(&chunk, unchecked)))
             });
             let mut ahead = 0;
             let fold_next = |head: &mut Head| match decoded.recv() {
@@ -134,14 +144,14 @@ pub(super) fn fold_to(head: &mut Head, reader: Reader<'_>, size: u64) -> Result<
             (0..ahead).try_for_each(|_| fold_next(head))
         })?;
     } else {
-        let mut next = |chunk: Vec<StoredEntry>| fold_chunk(head, decode(&chunk));
+        let mut next = |chunk: Vec<StoredEntry>| fold_chunk(head, decode(&chunk, unchecked));
         reader.entries(from, size, |stored| full(stored, &mut next))?;
     }
-    fold_chunk(head, decode(&chunk))
+    fold_chunk(head, decode(&chunk, unchecked))
 }
 
-/// Decodes entries on all cores.
-fn decode(chunk: &[StoredEntry]) -> Chunk {
+/// Decodes entries on all cores; from `unchecked` on their signatures will be asked for.
+fn decode(chunk: &[StoredEntry], unchecked: u64) -> Chunk {
     let decoded = |stored: &StoredEntry, leaf| {
         let integrity = |found: String| LedgerError::Integrity {
             seq: stored.seq,
@@ -150,11 +160,14 @@ fn decode(chunk: &[StoredEntry]) -> Chunk {
         let decoded = header::decode_admitted(&stored.body);
         let decoded = decoded.map_err(|error| integrity(error.to_string()))?;
         let event = decoded.into_event();
+        let is_unchecked = stored.seq >= unchecked;
+        let signed = || (stored.author, stored.body.clone(), stored.signature);
         Ok(Decoded {
             seq: stored.seq,
             recorded_at: stored.recorded_at,
             leaf,
             event: event.map_err(|error| integrity(error.to_string()))?,
+            signed: is_unchecked.then(signed),
         })
     };
     let some = chunk.par_chunks(LEAVES_AT_ONCE).flat_map_iter(|some| {
@@ -170,7 +183,48 @@ fn decode(chunk: &[StoredEntry]) -> Chunk {
     some.collect()
 }
 
+/// Checks the signatures of entries that are about to be folded and that nobody here checked before: an entry counts when
+/// its author signed it, whoever wrote it into the file.
+fn check_signatures(head: &Head, chunk: &Chunk) -> Result<(), LedgerError> {
+    let mut added: BTreeMap<KeyId, Arc<PublicKey>> = BTreeMap::new();
+    let mut signed = Vec::new();
+    for decoded in chunk.iter().flatten() {
+        let Some((keyid, body, signature)) = &decoded.signed else {
+            continue;
+        };
+        let new = match &decoded.event.payload {
+            Payload::LedgerCreated(created) => Some(created.owner.public_key.0),
+            Payload::KeyAdded(added) => Some(added.public_key.0),
+            _ => None,
+        };
+        if let Some(key) = new.and_then(|key| PublicKey::from_bytes(&key).ok()) {
+            added.insert(key.id(), Arc::new(key));
+        }
+        let key = head.state.public_key(keyid).or_else(|| added.get(keyid));
+        let key = key.filter(|_| decoded.event.header.author == *keyid);
+        let Some(key) = key.cloned() else {
+            let found = format!("an entry of key {keyid}, which nobody added");
+            return Err(unsigned(decoded.seq, found));
+        };
+        signed.push((decoded.seq, key, body, signature));
+    }
+    let broken = signed.par_iter().with_min_len(8).find_first(|one| {
+        let (_, key, body, signature) = one;
+        let message = sign::pae(PAYLOAD_TYPE, body);
+        key.verify(&message, signature).is_err()
+    });
+    broken.map_or(Ok(()), |(seq, ..)| {
+        let found = "an entry whose author did not sign it".to_owned();
+        Err(unsigned(*seq, found))
+    })
+}
+
+fn unsigned(seq: u64, found: String) -> LedgerError {
+    LedgerError::Integrity { seq, found }
+}
+
 fn fold_chunk(head: &mut Head, chunk: Chunk) -> Result<(), LedgerError> {
+    check_signatures(head, &chunk)?;
     let (mut facts, mut given) = (Vec::new(), Vec::new());
     for decoded in chunk {
         let Decoded {
@@ -178,6 +232,7 @@ fn fold_chunk(head: &mut Head, chunk: Chunk) -> Result<(), LedgerError> {
             recorded_at,
             leaf,
             event,
+            signed: _,
         } = decoded?;
         let candidate = Candidate {
             seq,
@@ -292,7 +347,8 @@ impl Ledger {
     /// Folds a head on to the first `size` entries.
     fn fold_on(&self, head: &mut Head, size: u64) -> Result<(), LedgerError> {
         let read = self.store.read()?;
-        head.known = u64::MAX;
+        // Both were asked when the ledger's own head took these entries in.
+        (head.known, head.verified) = (u64::MAX, u64::MAX);
         fold_to(head, read.reader(), size.min(self.size()))?;
         let expected = self.root_at(head.size())?;
         if head.root() != expected {

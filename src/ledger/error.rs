@@ -54,6 +54,16 @@ pub enum LedgerError {
     /// The log's signing key is missing or another's.
     #[error("the log key {0}")]
     LogKey(String),
+    /// An older format is read, and nothing is added to it.
+    #[error(
+        "this ledger has format {found}: this program reads it and appends to format {writes} only"
+    )]
+    OldFormat {
+        /// The ledger's.
+        found: u64,
+        /// The one that is written.
+        writes: u64,
+    },
     /// A rule said no.
     #[error("event {index} refused, {breach}")]
     Refused {
@@ -89,6 +99,14 @@ pub enum Divergence {
     ForeignKey {
         /// The pinned size.
         size: u64,
+    },
+    /// The file at a known path is another ledger than it was.
+    #[error("replaced: the ledger here was {known}, this file is {found}")]
+    Replaced {
+        /// Origin of the ledger that was last pinned from this path.
+        known: String,
+        /// Origin that stands there.
+        found: String,
     },
     /// The log is shorter than it once was.
     #[error("rolled_back: {pinned} entries were seen before, this log has {found}")]

@@ -65,8 +65,11 @@ pub mod verify;
 
 mod catch_up;
 mod lines;
+mod mark;
 mod open;
+mod restore;
 mod tail;
+mod under;
 
 pub use append::Appended;
 pub use append::Command;

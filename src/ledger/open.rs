@@ -19,6 +19,7 @@ use crate::event::payload::custody::Separation;
 use crate::ground::ambient::Ambient;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
+use crate::ground::merkle::Tile;
 use crate::ground::merkle::Tiler;
 use crate::ground::note::Origin;
 use crate::ground::note::SignedCheckpoint;
@@ -32,14 +33,18 @@ use crate::ledger::error::LedgerError;
 use crate::ledger::error::Root64;
 use crate::ledger::fold::Computing;
 use crate::ledger::fold::Rulebook;
+use crate::ledger::mark::Checked;
+use crate::ledger::mark::Mark;
 use crate::ledger::pin::Pin;
 use crate::ledger::pin::PinError;
-use crate::ledger::read::StoreTiles;
+use crate::ledger::pin::Place;
+use crate::ledger::restore;
 use crate::ledger::rulebooks;
 use crate::ledger::rules;
-use crate::ledger::state::CUSTODY;
 use crate::ledger::state::State;
 use crate::ledger::tail::Tail;
+use crate::ledger::under::Kept;
+use crate::ledger::under::Under;
 use crate::num::Count;
 use crate::store::CreateOptions;
 use crate::store::Durability;
@@ -92,6 +97,11 @@ pub struct Ledger {
     pub(super) log_key: Option<Signer>,
     pub(super) next_log_key: Option<Signer>,
     pub(super) pin: Option<Pin>,
+    pub(super) mark: Option<Mark>,
+    /// Where it is kept which ledger lies here.
+    pub(super) place: Option<Place>,
+    /// What the mark is known to say.
+    pub(super) marked: Option<Checked>,
     pub(super) pin_failure: Option<PinError>,
     /// Whether the clock may stand far ahead of the newest entry.
     pub(super) clock_ahead: bool,
@@ -111,8 +121,14 @@ pub(super) struct Head {
     pub known: u64,
     /// Size of the newest stored snapshot.
     pub snapshot: u64,
+    /// Digest of the stored snapshots, where they are known to be what the entries give.
+    pub snapshots: Option<Digest>,
     /// The note of the newest checkpoint whose signatures were checked or made here.
     pub checked: Vec<u8>,
+    /// Entries whose signatures this machine checked before.
+    pub verified: u64,
+    /// Tiles that are under the head.
+    pub kept: Kept,
 }
 
 impl Head {
@@ -125,7 +141,31 @@ impl Head {
             indexed: 0,
             known: 0,
             snapshot: 0,
+            snapshots: None,
             checked: Vec::new(),
+            verified: 0,
+            kept: Kept::default(),
+        }
+    }
+
+    /// Adds leaves and gives the tiles that they fill.
+    pub(super) fn grow(&mut self, leaves: &[Digest]) -> Vec<Tile> {
+        let tiles = self.tiler.extend(leaves);
+        self.kept.put_all(&tiles);
+        tiles
+    }
+
+    /// What of `reader`'s file is under this head.
+    pub(super) fn under<'a>(&'a self, reader: Reader<'a>) -> Under<'a> {
+        Under::new(reader, &self.tiler, &self.kept)
+    }
+
+    /// What is known to be checked: everything that was folded.
+    pub(super) fn is_checked(&self) -> Checked {
+        Checked {
+            size: self.size(),
+            root: self.root(),
+            snapshots: self.snapshots,
         }
     }
 
@@ -155,20 +195,14 @@ impl Ledger {
             return Err(LedgerError::LogKey("is missing".to_owned()));
         };
         let signs = vkey(&create.origin, &log_key)?;
+        let place = options.pins.as_ref().map(|pins| Place::new(pins, path));
         let pin = options
             .pins
             .map(|pins| Pin::new(&pins, create.origin.as_str()));
-        if let Some(pin) = &pin
-            && let Some(pinned) = pin.load().map_err(pin_error)?
-        {
-            let divergence = Divergence::RolledBack {
-                pinned: pinned.checkpoint().size,
-                found: 0,
-            };
-            return Err(divergence.into());
-        }
+        unseen(pin.as_ref())?;
         let store = Store::create(path, create.layout, options.store)?;
         let head = Head::empty(rulebook);
+        let mark = pin.as_ref().map(Mark::beside);
         let mut ledger = Self {
             store,
             ambient,
@@ -177,6 +211,9 @@ impl Ledger {
             log_key: Some(log_key),
             next_log_key: None,
             pin,
+            place,
+            mark,
+            marked: None,
             pin_failure: None,
             clock_ahead: false,
             computing: Computing::default(),
@@ -215,6 +252,10 @@ impl Ledger {
             .sign(create.owner)
             .map_err(|source| LedgerError::Body { index: 0, source })?;
         ledger.append_genesis(Prepared::from_signed(0, signed)?)?;
+        // Whoever made it knows it from elsewhere than from its file.
+        if let Some(pin) = &ledger.pin {
+            pin.vouch().map_err(pin_error)?;
+        }
         Ok(ledger)
     }
 
@@ -224,6 +265,29 @@ impl Ledger {
     /// [`LedgerError::Diverged`] when the pin disagrees, [`LedgerError::Integrity`] when the file does not
     /// match its own signed head, [`LedgerError::LogKey`] when the key at hand is not the log's.
     pub fn open(
+        path: &Path,
+        ambient: Arc<Ambient>,
+        rulebook: &'static Rulebook,
+        options: LedgerOptions,
+    ) -> Result<Self, LedgerError> {
+        let ledger = Self::open_anew(path, ambient, rulebook, options)?;
+        let known = ledger.place.as_ref().map(Place::load).transpose()?;
+        let found = &ledger.head.state.keyring.origin;
+        match known.flatten() {
+            Some(known) if known != *found => Err(Divergence::Replaced {
+                known,
+                found: found.clone(),
+            }
+            .into()),
+            _ => Ok(ledger),
+        }
+    }
+
+    /// As [`Ledger::open`], whatever ledger lay at this path before.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn open_anew(
         path: &Path,
         ambient: Arc<Ambient>,
         rulebook: &'static Rulebook,
@@ -240,21 +304,30 @@ impl Ledger {
             log_key: options.log_key,
             next_log_key: None,
             pin: None,
+            place: pins.as_ref().map(|pins| Place::new(pins, path)),
+            mark: None,
+            marked: None,
             pin_failure: None,
             clock_ahead: false,
             computing: Computing::default(),
         };
         let origin = ledger.first_origin()?;
         ledger.pin = pins.map(|pins| Pin::new(&pins, &origin));
+        ledger.mark = ledger.pin.as_ref().map(Mark::beside);
         let pinned = match &ledger.pin {
             Some(pin) => pin.load().map_err(pin_error)?,
             None => None,
         };
         ledger.reload()?;
+        if ledger.head.state.keyring.origin != origin {
+            let found = format!("origin {origin} in the first entry, which others do not bear out");
+            return Err(LedgerError::Integrity { seq: 0, found });
+        }
         if let Some(pinned) = pinned {
             ledger.agree(&pinned)?;
         }
         ledger.check_log_key()?;
+        ledger.keep_mark();
         Ok(ledger)
     }
 
@@ -287,10 +360,21 @@ impl Ledger {
 
     /// Drops what is in memory and reads state and tree anew.
     pub(super) fn reload(&mut self) -> Result<(), LedgerError> {
-        self.head = Head::empty(self.rulebook);
+        self.marked = self.mark.as_ref().and_then(Mark::load);
         let read = self.store.read()?;
-        load(&mut self.head, read.reader(), self.rulebook)?;
+        self.head = restore::restore(read.reader(), self.rulebook, self.marked.as_ref())?;
         catch_up::catch_up(&mut self.head, read.reader())
+    }
+
+    /// Marks what was checked, where that is worth a mark.
+    pub(super) fn keep_mark(&mut self) {
+        let checked = self.head.is_checked();
+        if let Some(mark) = &self.mark
+            && checked.is_worth(self.marked.as_ref())
+        {
+            mark.keep(&checked);
+            self.marked = Some(checked);
+        }
     }
 
     /// Holds the log against a checkpoint kept outside of it.
@@ -335,8 +419,8 @@ impl Ledger {
         if size == self.head.size() {
             return Ok(self.head.root());
         }
-        let tiles = StoreTiles::new(self.store.reader());
-        merkle::root_at(&tiles, size).map_err(StoreTiles::error)
+        let tiles = self.under(self.store.reader());
+        merkle::root_at(&tiles, size).map_err(Under::error)
     }
 
     /// State at the head, as of the last append or [`Ledger::refresh`].
@@ -378,13 +462,16 @@ impl Ledger {
         catch_up::catch_up(&mut self.head, read.reader())
     }
 
-    /// The newest signed checkpoint.
+    /// The newest signed checkpoint that was checked or made here.
     ///
     /// # Errors
     /// [`LedgerError`].
     pub fn head_checkpoint(&self) -> Result<SignedCheckpoint, LedgerError> {
-        let head = self.store.reader().head()?.ok_or_else(no_head)?;
-        parse_checkpoint(&head)
+        let (size, note) = (self.head.size(), self.head.checked.clone());
+        if note.is_empty() {
+            return Err(no_head());
+        }
+        parse_checkpoint(&StoredCheckpoint { size, note })
     }
 
     /// Moves the pin to the head.
@@ -392,16 +479,29 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`].
     pub fn advance_pin(&self) -> Result<(), LedgerError> {
-        match &self.pin {
-            Some(pin) => pin.advance(&self.head_checkpoint()?).map_err(pin_error),
-            None => Ok(()),
+        if let Some(pin) = &self.pin {
+            let head = self.head_checkpoint()?;
+            pin.advance(&head).map_err(pin_error)?;
         }
+        if let Some(place) = &self.place {
+            place.keep(&self.head.state.keyring.origin)?;
+        }
+        Ok(())
     }
 
     /// The `Full` or `Relaxed` syncing of this ledger's commits.
     pub fn durability(&self) -> Durability {
         self.store.durability()
     }
+}
+
+/// A new ledger has a name that was never seen here.
+fn unseen(pin: Option<&Pin>) -> Result<(), LedgerError> {
+    let pinned = pin.map(Pin::load).transpose().map_err(pin_error)?;
+    pinned.flatten().map_or(Ok(()), |pinned| {
+        let pinned = pinned.checkpoint().size;
+        Err(Divergence::RolledBack { pinned, found: 0 }.into())
+    })
 }
 
 pub(super) fn no_head() -> LedgerError {
@@ -440,46 +540,6 @@ pub(super) fn parse_checkpoint(stored: &StoredCheckpoint) -> Result<SignedCheckp
         )));
     }
     Ok(checkpoint)
-}
-
-/// Restores state and tree from the newest usable snapshots; leaves both empty when there is none.
-fn load(
-    head: &mut Head,
-    reader: Reader<'_>,
-    rulebook: &'static Rulebook,
-) -> Result<(), LedgerError> {
-    head.indexed = reader.index_through()?;
-    head.known = head.indexed;
-    let Some(custody) = reader.snapshot(CUSTODY)? else {
-        return Ok(());
-    };
-    let (size, root) = (custody.size, custody.root);
-    let names = std::iter::once(CUSTODY).chain(rulebook.folds.iter().map(|entry| entry.name));
-    let mut state = State::new(rulebook);
-    for name in names {
-        let Some(snapshot) = reader.snapshot(name)? else {
-            return Ok(());
-        };
-        let bound =
-            (snapshot.rulebook, snapshot.size, snapshot.root) == (rulebook.version, size, root);
-        if !bound || !state.restore(name, &snapshot.state) {
-            return Ok(());
-        }
-    }
-    if size > reader.entry_count()? {
-        return Ok(());
-    }
-    let tiler = resume(reader, size)?;
-    if tiler.root() != root {
-        let found = "the tree of the snapshot differs from the stored tiles and entries".to_owned();
-        return Err(LedgerError::Integrity {
-            seq: size.saturating_sub(1),
-            found,
-        });
-    }
-    state.size = size;
-    (head.state, head.tiler, head.snapshot) = (state, tiler, size);
-    Ok(())
 }
 
 /// The tree's right edge at `size`, from stored tiles and the entries past the last full one.

@@ -2,19 +2,23 @@
 
 use std::fmt;
 
+use rayon::prelude::*;
+
 use crate::event::Event;
 use crate::ground::digest::Digest;
 use crate::ledger::error::LedgerError;
 use crate::ledger::open::Ledger;
 use crate::ledger::read;
 use crate::ledger::read::Read;
-use crate::store::Reader;
-use crate::store::StoreError;
+use crate::ledger::under::Under;
 
-/// Entries and blobs as they stand.
+/// Entries from which on it is worth to decode them on all cores.
+const DECODED_TOGETHER: usize = 256;
+
+/// Entries and blobs as they stand, each entry held against the signed head.
 #[derive(Clone)]
 pub struct Past<'r> {
-    reader: Reader<'r>,
+    under: Under<'r>,
 }
 
 impl fmt::Debug for Past<'_> {
@@ -23,21 +27,9 @@ impl fmt::Debug for Past<'_> {
     }
 }
 
-/// Why a stream of entries ended early.
-enum Stop<E> {
-    Caller(E),
-    Ledger(LedgerError),
-}
-
-impl<E> From<StoreError> for Stop<E> {
-    fn from(error: StoreError) -> Self {
-        Self::Ledger(error.into())
-    }
-}
-
 impl<'r> Past<'r> {
-    pub(super) fn new(reader: Reader<'r>) -> Self {
-        Self { reader }
+    pub(super) fn new(under: Under<'r>) -> Self {
+        Self { under }
     }
 
     /// Streams entries `from..to` in order.
@@ -50,13 +42,13 @@ impl<'r> Past<'r> {
         to: u64,
         mut take: impl FnMut(Read) -> Result<(), E>,
     ) -> Result<(), E> {
-        let result = self.reader.entries(from, to, |stored| {
-            let entry = read::decode(stored).map_err(Stop::Ledger)?;
-            take(entry).map_err(Stop::Caller)
-        });
-        result.map_err(|stop| match stop {
-            Stop::Ledger(error) => error.into(),
-            Stop::Caller(error) => error,
+        self.under.chunks(from, to, |entries| {
+            if entries.len() < DECODED_TOGETHER {
+                let mut decoded = entries.into_iter().map(read::decode);
+                return decoded.try_for_each(|entry| take(entry?));
+            }
+            let decoded: Vec<_> = entries.into_par_iter().map(read::decode).collect();
+            decoded.into_iter().try_for_each(|entry| take(entry?))
         })
     }
 
@@ -73,16 +65,12 @@ impl<'r> Past<'r> {
         mut take: impl FnMut(u64, Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let finder = memchr::memmem::Finder::new(text.as_bytes());
-        let result = self.reader.bodies_between(from, to, |seq, body| {
-            if finder.find(body).is_none() {
+        self.under.entries(from, to, |stored| {
+            if finder.find(&stored.body).is_none() {
                 return Ok(());
             }
-            let event = read::event(seq, body).map_err(Stop::Ledger)?;
-            take(seq, event).map_err(Stop::Caller)
-        });
-        result.map_err(|stop| match stop {
-            Stop::Ledger(error) => error.into(),
-            Stop::Caller(error) => error,
+            let event = read::event(stored.seq, &stored.body)?;
+            take(stored.seq, event)
         })
     }
 
@@ -97,9 +85,9 @@ impl<'r> Past<'r> {
         to: u64,
         mut take: impl FnMut(u64, Digest, i64),
     ) -> Result<(), LedgerError> {
-        self.reader.bodies_between(from, to, |seq, body| {
-            if let Some((key, value)) = read::read_measured(seq, body)? {
-                take(seq, key, value);
+        self.under.entries(from, to, |stored| {
+            if let Some((key, value)) = read::read_measured(stored.seq, &stored.body)? {
+                take(stored.seq, key, value);
             }
             Ok(())
         })
@@ -110,13 +98,13 @@ impl<'r> Past<'r> {
     /// # Errors
     /// [`LedgerError`].
     pub fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, LedgerError> {
-        Ok(self.reader.blob(digest)?)
+        Ok(self.under.reader().blob(digest)?)
     }
 }
 
 impl Ledger {
     /// What stands in the log.
     pub fn past(&self) -> Past<'_> {
-        Past::new(self.store.reader())
+        Past::new(self.under(self.store.reader()))
     }
 }

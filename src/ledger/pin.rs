@@ -76,6 +76,30 @@ impl Pin {
         Ok(Some(checkpoint))
     }
 
+    /// Whether somebody knew this ledger from elsewhere than from the file that was pinned: whoever made it, or checked it
+    /// against a log key. A pin that was first taken from a file says only that the file was not changed since.
+    pub fn is_vouched(&self) -> bool {
+        // What cannot be looked up is not vouched for.
+        matches!(ambient::exists(&self.unvouched()), Ok(false))
+    }
+
+    /// Takes note that the ledger is known from elsewhere.
+    ///
+    /// # Errors
+    /// [`PinError`].
+    pub fn vouch(&self) -> Result<(), PinError> {
+        match ambient::remove(&self.unvouched()) {
+            Ok(()) | Err(AmbientError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn unvouched(&self) -> PathBuf {
+        let mut path = self.path.as_os_str().to_owned();
+        path.push(".unvouched");
+        path.into()
+    }
+
     /// Moves the pin to `checkpoint` unless it already stands at that size or beyond.
     ///
     /// # Errors
@@ -87,15 +111,53 @@ impl Pin {
         let mut lock = self.path.as_os_str().to_owned();
         lock.push(".lock");
         let _held = ambient::lock(Path::new(&lock), LOCK_WAIT)?;
-        if let Some(pinned) = self.load()?
-            && pinned.checkpoint().size >= checkpoint.checkpoint().size
-        {
-            return Ok(());
+        match self.load()? {
+            Some(pinned) if pinned.checkpoint().size >= checkpoint.checkpoint().size => {
+                return Ok(());
+            }
+            Some(_) => {}
+            None => ambient::replace_private(&self.unvouched(), b"", false)?,
         }
         Ok(ambient::replace_private(
             &self.path,
             &checkpoint.encode(),
             false,
         )?)
+    }
+}
+
+/// Where it is kept which ledger a file was when it was last pinned.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    path: PathBuf,
+}
+
+impl Place {
+    /// Of the ledger file at `file`, in the folder `pins`.
+    pub(super) fn new(pins: &Path, file: &Path) -> Self {
+        let name = Digest::sha256(file.as_os_str().as_encoded_bytes()).to_hex();
+        Self {
+            path: pins.join(format!("{name}.place")),
+        }
+    }
+
+    /// The origin that the file had.
+    pub(super) fn load(&self) -> Result<Option<String>, AmbientError> {
+        match ambient::read(&self.path) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(AmbientError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keeps the origin that the file has.
+    pub(super) fn keep(&self, origin: &str) -> Result<(), AmbientError> {
+        if self.load()?.as_deref() == Some(origin) {
+            return Ok(());
+        }
+        if let Some(folder) = self.path.parent() {
+            ambient::create_dirs(folder)?;
+        }
+        ambient::replace_private(&self.path, origin.as_bytes(), false)
     }
 }

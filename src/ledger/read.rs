@@ -13,70 +13,24 @@ use rayon::prelude::*;
 use crate::event::Event;
 use crate::event::header;
 use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::registry;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
-use crate::ground::merkle::ReadError;
-use crate::ground::merkle::TileSource;
+use crate::ground::merkle::Tiler;
 use crate::ground::note::ProofFile;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::append;
 use crate::ledger::append::SPREAD_MIN;
+use crate::ledger::checkpoint;
 use crate::ledger::error::LedgerError;
+use crate::ledger::keyring::Keyring;
 use crate::ledger::open;
 use crate::ledger::open::Ledger;
 use crate::ledger::past::Past;
-use crate::num::Count;
+use crate::ledger::under::Kept;
+use crate::ledger::under::Under;
 use crate::store::Reader;
 use crate::store::Store;
-use crate::store::StoreError;
 use crate::store::StoredEntry;
-
-/// Tiles from the store: full ones as stored, the edge rebuilt from entries and the tiles below.
-#[derive(Clone, Copy, Debug)]
-pub struct StoreTiles<'a> {
-    reader: Reader<'a>,
-}
-
-impl<'a> StoreTiles<'a> {
-    /// Over one state of the file.
-    pub fn new(reader: Reader<'a>) -> Self {
-        Self { reader }
-    }
-
-    pub(super) fn error(error: ReadError<StoreError>) -> LedgerError {
-        match error {
-            ReadError::Source(error) => error.into(),
-            other => LedgerError::Integrity {
-                seq: 0,
-                found: other.to_string(),
-            },
-        }
-    }
-}
-
-impl TileSource for StoreTiles<'_> {
-    type Error = StoreError;
-
-    fn tile(&self, level: u8, index: u64, width: u16) -> Result<Arc<[Digest]>, StoreError> {
-        if width == merkle::TILE_WIDTH
-            && let Some(hashes) = self.reader.tile(level, index)?
-        {
-            return Ok(hashes.into());
-        }
-        let (from, to) = (index * 256, index * 256 + u64::from(width));
-        let Some(below) = level.checked_sub(1) else {
-            let mut leaves = Vec::with_capacity(usize::from(width));
-            self.reader.entries(from, to, |stored| {
-                leaves.push(open::leaf(&stored));
-                Ok::<_, StoreError>(())
-            })?;
-            return Ok(leaves.into());
-        };
-        Ok(self.reader.tile_roots(below, from, to)?.into())
-    }
-}
 
 /// A log entry with its decoded event.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,40 +63,31 @@ const STRETCH: (u64, u64) = (16, 4_096);
 /// What an entry measured, with the natural key under which it did.
 pub(super) type Measured = Option<(Digest, i64)>;
 
-/// What the entries at these ascending positions measured, ascending; a position without an entry is left out. On this
-/// thread alone, as an append asks while the others sign.
+/// What the entries at these ascending positions measured, ascending. On this thread alone, as an append asks while the
+/// others sign.
 pub(super) fn measured(
-    reader: Reader<'_>,
+    under: Under<'_>,
     seqs: &[u64],
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
-    let bodies = reader.bodies(seqs)?.into_iter();
-    let read = |(seq, body): (u64, Vec<u8>)| Ok((seq, read_measured(seq, &body)?));
-    bodies.map(read).collect()
+    under.at(seqs)?.iter().map(read_stored).collect()
+}
+
+fn read_stored(stored: &StoredEntry) -> Result<(u64, Measured), LedgerError> {
+    Ok((stored.seq, read_measured(stored.seq, &stored.body)?))
 }
 
 pub(super) fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
     header::measured_admitted(body).map_err(|found| LedgerError::Integrity { seq, found })
 }
 
-/// What the entries `from..to` measured in an experiment: scores as their read model has them, which an audit compares with the
-/// log, and what labels revealed as their entries say.
+/// What the entries `from..to` measured, as they themselves say.
 fn measured_between(
-    reader: Reader<'_>,
-    experiment: &ExperimentId,
+    under: Under<'_>,
     (from, to): (u64, u64),
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
-    let revealed = reader.reveals_between(from, to)?;
-    let mut found = measured(reader, &revealed)?;
-    reader.scores_between::<LedgerError>(from, to, |row| {
-        if row.experiment != experiment.as_str() {
-            return Ok(());
-        }
-        let draw = Count::new(row.draw).ok_or_else(|| LedgerError::Integrity {
-            seq: row.seq,
-            found: format!("draw {} in table scores", row.draw),
-        })?;
-        let key = registry::score_key(row.experiment, row.judge, row.policy, (row.item, draw));
-        found.push((row.seq, Some((key, row.score_micro))));
+    let mut found = Vec::new();
+    under.entries::<LedgerError>(from, to, |stored| {
+        found.push(read_stored(&stored)?);
         Ok(())
     })?;
     Ok(found)
@@ -253,19 +198,20 @@ impl Values {
     /// Finds them by the entries that gave them first, according to `find`.
     fn look_up(
         &mut self,
-        reader: Reader<'_>,
+        under: Under<'_>,
         find: impl FnOnce(&[Digest]) -> Result<Vec<Option<u64>>, LedgerError>,
     ) -> Result<(), LedgerError> {
         let keys: Vec<Digest> = self.sorted.iter().map(|(key, _, _)| *key).collect();
         let given = find(&keys)?.into_iter().zip(keys);
+        // What others appended meanwhile is not known here yet.
         let given = given.filter_map(|(seq, key)| Some((seq?, key)));
+        let given = given.filter(|(seq, _)| *seq < under.size());
         let mut given: Vec<(u64, Digest)> = given.collect();
         given.sort_unstable();
         let mut seqs: Vec<u64> = given.iter().map(|(seq, _)| *seq).collect();
         seqs.dedup();
-        let bodies = reader.bodies(&seqs)?.into_par_iter();
-        let bodies = bodies.with_min_len(SPREAD_MIN);
-        let read = bodies.map(|(seq, body)| Ok((seq, read_measured(seq, &body)?)));
+        let entries = under.at(&seqs)?;
+        let read = entries.par_iter().with_min_len(SPREAD_MIN).map(read_stored);
         for (seq, said) in read.collect::<Result<Vec<_>, LedgerError>>()? {
             if let Some(said) = said.filter(|(key, _)| given.binary_search(&(seq, *key)).is_ok()) {
                 self.fill(seq, said);
@@ -279,8 +225,8 @@ impl Values {
     fn scan(
         &mut self,
         store: &Store,
-        (since, experiment): (u64, &ExperimentId),
-        to: u64,
+        (tree, kept): (&Tiler, &Kept),
+        (since, to): (u64, u64),
     ) -> Result<(), LedgerError> {
         let threads = rayon::current_num_threads();
         let share = (to - since) / (4 * threads as u64).max(1);
@@ -299,7 +245,8 @@ impl Values {
                             return;
                         }
                         let end = to.min(from + stretch);
-                        let found = measured_between(store.reader(), experiment, (from, end));
+                        let under = Under::new(store.reader(), tree, kept);
+                        let found = measured_between(under, (from, end));
                         let failed = found.is_err();
                         // Nobody fills any more only where another thread failed; then that error counts.
                         if to_fill.send(found).is_err() || failed {
@@ -327,23 +274,23 @@ impl Values {
 }
 
 impl Recorded {
-    /// Reads what was measured under these keys: in an experiment from an entry on, where these are few for as many keys, else
-    /// nothing; without both wherever `find` says.
+    /// Reads what was measured under these keys, of the entries under a head: from an entry on, where these are few for as
+    /// many keys, else nothing; without one wherever `find` says.
     fn read(
-        store: &Store,
+        (store, reader): (&Store, Reader<'_>),
+        (tree, kept): (&Tiler, &Kept),
         keys: &[Digest],
-        since: Option<(u64, &ExperimentId)>,
+        since: Option<u64>,
         find: impl FnOnce(Reader<'_>, &[Digest]) -> Result<Vec<Option<u64>>, LedgerError>,
     ) -> Result<Self, LedgerError> {
-        let read = store.read()?;
-        let reader = read.reader();
+        let under = Under::new(reader, tree, kept);
         let mut values = Values::of(keys);
         match since {
-            None => values.look_up(reader, |keys| find(reader, keys))?,
-            Some((from, experiment)) => {
-                let to = reader.entry_count()?;
+            None => values.look_up(under, |keys| find(reader, keys))?,
+            Some(from) => {
+                let to = under.size();
                 if from < to && to - from <= IN_A_ROW * keys.len() as u64 {
-                    values.scan(store, (from, experiment), to)?;
+                    values.scan(store, (tree, kept), (from, to))?;
                 }
             }
         }
@@ -399,36 +346,53 @@ impl Recorded {
 #[derive(Debug)]
 pub struct Reading {
     store: Store,
+    keyring: Keyring,
+    kept: Kept,
 }
 
 impl Reading {
+    /// The tree of the newest checkpoint, which a log key of this ledger must have signed.
+    fn tree(&self, reader: Reader<'_>) -> Result<Tiler, LedgerError> {
+        let head = reader.head()?.ok_or_else(open::no_head)?;
+        let head = open::parse_checkpoint(&head)?;
+        let (size, root) = (head.checkpoint().size, head.checkpoint().root);
+        if !checkpoint::is_own(&head, &self.keyring) {
+            let found = "a head that no log key known here signed".to_owned();
+            return Err(LedgerError::Integrity { seq: size, found });
+        }
+        let tree = open::resume(reader, size)?;
+        if tree.root() == root {
+            return Ok(tree);
+        }
+        let found = "entries that are not under the signed head".to_owned();
+        Err(LedgerError::Integrity { seq: size, found })
+    }
+
     /// As [`Ledger::measured`], by what the index has taken in.
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn measured(
-        &self,
-        since: Option<(u64, &ExperimentId)>,
-        keys: &[Digest],
-    ) -> Result<Recorded, LedgerError> {
+    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+        let read = self.store.read()?;
+        let tree = self.tree(read.reader())?;
+        let (file, tree) = ((&self.store, read.reader()), (&tree, &self.kept));
         let find = |reader: Reader<'_>, keys: &[Digest]| Ok(reader.find_digests(keys)?);
-        Recorded::read(&self.store, keys, since, find)
+        Recorded::read(file, tree, keys, since, find)
     }
 }
 
 impl Ledger {
-    /// What was measured under these natural keys, wherever something was. With `since`, only what is found by reading what an
-    /// experiment measured from that entry on in a row, and nothing where that would take longer than to find each.
+    /// What was measured under these natural keys, wherever something was. With `since`, only what is found by reading what
+    /// was measured from that entry on in a row, and nothing where that would take longer than to find each.
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn measured(
-        &self,
-        since: Option<(u64, &ExperimentId)>,
-        keys: &[Digest],
-    ) -> Result<Recorded, LedgerError> {
+    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+        let read = self.store.read()?;
+        let file = (&self.store, read.reader());
+        let tree = (&self.head.tiler, &self.head.kept);
         let find = |reader: Reader<'_>, keys: &[Digest]| append::find(&self.head, reader, keys);
-        Recorded::read(&self.store, keys, since, find)
+        Recorded::read(file, tree, keys, since, find)
     }
 
     /// Begins to read values beside what is appended.
@@ -438,7 +402,16 @@ impl Ledger {
     pub fn reading(&mut self) -> Result<Reading, LedgerError> {
         self.settle()?;
         let store = self.store.another()?;
-        Ok(Reading { store })
+        Ok(Reading {
+            store,
+            keyring: self.head.state.keyring.clone(),
+            kept: Kept::default(),
+        })
+    }
+
+    /// What of `reader`'s file is under the head.
+    pub(super) fn under<'a>(&'a self, reader: Reader<'a>) -> Under<'a> {
+        self.head.under(reader)
     }
 
     /// One entry by position.
@@ -446,7 +419,22 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`].
     pub fn entry(&self, seq: u64) -> Result<Option<Read>, LedgerError> {
-        self.store.reader().entry(seq)?.map(decode).transpose()
+        let stored = self.under(self.store.reader()).entry(seq)?;
+        stored.map(decode).transpose()
+    }
+
+    /// Streams the entries `from..to` in order as they stand in the file.
+    ///
+    /// # Errors
+    /// [`LedgerError`], or what `take` returns.
+    pub fn stored<E: From<LedgerError>>(
+        &self,
+        from: u64,
+        to: u64,
+        take: impl FnMut(StoredEntry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let read = self.store.read().map_err(LedgerError::from)?;
+        self.under(read.reader()).entries(from, to, take)
     }
 
     /// The position of an event by its id.
@@ -491,7 +479,7 @@ impl Ledger {
         take: impl FnMut(Read) -> Result<(), E>,
     ) -> Result<(), E> {
         let read = self.store.read().map_err(LedgerError::from)?;
-        Past::new(read.reader()).entries(from, to, take)
+        Past::new(self.under(read.reader())).entries(from, to, take)
     }
 
     /// Streams the events of those of the entries `from..to` in order whose bodies hold `text` somewhere, with their
@@ -507,7 +495,7 @@ impl Ledger {
         take: impl FnMut(u64, Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let read = self.store.read().map_err(LedgerError::from)?;
-        Past::new(read.reader()).events_with(from, to, text, take)
+        Past::new(self.under(read.reader())).events_with(from, to, text, take)
     }
 
     /// An offline proof that entry `seq` is under `checkpoint`, a checkpoint of this log.
@@ -515,9 +503,9 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`].
     pub fn prove(&self, seq: u64, checkpoint: SignedCheckpoint) -> Result<ProofFile, LedgerError> {
-        let tiles = StoreTiles::new(self.store.reader());
+        let tiles = self.under(self.store.reader());
         let size = checkpoint.checkpoint().size;
-        let hashes = merkle::inclusion_proof(&tiles, seq, size).map_err(StoreTiles::error)?;
+        let hashes = merkle::inclusion_proof(&tiles, seq, size).map_err(Under::error)?;
         ProofFile::new(None, seq, hashes, checkpoint).map_err(|error| LedgerError::Integrity {
             seq,
             found: error.to_string(),
@@ -529,21 +517,27 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`].
     pub fn prove_consistency(&self, first: u64, second: u64) -> Result<Vec<Digest>, LedgerError> {
-        let tiles = StoreTiles::new(self.store.reader());
-        merkle::consistency_proof(&tiles, first, second).map_err(StoreTiles::error)
+        let tiles = self.under(self.store.reader());
+        merkle::consistency_proof(&tiles, first, second).map_err(Under::error)
     }
 
-    /// The signed checkpoint of exactly `size` entries, when one was kept.
+    /// The signed checkpoint of exactly `size` entries, when one was kept: of this log, and of these entries.
     ///
     /// # Errors
     /// [`LedgerError`].
     pub fn checkpoint_at(&self, size: u64) -> Result<Option<SignedCheckpoint>, LedgerError> {
-        self.store
-            .reader()
-            .checkpoint(size)?
-            .as_ref()
-            .map(open::parse_checkpoint)
-            .transpose()
+        let Some(stored) = self.store.reader().checkpoint(size)? else {
+            return Ok(None);
+        };
+        let kept = open::parse_checkpoint(&stored)?;
+        match self.agree(&kept) {
+            Ok(()) => Ok(Some(kept)),
+            Err(LedgerError::Diverged(how)) => Err(LedgerError::Integrity {
+                seq: size.saturating_sub(1),
+                found: format!("a kept checkpoint that is not of this log: {how}"),
+            }),
+            Err(error) => Err(error),
+        }
     }
 }
 

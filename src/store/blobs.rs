@@ -18,16 +18,20 @@ const IDS: &str = "SELECT id FROM blobs ORDER BY id";
 const INSERT: &str = "INSERT INTO blobs (id, digest, bytes) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM blobs), ?1, ?2)";
 
 impl Reader<'_> {
-    /// A blob's bytes as they stand.
+    /// A blob's bytes, which are those of its digest.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError::Damaged`] where other bytes stand under the digest.
     pub fn blob(self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(SELECT)?
-            .query_row([&digest.0[..]], |row| row.get(0))
-            .optional()?)
+        let mut statement = self.conn.prepare_cached(SELECT)?;
+        let found = statement.query_row([&digest.0[..]], |row| row.get::<_, Vec<u8>>(0));
+        let found = found.optional()?;
+        match found {
+            Some(bytes) if Digest::blake3(&bytes) != *digest => Err(StoreError::Damaged(format!(
+                "blob {digest} has bytes of another digest"
+            ))),
+            found => Ok(found),
+        }
     }
 
     /// A blob's length in bytes.

@@ -406,6 +406,8 @@ impl Store {
             )),
         }
         findings.extend(self.unwritable()?);
+        // A damaged tree has its finding already.
+        findings.extend(self.reader().stray().ok().flatten());
         self.compare_schema(&mut findings)?;
         Ok(findings)
     }

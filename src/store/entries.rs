@@ -16,11 +16,19 @@ const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, si
      WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
 const SELECT_RANGE: &str = "SELECT e.seq, a.key_id, e.author_seq, e.recorded_at, e.body, e.signature \
      FROM entries e LEFT JOIN authors a ON a.id = e.author WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq";
-const SELECT_BODIES: &str =
-    "SELECT seq, body FROM entries WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
-const SELECT_BODY: &str = "SELECT body FROM entries WHERE seq = ?1";
 const SELECT_AUTHOR_SEQ: &str = "SELECT seq FROM entries WHERE author = ?1 AND author_seq = ?2";
 const COUNT: &str = "SELECT coalesce(max(seq) + 1, 0) FROM entries";
+/// Of each table that is read by position: the rule that judges it, its first position, the least that there can be, and how
+/// it is called.
+const STRAYS: [(&str, &str, i64, &str); 2] = [
+    ("seq", "SELECT min(seq) FROM entries", 0, "entries.seq"),
+    (
+        "checkpoint",
+        "SELECT min(size) FROM checkpoints",
+        1,
+        "checkpoints.size",
+    ),
+];
 const AUTHORS: &str = "SELECT id, key_id FROM authors ORDER BY id";
 const AUTHOR_ID: &str = "SELECT id FROM authors WHERE key_id = ?1";
 const INSERT_AUTHOR: &str =
@@ -194,6 +202,25 @@ impl Reader<'_> {
         )
     }
 
+    /// A row before the first entry or checkpoint of any log, where there is one: reads by position pass it by, and a row of
+    /// `entries` still takes its author's number. Gives the rule that it breaks, what was expected and what stands there.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn stray(self) -> Result<Option<(&'static str, String, String)>, StoreError> {
+        for (rule, sql, least, column) in STRAYS {
+            let first: Option<i64> = self
+                .conn
+                .prepare_cached(sql)?
+                .query_row([], |row| row.get(0))?;
+            if let Some(first) = first.filter(|first| *first < least) {
+                let expected = format!("no row below {column} {least}");
+                return Ok(Some((rule, expected, format!("a row of {column} {first}"))));
+            }
+        }
+        Ok(None)
+    }
+
     /// One entry.
     ///
     /// # Errors
@@ -205,50 +232,6 @@ impl Reader<'_> {
             Ok::<_, StoreError>(())
         })?;
         Ok(found)
-    }
-
-    /// The bodies of the entries at these positions, in the order asked; a position without one is left out. Ask in
-    /// ascending order: neighbours share pages.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn bodies(self, seqs: &[u64]) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        let mut statement = self.conn.prepare_cached(SELECT_BODY)?;
-        let mut found = Vec::with_capacity(seqs.len());
-        for seq in seqs {
-            let mut rows = statement.query([sql_int(*seq)])?;
-            if let Some(row) = rows.next()? {
-                let body = row.get_ref(0)?.as_blob();
-                let body = body.map_err(|error| StoreError::Damaged(error.to_string()))?;
-                found.push((*seq, body.to_vec()));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Streams the bodies of entries `from..to` in order to `take`; a gap simply does not come.
-    ///
-    /// # Errors
-    /// [`StoreError`], or what `take` returns.
-    pub fn bodies_between<E: From<StoreError>>(
-        self,
-        from: u64,
-        to: u64,
-        mut take: impl FnMut(u64, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let statement = self.conn.prepare_cached(SELECT_BODIES);
-        let mut statement = statement.map_err(StoreError::from)?;
-        let rows = statement.query([sql_int(from), sql_int(to)]);
-        let mut rows = rows.map_err(StoreError::from)?;
-        let mut order = Ascending::default();
-        while let Some(row) = rows.next().map_err(StoreError::from)? {
-            let seq = row.get(0).map_err(StoreError::from)?;
-            order.next(seq, "entries")?;
-            let body = row.get_ref(1).map_err(StoreError::from)?.as_blob();
-            let body = body.map_err(|error| StoreError::Damaged(error.to_string()))?;
-            take(count(seq, "entries.seq")?, body)?;
-        }
-        Ok(())
     }
 
     /// Streams entries `from..to` in order to `take`; a gap simply does not come.

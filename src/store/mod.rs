@@ -7,7 +7,6 @@
 
 mod blobs;
 mod database;
-mod draws;
 mod entries;
 mod error;
 mod index;
@@ -24,7 +23,6 @@ pub use database::RowsIn;
 pub use database::Store;
 pub use database::WriteTxn;
 pub use database::sqlite_version;
-pub use draws::Draws;
 pub use entries::EntryRef;
 pub use entries::StoredEntry;
 pub use error::StoreError;

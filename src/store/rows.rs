@@ -4,7 +4,6 @@
 //! and [`RowCursor`] reads them back in lockstep with the log so that `verify` can compare row by row.
 
 use rusqlite::CachedStatement;
-use rusqlite::Row;
 use rusqlite::Rows;
 use rusqlite::ToSql;
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
@@ -99,9 +98,6 @@ pub enum Table {
 
 const SELECT_SCORES: &str =
     "SELECT seq, experiment, judge, policy, item, draw, score_micro FROM scores ORDER BY seq";
-const SELECT_SCORES_BETWEEN: &str = "SELECT seq, experiment, judge, policy, item, draw, score_micro FROM scores WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
-const SELECT_REVEALS_BETWEEN: &str =
-    "SELECT seq FROM reveals WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
 const INSERT_SCORE: &str = "INSERT OR FAIL INTO scores (seq, experiment, judge, policy, item, draw, score_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const SELECT_LABELS: &str = "SELECT seq, experiment, design, policy, item, draw, rater, purpose, value_micro FROM labels ORDER BY seq";
 const INSERT_LABEL: &str = "INSERT OR FAIL INTO labels (seq, experiment, design, policy, item, draw, rater, purpose, value_micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
@@ -308,43 +304,6 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Streams the rows of `scores` that the entries `from..to` wrote, ascending.
-    ///
-    /// # Errors
-    /// [`StoreError`], or what `take` returns.
-    pub fn scores_between<E: From<StoreError>>(
-        self,
-        from: u64,
-        to: u64,
-        mut take: impl FnMut(ScoreRow<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let statement = self.conn.prepare_cached(SELECT_SCORES_BETWEEN);
-        let mut statement = statement.map_err(StoreError::from)?;
-        let rows = statement.query([sql_int(from), sql_int(to)]);
-        let mut rows = rows.map_err(StoreError::from)?;
-        let mut order = Ascending::default();
-        while let Some(row) = rows.next().map_err(StoreError::from)? {
-            take(score(row, &mut order)?)?;
-        }
-        Ok(())
-    }
-
-    /// The entries `from..to` that wrote rows of `reveals`, ascending.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn reveals_between(self, from: u64, to: u64) -> Result<Vec<u64>, StoreError> {
-        let mut statement = self.conn.prepare_cached(SELECT_REVEALS_BETWEEN)?;
-        let seqs = statement.query_map([sql_int(from), sql_int(to)], |row| row.get(0))?;
-        let mut order = Ascending::default();
-        seqs.map(|seq| {
-            let seq = seq?;
-            order.next(seq, "reveals")?;
-            count(seq, "reveals.seq")
-        })
-        .collect()
-    }
-
     /// The entry that wrote the last row of a read model.
     fn last_row(self, table: Table) -> Result<Option<u64>, StoreError> {
         let mut last = self.conn.prepare_cached(table.last())?;
@@ -363,24 +322,6 @@ impl<'a> Reader<'a> {
             "count of rows",
         )
     }
-}
-
-fn score<'a>(row: &'a Row<'_>, order: &mut Ascending<i64>) -> Result<ScoreRow<'a>, StoreError> {
-    let text = |at| {
-        let text = row.get_ref(at)?.as_str();
-        text.map_err(|error| StoreError::Damaged(format!("scores: {error}")))
-    };
-    let seq = row.get(0)?;
-    order.next(seq, "scores")?;
-    Ok(ScoreRow {
-        seq: count(seq, "scores.seq")?,
-        experiment: text(1)?,
-        judge: text(2)?,
-        policy: text(3)?,
-        item: text(4)?,
-        draw: count(row.get(5)?, "scores.draw")?,
-        score_micro: row.get(6)?,
-    })
 }
 
 /// Keeps the prepared statement that a [`RowCursor`] walks.

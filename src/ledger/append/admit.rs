@@ -96,7 +96,7 @@ pub(super) fn admit(
         });
     }
     judge_facts(head, reader, &wanted, batch)?;
-    batch.tiles.append(&mut head.tiler.extend(&leaves));
+    batch.tiles.append(&mut head.grow(&leaves));
     head.known = head.size();
     Ok(())
 }
@@ -307,7 +307,7 @@ fn look_up(
     }
     plan::find_in_tail(&head.tail, &asked, &mut found);
     let mut givers = Givers { asked, found };
-    let stored = stored_values(reader, wanted, &givers)?;
+    let stored = stored_values(head.under(reader), wanted, &givers)?;
     let mut known = known.into_iter();
     for (index, seq, facts) in wanted {
         for fact in facts {
@@ -355,7 +355,7 @@ impl Givers {
 
 /// What the stored entries measured whose values the batch reads, in one pass over them.
 fn stored_values(
-    reader: Reader<'_>,
+    under: crate::ledger::under::Under<'_>,
     wanted: &[Wanted],
     givers: &Givers,
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {
@@ -368,7 +368,7 @@ fn stored_values(
     let mut seqs: Vec<u64> = facts.filter_map(read).collect();
     seqs.sort_unstable();
     seqs.dedup();
-    read::measured(reader, &seqs)
+    read::measured(under, &seqs)
 }
 
 /// Index and position of an event, and its facts.

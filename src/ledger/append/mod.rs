@@ -407,7 +407,9 @@ impl Ledger {
         } = self;
         let clean = |error: LedgerError| (error, false);
         let txn = store.begin().map_err(|error| clean(error.into()))?;
+        no_stray(txn.reader()).map_err(clean)?;
         catch_up::catch_up(head, txn.reader()).map_err(clean)?;
+        newest_format(head).map_err(clean)?;
         let last = head.state.keyring.recorded_at;
         let recorded_at = recorded_at(ambient.now(), last, *clock_ahead).map_err(clean)?;
         for blob in blobs {
@@ -453,10 +455,14 @@ impl Ledger {
         if let Some(next) = self.next_log_key.take_if(rotated) {
             self.log_key = Some(next);
         }
+        self.keep_mark();
         // The append stands whatever becomes of the pin, which may lag behind the log.
         self.pin_failure = match &self.pin {
             Some(pin) if self.store.durability() == Durability::Full => {
-                pin.advance(checkpoint).err()
+                let origin = &self.head.state.keyring.origin;
+                let place = self.place.as_ref().map(|place| place.keep(origin));
+                let place = place.and_then(Result::err).map(PinError::from);
+                pin.advance(checkpoint).err().or(place)
             }
             _ => None,
         };
@@ -502,6 +508,24 @@ impl Batch {
             values,
         }
     }
+}
+
+/// An older format is read for ever and never added to: its rules asked less. Whatever is added would be taken for more.
+fn newest_format(head: &Head) -> Result<(), LedgerError> {
+    let (found, writes) = (head.state.keyring.format, rules::FORMAT);
+    if head.size() == 0 || found >= writes {
+        return Ok(());
+    }
+    Err(LedgerError::OldFormat { found, writes })
+}
+
+/// Nothing is appended beside a row that no log can have: it may hold the number that the next entry needs.
+fn no_stray(reader: Reader<'_>) -> Result<(), LedgerError> {
+    let stray = reader.stray()?;
+    stray.map_or(Ok(()), |(_, expected, found)| {
+        let found = format!("expected {expected}, found {found}; a backup without it can be used");
+        Err(LedgerError::Integrity { seq: 0, found })
+    })
 }
 
 /// `far` lets the clock stand far ahead of the newest entry: the ledger rested.

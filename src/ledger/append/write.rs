@@ -12,6 +12,7 @@ use crate::ledger::claim::Said;
 use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Candidate;
 use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::mark;
 use crate::ledger::open::Head;
 use crate::store::EntryRef;
 use crate::store::RowsIn;
@@ -152,6 +153,7 @@ pub(in crate::ledger) fn write_snapshots(
     txn: &WriteTxn<'_>,
     head: &mut Head,
 ) -> Result<(), LedgerError> {
+    let mut all = Vec::new();
     for (name, state) in head.state.snapshots() {
         let rulebook = head.state.rulebook().version;
         let snapshot = StoredSnapshot {
@@ -161,7 +163,8 @@ pub(in crate::ledger) fn write_snapshots(
             state,
         };
         txn.put_snapshot(name, &snapshot)?;
+        all.push((name, snapshot));
     }
-    head.snapshot = head.size();
+    (head.snapshot, head.snapshots) = (head.size(), Some(mark::digest(&all)));
     Ok(())
 }

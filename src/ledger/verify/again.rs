@@ -10,12 +10,19 @@ use crate::ledger::verify::file::FileView;
 use crate::ledger::verify::judge::Judge;
 
 impl Judge<'_> {
-    /// Computes an event again from the entries before it; lines are kept for those that come after.
+    /// Computes an event again from the entries before it where that is asked for, else counts it; lines are kept for those
+    /// that come after.
     pub(super) fn compute(
         &mut self,
         candidate: &Candidate<'_>,
         breaches: &mut Vec<Breach>,
     ) -> Result<(), VerifyError> {
+        let kind = candidate.event.kind();
+        if !self.options.recompute {
+            let mut again = self.state.rulebook().again.iter();
+            self.out_of_hand += u64::from(again.any(|line| line.kinds.contains(&kind)));
+            return Ok(());
+        }
         let reader = self.file.as_ref().map(FileView::reader);
         let (kept, blobs) = (&self.kept, self.blobs);
         let history = || Before {
@@ -37,7 +44,6 @@ impl Judge<'_> {
             AtHand::Private | AtHand::Gone(_) => self.out_of_hand += 1,
             AtHand::Unrecorded => self.unrecorded += 1,
         }
-        let kind = candidate.event.kind();
         let mut lines = self.state.rulebook().again.iter();
         if reader.is_none() && lines.any(|line| line.reads.contains(&kind)) {
             self.kept.push((candidate.seq, candidate.event.clone()));

@@ -422,9 +422,7 @@ impl<'a> Judge<'a> {
                 }
                 rule.judge(&self.state, &candidate, &mut breaches);
             }
-            if recompute {
-                self.compute(&candidate, &mut breaches)?;
-            }
+            self.compute(&candidate, &mut breaches)?;
         }
         for rule in self.state.rulebook().every_rule() {
             rule.demands(&self.state, &candidate, &mut facts);
@@ -579,6 +577,8 @@ impl<'a> Judge<'a> {
                 .divergence
                 .filter(|word| *word != Divergent::Forked || !self.own_root_broken),
             not_checked: self.not_checked,
+            not_recomputed: self.out_of_hand + self.unrecorded,
+            since: self.options.since_size(),
             signatures: match (self.options.tree_only, self.options.signatures) {
                 (true, _) => "not checked",
                 (false, Signatures::Strict) => "strict",

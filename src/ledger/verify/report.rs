@@ -92,6 +92,10 @@ pub struct Report {
     pub divergence: Option<Divergent>,
     /// What was not checked.
     pub not_checked: Vec<String>,
+    /// Events of computed numbers that were not computed again.
+    pub not_recomputed: u64,
+    /// Entries taken as verified before: the verdict is about those from here on.
+    pub since: u64,
     /// How signatures were checked.
     pub signatures: &'static str,
     /// Events of compromised keys.
@@ -112,7 +116,14 @@ impl Report {
         let mut parts = Vec::new();
         match (self.verdict, self.first) {
             (Verdict::Pass, _) => {
-                parts.push(format!("VERIFIED  {} events", self.events));
+                parts.push(match self.since.min(self.events) {
+                    0 => format!("VERIFIED  {} events", self.events),
+                    since => format!(
+                        "VERIFIED  {} events from seq {since} on",
+                        self.events - since
+                    ),
+                });
+                parts.extend(self.uncomputed());
                 parts.push(format!("{} signers", self.signers));
                 parts.push(format!("root {}", self.root.to_base64()));
                 parts.push(format!("roles {}", self.separation));
@@ -130,6 +141,7 @@ impl Report {
                     self.findings_total
                 ));
                 parts.push(format!("{} events", self.events));
+                parts.extend(self.uncomputed());
             }
         }
         parts.push(rulebooks::in_words(&self.rulebooks));
@@ -141,9 +153,24 @@ impl Report {
             parts.push(format!("{} tainted keys", self.tainted.len()));
         }
         for what in &self.not_checked {
-            parts.push(format!("{what} NOT CHECKED"));
+            // Said in front already.
+            if what != "recompute" || self.not_recomputed == 0 {
+                parts.push(format!("{what} NOT CHECKED"));
+            }
         }
         parts.join(" · ")
+    }
+
+    /// Numbers on the record that nobody computed again: a verdict over them says that they were signed, not that they are
+    /// right.
+    fn uncomputed(&self) -> Option<String> {
+        let numbers = match self.not_recomputed {
+            0 => return None,
+            1 => "number",
+            _ => "numbers",
+        };
+        let count = self.not_recomputed;
+        Some(format!("{count} computed {numbers} NOT RECOMPUTED"))
     }
 }
 

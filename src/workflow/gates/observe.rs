@@ -4,7 +4,6 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 
-use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::StratumId;
 use crate::event::payload::gate::GateObserved;
@@ -199,13 +198,12 @@ impl<'a> Course<'a> {
     pub fn next(
         &mut self,
         part: u64,
-        read: impl Fn(Option<(u64, &ExperimentId)>, &[Digest]) -> Result<Recorded, LedgerError>,
+        read: impl Fn(Option<u64>, &[Digest]) -> Result<Recorded, LedgerError>,
     ) -> Result<Next, ObserveError> {
         if self.is_long() && self.n >= self.ahead.1 {
             let to = self.end.min(self.n + AHEAD);
             self.gather(to);
-            let since = Some((self.since, &self.manifest.experiment));
-            self.ahead = (read(since, self.gathered(to))?, to);
+            self.ahead = (read(Some(self.since), self.gathered(to))?, to);
         }
         let to = self.end.min(self.n + part.max(1));
         self.gather(to);

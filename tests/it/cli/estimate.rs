@@ -308,7 +308,7 @@ fn both_verifiers_agree(desk: &mut Desk) {
 }
 
 /// A ledger with two experiments of the same small rows; `label` is that of the first row of `exp-1`.
-fn small(label: u64) -> Desk {
+pub(super) fn small(label: u64) -> Desk {
     let mut desk = Desk::new();
     desk.ok("init --origin ledger.example/cli --holder Ada --roles all");
     let mut lines = String::new();

@@ -594,7 +594,7 @@ fn a_forged_plan_is_not_shown() {
         for verb in ["show m-1", "look m-1", "observe m-1 --all"] {
             let ran = desk.run(&format!("gate {verb} --ledger {copy}"));
             assert_eq!(ran.code, 3, "{verb} {from}\n{}{}", ran.out, ran.err);
-            assert!(ran.err.contains("a plan or a family"), "{}", ran.err);
+            assert!(ran.err.contains("a snapshot of manifests"), "{}", ran.err);
         }
     }
 }

@@ -4,6 +4,7 @@ mod analyze;
 mod assume;
 mod audited;
 mod bad_input;
+mod baited;
 mod beside;
 mod carded;
 mod claims;
