@@ -59,6 +59,7 @@ pub mod read;
 pub mod rulebooks;
 pub mod rules;
 pub mod state;
+pub mod trial;
 pub mod verify;
 
 mod catch_up;
@@ -92,6 +93,7 @@ pub use open::LedgerOptions;
 pub use read::Reading;
 pub use read::Recorded;
 pub use state::State;
+pub use trial::Trial;
 
 pub use crate::store::LabelRow;
 pub use crate::store::RevealRow;
