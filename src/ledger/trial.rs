@@ -77,7 +77,8 @@ impl Trial {
     ) -> Result<(), (u64, Vec<Breach>)> {
         for line in lines {
             let seq = self.state.size;
-            let broken = |why: String| (seq, vec![Breach::new("line_format", "an entry line", why)]);
+            let broken =
+                |why: String| (seq, vec![Breach::new("line_format", "an entry line", why)]);
             let entry = Entry::parse(line).map_err(|why| broken(why.to_string()))?;
             let read = header::decode(entry.signed.body());
             let event = match read.map_err(|why| broken(why.to_string()))? {

@@ -1,0 +1,118 @@
+//! What adversaries can do: a search over short sequences of legal events, and attackers who write around the program.
+
+mod confirm;
+mod gate;
+mod search;
+
+use std::time::Instant;
+
+use search::Plan;
+use search::Run;
+use search::Tally;
+use search::World;
+
+use crate::support::verifiers;
+
+fn worlds() -> Vec<World> {
+    vec![
+        confirm::before(),
+        confirm::after(),
+        gate::before(),
+        gate::after(),
+        gate::lowered(),
+    ]
+}
+
+fn is_long() -> bool {
+    std::env::var_os("RUN_SLOW_TESTS").is_some()
+}
+
+#[test]
+fn no_short_sequence_changes_evidence_budget_or_grade_unseen() {
+    let begun = Instant::now();
+    let most = if is_long() { 6_000 } else { 40 };
+    let (mut sequences, mut holes) = (0, Vec::new());
+    for world in worlds() {
+        let plan = Plan {
+            seed: 18,
+            widths: [99, 99, 12, 6, 3, 2],
+            most,
+        };
+        let started = Instant::now();
+        let tally = search::search(&world, plan);
+        report(&world, &tally, started);
+        sequences += tally.sequences;
+        let found = world.holes(&tally).into_iter();
+        holes.extend(
+            found.map(|(field, to, words)| {
+                format!("{}: {field} becomes {to} by {words}", world.name)
+            }),
+        );
+    }
+    println!("{sequences} sequences in {:?}", begun.elapsed());
+    assert!(holes.is_empty(), "{}", holes.join("\n"));
+}
+
+fn report(world: &World, tally: &Tally, started: Instant) {
+    println!(
+        "{}: {} sequences, {} that change something, {:?}",
+        world.name,
+        tally.sequences,
+        tally.changed,
+        started.elapsed()
+    );
+    for one in &world.allowed {
+        println!(
+            "  {} may differ by {}: {}",
+            one.field,
+            one.letters.join(", "),
+            one.why
+        );
+    }
+    println!("  refused {:?}", tally.refused);
+    println!("  stopped {:?}", tally.stopped);
+    for ((field, to), all) in &tally.minimal {
+        for sequence in all {
+            println!("  {field} becomes {to} by {}", world.words(sequence));
+        }
+    }
+}
+
+/// What the search calls legal, both verifiers do too once it is signed.
+#[test]
+fn legal_sequences_verify_once_they_are_signed() {
+    let mut cases = Vec::new();
+    for world in worlds() {
+        let plan = Plan {
+            seed: 19,
+            widths: [5, 4, 3, 2, 2, 2],
+            most: 60,
+        };
+        let tally = search::search(&world, plan);
+        for sequence in tally.sample.iter().take(8) {
+            let mut run = Run::of(&world, true);
+            for at in sequence {
+                let letter = &world.letters[*at];
+                let said = run.spell(letter);
+                assert!(matches!(said, Some(Ok(_))), "{}", world.words(sequence));
+            }
+            let case = run.case(&world);
+            let ours = verifiers::ours(&case).unwrap();
+            assert_eq!(
+                ours.first,
+                None,
+                "{}: {}",
+                world.name,
+                world.words(sequence)
+            );
+            cases.push(case);
+        }
+    }
+    assert!(!cases.is_empty());
+    if verifiers::python() {
+        for (case, theirs) in cases.iter().zip(verifiers::theirs_of_many(&cases)) {
+            let theirs = theirs.unwrap();
+            assert_eq!(theirs.first, None, "{} bytes", case.ledger.len());
+        }
+    }
+}
