@@ -584,11 +584,13 @@ fn allowed() -> Vec<Allowed> {
         Allowed {
             field: "left",
             letters: &["charge", "unseal"],
+            keys: 1,
             why: "the custodian spends from the account, on record; a peek that is wasted is one fewer, never one more",
         },
         Allowed {
             field: "terms",
             letters: &["amend"],
+            keys: 1,
             why: "before the iteration opens, its registrar amends the plan, on record, with a class",
         },
     ]

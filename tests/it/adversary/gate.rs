@@ -39,7 +39,7 @@ use crate::support::planned::payload;
 use crate::support::samples::*;
 use crate::support::signer;
 
-const UNITS: usize = 6;
+const UNITS: usize = 10;
 const GATE: &str = "m-1";
 
 fn units() -> Vec<ItemId> {
@@ -496,11 +496,13 @@ pub fn before() -> World {
             Allowed {
                 field: "level",
                 letters: &["amend level"],
+                keys: 1,
                 why: "before the first look its registrar may amend the level, on record, within the family's",
             },
             Allowed {
                 field: "spent",
                 letters: &["amend level", "copy", "supersede"],
+                keys: 1,
                 why: "who registers or amends a gate spends its family's level, on record; there is no more than the family has",
             },
         ],
@@ -517,6 +519,7 @@ fn decided(name: &'static str, is_deviated: bool) -> World {
         allowed: vec![Allowed {
             field: "grade",
             letters: &["deviate"],
+            keys: 1,
             why: "any live key may say that something was done otherwise; that lowers a grade and is signed. Not held: see THREATS.md",
         }],
     }

@@ -1,7 +1,10 @@
 //! What adversaries can do: a search over short sequences of legal events, and attackers who write around the program.
 
+mod attackers;
 mod confirm;
 mod gate;
+mod hand;
+mod release;
 mod search;
 
 use std::time::Instant;
@@ -20,6 +23,7 @@ fn worlds() -> Vec<World> {
         gate::before(),
         gate::after(),
         gate::lowered(),
+        release::before(),
     ]
 }
 

@@ -60,6 +60,8 @@ pub struct Allowed {
     pub field: &'static str,
     /// A sequence with one of these, by the beginning of its name.
     pub letters: &'static [&'static str],
+    /// By at least so many keys.
+    pub keys: usize,
     pub why: &'static str,
 }
 
@@ -445,7 +447,9 @@ impl World {
                         let name = &self.letters[*at].name;
                         one.letters.iter().any(|word| name.starts_with(word))
                     };
-                    one.field == *field && sequence.iter().any(said)
+                    let keys = sequence.iter().map(|at| self.letters[*at].who);
+                    let keys = keys.collect::<BTreeSet<_>>().len();
+                    one.field == *field && keys >= one.keys && sequence.iter().any(said)
                 });
                 if !is_allowed {
                     holes.push((*field, to.clone(), self.words(sequence)));
