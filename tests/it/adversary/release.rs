@@ -163,7 +163,7 @@ fn letters(parts: &Arc<Parts>) -> Vec<Letter> {
         AUDE,
         "review",
         within,
-        released::reviewed("refused", 20),
+        released::reviewed("disputed", 20),
     ));
     all.push(letter(
         "custodian",
