@@ -64,6 +64,10 @@ pub struct Parts {
     pub candidate: Digest,
     pub items: Vec<ItemId>,
     pub root: Root,
+    /// From the opening of the iteration to its sealed candidates.
+    steps: Vec<(u8, Payload)>,
+    /// What the gates say on confirm.
+    judged: Vec<Payload>,
 }
 
 impl Parts {
@@ -82,17 +86,22 @@ impl Parts {
                 _ => {}
             }
         }
-        Self {
+        let judged = decided::gates(&plan, candidate, "confirm");
+        let judged = judged.iter().map(|gate| of(gate, IT)).collect();
+        let mut parts = Self {
             plan,
             patch,
             candidate,
             items,
             root: root.unwrap(),
-        }
+            steps: Vec::new(),
+            judged,
+        };
+        parts.steps = parts.told_steps();
+        parts
     }
 
-    /// From the opening of the iteration to its sealed candidates.
-    fn steps(&self) -> Vec<(u8, Payload)> {
+    fn told_steps(&self) -> Vec<(u8, Payload)> {
         let result = decided::patch_of(&self.patch).1;
         let mut steps = vec![
             (BEN, iterated::opened(&self.plan, IT, "2026Q3")),
@@ -221,7 +230,7 @@ fn told(parts: &Parts, is_open: bool) -> Told {
         teller.say_in(CLEO, "takes", accepts(item));
     }
     if is_open {
-        for (who, step) in parts.steps() {
+        for (who, step) in parts.steps.clone() {
             teller.say_in(who, "step", step);
         }
     }
@@ -394,12 +403,12 @@ fn others(parts: &Parts) -> Vec<Letter> {
     let second = iterated::patch("risks-7", "contradiction_check", iterated::STAKEHOLDERS);
     let second = iterated::proposed(IT, &second);
     all.push(letter("optimizer", RUNNER, "propose", fixed(second)));
-    for gate in decided::gates(&parts.plan, parts.candidate, "confirm") {
-        let name = match &gate {
+    for gate in &parts.judged {
+        let name = match gate {
             Payload::GateEvaluated(said) => format!("judge {}", said.gate.as_str()),
             _ => unreachable!("a gate"),
         };
-        all.push(letter("arbiter", BEN, &name, fixed(of(&gate, IT))));
+        all.push(letter("arbiter", BEN, &name, fixed(gate.clone())));
     }
     for event in split_events("split-8", 'r', 12) {
         let name = match &event {
@@ -470,7 +479,7 @@ fn observe(run: &mut Run, parts: &Parts, is_open: bool) -> Observed {
 fn continued(run: &mut Run, parts: &Parts, is_open: bool) -> Result<Observed, &'static str> {
     let it = IT.parse().unwrap();
     if !is_open {
-        for (who, step) in parts.steps() {
+        for (who, step) in parts.steps.clone() {
             run.say(who, Some(EXPERIMENT), step)?;
         }
     }
@@ -498,10 +507,9 @@ fn continued(run: &mut Run, parts: &Parts, is_open: bool) -> Result<Observed, &'
         // What is refused was shown before, or never sealed.
         let _ = run.say(CLEO, Some(EXPERIMENT), shown(item, value, charge));
     }
-    let judged = decided::gates(&parts.plan, parts.candidate, "confirm");
-    for gate in judged {
+    for gate in &parts.judged {
         // One that was said before is said.
-        if let Err(rule) = run.say(BEN, Some(EXPERIMENT), of(&gate, IT))
+        if let Err(rule) = run.say(BEN, Some(EXPERIMENT), gate.clone())
             && rule != "natural_key"
         {
             return Err(rule);
@@ -604,6 +612,8 @@ fn world(name: &'static str, is_open: bool) -> World {
     let story = told(&parts, is_open);
     World {
         name,
+        rulebook: 17,
+        most: [6, 1_500],
         told: story,
         letters,
         observe: Box::new(move |run| observe(run, &parts, is_open)),

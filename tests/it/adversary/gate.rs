@@ -488,6 +488,8 @@ fn graded(run: &mut Run) -> Observed {
 pub fn before() -> World {
     World {
         name: "gate, before its order is drawn",
+        rulebook: 17,
+        most: [60, 14_000],
         told: told_in_force(),
         letters: letters(false),
         observe: Box::new(opened),
@@ -512,6 +514,8 @@ pub fn before() -> World {
 fn decided(name: &'static str, is_deviated: bool) -> World {
     World {
         name,
+        rulebook: 17,
+        most: [60, 14_000],
         told: told_decided(is_deviated),
         letters: letters(true),
         observe: Box::new(graded),

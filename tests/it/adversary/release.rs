@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use clover::event::Payload;
+use clover::event::id::EventId;
 use clover::event::payload::Role;
 use clover::projection::deployments::Deployments;
 use serde_json::json;
@@ -27,18 +28,28 @@ struct Parts {
     index: u64,
     parent: String,
     gates: Vec<String>,
+    /// A commit without approvals.
+    commit: Option<Payload>,
 }
 
 fn told() -> (Told, Parts) {
     let mut teller = Teller::begin();
     let gates = released::accepted(&mut teller);
     teller.blob(released::told(), "text/plain");
-    let parts = Parts {
+    let mut parts = Parts {
         subject: teller.id("accepted").0.to_hex(),
         index: teller.at("accepted"),
         parent: teller.id("rubric").0.to_hex(),
         gates,
+        commit: None,
     };
+    parts.commit = Some(released::committed(
+        &released::patch(),
+        (&parts.subject, parts.index),
+        (&parts.parent, "1.1"),
+        &parts.gates,
+        &[],
+    ));
     let story = teller.finish();
     let told = Told {
         lines: story.lines,
@@ -48,21 +59,19 @@ fn told() -> (Told, Parts) {
 }
 
 /// The newest grants of each key, as a commit lists them.
-fn grants(run: &Run, most: usize) -> Vec<String> {
+fn grants(run: &Run, most: usize) -> Vec<EventId> {
     let all = run.trail.iter();
     let grants = all.filter(|(_, event)| matches!(event.payload, Payload::ApprovalGranted(_)));
-    let ids: Vec<String> = grants.map(|(_, event)| event.id.0.to_hex()).collect();
+    let ids: Vec<EventId> = grants.map(|(_, event)| event.id).collect();
     ids[ids.len().saturating_sub(most)..].to_vec()
 }
 
 fn commit(run: &Run, parts: &Parts, most: usize) -> Payload {
-    released::committed(
-        &released::patch(),
-        (&parts.subject, parts.index),
-        (&parts.parent, "1.1"),
-        &parts.gates,
-        &grants(run, most),
-    )
+    let mut commit = parts.commit.clone().unwrap();
+    if let Payload::PromptCommitted(said) = &mut commit {
+        said.approvals = grants(run, most);
+    }
+    commit
 }
 
 fn letter(
@@ -221,6 +230,8 @@ pub fn before() -> World {
     let parts = Arc::new(parts);
     World {
         name: "release, before its approvals",
+        rulebook: 17,
+        most: [12, 1_500],
         told,
         letters: letters(&parts),
         observe: Box::new(move |run| observe(run, &parts)),

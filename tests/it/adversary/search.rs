@@ -20,10 +20,14 @@ use clover::ground::sign::KeyId;
 use clover::ground::sign::Signed;
 use clover::ground::time::Timestamp;
 use clover::ledger::Trial;
+use clover::ledger::rulebooks;
 use clover::num::Count;
 use clover::workflow::RULEBOOK;
+use serde_json::json;
 
 use crate::support::forger;
+use crate::support::planned;
+use crate::support::samples::ADA;
 use crate::support::samples::AUTHORS;
 use crate::support::samples::LOG;
 use crate::support::samples::ORIGIN;
@@ -67,6 +71,10 @@ pub struct Allowed {
 
 pub struct World {
     pub name: &'static str,
+    /// The rulebook that its owner adopts before anything else is said.
+    pub rulebook: u32,
+    /// Sequences of one role, or of one pair, in the short search and in the long one.
+    pub most: [u64; 2],
     pub told: Told,
     pub letters: Vec<Letter>,
     /// The honest continuation, and what comes of it.
@@ -98,7 +106,7 @@ impl Run {
             panic!("{}: seq {seq}: {breaches:?}", world.name);
         }
         let ids = AUTHORS.iter().map(|byte| (*byte, signer(*byte).id()));
-        Self {
+        let mut run = Self {
             now: trial.state().keyring.recorded_at.unwrap(),
             traces: vec![(world.trace)(&trial)],
             trial,
@@ -107,7 +115,16 @@ impl Run {
             ids: ids.collect(),
             roots: vec![forger::Sealed::over(world.told.lines.clone()).root()],
             signed: is_signed.then(|| world.told.lines.clone()),
+        };
+        if world.rulebook > rulebooks::UNNAMED {
+            let version = Count::new(world.rulebook.into()).unwrap();
+            let adopted = json!({"version": version});
+            let said = run.say(ADA, None, planned::payload("rulebook.adopted", &adopted));
+            assert!(said.is_ok(), "{said:?}");
+            run.trail.clear();
+            run.traces.remove(0);
         }
+        run
     }
 
     pub fn key(&self, who: u8) -> KeyId {
@@ -128,7 +145,7 @@ impl Run {
     }
 
     pub fn now(&self) -> Timestamp {
-        self.now.plus_seconds(60)
+        self.now.plus_seconds(1)
     }
 
     /// Says an event, or gives the rule that refuses it.
@@ -200,7 +217,7 @@ impl Run {
         self.trail.pop();
         self.traces.pop();
         self.roots.pop();
-        self.now = self.now.plus_seconds(-60);
+        self.now = self.now.plus_seconds(-1);
         if let Some(lines) = &mut self.signed {
             lines.pop();
         }
