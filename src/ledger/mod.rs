@@ -61,6 +61,7 @@ pub mod rulebooks;
 pub mod rules;
 pub mod signers;
 pub mod state;
+pub mod trial;
 pub mod verify;
 
 mod catch_up;
@@ -97,6 +98,7 @@ pub use open::LedgerOptions;
 pub use read::Reading;
 pub use read::Recorded;
 pub use state::State;
+pub use trial::Trial;
 
 pub use crate::store::LabelRow;
 pub use crate::store::RevealRow;

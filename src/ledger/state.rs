@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::event::Event;
+use crate::event::Kind;
 use crate::ground::canon;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::PublicKey;
@@ -135,6 +136,23 @@ impl State {
             .zip(&self.folds)
             .map(|(entry, (_, fold))| (entry.name, fold.snapshot()));
         std::iter::once((CUSTODY, custody)).chain(folds).collect()
+    }
+
+    /// Places of the folds that read a kind.
+    pub(super) fn readers(&self, kind: Kind) -> Vec<usize> {
+        let folds = self.rulebook.folds.iter().enumerate();
+        let reads = folds.filter(|(_, entry)| entry.reads.contains(&kind));
+        reads.map(|(at, _)| at).collect()
+    }
+
+    /// Canonical state of the fold at a place.
+    pub(super) fn snapshot_at(&self, at: usize) -> Vec<u8> {
+        self.folds[at].1.snapshot()
+    }
+
+    /// Replaces the fold at a place by a snapshot's state. False when the bytes are not its.
+    pub(super) fn restore_at(&mut self, at: usize, bytes: &[u8]) -> bool {
+        self.folds[at].1.restore(bytes)
     }
 
     /// Replaces one fold by a snapshot's state. False when the bytes are not its.

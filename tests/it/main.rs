@@ -8,6 +8,7 @@
     reason = "tests look at the files themselves, tell long stories, and are no library"
 )]
 
+mod adversary;
 mod audits;
 mod bytes;
 mod cli;
