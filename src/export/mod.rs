@@ -21,7 +21,6 @@ use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
-use crate::store::StoreError;
 
 /// Every format. The next one goes here.
 pub static FORMATS: &[&dyn Exporter] = &[&jsonl::Jsonl, &tiles::Tiles];
@@ -158,7 +157,7 @@ fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64,
     let write = |digest: Digest, bytes: &[u8]| -> Result<(), Stop> {
         if Digest::blake3(bytes) != digest {
             let found = format!("blob {digest} has bytes of another digest");
-            return Err(StoreError::Damaged(found).into());
+            return Err(LedgerError::Integrity { seq: 0, found }.into());
         }
         ambient::write_new(&folder.join(digest.to_hex()), bytes, 0o644)
             .map_err(|error| Stop(error.into()))?;
