@@ -42,13 +42,13 @@ fn checked(world: &mut World, check: &Value) -> usize {
     say(world, LENA, "judge.drift_checked", check)
 }
 
-fn handled(world: &mut World, digest: &str, rule_path: &str) {
+fn handled(world: &mut World, digest: &str, rule_path: &str) -> usize {
     let deviated = json!({
         "digest": digest, "impact": "the claim is about the first model's scores alone",
         "known_at_seq": world.items.len(), "outcome_seen": false, "rule_path": rule_path,
         "what": "units after the change are scored by the pinned snapshot", "why": "the alias moved",
     });
-    say(world, BEN, "manifest.deviated", &deviated);
+    say(world, BEN, "manifest.deviated", &deviated)
 }
 
 /// A gate whose judge drifts, and goes on after its deviation.
@@ -62,6 +62,22 @@ pub fn good() -> World {
     handled(&mut world, &digest, "metric.judge_digest");
     say(&mut world, BEN, "gate.observed", &observed);
     world
+}
+
+/// The deviation that lifts the stop is signed by a key that may not, where the rulebook asks.
+fn by_an_arbiter(story: &Story, failing: &Value) -> Sample {
+    let (mut world, observed, digest) = begun(story);
+    let version = json!({"version": 18});
+    world.say(ADA, "rulebook.adopted", 1, Value::Null, version);
+    checked(&mut world, failing);
+    let at = handled(&mut world, &digest, "metric.judge_digest");
+    say(&mut world, BEN, "gate.observed", &observed);
+    Sample::forged(
+        "deviated-by-an-arbiter",
+        "The arbiter's key signed the deviation that lifts the stop of a gate whose judge had drifted.",
+        &world,
+        Some((at, "role")),
+    )
 }
 
 /// Every sample of drift.
@@ -94,6 +110,7 @@ pub fn all() -> Vec<Sample> {
         &world,
         Some((last, "drift")),
     ));
+    rows.push(by_an_arbiter(&story, &failing));
     let mut edited = |name, done, rule, edit: &dyn Fn(&mut Value)| {
         let (mut world, ..) = begun(&story);
         let mut check = failing.clone();
