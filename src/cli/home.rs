@@ -256,7 +256,7 @@ pub(super) enum View {
     /// The head.
     Head,
     /// Earlier.
-    Earlier(State),
+    Earlier(Box<State>),
 }
 
 /// Opens the ledger to read the state that the command is about.
@@ -264,7 +264,7 @@ pub(super) fn view(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, View), CliError> 
     let (home, ledger) = open_to_read(ctx)?;
     let view = match ctx.as_of {
         None => View::Head,
-        Some(seq) => View::Earlier(ledger.state_at(seq + 1)?),
+        Some(seq) => View::Earlier(Box::new(ledger.state_at(seq + 1)?)),
     };
     Ok((home, ledger, view))
 }

@@ -47,6 +47,10 @@ pub(super) struct Args {
     /// How strictly roles are kept apart
     #[arg(long, default_value = "solo", value_parser = ["solo", "strict"], value_name = "HOW")]
     pub separation: String,
+    /// The rulebook that judges the ledger: an older one for who must read it with an older program
+    #[arg(long, value_name = "N", default_value_t = rulebooks::NEWEST,
+          value_parser = clap::value_parser!(u32).range(i64::from(rulebooks::UNNAMED)..=i64::from(rulebooks::NEWEST)))]
+    pub rulebook: u32,
     /// Who holds the owner key
     #[arg(long, value_name = "NAME", default_value = "owner")]
     pub holder: String,
@@ -127,7 +131,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             "strict" => Separation::Strict,
             _ => Separation::Solo,
         },
-        rulebook: rulebooks::NEWEST,
+        rulebook: args.rulebook,
         owner: &owner,
         layout: CreateOptions::default(),
     };
@@ -139,7 +143,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     }
     let options = home::options(ctx, None, true);
     let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, options)?;
-    if let Err(error) = ledger.advance_pin() {
+    // Whoever made it knows which ledger it is.
+    let vouched = || {
+        ledger
+            .pin()
+            .map_or(Ok(()), |pin| pin.vouch().map_err(|error| error.to_string()))
+    };
+    let pinned = ledger.advance_pin().map_err(|error| error.to_string());
+    if let Err(error) = pinned.and_then(|()| vouched()) {
         ctx.warn(format!(
             "the ledger stands, and its pin is missing: {error}; next: clover checkpoint pin"
         ));

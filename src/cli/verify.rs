@@ -365,13 +365,7 @@ fn of_export(
     let reader = match (lines, &own) {
         (Some(lines), _) => lines,
         (None, Some(own)) => source::tiles(path, own.checkpoint().size),
-        (None, None) => {
-            let message = format!(
-                "{}: tiles without a checkpoint that can be read",
-                path.display()
-            );
-            return Err(CliError::input(message, "clover verify --help"));
-        }
+        (None, None) => return Err(unsized_tiles(path)),
     };
     let blobs = match &args.blobs {
         Some(folder) => Some(ctx.path(folder)),
@@ -415,6 +409,13 @@ fn of_export(
     let mut report = report?;
     vouch(ctx, args, origin.as_deref(), &mut report)?;
     Ok(report)
+}
+
+/// Tiles say how many entries they hold by their checkpoint alone.
+fn unsized_tiles(path: &Path) -> CliError {
+    let path = path.display();
+    let message = format!("{path}: tiles without a checkpoint that can be read");
+    CliError::input(message, "clover verify --help")
 }
 
 /// A reader of entry lines; a file that shows none of their form is no ledger.

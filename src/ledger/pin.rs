@@ -156,7 +156,7 @@ impl Place {
             return Ok(());
         }
         if let Some(folder) = self.path.parent() {
-            ambient::create_dirs(folder)?;
+            ambient::create_private_dirs(folder)?;
         }
         ambient::replace_private(&self.path, origin.as_bytes(), false)
     }

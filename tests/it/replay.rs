@@ -132,7 +132,7 @@ fn what_is_derived_from_the_entries_is_the_same_when_built_again() {
     test.append(&[score(9_000)]).unwrap();
     test.check_all();
     // The same events, submitted one by one to a second ledger with the same keys and clock.
-    let mut second = TestLedger::new();
+    let mut second = TestLedger::unnamed(clover::store::CreateOptions::default());
     second.ledger.set_next_log_key(signer(full::NEXT_LOG_KEY));
     let reader = test.ledger.store().reader();
     let mut blobs = Vec::new();

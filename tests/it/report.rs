@@ -33,7 +33,7 @@ fn say(test: &mut TestLedger, payload: Payload) -> String {
 
 /// A ledger whose experiment has values on record and one iteration that accepted a patch.
 fn decided_ledger() -> TestLedger {
-    let mut test = TestLedger::new();
+    let mut test = TestLedger::unnamed(clover::store::CreateOptions::default());
     test.ledger
         .put_blobs(&[valued::MODEL.to_vec(), valued::ROWS.to_vec()])
         .unwrap();

@@ -32,6 +32,7 @@ const LOG_N_MAX: u8 = 18;
 ///
 /// # Errors
 /// No entropy.
+#[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn encrypt_with_passphrase(
     plaintext: &[u8],
     passphrase: &str,

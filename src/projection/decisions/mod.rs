@@ -36,6 +36,7 @@ use crate::event::id::EventId;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::payload::Verdict;
+use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
@@ -43,6 +44,7 @@ use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::event::payload::rubric::PatchProposed;
 use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
 use crate::ledger::Fold;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -251,6 +253,16 @@ impl AllDecisions {
         self.by_id.get(iteration)
     }
 
+    fn unsealed(&mut self, once: Once, at: Timestamp, said: &ConfirmUnsealed) {
+        let root = said.confirm_root.0.to_hex();
+        self.roots.entry(root).or_insert(once.seq);
+        let charge = said.charge.0.to_hex();
+        self.charges.entry(charge).or_insert(once.seq);
+        *self.quarters.entry(at.quarter().to_string()).or_default() += 1;
+        let of = self.by_id.entry(said.iteration.clone()).or_default();
+        of.unsealed.get_or_insert(once);
+    }
+
     fn gate(&mut self, once: Once, said: &GateEvaluated) {
         let of = self.by_id.entry(said.iteration.clone()).or_default();
         let candidate = of.candidates.entry(said.candidate.to_hex()).or_default();
@@ -332,16 +344,7 @@ impl Fold for AllDecisions {
                     once,
                 });
             }
-            Payload::ConfirmUnsealed(said) => {
-                let root = said.confirm_root.0.to_hex();
-                self.roots.entry(root).or_insert(once.seq);
-                let charge = said.charge.0.to_hex();
-                self.charges.entry(charge).or_insert(once.seq);
-                let quarter = event.recorded_at().quarter().to_string();
-                *self.quarters.entry(quarter).or_default() += 1;
-                let of = self.by_id.entry(said.iteration.clone()).or_default();
-                of.unsealed.get_or_insert(once);
-            }
+            Payload::ConfirmUnsealed(said) => self.unsealed(once, event.recorded_at(), said),
             Payload::PatchAccepted(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.accepted.push(said.candidate);

@@ -105,7 +105,7 @@ fn custodians() -> Vec<Attack> {
     let hand = || Hand::with(iterated::story(), &[CLEO], true);
     let story = iterated::story();
     let other = hand().edit("revealed", |body| {
-        body["data"]["value_micro"] = 900_000.into()
+        body["data"]["value_micro"] = 900_000.into();
     });
     let accepted = hand().id("accepted");
     let unpaid = hand().edit("revealed", |body| body["data"]["charge"] = accepted.into());

@@ -138,6 +138,10 @@ impl Hand {
     }
 
     /// Appends what this person says, in the newest version of the kind.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "values are written where they are said"
+    )]
     pub fn say(mut self, who: u8, kind: &str, v: u64, experiment: Value, data: Value) -> Self {
         let author = signer(who).id().to_string();
         let own = self

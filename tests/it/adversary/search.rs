@@ -47,6 +47,9 @@ pub struct Told {
 /// What the search watches, by name.
 pub type Observed = BTreeMap<&'static str, String>;
 
+/// Makes the payload of a letter where it can be said now.
+pub type Make = Box<dyn Fn(&Run) -> Option<Payload> + Send + Sync>;
+
 /// One event that a role may say, as far as it can be said now.
 pub struct Letter {
     pub role: &'static str,
@@ -55,7 +58,7 @@ pub struct Letter {
     pub experiment: Option<&'static str>,
     /// Names the checkpoint before the newest.
     pub is_stale: bool,
-    pub make: Box<dyn Fn(&Run) -> Option<Payload> + Send + Sync>,
+    pub make: Make,
 }
 
 /// A difference that is known, and why it may be.
@@ -191,19 +194,16 @@ impl Run {
         if let Some(first) = self.trial.say(at, &event).first() {
             return Err(first.rule);
         }
-        let root = match &mut self.signed {
-            Some(lines) => {
-                let signed = Signed::sign(PAYLOAD_TYPE, body, &signer(who));
-                let mut line = Vec::new();
-                let (body, by) = (signed.body(), signed.signer());
-                entry::write_line(&mut line, seq, at, body, &by, signed.signature());
-                lines.push(line);
-                forger::Sealed::over(lines.clone()).root()
-            }
-            None => {
-                let last = self.roots.last().unwrap();
-                Digest::sha256(&[last.0, id.0.0].concat())
-            }
+        let root = if let Some(lines) = &mut self.signed {
+            let signed = Signed::sign(PAYLOAD_TYPE, body, &signer(who));
+            let mut line = Vec::new();
+            let (body, by) = (signed.body(), signed.signer());
+            entry::write_line(&mut line, seq, at, body, &by, signed.signature());
+            lines.push(line);
+            forger::Sealed::over(lines.clone()).root()
+        } else {
+            let last = self.roots.last().unwrap();
+            Digest::sha256(&[last.0, id.0.0].concat())
         };
         self.roots.push(root);
         self.now = at;

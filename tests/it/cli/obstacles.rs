@@ -70,7 +70,9 @@ fn pipes_folders_and_devices_are_no_files() {
         }
     }
     // Beside the ledger too, where SQLite would wait for them.
-    pipe(&desk.at.join(".clover/ledger.db-wal"));
+    let log = desk.at.join(".clover/ledger.db-wal");
+    std::fs::remove_file(&log).ok();
+    pipe(&log);
     let ran = desk.run("status");
     assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
     says(&ran, &["ledger.db-wal is not a ledger: a named pipe"]);

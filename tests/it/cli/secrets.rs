@@ -66,7 +66,7 @@ fn sealed_to_vera() -> Desk {
     desk.ok("key new vera --role custodian --new-passphrase-file pass");
     desk.ok("key new lena --role labeler");
     desk.ok(
-        "label design new confirm --experiment exp-1 --purpose confirm --probability 1 --key lena",
+        "label design new confirm --experiment exp-1 --purpose audit --probability 1 --key lena",
     );
     desk.ok(SEAL);
     desk

@@ -300,7 +300,7 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let mut world = World::new(35, 1);
     let stage = stage(&mut world, [1500, 750, 750], 4);
     let data = stage.table.data();
-    let mut test = TestLedger::new();
+    let mut test = TestLedger::unnamed(clover::store::CreateOptions::default());
     test.register(EXPERIMENT);
     test.append(&[Command::new(iterated::peek_account(), None)])
         .unwrap();

@@ -168,6 +168,9 @@ fn a_deviation_about_something_else_does_not_help() {
 #[test]
 fn a_deviation_is_for_an_owner_or_a_registrar() {
     tell(SOLO, |world| {
+        let version = clover::num::Count::new(18).unwrap();
+        let adopted = clover::event::payload::custody::RulebookAdopted { version };
+        world.say(&owner(), adopted.into(), None);
         let life = exposed(world);
         let (bea, rob) = (signer(61), signer(62));
         let others = [(&bea, "Bea", Role::Arbiter), (&rob, "Rob", Role::Registrar)];

@@ -99,7 +99,7 @@ fn confirm() -> Vec<Sample> {
         let charge = again(&mut world, &story, "charge", |_| ());
         let was = world.items[charge].was.clone();
         let at = again(&mut world, &story, "shown-1", |data| {
-            data["charge"] = was.into()
+            data["charge"] = was.into();
         });
         (world, at)
     };
@@ -123,11 +123,11 @@ fn confirm() -> Vec<Sample> {
         });
         world.say(ADA, "budget.opened", 1, Value::Null, side);
         let charge = again(&mut world, &story, "charge", |data| {
-            data["account"] = "side".into()
+            data["account"] = "side".into();
         });
         let was = world.items[charge].was.clone();
         let at = again(&mut world, &story, "unsealed", |data| {
-            data["charge"] = was.into()
+            data["charge"] = was.into();
         });
         (world, at)
     };

@@ -154,6 +154,10 @@ fn a_tile_that_goes_with_a_flipped_entry_is_not_believed() {
 }
 
 /// Appends, without the program, an entry with a checkpoint that the log key signs.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a draft is written where it is signed"
+)]
 fn write_around(test: &TestLedger, draft: Draft, signature: Option<[u8; 64]>) -> u64 {
     let ledger = &test.ledger;
     let signed = Signed::sign(PAYLOAD_TYPE, draft.to_body().unwrap(), &test.owner);
