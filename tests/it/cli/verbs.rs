@@ -66,7 +66,7 @@ roles    solo separation
 pin      $T/state/clover/pins/b1ccdadd7d2abe6c6a1a30aabd82447bf9d0c6081cd42b885ba693b0bf08a30f
 ";
 const KEY_NEW: &str = "
-seq 1  key.added  4bdcc3c071a3d9ae84bcac9a3ef12720ae495fd6effd817c01ddf9eab6586300
+seq 1  key.added  b365f04ce1372a7229aa9bd7f5fd3316b62d3c20f0278ed2ae8cbed1bd0b00b7
 key 3ee31b7dd5b8774e325da485e22cdd7c2bfbbebf37c2f35720527ff2f3cb3ba7 in $T/config/clover/keys/scorer.pem
 ";
 const KEY_LIST: &str = "
@@ -76,7 +76,7 @@ scorer  3ee31b7dd5b8774e  scorer  machine  scorer            0       live
 cem     abc770d40146e71c  cem     person   custodian         0       live
 ";
 const BULK: &str = "
-appended 2 · already 0 · seq 4..5 · root jevpqLvxS9+nc7r4ZJaKX6D2VMhqXfNAtoSIj6ASJII=
+appended 2 · already 0 · seq 4..5 · root xRacXmQPgMgAQb5GHZeIqJj3cjG4rJys3wsHQjqvTkI=
 ";
 const LOG: &str = r#"
     seq  recorded              kind                   holder        data
@@ -87,14 +87,14 @@ const LOG: &str = r#"
 const SHOW: &str = r#"
 seq         4
 kind        score.recorded v1
-id          a3a9507ed75d2b24059de70f795302be54e7168cc5f7d0488bdb7cdeaeff5697
+id          9d49ee750c0adc0d3b6d52021c4a5c047650186466db3df4d973846441ae8fc3
 holder      scorer (scorer)
 author      3ee31b7dd5b8774e325da485e22cdd7c2bfbbebf37c2f35720527ff2f3cb3ba7 number 0
 at          2026-11-20T10:00:00.000000Z
 recorded    2026-11-20T10:00:00.000000Z
 experiment  exp-1
-seen        4 entries, root bJpzF0EhGmFmb46w/tE/JtylOk1yGhnd5HBqiQ01jSQ=
-leaf        f2c80c7254af71463a3def8328bfcacbde578f78a4df26d8af83ab77449884d4
+seen        4 entries, root dtlA2mJUftfcQ2TkV+lOf5WlNH7tx+VvP5zVgvCy4jc=
+leaf        3d24e3923299108722700bf0dbecbde6380baf359d0f2796f27402fc47b7dd12
 {
   "draw": 0,
   "item": "a",
@@ -107,7 +107,7 @@ const STATUS: &str = "
 ledger   $T/work/.clover/ledger.db
 origin   ledger.example/cli
 entries  6
-root     jevpqLvxS9+nc7r4ZJaKX6D2VMhqXfNAtoSIj6ASJII=
+root     xRacXmQPgMgAQb5GHZeIqJj3cjG4rJys3wsHQjqvTkI=
 head     2026-11-20T10:00:00Z
 roles    solo: one person may hold all roles, claims are self-governed
 keys     3 live, 0 ended
@@ -118,7 +118,7 @@ experiment  title  registered  standing
 exp-1       One    seq 3       open
 ";
 const VERIFY: &str = "
-VERIFIED  6 events · 2 signers · root jevpqLvxS9+nc7r4ZJaKX6D2VMhqXfNAtoSIj6ASJII= · roles solo · signatures: strict · recompute NOT CHECKED
+VERIFIED  6 events · 2 signers · root xRacXmQPgMgAQb5GHZeIqJj3cjG4rJys3wsHQjqvTkI= · roles solo · rules 18 · signatures: strict · recompute NOT CHECKED
 ";
 const EXPERIMENTS: &str = "
 experiment  title  registered  standing
