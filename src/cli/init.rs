@@ -47,7 +47,7 @@ pub(super) struct Args {
     /// How strictly roles are kept apart
     #[arg(long, default_value = "solo", value_parser = ["solo", "strict"], value_name = "HOW")]
     pub separation: String,
-    /// The rulebook that judges the ledger: an older one for who must read it with an older program
+    /// The rulebook that judges it: an older one for older programs
     #[arg(long, value_name = "N", default_value_t = rulebooks::NEWEST,
           value_parser = clap::value_parser!(u32).range(i64::from(rulebooks::UNNAMED)..=i64::from(rulebooks::NEWEST)))]
     pub rulebook: u32,

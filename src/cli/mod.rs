@@ -124,8 +124,7 @@ Options of every verb:
   --passphrase-file FILE    passphrase of that key [CLOVER_PASSPHRASE; else asked]
   --json                    one JSON object {ok,verdict,exit,events,checkpoint,data,warnings,next}
   -q, --quiet               no notes and no progress      --busy-timeout SECONDS   default 60
-  --progress auto|never|plain                             --color auto|always|never
-  --clock-ahead             append although the newest entry is more than 400 days old
+  --progress auto|never|plain   --color auto|always|never   --clock-ahead  after 400 days of rest
 
 Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 failed
             11 refused by a rule · 12 undecided or not checked · 75 try later · 130 interrupted
