@@ -526,14 +526,19 @@ pub fn temporary_folder() -> PathBuf {
 /// [`AmbientError::Exists`], [`AmbientError::Io`].
 pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), AmbientError> {
     let io = |source| AmbientError::io("create", path, source);
+    // It is whole under another name before it has its own: a process that is stopped leaves no half of it.
+    let temporary = unfinished(path);
+    fs::remove_file(&temporary).ok();
     let mut file = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(mode)
-        .open(path)
+        .open(&temporary)
         .map_err(io)?;
-    file.write_all(bytes).map_err(io)?;
-    file.sync_all().map_err(io)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let linked = written.and_then(|()| fs::hard_link(&temporary, path));
+    fs::remove_file(&temporary).ok();
+    linked.map_err(io)?;
     sync_parent(path)
 }
 
