@@ -5,6 +5,7 @@ mod assumptions;
 mod batteries;
 mod beside;
 mod calibrators;
+mod chosen;
 mod decisions;
 mod deployments;
 mod drifts;

@@ -1,5 +1,6 @@
 //! Samples around rulebooks, and around evidence that somebody could choose: what rulebook 18 asks and 17 did not.
 
+use clover::ground::digest::Digest;
 use serde_json::Value;
 use serde_json::json;
 
@@ -88,7 +89,29 @@ fn again(world: &mut World, story: &Story, name: &str, change: impl FnOnce(&mut 
     let (kind, v) = (body["kind"].as_str().unwrap(), body["v"].as_u64().unwrap());
     let mut data = body["data"].clone();
     change(&mut data);
-    world.say(CLEO, kind, v, body["experiment"].clone(), data)
+    let at = world.say(CLEO, kind, v, body["experiment"].clone(), data);
+    world.items[at].body["author"] = body["author"].clone();
+    at
+}
+
+/// A history in which as many confirm blocks were said to be unsealed in one quarter, and then one more, rightly paid:
+/// its position.
+pub fn unsealed_after(others: usize) -> (World, usize) {
+    let story = sequenced::story();
+    let mut world = before(&story, "unsealed", 18);
+    for other in 0..others {
+        again(&mut world, &story, "unsealed", |data| {
+            data["iteration"] = format!("another-{other}").into();
+            data["confirm_root"] = Digest::sha256(&other.to_be_bytes()).to_base64().into();
+            data["charge"] = Digest::sha256(b"another").to_hex().into();
+        });
+    }
+    let of = World::of(&story.lines);
+    let charge = of.items[story.at("charge")].was.clone();
+    let at = again(&mut world, &story, "unsealed", |data| {
+        data["charge"] = charge.into()
+    });
+    (world, at)
 }
 
 /// What a custodian alone could do to a confirm block, under the rulebook that asks and under the one that did not.
@@ -131,7 +154,18 @@ fn confirm() -> Vec<Sample> {
         });
         (world, at)
     };
+    let left_out = || {
+        let mut world = before(&story, "c4", 17);
+        again(&mut world, &story, "seal-1", |data| {
+            let row = data["row"].as_str().unwrap().replace("/0", "/1");
+            data["row"] = row.into();
+        });
+        adopt(&mut world, 18);
+        let at = again(&mut world, &story, "c4", |_| ());
+        (world, at)
+    };
     let sealing = |at| Some((at, "sealing"));
+    let (part, part_at) = left_out();
     let (rows, rows_at) = chosen(18);
     let (seal, seal_at) = late(18);
     let (peek, peek_at) = elsewhere(18);
@@ -154,6 +188,12 @@ fn confirm() -> Vec<Sample> {
             "The same under rulebook 17, which did not ask: the verdict says so.",
             &chosen(17).0,
             None,
+        ),
+        Sample::forged(
+            "confirm-label-left-out",
+            "A gate on confirm was evaluated while a label of its block was still sealed.",
+            &part,
+            Some((part_at, "predicate")),
         ),
         Sample::forged(
             "sealed-after-opening",
