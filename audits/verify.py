@@ -5661,8 +5661,7 @@ def tested_elsewhere(state, e, record_):
             continue
         if own is not None and own == family_name(other) or bound.seq > drawn[0]:
             continue
-        pairs = [(a, b) for a in candidates(version.manifest) for b in candidates(bound.manifest)]
-        if any(a["id"] == b["id"] or a["artifact_digest"] == b["artifact_digest"] for a, b in pairs):
+        if shares_candidate(version.manifest, bound.manifest):
             return "the family of %s, or a manifest registered after its order was drawn" % name, "%s (E_FAMILY_BUDGET)" % own
 
 
@@ -6346,7 +6345,27 @@ def grade_of(state, gate, record_, now):
         return "asymptotic"
     look = SAFE_INTEGER if record_.first_look is None else record_.first_look
     amended = any(one.seq > look and one.amendment is not None and one.amendment >= 2 for one in record_.versions)
-    return "certified_amended" if amended or record_.deviations else "certified"
+    redrawn = state.asks("one_order") and is_redrawn(state, record_)
+    return "certified_amended" if amended or record_.deviations or redrawn else "certified"
+
+
+def shares_candidate(one, other):
+    """Whether two manifests test one candidate: by its name or by what it is."""
+    return any(a["id"] == b["id"] or a["artifact_digest"] == b["artifact_digest"]
+               for a in candidates(one) for b in candidates(other))
+
+
+def is_redrawn(state, record_):
+    """Whether an order of the same units had been drawn for the same candidate and metric before this was registered."""
+    first = record_.versions[0]
+    root = first.manifest.get("data", {}).get("confirm_root")
+    metric = first.manifest.get("metric", {}).get("metric")
+    return root is not None and any(
+        one.digest != first.digest and one.countersigned and one.since < first.seq
+        and one.manifest.get("data", {}).get("confirm_root") == root
+        and one.manifest.get("metric", {}).get("metric") == metric
+        and shares_candidate(one.manifest, first.manifest)
+        for other in state.manifests.values() for one in other.versions)
 
 
 def rule_promotion(state, e):

@@ -64,7 +64,7 @@ questions! {
         "a peek is paid from the account that the plan names, and a quarter allows three peeks over all accounts";
     /// Whether an order could be drawn again.
     OneOrder "one_order" since 18 rule "amendment":
-        "what is tested binds from its first countersignature on: no amendment draws a second order";
+        "what is tested binds from its first countersignature on: no amendment draws a second order, and another manifest that does is graded lower";
     /// Who may sign a deviation.
     DeviationSigners "deviation_signers" since 18 rule "role":
         "a deviation from a manifest is signed by an owner or a registrar";

@@ -4,14 +4,19 @@ use crate::event::payload::decision::EvidenceClass;
 use crate::event::payload::decision::Grade;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
+use crate::ledger::rulebooks::Question;
 use crate::projection::gates::Gate;
+use crate::projection::manifests;
 use crate::projection::manifests::Deviation;
+use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
+use crate::projection::manifests::Version;
 
 /// The grade of a gate's claim at a time: `void` where its sealed plan was not revealed by its day, its manifest was
 /// superseded, or the key that registered a version was compromised before; `exploratory` after a deviation with an outcome
 /// seen, as it was after a look; `asymptotic` by its class, and where a largest difference below the width of the scale is
-/// taken on trust; `certified_amended` after an amendment in flight or a deviation before any outcome; else `certified`.
+/// taken on trust; `certified_amended` after an amendment in flight, a deviation before any outcome, or where another manifest
+/// had drawn an order of the same units before; else `certified`.
 pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Grade {
     let tainted = |key: &crate::ground::sign::KeyId, seq: u64| {
         let end = state.keyring.keys.get(key).and_then(|key| key.end.as_ref());
@@ -40,13 +45,32 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
         return Grade::Asymptotic;
     }
     let look = record.first_look.as_ref().map_or(u64::MAX, |look| look.seq);
-    let in_flight = |one: &crate::projection::manifests::Version| {
-        one.seq > look && one.class.is_some_and(|class| class >= 2)
-    };
-    if record.versions.iter().any(in_flight) || !record.deviations.is_empty() {
+    let in_flight = |one: &Version| one.seq > look && one.class.is_some_and(|class| class >= 2);
+    let amended = record.versions.iter().any(in_flight) || !record.deviations.is_empty();
+    if amended || state.asks(Question::OneOrder) && is_redrawn(state, record) {
         return Grade::CertifiedAmended;
     }
     Grade::Certified
+}
+
+/// Whether the order of the same units had been drawn for the same candidate by the same metric: another manifest was
+/// countersigned before this one was registered, so that who registered it could have known that order.
+fn is_redrawn(state: &State, record: &Record) -> bool {
+    let Some(first) = record.versions.first() else {
+        return false;
+    };
+    let root = |version: &Version| version.manifest.data.as_ref().map(|data| data.confirm_root);
+    let metric = |version: &Version| version.manifest.metric.as_ref().map(|of| of.metric.clone());
+    let earlier = |one: &Version| {
+        one.digest != first.digest
+            && one.countersigned_seq.is_some_and(|seq| seq < first.seq)
+            && root(one).is_some()
+            && root(one) == root(first)
+            && metric(one) == metric(first)
+            && manifests::is_candidate_shared(&one.manifest, &first.manifest)
+    };
+    let all = state.fold::<Manifests>().by_id.values();
+    all.flat_map(|other| &other.versions).any(earlier)
 }
 
 /// Whether the test holds only if no difference is beyond a bound that the scale does not give: a unit that breaks it cannot

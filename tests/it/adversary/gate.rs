@@ -489,7 +489,7 @@ pub fn before() -> World {
     World {
         name: "gate, before its order is drawn",
         rulebook: 17,
-        most: [60, 14_000],
+        most: [10, 20_000],
         told: told_in_force(),
         letters: letters(false),
         observe: Box::new(opened),
@@ -500,6 +500,12 @@ pub fn before() -> World {
                 letters: &["amend level"],
                 keys: 1,
                 why: "before the first look its registrar may amend the level, on record, within the family's",
+            },
+            Allowed {
+                field: "orders",
+                letters: &["supersede"],
+                keys: 1,
+                why: "another manifest on the same units draws an order; it takes level of the family, and from rulebook 18 on its grade is lower",
             },
             Allowed {
                 field: "spent",
@@ -515,7 +521,7 @@ fn decided(name: &'static str, is_deviated: bool) -> World {
     World {
         name,
         rulebook: 17,
-        most: [60, 14_000],
+        most: [10, 20_000],
         told: told_decided(is_deviated),
         letters: letters(true),
         observe: Box::new(graded),
@@ -524,7 +530,7 @@ fn decided(name: &'static str, is_deviated: bool) -> World {
             field: "grade",
             letters: &["deviate"],
             keys: 1,
-            why: "any live key may say that something was done otherwise; that lowers a grade and is signed. Not held: see THREATS.md",
+            why: "who may deviate says that something was done otherwise; that lowers a grade and is signed",
         }],
     }
 }
