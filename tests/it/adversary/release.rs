@@ -231,7 +231,7 @@ pub fn before() -> World {
     World {
         name: "release, before its approvals",
         rulebook: 17,
-        most: [3, 8_000],
+        most: [3, 12_000],
         told,
         letters: letters(&parts),
         observe: Box::new(move |run| observe(run, &parts)),
