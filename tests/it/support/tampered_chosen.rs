@@ -109,7 +109,7 @@ pub fn unsealed_after(others: usize) -> (World, usize) {
     let of = World::of(&story.lines);
     let charge = of.items[story.at("charge")].was.clone();
     let at = again(&mut world, &story, "unsealed", |data| {
-        data["charge"] = charge.into()
+        data["charge"] = charge.into();
     });
     (world, at)
 }
