@@ -1667,7 +1667,7 @@ class State:
         self.design_seqs, self.open_of = {}, {}   # (experiment, design) -> seq; -> open labels
         self.granted = {}                         # (experiment, code) -> (seq of the second key, end of the waiver)
         self.decisions, self.peek_charges, self.spent_roots = {}, {}, {}
-        self.blocks, self.unsealings = {}, Counter()  # experiment -> [sealed, revealed] since its split; by quarter
+        self.blocks, self.unsealings = {}, Counter()  # experiment -> [sealed, revealed, reveal_by] since its split; by quarter
         self.confirm_roots, self.windows = set(), {}
         self.exploits = Counter()                 # experiment -> how many
         self.attacked = {}                        # iteration -> Attacked
@@ -1815,7 +1815,7 @@ class State:
             self.design_seqs.setdefault((entry.experiment, data["design"]), entry.position)
             self.governed.add(entry.experiment)
             if data["purpose"] == "confirm":
-                self.blocks.setdefault(entry.experiment, [0, 0])
+                self.blocks.setdefault(entry.experiment, [0, 0, 0])
 
     def serve(self, entry, row, purpose):
         if entry.experiment is not None:
@@ -1843,7 +1843,7 @@ class State:
     def splits_formed(self, entry, data):
         self.splits.pop(entry.experiment, None)
         if entry.experiment in self.blocks:
-            self.blocks[entry.experiment] = [0, 0]
+            self.blocks[entry.experiment] = [0, 0, 0]
         if entry.experiment is not None:
             self.formed.setdefault(entry.experiment, {}).setdefault(data["split"], entry.position)
             if "t2" in data:
@@ -1894,14 +1894,14 @@ class State:
                 self.failed[key] = entry.position
 
     def in_block(self, experiment, design):
-        """[sealed, revealed] of the confirm block that a design belongs to, or None."""
+        """[sealed, revealed, reveal_by] of the confirm block that a design belongs to, or None."""
         return self.blocks.get(experiment) if self.designs.get((experiment, design)) == "confirm" else None
 
     def label_sealed(self, entry, data):
         key = (entry.experiment, data["design"])
         block = self.in_block(*key)
         if block:
-            block[0] += 1
+            block[0], block[2] = block[0] + 1, max(block[2], micros(data["reveal_by"]))
         self.sealed_of[key] = self.sealed_of.get(key, 0) + 1
         self.serve(entry, data["row"], "sealed")
         self.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
@@ -3763,7 +3763,7 @@ def left_out_problem(state, e):
     """A gate on confirm reads every label of its block."""
     if not state.asks("confirm_rows"):
         return None
-    sealed, revealed = state.blocks.get(e.experiment, (0, 0))
+    sealed, revealed, _ = state.blocks.get(e.experiment, (0, 0, 0))
     if sealed == 0:
         return "a confirm block with sealed labels", "none"
     if sealed != revealed:
@@ -4106,7 +4106,9 @@ def ending_problem(state, e):
     saved = bool(it.block) and it.block.saves() and not it.block.whole()
     judged = bool(decided.unsealed) and (saved or not any(unjudged(decided, one["candidate"]) for one in sealed))
     due, accepted = len(order_of(state, e, it, decided)), len(decided.accepted)
-    if outcome == "stopped" and decided.unsealed and not judged:
+    shut, shown, day = state.blocks.get(it.experiment, (0, 0, 0))
+    kept_back = state.asks("confirm_rows") and shut != shown and day < e.recorded_at
+    if outcome == "stopped" and decided.unsealed and not judged and not kept_back:
         return "every gate of every sealed candidate", "some missing"
     if outcome == "paused_for_labels" and not decided.paused:
         return "iteration.paused_for_labels first", "none"

@@ -43,6 +43,8 @@ pub const READS: &[Kind] = &[
 pub struct Block {
     /// Designs for confirm.
     pub designs: BTreeSet<DesignId>,
+    /// The latest day by which a label of them is to be revealed.
+    pub reveal_by: Option<Timestamp>,
     /// Labels of them that were revealed.
     pub revealed: u64,
     /// Labels of them that were sealed.
@@ -73,9 +75,12 @@ impl Fold for Blocks {
             return;
         };
         match &event.payload {
-            Payload::SplitsFormed(_) => (block.revealed, block.sealed) = (0, 0),
+            Payload::SplitsFormed(_) => {
+                (block.revealed, block.sealed, block.reveal_by) = (0, 0, None);
+            }
             Payload::LabelSealed(said) if block.designs.contains(&said.design) => {
                 block.sealed += 1;
+                block.reveal_by = block.reveal_by.max(Some(said.reveal_by));
             }
             Payload::LabelRevealed(said) if block.designs.contains(&said.design) => {
                 block.revealed += 1;
@@ -177,4 +182,14 @@ pub(super) fn left_out(state: &State, it: &Iteration) -> Found {
             format!("{} of them revealed", block.revealed),
         )
     })
+}
+
+/// Whether a label of the block was kept back past the last day of all: then no gate can be evaluated any more, and the
+/// iteration may stop without.
+pub(super) fn is_kept_back(state: &State, it: &Iteration, at: Timestamp) -> bool {
+    let block = state.fold::<Blocks>().by_experiment.get(&it.experiment);
+    state.asks(Question::ConfirmRows)
+        && block.is_some_and(|block| {
+            block.revealed != block.sealed && block.reveal_by.is_some_and(|day| day < at)
+        })
 }

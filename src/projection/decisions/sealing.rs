@@ -510,7 +510,11 @@ impl Now<'_> {
         let due = self.order(it, decided).len();
         let accepted = decided.accepted.len();
         match said.outcome {
-            Stopped if decided.unsealed.is_some() && !judged => {
+            Stopped
+                if decided.unsealed.is_some()
+                    && !judged
+                    && !block::is_kept_back(self.state, it, self.at) =>
+            {
                 no("every gate of every sealed candidate", "some missing")
             }
             PausedForLabels if decided.paused.is_none() => {

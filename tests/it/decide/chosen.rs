@@ -1,22 +1,36 @@
-//! What rulebook 18 asks of peeks, by both verifiers.
+//! What rulebook 18 asks of peeks and of labels that are kept back, by both verifiers.
 
+use crate::support::forger::World;
 use crate::support::tampered::Sample;
+use crate::support::tampered_chosen::stopped_at;
 use crate::support::tampered_chosen::unsealed_after;
 use crate::support::verifiers;
+
+/// Whether both verifiers find a rule broken at a place.
+fn is_found((world, at): (World, usize), rule: &str) -> bool {
+    let case = Sample::forged("chosen", "", &world, None).case;
+    let ours = verifiers::ours(&case);
+    if verifiers::python() {
+        let folder = tempfile::tempdir().unwrap();
+        case.write(folder.path());
+        let theirs = verifiers::theirs(&case.arguments(folder.path()));
+        assert_eq!(theirs, ours);
+    }
+    ours.all.contains(&(at as u64, rule.to_owned()))
+}
 
 #[test]
 fn a_quarter_allows_three_unsealings_over_all_accounts() {
     for (others, refused) in [(0, false), (2, false), (3, true)] {
-        let (world, at) = unsealed_after(others);
-        let case = Sample::forged("unsealed", "", &world, None).case;
-        let place = (at as u64, "sealing".to_owned());
-        let ours = verifiers::ours(&case);
-        assert_eq!(ours.all.contains(&place), refused, "{others}: {ours:?}");
-        if verifiers::python() {
-            let folder = tempfile::tempdir().unwrap();
-            case.write(folder.path());
-            let theirs = verifiers::theirs(&case.arguments(folder.path()));
-            assert_eq!(theirs, ours, "{others}");
-        }
+        assert_eq!(is_found(unsealed_after(others), "sealing"), refused);
     }
+}
+
+/// The labels of the story are to be revealed by the first of January.
+#[test]
+fn an_iteration_stops_without_a_label_that_was_kept_back_past_its_day() {
+    let early = stopped_at("2026-12-31T00:00:00.000000Z");
+    assert!(is_found(early, "acceptance"));
+    let late = stopped_at("2027-01-02T00:00:00.000000Z");
+    assert!(!is_found(late, "acceptance"));
 }

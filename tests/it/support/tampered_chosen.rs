@@ -1,6 +1,7 @@
 //! Samples around rulebooks, and around evidence that somebody could choose: what rulebook 18 asks and 17 did not.
 
 use clover::ground::digest::Digest;
+use clover::ground::time::Timestamp;
 use serde_json::Value;
 use serde_json::json;
 
@@ -92,6 +93,23 @@ fn again(world: &mut World, story: &Story, name: &str, change: impl FnOnce(&mut 
     let at = world.say(CLEO, kind, v, body["experiment"].clone(), data);
     world.items[at].body["author"] = body["author"].clone();
     at
+}
+
+/// A block of which one label was kept back, and an iteration that its arbiter stops at a time: its position.
+pub fn stopped_at(time: &str) -> (World, usize) {
+    let story = sequenced::story();
+    let mut world = before(&story, "c4", 17);
+    again(&mut world, &story, "seal-1", |data| {
+        let row = data["row"].as_str().unwrap().replace("/0", "/1");
+        data["row"] = row.into();
+    });
+    adopt(&mut world, 18);
+    let at = again(&mut world, &story, "closed", |data| {
+        data["outcome"] = "stopped".into();
+    });
+    world.items[at].recorded_at = Timestamp::parse(time).unwrap();
+    world.items[at].body["at"] = time.into();
+    (world, at)
 }
 
 /// A history in which as many confirm blocks were said to be unsealed in one quarter, and then one more, rightly paid:
