@@ -892,8 +892,8 @@ MANIFEST = record(
     iteration=Optional(ITERATION),
     manifest=ident,
     metric=Optional(record(difference_max_micro=Optional(MICRO), direction=one_of("decrease", "increase"),
-                           guardrails=Optional(listing(MARGIN)), judge_digest=hex64, metric=ident, repeats=COUNT,
-                           scale_hi_micro=MICRO, scale_lo_micro=MICRO)),
+                           guardrails=Optional(listing(MARGIN)), judge_digest=hex64, metric=ident,
+                           noise=Optional(one_of("none")), repeats=COUNT, scale_hi_micro=MICRO, scale_lo_micro=MICRO)),
     multiplicity=Optional(record(family=ident, family_alpha_micro=MICRO, method=METHOD)),
     parent_digest=Optional(hex64),
     preflight=Optional(record(horizon_n=COUNT, n50=COUNT, n90=COUNT, power_at_delta_micro=MICRO, seed=hex64)),
@@ -950,7 +950,7 @@ READING = record(baseline=listing(MICRO), baseline_missing=Optional(listing(COUN
 STANDINGS = ("continue", "different", "equivalent", "futile", "kill", "leading", "noninferior", "promote", "undecided_at_n_max")
 OUTCOMES = ("different", "equivalent", "futile", "kill", "noninferior", "promote", "superseded", "undecided_at_n_max", "void")
 HOLDS = ("different", "equivalent", "noninferior", "promote")
-GRADES = ("asymptotic", "certified", "certified_amended", "exploratory", "void")
+GRADES = ("asymptotic", "certified", "certified_amended", "exploratory", "finite", "self_governed", "void")
 ANCHORS = record(anchors=listing(record(drift=number, policy=ident, rows=COUNT)))
 ENVIRONMENTS = record(environments=listing(record(
     baseline_fails=boolean, detectable_bias=Optional(number), environment=ident, family=ident,
@@ -1064,7 +1064,7 @@ KINDS = {
     ("plan.sealed", 1): Kind("arbiter", "@ manifest", commitment=hex64, manifest=ident, reveal_by=timestamp),
     ("plan.revealed", 1): Kind("arbiter", "@ manifest", manifest=ident, plan=BLOB, salt=encoded(32)),
     ("exposure.opened", 1): Kind("custodian", "@ digest exposure", confirm_root=encoded(32), digest=hex64,
-                                 exposure=COUNT, first_unit=COUNT, last_unit=COUNT),
+                                 exposure=COUNT, first_unit=COUNT, last_unit=COUNT, through=Optional(ident)),
     ("calibrator.fitted", 1): Kind(
         "arbiter", "@ build terms through_seq", algorithm=text, build=text, calibrator=hex64, clusters=COUNT,
         folds=COUNT, iteration=Optional(record(
@@ -1185,7 +1185,7 @@ KINDS = {
     ("family.closed", 1): Kind("arbiter", "family", alpha_micro=MICRO, evidence=listing(record(
         log_e=number, member=ident)), family=ident, members_max=COUNT, method=METHOD, rejected=listing(ident)),
     ("promotion.issued", 1): Kind("releaser", "candidate_digest gates", candidate_digest=hex64, gates=listing(ident),
-                                  expires_at=Optional(timestamp), grade=one_of(*GRADES)),
+                                  expires_at=Optional(timestamp), grade=one_of(*GRADES), tests=Optional(COUNT)),
     ("promotion.revoked", 1): Kind("releaser", "promotion", promotion=hex64, reason=text),
     ("label_process.audited", 1): Kind(
         "arbiter", "@ iteration", balance=listing(record(column=text, smd=number)), build=text, inputs=ROWS_READ,
@@ -1294,6 +1294,7 @@ RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
     "deviation_signers": 18,
+    "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
     "assigned_ids": 18, "one_spelling": 18,
 }
 
@@ -1424,7 +1425,7 @@ class Version:
         self.author, self.digest, self.manifest = entry.author, data["digest"], data["manifest"]
         self.h0, self.amendment, self.seq, self.since = data["h0_digest"], amendment, entry.position, entry.position
         self.needs = "data" in self.manifest and (amendment is None or amendment == 1 or amendment >= 3)
-        self.countersigned = False
+        self.countersigned, self.countersigned_by = False, None
 
 
 class Block:
@@ -1536,7 +1537,7 @@ class Record:
 
     def __init__(self, experiment, version):
         self.experiment, self.versions = experiment, [version]
-        self.first_look = self.plan = self.superseded_by = None
+        self.first_look = self.plan = self.superseded_by = self.through = None
         self.exposures = self.units = 0
         self.exposed, self.deviations = [], []    # (units by then, seq), and (whether an outcome had been seen, seq)
         self.reveal_by = self.revealed_at = None
@@ -1673,6 +1674,7 @@ class State:
         self.attacked = {}                        # iteration -> Attacked
         self.newer = []                           # entries with ids beyond Unicode 13.0 that no rule asked about
         self.unread = []                           # documents beyond the YAML that is read here
+        self.fixed = None                         # newest entry that fixes what an order or a sample is drawn for
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
         self.strata, self.stratum_of = {}, {}     # (experiment, root) -> units by stratum; (experiment, root, unit) -> stratum
@@ -1750,6 +1752,8 @@ class State:
         if entry.kind in ("manifest.registered", "manifest.amended", "manifest.countersigned", "candidates.sealed",
                           "gate.decided"):
             self.waiting.append(entry.position)
+        if entry.kind in ("manifest.countersigned", "candidates.sealed", "gate.decided"):
+            self.fixed = entry.position
         fold = FOLDS.get(entry.kind)
         if fold:
             fold(self, entry, entry.data)
@@ -1961,6 +1965,7 @@ class State:
         version = record_ and record_.version(data["digest"])
         if version and not version.countersigned:
             version.countersigned, version.since = True, _entry.position
+            version.countersigned_by = _entry.author
 
     def manifest_deviated(self, _entry, data):
         record_ = self.of_digest(data["digest"])
@@ -1997,6 +2002,7 @@ class State:
             record_.exposures += 1
             record_.units = max(record_.units, min(data["last_unit"] + 1, SAFE_INTEGER))
             record_.exposed.append((record_.units, entry.position))
+            record_.through = data.get("through")
             record_.look(entry.position)
 
     def sdp_registered(self, entry, data):
@@ -3002,7 +3008,7 @@ def rule_manifest(state, e):
             return "%s %s" % (name, digest), e.data[name]
     problem = manifest_fault(manifest) or signer_problem("registrar", manifest, e.author)
     if problem or e.kind == "manifest.amended":
-        return problem
+        return problem or noise_problem(state, manifest)
     if manifest["version"] != 1 or "parent_digest" in manifest:
         return "version 1 without parent_digest", "version %d" % manifest["version"]
     if manifest["manifest"] in state.manifests:
@@ -3013,7 +3019,14 @@ def rule_manifest(state, e):
             return "supersedes: the digest of a registered version", manifest["supersedes"]
         if old.superseded_by:
             return "a manifest that is not superseded yet", "one that %s superseded" % old.superseded_by
-    return horizon_problem(state, manifest)
+    return horizon_problem(state, manifest) or noise_problem(state, manifest)
+
+
+def noise_problem(state, manifest):
+    """A claim about exactly its own units is one about scores without noise."""
+    test, noise = manifest.get("test"), manifest.get("metric", {}).get("noise")
+    if state.asks("finite_claims") and test and test["without_replacement"] and noise is None:
+        return "metric.noise none, or test.without_replacement false", "scores that may be noisy (E_UNIT)"
 
 
 def rule_manifest_first(state, e):
@@ -3195,6 +3208,8 @@ def rule_family(state, e):
 
 
 def rule_exposure(state, e):
+    if e.kind in ("score.recorded", "label.revealed") and state.asks("scored_in_order"):
+        return early_problem(state, e)
     record_ = state.of_digest(e.data["digest"]) if e.kind == "exposure.opened" else None
     current = record_ and record_.in_force()
     if not current:
@@ -3212,6 +3227,7 @@ def rule_exposure(state, e):
         return ("units from %d to at most %d" % (record_.units, data["n_units"] - 1),
                 "units %d to %d (E_EXPOSURE)" % (first, last))
     problem, expiry = signer_problem("custodian", manifest, e.author), manifest.get("expiry")
+    problem = problem or through_problem(state, e, record_)
     if problem or expiry is None:
         return problem
     if "embargo_until" in expiry and e.recorded_at < micros(expiry["embargo_until"]):
@@ -3222,6 +3238,46 @@ def rule_exposure(state, e):
         return "a start before %s" % expiry["must_start_before"], e.recorded_text
     if "must_start_before_seq" in expiry and e.position >= expiry["must_start_before_seq"]:
         return "a start below seq %d" % expiry["must_start_before_seq"], "seq %d" % e.position
+
+
+def through_problem(state, e, record_):
+    """The exposure of a gate's units names the last of them, at its place of the order."""
+    through, bound = e.data.get("through"), record_.bound()
+    if state.asks("scored_in_order") and record_.versions[0].manifest["template"] == "gate" and through is None:
+        return "through: the name of the last unit exposed", "none (E_EXPOSURE)"
+    drawn = bound and state.drawn.get(bound.digest)
+    if through is not None and drawn and (bound.digest, e.data["last_unit"], through) not in state.placed_units:
+        return "the unit at this place of the order drawn (E_ORDER)", through
+
+
+def early_problem(state, e):
+    """No unit of a gate is scored before it is exposed, nor off the scale of the gate that reads the score."""
+    data = e.data
+    draw = (data["policy"], data["item"]) if e.kind == "score.recorded" else draw_of_row(data["row"])
+    if draw is None:
+        return None
+    arm, unit, roots = draw[0], draw[1], {}
+    for name, record_ in state.manifests.items():
+        bound, gate = record_.bound(), state.gates_by_id.get(name)
+        if record_.experiment != e.experiment or record_.versions[0].manifest["template"] != "gate" or bound is None:
+            continue
+        if all(one["id"] != arm for one in bound.manifest.get("arms", [])):
+            continue
+        metric, decided = bound.manifest.get("metric"), gate is not None and gate.decided
+        judges = [source.get("judge") for source in gate.sources] if gate else []
+        if e.kind == "score.recorded" and metric and not decided and data["judge"] in judges:
+            if not metric["scale_lo_micro"] <= data["score_micro"] <= metric["scale_hi_micro"]:
+                return "a score on the scale of gate %s" % name, "%d (E_SCALE)" % data["score_micro"]
+        if "data" in bound.manifest:
+            waits, exposed = roots.get(bound.manifest["data"]["confirm_root"], (False, False))
+            drawn = state.drawn.get(bound.digest)
+            seen = record_.through is not None and drawn is not None and (
+                unit_order(drawn[1]["seed"], unit) <= unit_order(drawn[1]["seed"], record_.through))
+            roots[bound.manifest["data"]["confirm_root"]] = (
+                waits or not decided and not record_.superseded_by, exposed or seen)
+    for root, (waits, exposed) in roots.items():
+        if waits and not exposed and (e.experiment, root, unit) in state.unit_names:
+            return "a unit that is exposed first: a gate's confirm set lists it (E_EXPOSURE)", unit
 
 
 def rule_plan(state, e):
@@ -5504,6 +5560,11 @@ def order_ground(state, e):
 
 
 def rule_order(state, e):
+    """The entry after one that fixes what is tested names the checkpoint between them, from which an order is drawn."""
+    if state.asks("beacon_place") and state.fixed is not None and e.position == state.fixed + 1:
+        if not e.seen or e.seen[0] != e.position:
+            return ("an entry that has seen the checkpoint of size %d" % e.position,
+                    "one that has seen size %d (E_ORDER)" % (e.seen[0] if e.seen else 0))
     if e.kind == "units.listed":
         tree, last = state.units.get((e.experiment, e.data["confirm_root"]), (Tree(), None))
         if tree.size and b64(tree.root(tree.size)) == e.data["confirm_root"]:
@@ -5650,21 +5711,28 @@ def opening_problem(state, e):
 
 
 def tested_elsewhere(state, e, record_):
-    """One candidate's values are evidence in one family, unless the units are others for certain."""
-    own, bound = family_name(record_), record_.bound()
+    """One candidate's values are evidence in one family, wherever; before `one_family` in one experiment and order."""
+    own, bound, wide = family_name(record_), record_.bound(), state.asks("one_family")
     for name, gate in state.gates_by_id.items():
         other = state.manifests[name]
         version = other.bound()
         drawn = version and state.drawn.get(version.digest)
         theirs, mine = gate.sources[:1], e.data["sources"][:1]
-        if not drawn or not theirs or not mine or gate.experiment != record_.experiment:
+        if not drawn or not theirs or not mine or own is not None and own == family_name(other):
             continue
-        if any(theirs[0].get(field) != mine[0].get(field) for field in ("judge", "design")):
-            continue
-        if own is not None and own == family_name(other) or bound.seq > drawn[0]:
-            continue
-        if shares_candidate(version.manifest, bound.manifest):
-            return "the family of %s, or a manifest registered after its order was drawn" % name, "%s (E_FAMILY_BUDGET)" % own
+        values = gate.experiment == record_.experiment and shares_candidate(version.manifest, bound.manifest) and all(
+            theirs[0].get(field) == mine[0].get(field) for field in ("judge", "design"))
+        if values and (wide or bound.seq <= drawn[0]) or wide and is_one_test(version.manifest, bound.manifest):
+            return "the family of %s, in which it tests this candidate" % name, "%s (E_FAMILY_BUDGET)" % own
+
+
+def is_one_test(one, other):
+    """Whether two manifests ask the same of one candidate: by what it is, and by the metric, judge or confirm set."""
+    digests = [{arm["artifact_digest"] for arm in candidates(of)} for of in (one, other)]
+    metrics, data = [[of.get(section) for of in (one, other)] for section in ("metric", "data")]
+    same = all(metrics) and any(metrics[0][field] == metrics[1][field] for field in ("metric", "judge_digest"))
+    return bool(digests[0] & digests[1]) and (
+        same or all(data) and data[0]["confirm_root"] == data[1]["confirm_root"])
 
 
 def candidates(manifest):
@@ -5799,6 +5867,8 @@ def reading_problem(reading, metric, excluded):
                 return "%d for a missing draw: the end against the candidate" % stands, str(value)
             if not metric["scale_lo_micro"] <= value <= metric["scale_hi_micro"]:
                 return "values of the scale", "%d (E_SCALE)" % value
+        if "noise" in metric and len({value for draw, value in enumerate(draws) if draw not in missing}) > 1:
+            return "draws of one unit that agree, as metric.noise is none", "draws that differ (E_UNIT)"
         sums[role] = sum(draws)
     delta, most = sums["candidate"] - sums["baseline"], scale_of(metric) * repeats
     if reading.get("baseline_missing") or reading.get("candidate_missing"):
@@ -6329,7 +6399,8 @@ def closing_problem(state, data):
 
 
 CELLS = 4096                                      # distinct differences with a count of their own, and cells for the rest
-RANKS = ("certified", "certified_amended", "asymptotic", "exploratory", "void")
+RANKS = ("certified", "certified_amended", "self_governed", "finite", "asymptotic", "exploratory", "void")
+KNOWING = frozenset(("labeler", "meta_optimizer", "optimizer", "registrar", "scorer"))
 
 
 def grade_of(state, gate, record_, now):
@@ -6345,10 +6416,26 @@ def grade_of(state, gate, record_, now):
     trusts = metric and scale_of(metric) < metric["scale_hi_micro"] - metric["scale_lo_micro"]
     if trusts or gate.decided and gate.decided[1]["class"] == "asymptotic":
         return "asymptotic"
+    bound = record_.bound()
+    if state.asks("finite_claims") and bound and bound.manifest.get("test", {}).get("without_replacement"):
+        return "finite"
+    if state.asks("known_outcomes") and (bound is None or knew_outcomes(state, record_, bound)):
+        return "self_governed"
     look = SAFE_INTEGER if record_.first_look is None else record_.first_look
     amended = any(one.seq > look and one.amendment is not None and one.amendment >= 2 for one in record_.versions)
     redrawn = state.asks("one_order") and is_redrawn(state, record_)
     return "certified_amended" if amended or record_.deviations or redrawn else "certified"
+
+
+def knew_outcomes(state, record_, bound):
+    """Whether the person who fixed the order wrote a version, or has or had a role that makes or knows outcomes."""
+    def person(key_id):
+        key = state.keys.get(key_id)
+        return key and state.person(key.holder)
+    fixed = person(bound.countersigned_by or bound.author)
+    wrote = any(person(one.author) == fixed for one in record_.versions)
+    return fixed is None or wrote or any(
+        person(key_id) == fixed and KNOWING & key.roles for key_id, key in state.keys.items())
 
 
 def shares_candidate(one, other):
@@ -6392,8 +6479,7 @@ def rule_promotion(state, e):
         kind = current.manifest["hypothesis"]["kind"]
         if kind not in ("equivalent", "noninferior", "promote"):
             return "a claim of %s that speaks for its candidate" % name, "%s (E_DIRECTION)" % kind
-        candidates = [arm["artifact_digest"] for arm in current.manifest.get("arms", []) if arm["role"] == "candidate"]
-        if e.data["candidate_digest"] not in candidates:
+        if e.data["candidate_digest"] not in [arm["artifact_digest"] for arm in candidates(current.manifest)]:
             return "the candidate of %s" % name, "%s (E_ARM_DIGEST)" % e.data["candidate_digest"]
         if not gate.decided:
             return "a decision of %s" % name, "none"
@@ -6410,7 +6496,17 @@ def rule_promotion(state, e):
         grade = max(grade, grade_of(state, gate, record_, e.recorded_at), key=RANKS.index)
     if grade == "void":
         return "gates whose grade is not void", "void"
-    return None if e.data["grade"] == grade else ("grade %s, derived" % grade, e.data["grade"])
+    if e.data["grade"] != grade:
+        return "grade %s, derived" % grade, e.data["grade"]
+    bounds = [state.manifests[name].bound() for name in names]
+    finite = all(not one or one.manifest.get("test", {}).get("without_replacement", True) for one in bounds)
+    if state.asks("finite_claims") and finite:
+        return "a gate about what its units were drawn from", "gates about exactly their own units (E_UNIT)"
+    bounds = [state.manifests[name].bound() for name in state.gates_by_id]
+    tests = sum(1 for one in bounds if one and any(
+        arm["artifact_digest"] == e.data["candidate_digest"] for arm in candidates(one.manifest)))
+    if state.asks("one_family") and e.data.get("tests") != tests:
+        return "tests %d, the gates that tested the candidate" % tests, str(e.data.get("tests"))
 
 
 # Rules that need the line, then the header, then data that follows its schema; within RULES order.

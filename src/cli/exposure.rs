@@ -11,14 +11,18 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
+use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Template;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::ground::shell;
 use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::rulebooks::Question;
 use crate::num::Count;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
 use crate::workflow::gates::replay;
 
 #[derive(Debug, clap::Subcommand)]
@@ -120,12 +124,14 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
             format!("clover gate observe {id} --all", id = shell::word(&id)),
         ));
     }
+    let through_unit = last_of(&ledger, record, &id, through)?;
     let payload = ExposureOpened {
         confirm_root: data.confirm_root,
         digest: version.digest,
         exposure: count(record.exposures + 1)?,
         first_unit: count(record.units)?,
         last_unit: count(through - 1)?,
+        through: through_unit,
     };
     let (cap, units) = (data.exposure_cap.value(), data.n_units.value());
     let closed = units.saturating_sub(through);
@@ -144,4 +150,23 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
         "clover gate observe {id} --all",
         id = shell::word(&id)
     )))
+}
+
+/// The name of the last of so many units of a gate's order, where exposures name it.
+fn last_of(
+    ledger: &Ledger,
+    record: &Record,
+    id: &ManifestId,
+    through: u64,
+) -> Result<Option<ItemId>, CliError> {
+    let gate = ledger.state().fold::<Gates>().by_id.get(id);
+    let Some((gate, bound)) = gate.zip(record.bound()) else {
+        return Ok(None);
+    };
+    if !ledger.state().asks(Question::ScoredInOrder) {
+        return Ok(None);
+    }
+    let order = replay::order(ledger, bound, gate.opened_seq)?;
+    let at = usize::try_from(through - 1).unwrap_or(usize::MAX);
+    Ok(order.units.get(at).cloned())
 }

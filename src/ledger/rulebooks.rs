@@ -71,6 +71,21 @@ questions! {
     /// Which characters ids hold.
     AssignedIds "assigned_ids" since 18 rule "schema":
         "ids hold only characters that Unicode 13.0 assigns";
+    /// Which checkpoint an order is drawn from.
+    BeaconPlace "beacon_place" since 18 rule "order":
+        "an order is drawn from the checkpoint right after the entry that fixes what is tested";
+    /// When units of a gate are scored, and on which scale.
+    ScoredInOrder "scored_in_order" since 18 rule "exposure":
+        "an exposure names its last unit, and no unit of a gate is scored before it is exposed, or off the scale";
+    /// Which claims may be about exactly the recorded units.
+    FiniteClaims "finite_claims" since 18 rule "manifest":
+        "a claim about exactly its own units is about scores without noise, has the grade finite, and no promotion rests on it alone";
+    /// In how many families one candidate is tested.
+    OneFamily "one_family" since 18 rule "gate":
+        "a candidate is tested by one metric, judge or confirm set in one family, in whatever experiment, and a promotion counts its tests";
+    /// Who could know outcomes when the order was fixed.
+    KnownOutcomes "known_outcomes" since 18 rule "promotion":
+        "a gate whose order was fixed by somebody who scores, labels, registers or optimizes has the grade self_governed";
     /// How holders are spelled.
     OneSpelling "one_spelling" since 18 rule "separation":
         "a person holds keys under one spelling, without what nobody sees";

@@ -19,6 +19,9 @@ pub const READS: &[Kind] = Kind::ALL;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beacons {
+    /// The newest entry that fixes what an order or a sample is drawn for. The next entry names the checkpoint above it, so
+    /// that nobody waits for one that suits (question `beacon_place`).
+    pub fixed: Option<u64>,
     /// Entries, ascending, each with the first checkpoint above it that a later entry named.
     pub found: Vec<(u64, DrawnFrom)>,
     /// Entries above which no checkpoint was named yet.
@@ -48,6 +51,12 @@ impl Fold for Beacons {
             let found = self.waiting.iter().copied().filter(|from| named(from));
             self.found.extend(found.map(|from| (from, beacon)));
             self.waiting.retain(|from| !named(from));
+        }
+        if let Payload::ManifestCountersigned(_)
+        | Payload::CandidatesSealed(_)
+        | Payload::GateDecided(_) = &event.payload
+        {
+            self.fixed = Some(seq);
         }
         if let Payload::ManifestRegistered(_)
         | Payload::ManifestAmended(_)

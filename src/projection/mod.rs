@@ -35,7 +35,7 @@ use crate::ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 18,
+    version: 19,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

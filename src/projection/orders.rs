@@ -34,6 +34,7 @@ use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
 use crate::ledger::no;
+use crate::ledger::rulebooks::Question;
 use crate::projection::beacons::Beacons;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
@@ -194,7 +195,11 @@ impl Fold for Orders {
 }
 
 /// Digest under which a unit is known to be one of a confirm set.
-fn listed_in(experiment: Option<&ExperimentId>, root: Root, unit: &ItemId) -> Digest {
+pub(in crate::projection) fn listed_in(
+    experiment: Option<&ExperimentId>,
+    root: Root,
+    unit: &ItemId,
+) -> Digest {
     canon::digest("clover/unit/v1", &(experiment, root, unit))
 }
 
@@ -230,6 +235,7 @@ impl Rule for Ordered {
             Payload::OrderDrawn(said) => order_drawn(state, header, said),
             _ => None,
         };
+        let judged = names_beacon(state, event).or(judged);
         breaches.extend(judged.map(|(expected, found)| Breach::new("order", expected, found)));
     }
 
@@ -280,6 +286,26 @@ impl Rule for Ordered {
             });
         }
     }
+}
+
+/// The entry after one that fixes what is tested names the checkpoint between them: an order is drawn from that one. Who
+/// could write entries that name older checkpoints would wait until the newest one suits.
+fn names_beacon(state: &State, event: &Candidate<'_>) -> Judged {
+    if !state.asks(Question::BeaconPlace) {
+        return None;
+    }
+    let fixed = state.fold::<Beacons>().fixed?;
+    let seen = event.event.header.seen.map_or(0, |seen| seen.size.value());
+    if event.seq != fixed + 1 || seen == event.seq {
+        return None;
+    }
+    no(
+        format!(
+            "an entry that has seen the checkpoint of size {}: an order is drawn from it, as seq {fixed} fixed what is tested",
+            event.seq
+        ),
+        format!("one that has seen size {seen} (E_ORDER)"),
+    )
 }
 
 fn units_listed(state: &State, header: &Header, said: &UnitsListed) -> Judged {

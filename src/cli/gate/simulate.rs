@@ -13,6 +13,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Noise;
 use crate::event::payload::manifest::Test;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
@@ -31,6 +32,7 @@ use crate::stats::eprocess::Stratum;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::simulate;
+use crate::workflow::gates::simulate::Mean;
 use crate::workflow::gates::simulate::Paths;
 use crate::workflow::gates::simulate::Plan;
 use crate::workflow::gates::simulate::Shape;
@@ -85,12 +87,20 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         ambient::replace(&ctx.path(path), chart.svg().as_bytes(), false)?;
     }
     let plain = without_strata(manifest, test, family);
-    let (head, rows, found) = table(args, (&design, plain.as_ref()), &lines);
+    let (head, mut rows, mut found) = table(args, (&design, plain.as_ref()), &lines);
+    let (more, alike) = same_arms(args, &design, manifest);
+    rows.extend(more);
+    found.extend(alike);
     let mut answer = Answer::new(ui::table(&head, rows), json!({"gate": id.as_str()}));
     answer.line(&format!(
         "{} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
         args.streams, test.alpha_micro
     ));
+    let most = shown_alike(&found);
+    answer
+        .text
+        .push_str(&ui::wrapped(&alike_in_words(manifest, test, most)));
+    answer.data["shown_of_same_arms"] = json!(most);
     if let Some(line) = worth(&found) {
         answer.text.push_str(&ui::wrapped(&line));
     }
@@ -108,6 +118,71 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     Ok(answer.with_next(next))
 }
 
+/// What the gate says of two arms that are the same: their scores differ by the judge's noise alone. Where the scores are
+/// registered to be without noise, they do not differ.
+fn same_arms(
+    args: &SimulateArgs,
+    design: &Design,
+    manifest: &Manifest,
+) -> (Vec<Vec<String>>, Vec<Value>) {
+    let noise = manifest.metric.as_ref().and_then(|metric| metric.noise);
+    let shapes = match noise {
+        Some(Noise::None) => vec![Shape::Same],
+        None => Shape::ALL.to_vec(),
+    };
+    let strata: Vec<_> = alike(&design.terms().strata);
+    let named = (!strata.is_empty()).then_some("alike");
+    let each = shapes.into_iter();
+    each.map(|shape| {
+        let mean = Mean::Expected;
+        row(args, (design, &strata), ((A_A, 0), named), (shape, mean))
+    })
+    .unzip()
+}
+
+/// Strata of which none is predicted to differ.
+fn alike(strata: &[Stratum]) -> Vec<Stratum> {
+    let alike = strata.iter().map(|one| Stratum {
+        predicted: 0,
+        ..*one
+    });
+    alike.collect()
+}
+
+/// The name of lines of two arms that are the same.
+const A_A: &str = "A/A";
+
+/// The largest share of gates that show the claim of two arms that are the same.
+fn shown_alike(found: &[Value]) -> f64 {
+    let lines = found.iter().filter(|one| one["line"] == A_A);
+    let shown = lines.filter_map(|one| one["shown"].as_f64());
+    shown.fold(0.0, f64::max)
+}
+
+fn alike_in_words(manifest: &Manifest, test: &Test, most: f64) -> String {
+    let alpha = test.alpha_micro.value() as f64 / 1e6;
+    let kind = manifest.hypothesis.kind;
+    let holds = match kind {
+        HypothesisKind::Noninferior | HypothesisKind::Equivalent => true,
+        HypothesisKind::Promote | HypothesisKind::Different => test.null_margin_micro.value() < 0,
+        HypothesisKind::Kill | HypothesisKind::Measure => false,
+    };
+    if holds {
+        return format!(
+            "A/A: of two arms that are the same the claim is true, and it is shown in {most:.4} of gates at most"
+        );
+    }
+    let told = format!(
+        "A/A: of two arms that are the same the claim is shown in {most:.4} of gates at most"
+    );
+    if most <= alpha + 0.05 {
+        return told;
+    }
+    format!(
+        "{told}. WARNING: this plan is about exactly its recorded scores, and noise in them looks like a difference. Register estimand.population superpopulation and test.without_replacement false"
+    )
+}
+
 /// The design without its control variate, where it has one.
 fn without_strata(manifest: &Manifest, test: &Test, family: Option<&Family>) -> Option<Design> {
     test.control_variate.as_ref()?;
@@ -123,6 +198,7 @@ fn table(
     lines: &[(&str, i64)],
 ) -> (Vec<&'static str>, Vec<Vec<String>>, Vec<Value>) {
     let mut head = vec![
+        "line",
         "effect",
         "differences",
         "shown",
@@ -168,6 +244,7 @@ impl Drawn {
             let label = format!("gate/simulate/{name}/paths");
             let plan = Plan {
                 effect: *effect,
+                mean: Mean::Recorded,
                 seed: SeedTree::of_number(args.seed).child(&label).seed(),
                 shape: Shape::TwoPoint,
                 strata,
@@ -285,13 +362,7 @@ fn with_strata(
     lines: &[(&str, i64)],
 ) -> (Vec<Vec<String>>, Vec<Value>) {
     let predicted = &design.terms().strata;
-    let alike: Vec<_> = predicted
-        .iter()
-        .map(|one| Stratum {
-            predicted: 0,
-            ..*one
-        })
-        .collect();
+    let alike = alike(predicted);
     let (mut rows, mut found) = (Vec::new(), Vec::new());
     for line in lines {
         let cases = [
@@ -341,35 +412,46 @@ fn runs(
     let each = lines
         .iter()
         .flat_map(|line| shapes.clone().map(move |shape| (line, shape)));
-    let one = |((name, effect), shape): (&(&str, i64), Shape)| {
-        let label = format!("gate/simulate/{name}/{}", shape.as_str());
-        let plan = Plan {
-            effect: *effect,
-            seed: SeedTree::of_number(args.seed).child(&label).seed(),
-            shape,
-            strata,
-            streams: args.streams,
-        };
-        let done = simulate::run(design, plan);
-        let rank = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
-        let mut row = vec![
-            format!("{:+.6}", *effect as f64 / 1e6),
-            shape.as_str().to_owned(),
-            format!("{:.4}", done.shown),
-            format!("{:.4}", done.ended),
-            rank(done.median),
-            rank(done.p90),
-            format!("{:.1}", done.mean_units),
-        ];
-        let mut object = json!({
-            "line": name, "effect_micro": effect, "shape": shape.as_str(), "shown": done.shown,
-            "ended": done.ended, "median": done.median, "p90": done.p90, "mean_units": done.mean_units,
-        });
-        if let Some(named) = named {
-            row.push(named.to_owned());
-            object["strata"] = named.into();
-        }
-        (row, object)
+    let mean = Mean::Recorded;
+    each.map(|(line, shape)| row(args, (design, strata), (*line, named), (shape, mean)))
+        .unzip()
+}
+
+/// A row and an object of one effect and shape.
+fn row(
+    args: &SimulateArgs,
+    (design, strata): (&Design, &[Stratum]),
+    ((name, effect), named): ((&str, i64), Option<&str>),
+    (shape, mean): (Shape, Mean),
+) -> (Vec<String>, Value) {
+    let label = format!("gate/simulate/{name}/{}", shape.as_str());
+    let plan = Plan {
+        effect,
+        mean,
+        seed: SeedTree::of_number(args.seed).child(&label).seed(),
+        shape,
+        strata,
+        streams: args.streams,
     };
-    each.map(one).unzip()
+    let done = simulate::run(design, plan);
+    let rank = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+    let mut row = vec![
+        name.to_owned(),
+        format!("{:+.6}", effect as f64 / 1e6),
+        shape.as_str().to_owned(),
+        format!("{:.4}", done.shown),
+        format!("{:.4}", done.ended),
+        rank(done.median),
+        rank(done.p90),
+        format!("{:.1}", done.mean_units),
+    ];
+    let mut object = json!({
+        "line": name, "effect_micro": effect, "shape": shape.as_str(), "shown": done.shown,
+        "ended": done.ended, "median": done.median, "p90": done.p90, "mean_units": done.mean_units,
+    });
+    if let Some(named) = named {
+        row.push(named.to_owned());
+        object["strata"] = named.into();
+    }
+    (row, object)
 }

@@ -246,6 +246,10 @@ pub enum Grade {
     CertifiedAmended,
     /// Something was done otherwise after an outcome had been seen.
     Exploratory,
+    /// An exact test about exactly the recorded scores of its own units, and about nothing else.
+    Finite,
+    /// An exact test whose order was fixed by somebody who could know its outcomes.
+    SelfGoverned,
     /// Nothing may rest on it.
     Void,
 }
@@ -264,6 +268,9 @@ pub struct PromotionIssued {
     pub gates: Vec<ManifestId>,
     /// The least grade of these gates.
     pub grade: Grade,
+    /// How many gates tested the candidate, in every experiment of the ledger; these among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Count>,
 }
 
 /// A promotion no longer stands.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::event::id::Base64Bytes;
 use crate::event::id::FamilyId;
+use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::id::Root;
 use crate::event::id::Text;
@@ -142,4 +143,7 @@ pub struct ExposureOpened {
     pub first_unit: Count,
     /// Last unit.
     pub last_unit: Count,
+    /// Name of the last unit, in an order that was drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<ItemId>,
 }

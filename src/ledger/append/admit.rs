@@ -565,6 +565,7 @@ pub(in crate::ledger) fn need_breach(
         "calibrator" => "a calibrator of this judge, fitted before".to_owned(),
         "drift" => "an earlier anchor_set.registered of that set".to_owned(),
         "order" => "a unit that an earlier units.listed of this confirm root named".to_owned(),
+        "exposure" => "the unit at this place of the order drawn (E_ORDER)".to_owned(),
         "observation" => "the unit at this place of the order drawn, with its stratum if it was listed with one (E_ORDER)".to_owned(),
         _ => format!("{digest} at a seq below {before}"),
     };
@@ -593,6 +594,7 @@ pub(in crate::ledger) fn forbid_breach(rule: &'static str, earlier: u64) -> Brea
         "order" => {
             "units whose order was not drawn before the manifest came into force (E_ADAPTIVE_REUSE)"
         }
+        "exposure" => "a unit that is exposed first: a gate's confirm set lists it (E_EXPOSURE)",
         "observation" => "no recorded value for a draw that is said to be missing",
         _ => "nothing of the kind before",
     };

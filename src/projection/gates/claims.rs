@@ -22,9 +22,11 @@ use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::State;
 use crate::ledger::no;
+use crate::ledger::rulebooks::Question;
 use crate::num::Finite;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
+use crate::projection::gates::elsewhere;
 use crate::projection::gates::grade;
 use crate::projection::gates::holds;
 use crate::projection::gates::outcome_of;
@@ -408,7 +410,40 @@ pub(super) fn promoted(
             format!("{:?}", said.grade),
         );
     }
-    None
+    rests(state, said).or_else(|| counted(state, said))
+}
+
+/// A promotion rests on more than claims about exactly the units that were tested.
+fn rests(state: &State, said: &PromotionIssued) -> Judged {
+    let manifests = state.fold::<Manifests>();
+    let finite = |id: &ManifestId| {
+        let bound = manifests.by_id.get(id).and_then(Record::bound);
+        let test = bound.and_then(|of| of.manifest.test.as_ref());
+        test.is_none_or(|test| test.without_replacement)
+    };
+    if !state.asks(Question::FiniteClaims) || !said.gates.iter().all(finite) {
+        return None;
+    }
+    no(
+        "a gate about what its units were drawn from: what was recorded of exactly these units says nothing of the next ones",
+        "gates about exactly their own units (E_UNIT)",
+    )
+}
+
+/// A promotion says in how many gates its candidate was.
+fn counted(state: &State, said: &PromotionIssued) -> Judged {
+    if !state.asks(Question::OneFamily) {
+        return None;
+    }
+    let tests = elsewhere::tests_of(state, said.candidate_digest).len() as u64;
+    let found = said.tests.map(crate::num::Count::value);
+    if found == Some(tests) {
+        return None;
+    }
+    no(
+        format!("tests {tests}, the gates that tested the candidate in this ledger"),
+        found.map_or("none".to_owned(), |found| found.to_string()),
+    )
 }
 
 /// Whether a gate's claim holds by the procedure of its family.

@@ -1,9 +1,12 @@
 //! How far a claim may be trusted: derived from what was recorded, never stated freely.
 
+use crate::event::payload::Role;
 use crate::event::payload::decision::EvidenceClass;
 use crate::event::payload::decision::Grade;
+use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
+use crate::ledger::names;
 use crate::ledger::rulebooks::Question;
 use crate::projection::gates::Gate;
 use crate::projection::manifests;
@@ -15,10 +18,11 @@ use crate::projection::manifests::Version;
 /// The grade of a gate's claim at a time: `void` where its sealed plan was not revealed by its day, its manifest was
 /// superseded, or the key that registered a version was compromised before; `exploratory` after a deviation with an outcome
 /// seen, as it was after a look; `asymptotic` by its class, and where a largest difference below the width of the scale is
-/// taken on trust; `certified_amended` after an amendment in flight, a deviation before any outcome, or where another manifest
+/// taken on trust; `finite` where it is about exactly its own units; `self_governed` where who fixed its order could know
+/// outcomes; `certified_amended` after an amendment in flight, a deviation before any outcome, or where another manifest
 /// had drawn an order of the same units before; else `certified`.
 pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Grade {
-    let tainted = |key: &crate::ground::sign::KeyId, seq: u64| {
+    let tainted = |key: &KeyId, seq: u64| {
         let end = state.keyring.keys.get(key).and_then(|key| key.end.as_ref());
         end.and_then(|end| end.tainted_since)
             .is_some_and(|since| since <= seq)
@@ -44,6 +48,16 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
     {
         return Grade::Asymptotic;
     }
+    let bound = record.bound();
+    let finite = bound.and_then(|of| of.manifest.test.as_ref());
+    if state.asks(Question::FiniteClaims) && finite.is_some_and(|test| test.without_replacement) {
+        return Grade::Finite;
+    }
+    if state.asks(Question::KnownOutcomes)
+        && bound.is_none_or(|of| knew_outcomes(state, record, of))
+    {
+        return Grade::SelfGoverned;
+    }
     let look = record.first_look.as_ref().map_or(u64::MAX, |look| look.seq);
     let in_flight = |one: &Version| one.seq > look && one.class.is_some_and(|class| class >= 2);
     let amended = record.versions.iter().any(in_flight) || !record.deviations.is_empty();
@@ -51,6 +65,36 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
         return Grade::CertifiedAmended;
     }
     Grade::Certified
+}
+
+/// Roles whose keys make outcomes, or what outcomes are of.
+const KNOWING: [Role; 5] = [
+    Role::Labeler,
+    Role::MetaOptimizer,
+    Role::Optimizer,
+    Role::Registrar,
+    Role::Scorer,
+];
+
+/// Whether the person whose key fixed the order of a gate could know outcomes of its units: they wrote a version of its
+/// manifest, or hold or held a key that scores, labels, registers or optimizes. The order follows from the entry that fixes
+/// it, and who writes that entry could write it until the order suits.
+fn knew_outcomes(state: &State, record: &Record, bound: &Version) -> bool {
+    let keyring = &state.keyring;
+    let person = |key: &KeyId| {
+        let key = keyring.keys.get(key)?;
+        Some(names::person(keyring, &key.holder))
+    };
+    let fixed = person(&bound.countersigned_by.unwrap_or(bound.author));
+    let wrote = record
+        .versions
+        .iter()
+        .any(|one| person(&one.author) == fixed);
+    let mut keys = keyring.keys.iter();
+    let knowing = keys.any(|(id, key)| {
+        person(id) == fixed && KNOWING.iter().any(|role| key.roles.contains(*role))
+    });
+    fixed.is_none() || wrote || knowing
 }
 
 /// Whether the order of the same units had been drawn for the same candidate by the same metric: another manifest was
@@ -95,9 +139,11 @@ pub fn least(a: Grade, b: Grade) -> Grade {
     let rank = |grade: Grade| match grade {
         Grade::Certified => 0,
         Grade::CertifiedAmended => 1,
-        Grade::Asymptotic => 2,
-        Grade::Exploratory => 3,
-        Grade::Void => 4,
+        Grade::SelfGoverned => 2,
+        Grade::Finite => 3,
+        Grade::Asymptotic => 4,
+        Grade::Exploratory => 5,
+        Grade::Void => 6,
     };
     if rank(a) >= rank(b) { a } else { b }
 }

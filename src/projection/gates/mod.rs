@@ -4,6 +4,8 @@
 //! compared. The differences of a gate are let go once it is decided.
 
 mod claims;
+mod early;
+mod elsewhere;
 pub mod estimated;
 mod grade;
 mod observed;
@@ -16,6 +18,7 @@ use serde::Serialize;
 
 pub use claims::evidence;
 pub use claims::favours;
+pub use elsewhere::tests_of;
 pub use grade::graded;
 pub use grade::is_late;
 pub use grade::least;

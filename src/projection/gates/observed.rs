@@ -179,6 +179,15 @@ fn judge_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Judged {
             }
             sums[at] = sums[at].saturating_add(value.value());
         }
+        let scored = (0..).zip(values);
+        let mut scored = scored.filter(|(draw, _)| missing.iter().all(|of| of.value() != *draw));
+        let first = scored.next().map(|(_, value)| value);
+        if metric.noise.is_some() && scored.any(|(_, value)| Some(value) != first) {
+            return no(
+                "draws of one unit that agree, as metric.noise is none",
+                "draws that differ (E_UNIT)",
+            );
+        }
     }
     let delta = delta(metric, sums, absent(reading) > 0);
     if reading.delta_micro.value() != delta {

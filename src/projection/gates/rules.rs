@@ -23,6 +23,8 @@ use crate::ledger::no;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::gates::claims;
+use crate::projection::gates::early;
+use crate::projection::gates::elsewhere;
 use crate::projection::gates::estimated;
 use crate::projection::gates::observed;
 use crate::projection::manifests;
@@ -63,6 +65,12 @@ impl Rule for Gating {
             }
         };
         match &event.event.payload {
+            Payload::ScoreRecorded(_) => {
+                let experiment = header.experiment.as_ref();
+                let judged = early::scaled(state, experiment, &event.event.payload);
+                judge("exposure", judged);
+            }
+            Payload::ExposureOpened(said) => judge("exposure", early::named(state, said)),
             Payload::GateOpened(said) => {
                 let acts = acts(&said.gate, said.digest);
                 judge("stale_version", acts.stale(state));
@@ -127,7 +135,9 @@ impl Rule for Gating {
         };
         let gates = state.fold::<Gates>();
         match &event.event.payload {
+            Payload::ExposureOpened(said) => facts.extend(early::placed(state, event.seq, said)),
             Payload::ScoreRecorded(_) | Payload::LabelRevealed(_) => {
+                early::exposed_first(state, experiment, &event.event.payload, facts);
                 let mut all = gates.by_id.values();
                 if all.any(|gate| gate.experiment.as_ref() == Some(experiment))
                     && let Some(value) = event.event.payload.measured()
@@ -288,7 +298,7 @@ pub fn may_open(
     }
     sources(&version.manifest, said)
         .or_else(|| testable(&version.manifest))
-        .or_else(|| tested_elsewhere(state, record, said))
+        .or_else(|| elsewhere::tested_elsewhere(state, record, said))
         .or_else(|| unsealed(record, version))
 }
 
@@ -342,33 +352,6 @@ fn ordered(state: &State, gate: &Gate, record: &Record) -> Judged {
         "an order drawn before the gate was opened",
         "none of the version in force (E_ORDER)",
     )
-}
-
-/// One candidate's scores of one judge, or labels of one design, are evidence in one family: whoever may test it in another
-/// order at a level of another family chooses among orders. A manifest registered after an order was drawn has none of that
-/// order's units (rule `order`), so it may.
-fn tested_elsewhere(state: &State, record: &Record, said: &GateOpened) -> Judged {
-    let bound = record.bound()?;
-    let mine = said.sources.first()?;
-    let orders = state.fold::<Orders>();
-    let mut others = state.fold::<Gates>().by_id.iter();
-    others.find_map(|(id, gate)| {
-        let other = state.fold::<Manifests>().by_id.get(id)?;
-        let theirs = gate.sources.first()?;
-        let (version, drawn) = orders.of(other)?;
-        let here = gate.experiment == record.experiment
-            && (&theirs.judge, &theirs.design) == (&mine.judge, &mine.design)
-            && manifests::is_candidate_shared(&version.manifest, &bound.manifest);
-        let family = family_of(record);
-        if !here || family.is_some() && family == family_of(other) || bound.seq > drawn.seq {
-            return None;
-        }
-        let with = family_of(other).map_or("none", |name| name.as_str());
-        no(
-            format!("family {with}, in which {id} tests this candidate by the same values, or a manifest registered after its order was drawn"),
-            format!("{} (E_FAMILY_BUDGET)", family.map_or("none", |name| name.as_str())),
-        )
-    })
 }
 
 /// A plan that a manifest is bound to is sealed before the gate is opened.

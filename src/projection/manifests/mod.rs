@@ -28,6 +28,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::FamilyId;
+use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Arm;
 use crate::event::payload::manifest::ArmRole;
@@ -68,6 +69,8 @@ pub struct Version {
     pub author: KeyId,
     /// Class of the amendment; `None` for the first version.
     pub class: Option<u64>,
+    /// The key that countersigned it.
+    pub countersigned_by: Option<KeyId>,
     /// The entry of its countersignature.
     pub countersigned_seq: Option<u64>,
     /// Its digest.
@@ -153,6 +156,8 @@ pub struct Record {
     pub plan: Option<Plan>,
     /// The manifest that replaced it.
     pub superseded_by: Option<ManifestId>,
+    /// Name of the last unit exposed, where the exposure says it.
+    pub through: Option<ItemId>,
     /// Units exposed.
     pub units: u64,
     /// Its versions, oldest first.
@@ -283,7 +288,7 @@ impl Manifests {
     }
 
     /// Gates of an experiment: those whose template is `gate`.
-    fn gates<'a>(
+    pub(in crate::projection) fn gates<'a>(
         &'a self,
         experiment: &'a ExperimentId,
     ) -> impl Iterator<Item = (&'a ManifestId, &'a Record)> {
@@ -313,6 +318,7 @@ impl Manifests {
             first_look: None,
             plan: None,
             superseded_by: None,
+            through: None,
             units: 0,
             versions: vec![version],
         };
@@ -401,6 +407,7 @@ impl Manifests {
                     record.exposures += 1;
                     record.units = record.units.max(after(said.last_unit));
                     record.exposed.push((record.units, seq));
+                    record.through.clone_from(&said.through);
                     record.look(seq);
                 }
             }
@@ -419,6 +426,7 @@ fn version(
     Version {
         author: event.header.author,
         class,
+        countersigned_by: None,
         countersigned_seq: None,
         digest,
         h0_digest,
@@ -471,6 +479,7 @@ impl Fold for Manifests {
                     .flat_map(|record| &mut record.versions);
                 if let Some(version) = versions.into_iter().find(|of| of.digest == said.digest) {
                     version.countersigned_seq.get_or_insert(seq);
+                    version.countersigned_by.get_or_insert(event.header.author);
                 }
             }
             payload => self.acted(seq, at, payload),

@@ -48,7 +48,8 @@ impl Rule for Prereg {
             Payload::FamilyOpened(opened) => judge("family", family::opened(opened)),
             Payload::ManifestRegistered(said) => {
                 let by = header.author;
-                judge("manifest", registered(manifests, experiment, by, said));
+                let judged = registered(manifests, experiment, by, said);
+                judge("manifest", judged.or_else(|| noisy(state, &said.manifest)));
                 judge(
                     "manifest_first",
                     first(manifests, experiment, &said.manifest),
@@ -59,7 +60,7 @@ impl Rule for Prereg {
                 let digests = [said.digest, said.h0_digest];
                 let by = header.author;
                 let judged = whole(experiment, by, &said.manifest, digests);
-                judge("manifest", judged);
+                judge("manifest", judged.or_else(|| noisy(state, &said.manifest)));
                 let judged = amended(manifests, said).or_else(|| ordered(state, manifests, said));
                 let anew = judged.is_none() && matches!(said.class.value(), 1 | 3);
                 judge("amendment", judged);
@@ -129,6 +130,20 @@ fn whole(
     }
     let registrar = manifest.roles.as_ref().and_then(|roles| roles.registrar);
     signer("registrar", registrar, author)
+}
+
+/// A claim about exactly its own units is one about scores without noise. The mean of noisy ones is not what was judged: two
+/// arms that are the same differ in it, and a test of all units would find that.
+fn noisy(state: &State, manifest: &Manifest) -> Judged {
+    let test = manifest.test.as_ref()?;
+    let noise = manifest.metric.as_ref().and_then(|metric| metric.noise);
+    if !state.asks(Question::FiniteClaims) || !test.without_replacement || noise.is_some() {
+        return None;
+    }
+    no(
+        "metric.noise none, where scoring a unit again gives the same score; or test.without_replacement false and estimand.population superpopulation",
+        "a claim about exactly its own units, of scores that may be noisy (E_UNIT)",
+    )
 }
 
 /// A key that the manifest names signs, and no other.

@@ -14,6 +14,8 @@ use crate::stats::eprocess::Verdict;
 /// How differences are made: about the effect, within the scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
+    /// None: both arms have the same scores.
+    Same,
     /// None in nine of ten units about the effect, else all or nothing.
     Sparse,
     /// Uniform, within a twentieth of the scale of the effect: units of a stratum hardly differ.
@@ -31,6 +33,7 @@ impl Shape {
     /// The word on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Same => "none",
             Self::Sparse => "sparse",
             Self::Steady => "steady",
             Self::TwoPoint => "two-point",
@@ -46,6 +49,7 @@ impl Shape {
             if u < up { scale } else { -scale }
         };
         match self {
+            Self::Same => effect,
             Self::TwoPoint => two_point(uniform()),
             Self::Sparse => {
                 let rare = uniform() < 0.1;
@@ -191,11 +195,23 @@ fn path(
     found
 }
 
+/// What an effect is the mean of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// Differences that scoring again and again would give.
+    Expected,
+    /// Differences that are recorded.
+    Recorded,
+}
+
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     /// Mean improvement of a unit, in millionths.
     pub effect: i64,
+    /// Whether that is the mean of what is recorded of a finite set, or of what scoring it again and again would give: then
+    /// noise moves what is recorded.
+    pub mean: Mean,
     /// Seed; each stream has a generator of its own.
     pub seed: [u8; 32],
     /// How differences are made.
@@ -315,7 +331,9 @@ impl<'a> Source<'a> {
         let others = units.saturating_sub(set.len() as u64);
         set.extend((0..others).map(|_| (self.draw(self.plan.effect), 0)));
         let scale = whole(self.scale);
-        shift_to(&mut set, i128::from(self.plan.effect), scale);
+        if self.plan.mean == Mean::Recorded {
+            shift_to(&mut set, i128::from(self.plan.effect), scale);
+        }
         set
     }
 
@@ -400,6 +418,7 @@ mod tests {
                 let plan = |effect| Plan {
                     effect,
                     seed: [8; 32],
+                    mean: Mean::Recorded,
                     shape,
                     strata: &[],
                     streams: 2_000,
@@ -446,6 +465,7 @@ mod tests {
                 let plan = |effect| Plan {
                     effect,
                     seed: [9; 32],
+                    mean: Mean::Recorded,
                     shape,
                     strata: &made,
                     streams: 700,
@@ -485,6 +505,7 @@ mod tests {
         let plan = Plan {
             effect: 300_000,
             seed: [4; 32],
+            mean: Mean::Recorded,
             shape: Shape::TwoPoint,
             strata: &[],
             streams: 64,

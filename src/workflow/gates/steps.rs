@@ -31,6 +31,7 @@ use crate::event::payload::manifest::Metric;
 use crate::ground::merkle::Frontier;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
+use crate::ledger::rulebooks::Question;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::gates;
@@ -304,10 +305,12 @@ pub fn promote(state: &State, ids: &[ManifestId], now: Timestamp) -> Option<Prom
     let first = evidence::known(state, gates.first()?)?;
     let mut arms = first.record.in_force()?.manifest.arms.iter().flatten();
     let candidate = arms.find(|arm| arm.role == ArmRole::Candidate)?;
+    let tests = state.asks(Question::OneFamily);
     Some(PromotionIssued {
         candidate_digest: candidate.artifact_digest,
         expires_at: None,
         gates,
         grade,
+        tests: tests.then(|| count(gates::tests_of(state, candidate.artifact_digest).len())),
     })
 }

@@ -451,6 +451,14 @@ fn what_may_share_units_counts_in_no_loop() {
                 format!("without_replacement: {finite}"),
             ),
             (
+                "  repeats: 1\n",
+                if finite {
+                    "  repeats: 1\n  noise: none\n".to_owned()
+                } else {
+                    "  repeats: 1\n".to_owned()
+                },
+            ),
+            (
                 "population: superpopulation",
                 format!(
                     "population: {}",

@@ -76,7 +76,8 @@ fn plans_that_can_never_work_are_told_so() {
     let plan = gate::manifest("m-2", "exp-1", root, 50_000);
     let finite = plan
         .replace("without_replacement: false", "without_replacement: true")
-        .replace("population: superpopulation", "population: finite");
+        .replace("population: superpopulation", "population: finite")
+        .replace("  repeats: 1\n", "  repeats: 1\n  noise: none\n");
     let strata = "  control_variate:\n    - {stratum: \"easy \", units: 20, predicted_micro: 0}\n    \
                   - {stratum: hard, units: 20, predicted_micro: 1}\n";
     let continues = format!("  continuation_of: {}\n", "0c".repeat(32));

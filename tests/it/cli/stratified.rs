@@ -39,6 +39,7 @@ fn plan(desk: &mut Desk, n: usize, predicted: [i64; 2]) -> String {
     let text = gate::manifest("m-1", "exp-1", digest, 50_000)
         .replace("without_replacement: false", &strata)
         .replace("population: superpopulation", "population: finite")
+        .replace("  repeats: 1\n", "  repeats: 1\n  noise: none\n")
         .replace(
             "n_units: 40,",
             &format!("n_units: {n}, strata: [difficulty],"),
@@ -140,7 +141,10 @@ fn a_gate_with_strata_is_registered_observed_in_parts_and_promotes() {
     let mean = strata[1]["mean_difference"].as_f64().unwrap();
     assert!((mean - 0.5).abs() <= 0.04, "{strata:?}");
     desk.ok("gate decide m-1");
-    desk.ok("gate promote m-1");
+    // What was recorded of exactly these units promotes nothing by itself.
+    let parts = ["its units were drawn from", "E_UNIT"];
+    desk.refused(&["gate", "promote", "m-1"], 11, &parts);
+    assert!(desk.ok("gate show m-1").out.contains("grade now: finite"));
     desk.ok("verify");
     claims::holds(&mut desk);
 }

@@ -163,6 +163,7 @@ fn nothing_is_promoted_by_it() {
             expires_at: None,
             gates: vec!["m-1".parse().unwrap()],
             grade: Grade::Asymptotic,
+            tests: None,
         };
         let words = ["a decision of m-1 that its claim holds", "Undecided"];
         world.refuse_saying("promotion", &words, &owner(), issued.into(), None);

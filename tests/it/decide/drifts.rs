@@ -67,7 +67,7 @@ fn drawn(world: &mut dyn World) -> Life {
 fn exposed(world: &mut dyn World) -> Life {
     let life = drawn(world);
     say(world, life.opened());
-    world.say(&signer(5), life.exposed(1, 0, 9), EXP);
+    world.say(&signer(5), life.exposed_named(1, 0, 9), EXP);
     life
 }
 

@@ -947,6 +947,7 @@ pub(super) fn promotion(life: &Life, grade: Grade) -> PromotionIssued {
         expires_at: None,
         gates: vec!["m-1".parse().unwrap()],
         grade,
+        tests: None,
     }
 }
 

@@ -190,6 +190,15 @@ impl Life {
         planned::exposed(&self.value, exposure, first, last)
     }
 
+    /// The same, with the name of the last unit.
+    pub fn exposed_named(&self, exposure: u64, first: u64, last: u64) -> Payload {
+        let Payload::ExposureOpened(mut said) = self.exposed(exposure, first, last) else {
+            unreachable!("BUG: an exposure is one");
+        };
+        said.through = usize::try_from(last).ok().map(|at| self.order[at].clone());
+        Payload::ExposureOpened(said)
+    }
+
     /// Scores of the unit at a place of the order, from 1: for each metric the draws of the baseline and of the
     /// candidate; `None` is a draw that failed.
     pub fn scores(&self, t: usize, values: &[[&[Option<i64>]; 2]]) -> Vec<Payload> {

@@ -245,9 +245,13 @@ fn order() -> Vec<Sample> {
     let story = planned::story();
     let [first, ..] = planned::versions();
     let redrawn = |rulebook| {
-        let mut world = before(&story, "plan-sealed", rulebook);
+        let mut world = before(&story, "plan-sealed", 17);
+        if rulebook > 17 {
+            adopt(&mut world, rulebook);
+        }
         let mut second = planned::next(&first, &first);
         second["estimand"]["unit_key"] = "question".into();
+        second["metric"]["noise"] = "none".into();
         let said = planned::amended(&second, &first, 3);
         let data = serde_json::to_value(&said).unwrap();
         let at = world.say(ADA, "manifest.amended", 1, EXPERIMENT.into(), data);

@@ -191,6 +191,15 @@ pub struct Guardrail {
     pub metric: MetricId,
 }
 
+/// How much a score of one unit varies when it is scored again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Noise {
+    /// Not at all.
+    None,
+}
+
 /// What is measured, and on which scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -208,6 +217,9 @@ pub struct Metric {
     pub judge_digest: Digest,
     /// Its name.
     pub metric: MetricId,
+    /// That scores are without noise, where they are: scoring a unit again gives the same score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
     /// Draws of the judge for each unit and arm.
     pub repeats: Count,
     /// Highest score.

@@ -24,6 +24,7 @@ pub use claim::HypothesisKind;
 pub use claim::LabelPolicy;
 pub use claim::Metric;
 pub use claim::MissingRule;
+pub use claim::Noise;
 pub use claim::Population;
 pub use claim::RepRule;
 pub use design::CalibratorMode;

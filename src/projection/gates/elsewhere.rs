@@ -1,0 +1,83 @@
+//! Where else a candidate is tested: one candidate's evidence counts in one family, wherever it is tested.
+
+use crate::event::id::ManifestId;
+use crate::event::payload::gate::GateOpened;
+use crate::event::payload::manifest::ArmRole;
+use crate::event::payload::manifest::Manifest;
+use crate::ground::digest::Digest;
+use crate::ledger::Judged;
+use crate::ledger::State;
+use crate::ledger::no;
+use crate::ledger::rulebooks::Question;
+use crate::projection::gates::Gate;
+use crate::projection::gates::Gates;
+use crate::projection::gates::rules::family_of;
+use crate::projection::manifests;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+use crate::projection::orders::Orders;
+
+/// One candidate's scores are evidence in one family: whoever may test it at a level of another family chooses among orders,
+/// units or experiments. Before [`Question::OneFamily`] it was one judge's scores in one experiment, and a manifest that was
+/// registered after an order was drawn could test the candidate again.
+pub(super) fn tested_elsewhere(state: &State, record: &Record, said: &GateOpened) -> Judged {
+    let bound = record.bound()?;
+    let mine = said.sources.first()?;
+    let family = family_of(record);
+    let orders = state.fold::<Orders>();
+    let ledger_wide = state.asks(Question::OneFamily);
+    let mut others = state.fold::<Gates>().by_id.iter();
+    others.find_map(|(id, gate)| {
+        let other = state.fold::<Manifests>().by_id.get(id)?;
+        let theirs = gate.sources.first()?;
+        let (version, drawn) = orders.of(other)?;
+        let same_values = gate.experiment == record.experiment
+            && (&theirs.judge, &theirs.design) == (&mine.judge, &mine.design)
+            && manifests::is_candidate_shared(&version.manifest, &bound.manifest);
+        let here = if ledger_wide {
+            same_values || is_one_test(&version.manifest, &bound.manifest)
+        } else {
+            same_values && bound.seq <= drawn.seq
+        };
+        if !here || family.is_some() && family == family_of(other) {
+            return None;
+        }
+        let with = family_of(other).map_or("none", |name| name.as_str());
+        let expected = if ledger_wide {
+            format!("family {with}, in which {id} tests this candidate")
+        } else {
+            format!("family {with}, in which {id} tests this candidate by the same values, or a manifest registered after its order was drawn")
+        };
+        let family = family.map_or("none", |name| name.as_str());
+        no(expected, format!("{family} (E_FAMILY_BUDGET)"))
+    })
+}
+
+/// Whether two manifests ask the same of one candidate: by what it is, and by the metric, the judge or the confirm set.
+fn is_one_test(one: &Manifest, other: &Manifest) -> bool {
+    let candidate = candidates(one).any(|digest| candidates(other).any(|of| of == digest));
+    let metric = one.metric.as_ref().zip(other.metric.as_ref());
+    let metric = metric.is_some_and(|(one, other)| {
+        one.metric == other.metric || one.judge_digest == other.judge_digest
+    });
+    let data = one.data.as_ref().zip(other.data.as_ref());
+    let data = data.is_some_and(|(one, other)| one.confirm_root == other.confirm_root);
+    candidate && (metric || data)
+}
+
+fn candidates(manifest: &Manifest) -> impl Iterator<Item = Digest> {
+    let arms = manifest.arms.iter().flatten();
+    let candidates = arms.filter(|arm| arm.role == ArmRole::Candidate);
+    candidates.map(|arm| arm.artifact_digest)
+}
+
+/// Opened gates of the ledger that tested a candidate, by its digest, in order of their names.
+pub fn tests_of(state: &State, candidate: Digest) -> Vec<(&ManifestId, &Gate)> {
+    let manifests = state.fold::<Manifests>();
+    let of = |id: &ManifestId| manifests.by_id.get(id)?.bound();
+    let all = state.fold::<Gates>().by_id.iter();
+    all.filter(|(id, _)| {
+        of(id).is_some_and(|bound| candidates(&bound.manifest).any(|digest| digest == candidate))
+    })
+    .collect()
+}
