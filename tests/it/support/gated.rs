@@ -345,6 +345,14 @@ fn named(name: String) -> &'static str {
 
 /// A gate of the story: its manifest in force and its units listed, its order drawn, opened.
 pub fn tell_opened(teller: &mut Teller, experiment: &str, value: &Value, units: &[ItemId]) -> Life {
+    let life = tell_drawn(teller, experiment, value, units);
+    let name = named(format!("{}-opened", life.manifest.manifest));
+    teller.say_about(BEN, experiment, name, life.opened());
+    life
+}
+
+/// The same before it is opened.
+pub fn tell_drawn(teller: &mut Teller, experiment: &str, value: &Value, units: &[ItemId]) -> Life {
     let mut life = Life::new(value, units);
     let id = life.manifest.manifest.to_string();
     let name = |what: &str| named(format!("{id}-{what}"));
@@ -365,7 +373,6 @@ pub fn tell_opened(teller: &mut Teller, experiment: &str, value: &Value, units: 
     let (listed, drawn) = life.drawn(root, size);
     teller.say_about(BEN, experiment, name("listed"), listed);
     teller.say_about(BEN, experiment, name("drawn"), drawn);
-    teller.say_about(BEN, experiment, name("opened"), life.opened());
     life
 }
 

@@ -22,6 +22,7 @@ pub mod tampered_chosen;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
 pub mod tampered_drifts;
+pub mod tampered_gated;
 pub mod tampered_gates;
 pub mod tampered_generators;
 pub mod tampered_invariants;

@@ -99,6 +99,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_generators::all());
     rows.extend(super::tampered_invariants::all());
     rows.extend(super::tampered_chosen::all());
+    rows.extend(super::tampered_gated::all());
     rows.extend(super::tampered_names::all());
     rows
 }

@@ -1,0 +1,216 @@
+//! Samples around one gate under rulebook 18: whose order was waited for, whose units were scored early or off the scale, whose
+//! claim was of noisy scores alone, whose candidate had a second family, whose grade says more than was held.
+
+use clover::event::payload::Role;
+use serde_json::Value;
+use serde_json::json;
+
+use super::forger::World;
+use super::gated;
+use super::gated::Life;
+use super::planned;
+use super::samples::*;
+use super::signer;
+use super::tampered::First;
+use super::tampered::Sample;
+
+/// A gate of eight units whose order Cleo fixed, before it is opened to anybody: custodian, and whatever else `roles` say.
+fn told(cleo: &[Role]) -> (Teller, Life) {
+    let mut teller = Teller::begin_under(18);
+    for (name, who, holder, roles) in [
+        ("key-cleo", CLEO, "Cleo", cleo),
+        ("key-ben", BEN, "Ben", &[Role::Arbiter]),
+        ("key-runner", RUNNER, "runner", &[Role::Scorer]),
+        ("key-lena", LENA, "Lena", &[Role::Releaser]),
+    ] {
+        teller.say(ADA, name, key_added(&signer(who), holder, true, roles));
+    }
+    for family in ["quarter", "second"] {
+        let opened = json!({
+            "alpha_micro": 50_000, "family": family, "members_max": 3, "membership": "gates of this quarter",
+            "method": "spend",
+        });
+        teller.say(ADA, family, planned::payload("family.opened", &opened));
+    }
+    let units = gated::units("red", 8);
+    let value = manifest("exp-1", "m-1", "quarter", "red");
+    let life = gated::tell_opened(&mut teller, "exp-1", &value, &units);
+    (teller, life)
+}
+
+fn manifest(experiment: &str, id: &str, family: &str, prefix: &str) -> Value {
+    let mut value = gated::gate(experiment, id, &gated::units(prefix, 8));
+    value["multiplicity"]["family"] = family.into();
+    value["multiplicity"]["family_alpha_micro"] = 50_000.into();
+    value
+}
+
+/// The same, observed until its claim holds and decided.
+fn decided(cleo: &[Role]) -> (Teller, Life) {
+    let (mut teller, mut life) = told(cleo);
+    teller.say_about(CLEO, "exp-1", "m-1-exposed-1", life.exposed_named(1, 0, 7));
+    for t in 1..=8 {
+        gated::tell_unit(
+            &mut teller,
+            &mut life,
+            t,
+            &[[&[Some(0)], &[Some(1_000_000)]]],
+        );
+    }
+    gated::tell_look(&mut teller, &mut life);
+    teller.say_about(BEN, "exp-1", "m-1-decided", life.decided());
+    (teller, life)
+}
+
+/// What a promotion of the gate's candidate says.
+fn issued(life: &Life, grade: &str, tests: u64) -> Value {
+    let arms = life.manifest.arms.as_ref().unwrap();
+    json!({"candidate_digest": arms[1].artifact_digest, "gates": ["m-1"], "grade": grade, "tests": tests})
+}
+
+/// Every sample of this family.
+pub fn all() -> Vec<Sample> {
+    let mut rows = Vec::new();
+    let mut push = |name, done, world: &World, first: First| {
+        rows.push(Sample::forged(name, done, world, first));
+    };
+    let (teller, life) = decided(&[Role::Custodian]);
+    let story = teller.finish();
+    let mut good = World::of(&story.lines);
+    good.say(
+        LENA,
+        "promotion.issued",
+        1,
+        Value::Null,
+        issued(&life, "certified", 1),
+    );
+    push(
+        "good-gate-governed",
+        "Nothing. One gate under rulebook 18, whose order somebody else than its registrar fixed, promotes its candidate.",
+        &good,
+        None,
+    );
+    let mut uncounted = World::of(&story.lines);
+    let at = uncounted.say(
+        LENA,
+        "promotion.issued",
+        1,
+        Value::Null,
+        issued(&life, "certified", 0),
+    );
+    push(
+        "promotion-without-its-tests",
+        "A promotion says that its candidate was in no test.",
+        &uncounted,
+        Some((at, "promotion")),
+    );
+    let (teller, life) = decided(&[Role::Custodian, Role::Scorer]);
+    let mut raised = World::of(&teller.finish().lines);
+    let at = raised.say(
+        LENA,
+        "promotion.issued",
+        1,
+        Value::Null,
+        issued(&life, "certified", 1),
+    );
+    push(
+        "promotion-grade-raised",
+        "Who fixed the order of a gate scores too, and its promotion was called certified.",
+        &raised,
+        Some((at, "promotion")),
+    );
+    rows.extend(orders(&story));
+    rows.extend(scores());
+    rows.extend(claims(&story));
+    rows
+}
+
+/// An order that its drawers waited for.
+fn orders(story: &Story) -> Vec<Sample> {
+    let mut waited = World::of(&story.lines);
+    waited.items.truncate(story.at("m-1-countersigned") + 1);
+    let older = waited.items.len() - 1;
+    let data = json!({"text": "the newest checkpoint did not suit"});
+    let at = waited.say(RUNNER, "note.recorded", 1, Value::Null, data);
+    waited.items[at].body["seen"]["size"] = older.into();
+    vec![Sample::forged(
+        "order-waited-for",
+        "After a countersignature an entry named an older checkpoint, so that the order could be drawn from a later one.",
+        &waited,
+        Some((at, "order")),
+    )]
+}
+
+/// Scores that no observation could take.
+fn scores() -> Vec<Sample> {
+    let (mut teller, life) = told(&[Role::Custodian]);
+    teller.say_about(CLEO, "exp-1", "m-1-exposed-1", life.exposed_named(1, 0, 3));
+    let story = teller.finish();
+    let score = |unit: &str, micro: i64| {
+        let mut world = World::of(&story.lines);
+        let data = json!({
+            "draw": 0, "item": unit, "judge": "judge-of-quality", "policy": "candidate", "score_micro": micro,
+        });
+        let at = world.say(RUNNER, "score.recorded", 1, "exp-1".into(), data);
+        (world, Some((at, "exposure")))
+    };
+    let (early, at_early) = score(life.order[5].as_str(), 900_000);
+    let (off, at_off) = score(life.order[2].as_str(), 1_900_000);
+    let mut unnamed = World::of(&story.lines);
+    let at = story.at("m-1-exposed-1");
+    unnamed.items[at].body["data"]
+        .as_object_mut()
+        .unwrap()
+        .remove("through");
+    vec![
+        Sample::forged(
+            "score-before-exposure",
+            "A unit of a gate was scored before it was exposed.",
+            &early,
+            at_early,
+        ),
+        Sample::forged(
+            "score-off-the-scale",
+            "A score that a gate reads is beyond the scale that was registered.",
+            &off,
+            at_off,
+        ),
+        Sample::forged(
+            "exposure-unnamed",
+            "An exposure does not name the last unit that it exposes.",
+            &unnamed,
+            Some((at, "exposure")),
+        ),
+    ]
+}
+
+/// Claims that no plan may make.
+fn claims(story: &Story) -> Vec<Sample> {
+    let mut census = World::of(&story.lines);
+    census.items.truncate(story.at("m-1-registered"));
+    let mut value = manifest("exp-1", "m-1", "quarter", "red");
+    value["test"]["without_replacement"] = true.into();
+    value["estimand"]["population"] = "finite".into();
+    let said = serde_json::to_value(planned::registered(&value)).unwrap();
+    let at = census.say(ADA, "manifest.registered", 1, "exp-1".into(), said);
+    let mut rows = vec![Sample::forged(
+        "claim-of-noisy-scores",
+        "A claim about exactly its own units was registered, without a word on the noise of their scores.",
+        &census,
+        Some((at, "manifest")),
+    )];
+    let (mut teller, _) = told(&[Role::Custodian]);
+    let units = gated::units("blue", 8);
+    let value = manifest("exp-2", "m-2", "second", "blue");
+    let second = gated::tell_drawn(&mut teller, "exp-2", &value, &units);
+    let mut twice = World::of(&teller.finish().lines);
+    let said = serde_json::to_value(second.opened()).unwrap();
+    let at = twice.say(BEN, "gate.opened", 1, "exp-2".into(), said);
+    rows.push(Sample::forged(
+        "tested-in-two-families",
+        "A candidate was tested again in another experiment, on fresh units, at the level of another family.",
+        &twice,
+        Some((at, "gate")),
+    ));
+    rows
+}
