@@ -1295,6 +1295,7 @@ QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
     "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
+    "tainted_evidence": 18, "one_charge": 18,
     "assigned_ids": 18, "one_spelling": 18,
 }
 
@@ -1594,9 +1595,16 @@ class Gate:
         self.experiment, self.sources, self.test = entry.experiment, data["sources"], data["test"]
         self.opened = entry.position
         self.n, self.streams, self.strata = 0, [[] for _ in data["sources"]], []
+        self.rests = {}                           # keys that signed what it rests on -> their last entry
         self.absent = []                          # missing draws of the main metric of each unit
         self.state = labelled(b"clover/gate-state/v1", [entry.experiment, data["gate"]])
         self.last = self.decided = self.carried = self.parent = self.child = self.first_look = None
+
+    def reads(self, entry):
+        """Whether its values may come from this entry."""
+        field = {"score.recorded": "judge", "label.revealed": "design"}.get(entry.kind)
+        return (field is not None and self.decided is None and self.experiment == entry.experiment
+                and any(source.get(field) == entry.data[field] for source in self.sources))
 
     def unlooked(self):
         """Whether units were observed after its last look."""
@@ -1669,6 +1677,7 @@ class State:
         self.granted = {}                         # (experiment, code) -> (seq of the second key, end of the waiver)
         self.decisions, self.peek_charges, self.spent_roots = {}, {}, {}
         self.blocks, self.unsealings = {}, Counter()  # experiment -> [sealed, revealed, reveal_by] since its split; by quarter
+        self.split_since, self.paid_for = {}, {}  # experiment -> seq of its newest split; charge -> (experiment, design)
         self.confirm_roots, self.windows = set(), {}
         self.exploits = Counter()                 # experiment -> how many
         self.attacked = {}                        # iteration -> Attacked
@@ -1754,6 +1763,12 @@ class State:
             self.waiting.append(entry.position)
         if entry.kind in ("manifest.countersigned", "candidates.sealed", "gate.decided"):
             self.fixed = entry.position
+        if entry.kind in ("gate.observed", "gate.looked", "gate.decided"):
+            of = [self.gates_by_id[entry.data["gate"]]] if entry.data["gate"] in self.gates_by_id else []
+        else:
+            of = [gate for gate in self.gates_by_id.values() if gate.reads(entry)]
+        for gate in of:
+            gate.rests[entry.author] = entry.position
         fold = FOLDS.get(entry.kind)
         if fold:
             fold(self, entry, entry.data)
@@ -1848,6 +1863,7 @@ class State:
         self.splits.pop(entry.experiment, None)
         if entry.experiment in self.blocks:
             self.blocks[entry.experiment] = [0, 0, 0]
+            self.split_since[entry.experiment] = entry.position
         if entry.experiment is not None:
             self.formed.setdefault(entry.experiment, {}).setdefault(data["split"], entry.position)
             if "t2" in data:
@@ -1901,6 +1917,10 @@ class State:
         """[sealed, revealed, reveal_by] of the confirm block that a design belongs to, or None."""
         return self.blocks.get(experiment) if self.designs.get((experiment, design)) == "confirm" else None
 
+    def labels_of(self, experiment, design):
+        """What a charge pays for: labels of a design, or those of an experiment's confirm block."""
+        return experiment, None if self.in_block(experiment, design) else design
+
     def label_sealed(self, entry, data):
         key = (entry.experiment, data["design"])
         block = self.in_block(*key)
@@ -1913,6 +1933,7 @@ class State:
     def label_revealed(self, entry, data):
         key = (entry.experiment, data["design"])
         of_block = self.in_block(*key)
+        self.paid_for.setdefault(data["charge"], self.labels_of(*key))
         if of_block:
             of_block[1] += 1
         self.revealed_of[key] = self.revealed_of.get(key, 0) + 1
@@ -2592,7 +2613,11 @@ def rule_charge(state, e):
         return "a budget.charged", e.data["charge"]
     if position >= size:
         return "a charge at a seq below the seen size %d" % size, "seq %d" % position
-    return None if e.data["charge"] in state.peeks else ("a charge to an account whose unit is peek", e.data["charge"])
+    if e.data["charge"] not in state.peeks:
+        return "a charge to an account whose unit is peek", e.data["charge"]
+    paid = state.paid_for.get(e.data["charge"]) if e.experiment is not None else None
+    if state.asks("one_charge") and paid not in (None, state.labels_of(e.experiment, e.data["design"])):
+        return "a charge that paid for no other labels", "one that paid for %s" % (paid,)
 
 
 def rule_design(state, e):
@@ -3892,6 +3917,10 @@ def rule_sealing(state, e):
             return "confirm.unsealed of %s, which is open, before a reveal" % name, "none"
         if asks and state.peek_charges.get(e.data["charge"]) != unsealed[0]:
             return "the charge of the confirm.unsealed of %s" % name, e.data["charge"]
+        seals = state.seals.get((e.experiment, e.data["design"], e.data["row"]), ())
+        since = state.split_since.get(e.experiment)
+        if asks and since is not None and any(one.seq < since for one in seals[:1]):
+            return "a confirm label that was sealed after the newest split was formed", "an older one"
         return shown_problem(state, e, name) if name is not None else None
     return looked_problem(state, e) if e.kind == "confirm.looked" else None
 
@@ -5722,7 +5751,14 @@ def tested_elsewhere(state, e, record_):
             continue
         values = gate.experiment == record_.experiment and shares_candidate(version.manifest, bound.manifest) and all(
             theirs[0].get(field) == mine[0].get(field) for field in ("judge", "design"))
-        if values and (wide or bound.seq <= drawn[0]) or wide and is_one_test(version.manifest, bound.manifest):
+        if values and (wide or bound.seq <= drawn[0]):
+            return "the family of %s, in which it tests this candidate" % name, "%s (E_FAMILY_BUDGET)" % own
+    # An order is known once its manifest is countersigned, whether it is opened or not.
+    for name, other in state.manifests.items() if wide else ():
+        version = other.bound()
+        if name == e.data["gate"] or version is None or own is not None and own == family_name(other):
+            continue
+        if is_one_test(version.manifest, bound.manifest):
             return "the family of %s, in which it tests this candidate" % name, "%s (E_FAMILY_BUDGET)" % own
 
 
@@ -5731,7 +5767,8 @@ def is_one_test(one, other):
     digests = [{arm["artifact_digest"] for arm in candidates(of)} for of in (one, other)]
     metrics, data = [[of.get(section) for of in (one, other)] for section in ("metric", "data")]
     same = all(metrics) and any(metrics[0][field] == metrics[1][field] for field in ("metric", "judge_digest"))
-    return bool(digests[0] & digests[1]) and (
+    gates = one["template"] == other["template"] == "gate"
+    return gates and bool(digests[0] & digests[1]) and (
         same or all(data) and data[0]["confirm_root"] == data[1]["confirm_root"])
 
 
@@ -6262,7 +6299,7 @@ def looked_again(state, e):
     if abs(found["p"] - e.data["p"]) > NEAR:
         return "p %s" % found["p"], str(e.data["p"])
     stated = e.data["cs_lo_micro"], e.data["cs_hi_micro"]
-    if max(abs(a - b) for a, b in zip(found["interval"], stated)) > 1:
+    if tuple(found["interval"]) != stated:
         return "a confidence interval from %d to %d" % tuple(found["interval"]), "%d to %d" % stated
     return None if found["standing"] == e.data["standing"] else (
         "standing %s" % found["standing"], e.data["standing"])
@@ -6405,6 +6442,10 @@ KNOWING = frozenset(("labeler", "meta_optimizer", "optimizer", "registrar", "sco
 
 def grade_of(state, gate, record_, now):
     tainted = any(state.compromised.get(one.author, one.seq + 1) <= one.seq for one in record_.versions)
+    if state.asks("tainted_evidence"):
+        rests = list(gate.rests.items())
+        rests += [(one.countersigned_by, one.since) for one in record_.versions if one.countersigned]
+        tainted = tainted or any(state.compromised.get(key, seq + 1) <= seq for key, seq in rests)
     if is_late(record_, now) or record_.superseded_by or tainted:
         return "void"
     looked = SAFE_INTEGER if gate.first_look is None else gate.first_look
@@ -6502,8 +6543,8 @@ def rule_promotion(state, e):
     finite = all(not one or one.manifest.get("test", {}).get("without_replacement", True) for one in bounds)
     if state.asks("finite_claims") and finite:
         return "a gate about what its units were drawn from", "gates about exactly their own units (E_UNIT)"
-    bounds = [state.manifests[name].bound() for name in state.gates_by_id]
-    tests = sum(1 for one in bounds if one and any(
+    bounds = [one.bound() for one in state.manifests.values()]
+    tests = sum(1 for one in bounds if one and one.manifest["template"] == "gate" and any(
         arm["artifact_digest"] == e.data["candidate_digest"] for arm in candidates(one.manifest)))
     if state.asks("one_family") and e.data.get("tests") != tests:
         return "tests %d, the gates that tested the candidate" % tests, str(e.data.get("tests"))

@@ -86,6 +86,12 @@ questions! {
     /// Who could know outcomes when the order was fixed.
     KnownOutcomes "known_outcomes" since 18 rule "promotion":
         "a gate whose order was fixed by somebody who scores, labels, registers or optimizes has the grade self_governed";
+    /// What a claim may rest on.
+    TaintedEvidence "tainted_evidence" since 18 rule "promotion":
+        "a gate that rests on entries of a compromised key, from its compromise on, is void";
+    /// What one charge pays for.
+    OneCharge "one_charge" since 18 rule "charge":
+        "a charge opens labels of one design, or of one confirm block";
     /// How holders are spelled.
     OneSpelling "one_spelling" since 18 rule "separation":
         "a person holds keys under one spelling, without what nobody sees";

@@ -40,6 +40,7 @@ use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
+use crate::projection::decisions::block::Blocks;
 use crate::projection::decisions::sequence::Sequences;
 
 /// What an opening did.
@@ -94,7 +95,15 @@ pub(in crate::cli) fn begin(
     between: Between<'_>,
 ) -> Result<Result<Opening, usize>, CliError> {
     let place = place(ledger, &args.seal)?;
-    let rows = rows(ledger, &place.experiment, &place.design)?;
+    let mut rows = rows(ledger, &place.experiment, &place.design)?;
+    let blocks = &ledger.state().fold::<Blocks>().by_experiment;
+    let block = blocks
+        .get(&place.experiment)
+        .filter(|of| of.designs.contains(&place.design));
+    if let Some(since) = block.and_then(|block| block.since) {
+        // Labels of an older block judge nothing any more: they stay closed.
+        rows.retain(|row| row.seq > since);
+    }
     let (opened, waiting): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.is_revealed);
     let already = opened.len();
     if waiting.is_empty() {

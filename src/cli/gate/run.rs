@@ -172,7 +172,7 @@ pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, C
     answer.data["n"] = gate.n.into();
     answer.data["per_second"] = (observed as f64 / seconds.max(1e-9)).round().into();
     if let (Stop::Unfit(unit, why), 0) = (&stop, observed) {
-        let message = format!("gate {id}: unit {unit} is none that the test may take: {why}");
+        let message = format!("gate {id}: unit {unit} cannot be observed: {why}");
         let next = format!("clover gate show {}", shell::word(&id));
         return Err(CliError::refused(message, next));
     }
@@ -190,7 +190,7 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
     }
     if let Stop::Unfit(unit, why) = stop {
         answer.text.push_str(&ui::wrapped(&ui::escape(&format!(
-            "unit {unit} is none that the test may take: {why}"
+            "unit {unit} cannot be observed: {why}"
         ))));
         answer.data["unfit"] = json!({"unit": unit, "why": why});
     }
@@ -206,12 +206,19 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
             looked(&mut answer, gate, look);
             on
         }
-        None if gate.n == 0 => on,
+        None if gate.n == 0 => {
+            (answer.verdict, answer.exit) = outcome_of(gate);
+            on
+        }
         Some(look) if look.n == gate.n => {
             looked(&mut answer, gate, look);
             format!("clover gate decide {id}", id = shell::word(&id))
         }
-        _ => format!("clover gate look {id}", id = shell::word(&id)),
+        _ => {
+            // Units wait for a look: nothing is decided that one may ship by.
+            (answer.verdict, answer.exit) = ("need_more_work", Exit::Inconclusive);
+            format!("clover gate look {id}", id = shell::word(&id))
+        }
     };
     answer.with_next(next)
 }

@@ -594,6 +594,7 @@ pub(in crate::ledger) fn forbid_breach(rule: &'static str, earlier: u64) -> Brea
         "order" => {
             "units whose order was not drawn before the manifest came into force (E_ADAPTIVE_REUSE)"
         }
+        "sealing" => "a confirm label that was sealed after the newest split was formed",
         "exposure" => "a unit that is exposed first: a gate's confirm set lists it (E_EXPOSURE)",
         "observation" => "no recorded value for a draw that is said to be missing",
         _ => "nothing of the kind before",

@@ -10,11 +10,15 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::AccountId;
 use crate::event::id::DesignId;
+use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::Root;
 use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
+use crate::event::registry;
 use crate::ground::time::Timestamp;
+use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Judged as Found;
 use crate::ledger::State;
@@ -49,19 +53,33 @@ pub struct Block {
     pub revealed: u64,
     /// Labels of them that were sealed.
     pub sealed: u64,
+    /// The entry that formed the newest split.
+    pub since: Option<u64>,
+}
+
+/// For which labels a charge paid first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paid {
+    /// The design; `None` for those of a confirm block.
+    pub design: Option<DesignId>,
+    /// Their experiment.
+    pub experiment: ExperimentId,
 }
 
 /// Confirm blocks by experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct Blocks {
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, Block>,
+    /// By charge.
+    pub paid: BTreeMap<EventId, Paid>,
 }
 
 impl Fold for Blocks {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
-        let event = event.event();
+        let (seq, event) = (event.seq(), event.event());
         let Some(experiment) = &event.header.experiment else {
             return;
         };
@@ -71,12 +89,17 @@ impl Fold for Blocks {
             let block = self.by_experiment.entry(experiment.clone()).or_default();
             block.designs.insert(said.design.clone());
         }
+        if let Payload::LabelRevealed(said) = &event.payload {
+            let design = self.label_of(experiment, &said.design);
+            self.paid.entry(said.charge).or_insert(design);
+        }
         let Some(block) = self.by_experiment.get_mut(experiment) else {
             return;
         };
         match &event.payload {
             Payload::SplitsFormed(_) => {
                 (block.revealed, block.sealed, block.reveal_by) = (0, 0, None);
+                block.since = Some(seq);
             }
             Payload::LabelSealed(said) if block.designs.contains(&said.design) => {
                 block.sealed += 1;
@@ -96,6 +119,59 @@ impl Fold for Blocks {
     fn restore(&mut self, bytes: &[u8]) -> bool {
         fold::restore_from(self, bytes)
     }
+}
+
+impl Blocks {
+    /// Which labels a reveal is of.
+    fn label_of(&self, experiment: &ExperimentId, design: &DesignId) -> Paid {
+        let block = self.by_experiment.get(experiment);
+        let confirm = block.is_some_and(|block| block.designs.contains(design));
+        Paid {
+            design: (!confirm).then(|| design.clone()),
+            experiment: experiment.clone(),
+        }
+    }
+}
+
+/// A charge pays for the labels of one design, or of one confirm block.
+pub(super) fn paid_before(state: &State, experiment: &ExperimentId, said: &LabelRevealed) -> Found {
+    if !state.asks(Question::OneCharge) {
+        return None;
+    }
+    let blocks = state.fold::<Blocks>();
+    let before = blocks.paid.get(&said.charge)?;
+    let Paid { design, experiment } = blocks.label_of(experiment, &said.design);
+    if before.design == design && before.experiment == experiment {
+        return None;
+    }
+    let labels = before
+        .design
+        .as_ref()
+        .map_or("the confirm block".to_owned(), |design| {
+            format!("design {design}")
+        });
+    no(
+        "a charge that paid for no other labels",
+        format!("one that paid for {labels} of {}", before.experiment),
+    )
+}
+
+/// What forbids a label of an older block: that its seal stands below the entry that formed the newest split.
+pub(super) fn of_older_block(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &LabelRevealed,
+) -> Option<Fact> {
+    let block = state.fold::<Blocks>().by_experiment.get(experiment)?;
+    if !state.asks(Question::ConfirmRows) || !block.designs.contains(&said.design) {
+        return None;
+    }
+    let fields = [said.design.as_str(), said.row.as_str()];
+    Some(Fact::ForbidsBelow {
+        digest: registry::natural_key_of(Kind::LabelSealed, experiment, &fields),
+        before: block.since?,
+        rule: "sealing",
+    })
 }
 
 /// Whether a design is one for confirm.

@@ -85,6 +85,9 @@ impl Rule for Sealing {
             Payload::ConfirmUnsealed(said) => ("sealing", now.unsealed(said)),
             Payload::LabelSealed(said) => ("sealing", block::sealed_late(state, experiment, said)),
             Payload::LabelRevealed(said) => {
+                let paid = block::paid_before(state, experiment, said);
+                breaches
+                    .extend(paid.map(|(expected, found)| Breach::new("charge", expected, found)));
                 let found = now.revealed(said);
                 let header = &event.event.header;
                 let shown = || sequence::shown(state, experiment, header, said);
@@ -102,6 +105,14 @@ impl Rule for Sealing {
             _ => return,
         };
         breaches.extend(found.map(|(expected, found)| Breach::new(rule, expected, found)));
+    }
+
+    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        if let (Payload::LabelRevealed(said), Some(experiment)) =
+            (&event.event.payload, &event.event.header.experiment)
+        {
+            facts.extend(block::of_older_block(state, experiment, said));
+        }
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {

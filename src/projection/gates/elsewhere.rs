@@ -4,12 +4,12 @@ use crate::event::id::ManifestId;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Template;
 use crate::ground::digest::Digest;
 use crate::ledger::Judged;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
-use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::gates::rules::family_of;
 use crate::projection::manifests;
@@ -24,37 +24,46 @@ pub(super) fn tested_elsewhere(state: &State, record: &Record, said: &GateOpened
     let bound = record.bound()?;
     let mine = said.sources.first()?;
     let family = family_of(record);
-    let orders = state.fold::<Orders>();
-    let ledger_wide = state.asks(Question::OneFamily);
+    let other_family = |other: &Record| family.is_none() || family != family_of(other);
+    let manifests = state.fold::<Manifests>();
     let mut others = state.fold::<Gates>().by_id.iter();
-    others.find_map(|(id, gate)| {
-        let other = state.fold::<Manifests>().by_id.get(id)?;
+    let same_values = others.find_map(|(id, gate)| {
+        let other = manifests.by_id.get(id)?;
         let theirs = gate.sources.first()?;
-        let (version, drawn) = orders.of(other)?;
-        let same_values = gate.experiment == record.experiment
+        let (version, drawn) = state.fold::<Orders>().of(other)?;
+        let here = gate.experiment == record.experiment
             && (&theirs.judge, &theirs.design) == (&mine.judge, &mine.design)
-            && manifests::is_candidate_shared(&version.manifest, &bound.manifest);
-        let here = if ledger_wide {
-            same_values || is_one_test(&version.manifest, &bound.manifest)
-        } else {
-            same_values && bound.seq <= drawn.seq
-        };
-        if !here || family.is_some() && family == family_of(other) {
-            return None;
-        }
-        let with = family_of(other).map_or("none", |name| name.as_str());
-        let expected = if ledger_wide {
-            format!("family {with}, in which {id} tests this candidate")
-        } else {
-            format!("family {with}, in which {id} tests this candidate by the same values, or a manifest registered after its order was drawn")
-        };
-        let family = family.map_or("none", |name| name.as_str());
-        no(expected, format!("{family} (E_FAMILY_BUDGET)"))
-    })
+            && manifests::is_candidate_shared(&version.manifest, &bound.manifest)
+            && (state.asks(Question::OneFamily) || bound.seq <= drawn.seq);
+        (here && other_family(other)).then_some((id, other))
+    });
+    let registered = || {
+        let asked = state.asks(Question::OneFamily);
+        let mut all = manifests.by_id.iter().filter(|_| asked);
+        all.find(|(id, other)| {
+            // Its order is known once it is countersigned, whether it is opened or not.
+            let theirs = other.bound();
+            **id != said.gate
+                && other_family(other)
+                && theirs.is_some_and(|one| is_one_test(&one.manifest, &bound.manifest))
+        })
+    };
+    let (id, other) = same_values.or_else(registered)?;
+    let with = family_of(other).map_or("none", |name| name.as_str());
+    let expected = if state.asks(Question::OneFamily) {
+        format!("family {with}, in which {id} tests this candidate")
+    } else {
+        format!(
+            "family {with}, in which {id} tests this candidate by the same values, or a manifest registered after its order was drawn"
+        )
+    };
+    let family = family.map_or("none", |name| name.as_str());
+    no(expected, format!("{family} (E_FAMILY_BUDGET)"))
 }
 
 /// Whether two manifests ask the same of one candidate: by what it is, and by the metric, the judge or the confirm set.
 fn is_one_test(one: &Manifest, other: &Manifest) -> bool {
+    let gates = one.template == Template::Gate && other.template == Template::Gate;
     let candidate = candidates(one).any(|digest| candidates(other).any(|of| of == digest));
     let metric = one.metric.as_ref().zip(other.metric.as_ref());
     let metric = metric.is_some_and(|(one, other)| {
@@ -62,7 +71,7 @@ fn is_one_test(one: &Manifest, other: &Manifest) -> bool {
     });
     let data = one.data.as_ref().zip(other.data.as_ref());
     let data = data.is_some_and(|(one, other)| one.confirm_root == other.confirm_root);
-    candidate && (metric || data)
+    gates && candidate && (metric || data)
 }
 
 fn candidates(manifest: &Manifest) -> impl Iterator<Item = Digest> {
@@ -71,13 +80,17 @@ fn candidates(manifest: &Manifest) -> impl Iterator<Item = Digest> {
     candidates.map(|arm| arm.artifact_digest)
 }
 
-/// Opened gates of the ledger that tested a candidate, by its digest, in order of their names.
-pub fn tests_of(state: &State, candidate: Digest) -> Vec<(&ManifestId, &Gate)> {
-    let manifests = state.fold::<Manifests>();
-    let of = |id: &ManifestId| manifests.by_id.get(id)?.bound();
-    let all = state.fold::<Gates>().by_id.iter();
-    all.filter(|(id, _)| {
-        of(id).is_some_and(|bound| candidates(&bound.manifest).any(|digest| digest == candidate))
-    })
-    .collect()
+/// Gates of the ledger that test a candidate, by its digest, in order of their names: those whose manifest is in force, opened
+/// or not, as its order is known by then.
+pub fn tests_of(state: &State, candidate: Digest) -> Vec<&ManifestId> {
+    let all = state.fold::<Manifests>().by_id.iter();
+    let tests = |record: &Record| {
+        record.bound().is_some_and(|bound| {
+            bound.manifest.template == Template::Gate
+                && candidates(&bound.manifest).any(|digest| digest == candidate)
+        })
+    };
+    all.filter(|(_, record)| tests(record))
+        .map(|(id, _)| id)
+        .collect()
 }

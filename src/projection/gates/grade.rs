@@ -27,7 +27,14 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
         end.and_then(|end| end.tainted_since)
             .is_some_and(|since| since <= seq)
     };
-    let void = is_late(record, now)
+    let rests = state.asks(Question::TaintedEvidence)
+        && (gate.rests.iter().any(|(key, seq)| tainted(key, *seq))
+            || record.versions.iter().any(|one| {
+                let by = one.countersigned_by.zip(one.countersigned_seq);
+                by.is_some_and(|(key, seq)| tainted(&key, seq))
+            }));
+    let void = rests
+        || is_late(record, now)
         || record.superseded_by.is_some()
         || record
             .versions

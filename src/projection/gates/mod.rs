@@ -56,6 +56,7 @@ use crate::event::payload::manifest::BettorName;
 use crate::event::payload::manifest::Test;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
 use crate::ledger::Fold;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -72,8 +73,10 @@ pub const READS: &[Kind] = &[
     Kind::GateLooked,
     Kind::GateObserved,
     Kind::GateOpened,
+    Kind::LabelRevealed,
     Kind::PromotionIssued,
     Kind::PromotionRevoked,
+    Kind::ScoreRecorded,
 ];
 /// Domain label of the chained digest of a gate's observations.
 pub const STATE_LABEL: &str = "clover/gate-state/v1";
@@ -210,6 +213,8 @@ pub struct Gate {
     pub opened_seq: u64,
     /// The gate that it goes on from.
     pub parent: Option<ManifestId>,
+    /// Keys that signed what it rests on, each with the last entry: values that it may read, and all that was said of it.
+    pub rests: BTreeMap<KeyId, u64>,
     /// Where its values come from.
     pub sources: Vec<GateSource>,
     /// Digest of its observations, chained.
@@ -237,6 +242,7 @@ impl Gate {
             n: 0,
             opened_seq: seq,
             parent: None,
+            rests: BTreeMap::new(),
             sources: opened.sources.clone(),
             state_digest: state_of_none(experiment, &opened.gate),
             strata: Vec::new(),
@@ -271,6 +277,22 @@ impl Gate {
     /// The place of an observation's stratum in the control variate.
     pub fn stratum_of(&self, said: &GateObserved) -> Option<usize> {
         stratum_place(&self.test, said.stratum.as_ref()?)
+    }
+
+    /// Whether its values may come from this event.
+    fn reads(&self, experiment: Option<&ExperimentId>, payload: &Payload) -> bool {
+        let mut sources = self.sources.iter();
+        self.decided.is_none()
+            && self.experiment.as_ref() == experiment
+            && match payload {
+                Payload::ScoreRecorded(said) => {
+                    sources.any(|source| source.judge.as_ref() == Some(&said.judge))
+                }
+                Payload::LabelRevealed(said) => {
+                    sources.any(|source| source.design.as_ref() == Some(&said.design))
+                }
+                _ => false,
+            }
     }
 
     fn observe(&mut self, said: &GateObserved) {
@@ -403,8 +425,32 @@ impl Fold for Gates {
 }
 
 impl Gates {
+    /// Keeps whose entries gates rest on.
+    fn rest(&mut self, seq: u64, event: &Event) {
+        let author = event.header.author;
+        let of = match &event.payload {
+            Payload::GateObserved(said) => &said.gate,
+            Payload::GateLooked(said) => &said.gate,
+            Payload::GateDecided(said) => &said.gate,
+            payload @ (Payload::ScoreRecorded(_) | Payload::LabelRevealed(_)) => {
+                let experiment = event.header.experiment.as_ref();
+                for gate in self.by_id.values_mut() {
+                    if gate.reads(experiment, payload) {
+                        gate.rests.insert(author, seq);
+                    }
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let Some(gate) = self.by_id.get_mut(of) {
+            gate.rests.insert(author, seq);
+        }
+    }
+
     /// Takes in what an entry says: of a log that is read again, to be compared with what a snapshot held.
     pub fn take(&mut self, seq: u64, event: &Event) {
+        self.rest(seq, event);
         match &event.payload {
             Payload::GateOpened(said) => {
                 let gate = Gate::open(seq, event.header.experiment.as_ref(), said);

@@ -409,6 +409,20 @@ fn a_label_is_sealed_paid_for_and_revealed() {
             .out
             .contains("labels 0 · reveals 1 · scores 0 · seals 1")
     );
+    // One peek pays for one design.
+    let other = "--experiment exp-1 --design probes --row 7";
+    desk.ok(&format!(
+        "seal label {other} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z"
+    ));
+    desk.ok(&format!("seal accept {other}"));
+    let words = format!("seal reveal {other} --charge {charge}");
+    let words: Vec<_> = words.split(' ').collect();
+    let parts = [
+        "charge",
+        "paid for no other labels",
+        "design confirm of exp-1",
+    ];
+    desk.refused(&words, 11, &parts);
     desk.head();
 }
 

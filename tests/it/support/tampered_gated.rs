@@ -16,6 +16,15 @@ use super::tampered::Sample;
 
 /// A gate of eight units whose order Cleo fixed, before it is opened to anybody: custodian, and whatever else `roles` say.
 fn told(cleo: &[Role]) -> (Teller, Life) {
+    let mut teller = begun(cleo);
+    let units = gated::units("red", 8);
+    let value = manifest("exp-1", "m-1", "quarter", "red");
+    let life = gated::tell_opened(&mut teller, "exp-1", &value, &units);
+    (teller, life)
+}
+
+/// Who works there, and two families.
+fn begun(cleo: &[Role]) -> Teller {
     let mut teller = Teller::begin_under(18);
     for (name, who, holder, roles) in [
         ("key-cleo", CLEO, "Cleo", cleo),
@@ -32,10 +41,7 @@ fn told(cleo: &[Role]) -> (Teller, Life) {
         });
         teller.say(ADA, family, planned::payload("family.opened", &opened));
     }
-    let units = gated::units("red", 8);
-    let value = manifest("exp-1", "m-1", "quarter", "red");
-    let life = gated::tell_opened(&mut teller, "exp-1", &value, &units);
-    (teller, life)
+    teller
 }
 
 fn manifest(experiment: &str, id: &str, family: &str, prefix: &str) -> Value {
@@ -117,6 +123,26 @@ pub fn all() -> Vec<Sample> {
         "promotion-grade-raised",
         "Who fixed the order of a gate scores too, and its promotion was called certified.",
         &raised,
+        Some((at, "promotion")),
+    );
+    let (teller, life) = decided(&[Role::Custodian]);
+    let since = teller.at("m-1-score-1-0");
+    let mut tainted = World::of(&teller.finish().lines);
+    let lost = json!({
+        "key_id": signer(RUNNER).id().to_string(), "reason": "the laptop was stolen", "since_seq": since,
+    });
+    tainted.say(ADA, "key.compromised", 1, Value::Null, lost);
+    let at = tainted.say(
+        LENA,
+        "promotion.issued",
+        1,
+        Value::Null,
+        issued(&life, "certified", 1),
+    );
+    push(
+        "promotion-on-tainted-scores",
+        "The scorer's key was compromised before it scored, and the gate's claim was called certified.",
+        &tainted,
         Some((at, "promotion")),
     );
     rows.extend(orders(&story));
@@ -206,6 +232,23 @@ fn claims(story: &Story) -> Vec<Sample> {
     let mut twice = World::of(&teller.finish().lines);
     let said = serde_json::to_value(second.opened()).unwrap();
     let at = twice.say(BEN, "gate.opened", 1, "exp-2".into(), said);
+    let mut teller = begun(&[Role::Custodian]);
+    let first = gated::tell_drawn(
+        &mut teller,
+        "exp-1",
+        &manifest("exp-1", "m-1", "quarter", "red"),
+        &gated::units("red", 8),
+    );
+    gated::tell_drawn(&mut teller, "exp-2", &value, &units);
+    let mut shopped = World::of(&teller.finish().lines);
+    let said = serde_json::to_value(first.opened()).unwrap();
+    let opened = shopped.say(BEN, "gate.opened", 1, "exp-1".into(), said);
+    rows.push(Sample::forged(
+        "order-chosen-among-families",
+        "Two orders of one candidate's tests were known, in two families, and the gate of the one that suits was opened.",
+        &shopped,
+        Some((opened, "gate")),
+    ));
     rows.push(Sample::forged(
         "tested-in-two-families",
         "A candidate was tested again in another experiment, on fresh units, at the level of another family.",
