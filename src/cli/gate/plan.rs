@@ -83,7 +83,7 @@ fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, 
 
 fn looks(test: &Test) -> String {
     let Some(at) = &test.look_at else {
-        return "after every unit".to_owned();
+        return "after any unit, whenever the arbiter looks".to_owned();
     };
     let first = at.iter().take(LOOKS_MAX).map(ToString::to_string);
     let first: Vec<_> = first.collect();

@@ -186,7 +186,7 @@ fn the_whole_life_of_a_gate() {
         "executed as registered at the first look",
         "grade now: certified",
         ", certified\n  of 11507a0e2f5e69d5",
-        "after every unit",
+        "after any unit, whenever the arbiter looks",
         "quality, more is better, 0 to 1, draws of each arm: 1",
         "quality: scores of judge judge-1",
         "candidate 11507a0e2f5e69d5",
