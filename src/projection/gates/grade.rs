@@ -9,6 +9,7 @@ use crate::ledger::State;
 use crate::ledger::names;
 use crate::ledger::rulebooks::Question;
 use crate::projection::gates::Gate;
+use crate::projection::gates::Gates;
 use crate::projection::manifests;
 use crate::projection::manifests::Deviation;
 use crate::projection::manifests::Manifests;
@@ -28,7 +29,7 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
             .is_some_and(|since| since <= seq)
     };
     let rests = state.asks(Question::TaintedEvidence)
-        && (gate.rests.iter().any(|(key, seq)| tainted(key, *seq))
+        && (signers(state, record).any(|(key, seq)| tainted(key, *seq))
             || record.versions.iter().any(|one| {
                 let by = one.countersigned_by.zip(one.countersigned_seq);
                 by.is_some_and(|(key, seq)| tainted(&key, seq))
@@ -72,6 +73,19 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
         return Grade::CertifiedAmended;
     }
     Grade::Certified
+}
+
+/// Keys that signed what a gate rests on, each with the last entry.
+fn signers<'s>(
+    state: &'s State,
+    record: &Record,
+) -> impl Iterator<Item = (&'s KeyId, &'s u64)> + use<'s> {
+    let id = record
+        .versions
+        .first()
+        .map(|first| &first.manifest.manifest);
+    let rests = id.and_then(|id| state.fold::<Gates>().rests.get(id));
+    rests.into_iter().flatten()
 }
 
 /// Roles whose keys make outcomes, or what outcomes are of.

@@ -213,8 +213,6 @@ pub struct Gate {
     pub opened_seq: u64,
     /// The gate that it goes on from.
     pub parent: Option<ManifestId>,
-    /// Keys that signed what it rests on, each with the last entry: values that it may read, and all that was said of it.
-    pub rests: BTreeMap<KeyId, u64>,
     /// Where its values come from.
     pub sources: Vec<GateSource>,
     /// Digest of its observations, chained.
@@ -242,7 +240,6 @@ impl Gate {
             n: 0,
             opened_seq: seq,
             parent: None,
-            rests: BTreeMap::new(),
             sources: opened.sources.clone(),
             state_digest: state_of_none(experiment, &opened.gate),
             strata: Vec::new(),
@@ -408,6 +405,8 @@ pub struct Gates {
     pub closed: BTreeMap<FamilyId, Closed>,
     /// Promotions in order.
     pub promotions: Vec<Promotion>,
+    /// Keys that signed what a gate rests on, each with the last entry: values that it may read, and what was said of it.
+    pub rests: BTreeMap<ManifestId, BTreeMap<KeyId, u64>>,
 }
 
 impl Fold for Gates {
@@ -434,18 +433,18 @@ impl Gates {
             Payload::GateDecided(said) => &said.gate,
             payload @ (Payload::ScoreRecorded(_) | Payload::LabelRevealed(_)) => {
                 let experiment = event.header.experiment.as_ref();
-                for gate in self.by_id.values_mut() {
+                for (id, gate) in &self.by_id {
                     if gate.reads(experiment, payload) {
-                        gate.rests.insert(author, seq);
+                        let rests = self.rests.entry(id.clone()).or_default();
+                        rests.insert(author, seq);
                     }
                 }
                 return;
             }
             _ => return,
         };
-        if let Some(gate) = self.by_id.get_mut(of) {
-            gate.rests.insert(author, seq);
-        }
+        let rests = self.rests.entry(of.clone()).or_default();
+        rests.insert(author, seq);
     }
 
     /// Takes in what an entry says: of a log that is read again, to be compared with what a snapshot held.

@@ -55,7 +55,7 @@ fn a_unit_that_the_test_may_not_take_is_named() {
     let lines: String = order.iter().enumerate().map(line).collect();
     let from = desk.file("outcomes.jsonl", &lines);
     let ran = desk.run(&format!("gate observe m-1 --all --from {from} --json"));
-    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, 12, "{}{}", ran.out, ran.err);
     let data = &ran.json()["data"];
     assert_eq!(
         (&data["observed"], &data["n"]),

@@ -36,6 +36,7 @@ mod rests;
 mod resumed;
 mod rewritten;
 mod rubric;
+mod same_arms;
 mod secrets;
 mod sequential;
 mod shipped;
