@@ -295,7 +295,7 @@ fn a_gate_that_waits_for_scores() {
 fn looks_that_decide_nothing_say_so() {
     let mut desk = scored();
     let observed = desk.run("gate observe m-1 --through 4 --json");
-    assert_eq!(observed.code, 0);
+    assert_eq!(observed.code, 12);
     let looked = desk.run("gate look m-1 --json");
     assert_eq!(looked.code, 12, "{}{}", looked.out, looked.err);
     assert_eq!(looked.json()["verdict"], "need_more_work");
