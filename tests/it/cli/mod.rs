@@ -29,6 +29,7 @@ mod obstacles;
 mod ope;
 mod prereg;
 mod program;
+mod qualify;
 mod release;
 mod replayed;
 mod reported;
