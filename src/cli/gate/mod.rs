@@ -197,7 +197,7 @@ pub(super) struct SimulateArgs {
     #[arg(
         long,
         value_name = "N",
-        help = "Gates for each line [default: 2000, fewer of more than 50000 units]"
+        help = "Gates for each line [default: 2000, fewer of more than 25000 units]"
     )]
     pub streams: Option<u64>,
     /// Mean effect in millionths; the planned one when absent

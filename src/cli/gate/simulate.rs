@@ -46,9 +46,9 @@ use crate::workflow::gates::simulate::Shape;
 const STREAMS_MAX: u64 = 1_000_000;
 /// Streams that are simulated unasked.
 const STREAMS: u64 = 2_000;
-/// Units of a line that are simulated unasked: some ten seconds of one core.
-const UNITS: u64 = 100_000_000;
-/// Units of a line that are simulated at all: about an hour of one core.
+/// Units of a line that are simulated unasked: half a minute of one core at most.
+const UNITS: u64 = 50_000_000;
+/// Units of a line that are simulated at all: an hour or two of one core.
 const UNITS_MAX: u64 = 10_000_000_000;
 
 /// What is asked: how many gates a line, from which seed, and how far it has come.
@@ -559,4 +559,29 @@ fn row(
         object["strata"] = named.into();
     }
     (row, object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_designs_have_fewer_gates_unasked() {
+        let asked = |streams| SimulateArgs {
+            id: None,
+            plan: None,
+            streams,
+            effect: None,
+            seed: 1,
+            svg: None,
+            chart: String::new(),
+        };
+        let of = |count, units| streams(&asked(count), units).ok();
+        assert_eq!(of(None, 200), Some(2_000));
+        assert_eq!(of(None, 25_000), Some(2_000));
+        assert_eq!(of(None, 1_000_000), Some(50));
+        assert_eq!(of(Some(10_000), 1_000_000), Some(10_000));
+        assert_eq!(of(Some(10_001), 1_000_000), None);
+        assert_eq!((of(Some(0), 1), of(Some(u64::MAX), 1)), (None, None));
+    }
 }

@@ -489,7 +489,7 @@ fn options_that_are_out_of_range() {
     for (words, parts) in [
         ("--alpha 2", &["--alpha", "(0, 0.5)"][..]),
         ("--alpha NaN", &["--alpha", "(0, 0.5)"]),
-        ("--bootstrap 1", &["--bootstrap", "at least 2"]),
+        ("--bootstrap 1", &["--bootstrap", "expected 200 to 1000000"]),
         ("--judge-scale 1:0", &["--judge-scale"]),
         ("--judge-scale NaN:1", &["--judge-scale"]),
         ("--labels guessed", &["--labels"]),

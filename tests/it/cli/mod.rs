@@ -41,6 +41,7 @@ mod secrets;
 mod sequential;
 mod shipped;
 mod simulate;
+mod sizes;
 mod stratified;
 mod unscored;
 mod verbs;
