@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::error::CliError;
+use crate::cli::replicating;
 use crate::cli::ui;
 use crate::report::forest;
 use crate::report::forest::Forest;
@@ -426,6 +427,18 @@ impl View<'_> {
                     "{name}: calibration does not transfer; its value is not its value"
                 ));
             }
+            let resampled = policy.resampled.map(|resampled| resampled.interval);
+            let missed = resampled.and_then(|of| replicating::missed(name, policy.estimate, of));
+            warnings.extend(missed);
+        }
+        for pair in self
+            .analysis
+            .differences
+            .iter()
+            .filter(|of| of.df.is_none())
+        {
+            let missed = replicating::missed(&self.pair(pair), pair.difference, pair.interval);
+            warnings.extend(missed);
         }
         warnings
     }

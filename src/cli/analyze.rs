@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use crate::cli::analysis;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
@@ -109,8 +110,8 @@ fn checked(args: &Args) -> Result<Vec<analysis::Format>, CliError> {
             HELP,
         ));
     }
-    if args.bootstrap.is_some_and(|replicates| replicates < 2) {
-        return Err(CliError::usage("--bootstrap: expected at least 2", HELP));
+    if let Some(replicates) = args.bootstrap {
+        replicating::checked(replicates, args.alpha, HELP)?;
     }
     args.out
         .iter()

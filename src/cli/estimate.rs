@@ -12,6 +12,7 @@ use crate::cli::home;
 use crate::cli::home::Home;
 use crate::cli::intake;
 use crate::cli::ope;
+use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
 use crate::cli::submit;
 use crate::cli::texts::Texts;
@@ -207,12 +208,10 @@ impl Terms {
     pub(super) fn complete(&self, terms: &mut EstimateTerms) -> Result<(), CliError> {
         terms.alpha_micro = level("alpha", &self.alpha)?;
         if let Some(replicates) = self.bootstrap {
-            let enough = (2..=1_000_000).contains(&replicates);
-            let bootstrap = terms::resampling(replicates, terms::SEED_DEFAULT).filter(|_| enough);
-            if bootstrap.is_none() {
-                return Err(CliError::usage("--bootstrap: expected 2 to 1000000", HELP));
-            }
-            terms.bootstrap = bootstrap;
+            let alpha = terms.alpha_micro.value() as f64 / 1e6;
+            let few = usize::try_from(replicates).unwrap_or(usize::MAX);
+            replicating::checked(few, alpha, HELP)?;
+            terms.bootstrap = terms::resampling(replicates, terms::SEED_DEFAULT);
         }
         Ok(())
     }
@@ -479,6 +478,9 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, C
         experiment: &read.experiment,
     };
     let (text, data) = (shown.text(), shown.json());
+    for warning in shown.warnings() {
+        ctx.warn(warning);
+    }
     plot(ctx, args.plot.as_ref(), || shown.plot().svg())?;
     let events = contrasts.iter().cloned().map(Payload::from).collect();
     let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::cli::analysis;
 use crate::cli::estimate;
 use crate::cli::estimate_charts as charts;
+use crate::cli::replicating;
 use crate::cli::ui;
 use crate::event::id::ExperimentId;
 use crate::event::payload::audit::TransportStanding;
@@ -16,6 +17,7 @@ use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::TransportState;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
+use crate::stats::inference::Interval;
 use crate::workflow::estimate::advice;
 use crate::workflow::estimate::compute::Found;
 
@@ -272,7 +274,11 @@ impl Estimates<'_> {
                 row.policy, audit.seq
             ))
         });
-        failed.collect()
+        let missed = self.rows.iter().filter_map(|(policy, row)| {
+            let of = &self.found.analysis.policies[*policy];
+            replicating::missed(row.policy.as_str(), of.estimate, of.resampled?.interval)
+        });
+        failed.chain(missed).collect()
     }
 
     pub(super) fn plot(&self) -> Forest {
@@ -386,6 +392,18 @@ fn reading(of: &ContrastRecorded, alpha: f64) -> &'static str {
 }
 
 impl Contrasts<'_> {
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let resampled = self.pairs.iter().filter(|of| of.df.is_none());
+        let missed = resampled.filter_map(|of| {
+            let interval = Interval {
+                low: of.interval.low.value(),
+                high: of.interval.high.value(),
+            };
+            replicating::missed(&pair(of), of.difference.value(), interval)
+        });
+        missed.collect()
+    }
+
     pub(super) fn text(&self) -> String {
         let digits = digits(self.found);
         let alpha = self.found.analysis.alpha;

@@ -406,7 +406,16 @@ fn usage(error: &clap::Error) -> CliError {
 
 /// The parser of command lines.
 fn command() -> clap::Command {
-    Cli::command().term_width(100)
+    with_negatives(Cli::command().term_width(100))
+}
+
+/// A number below 0 after an option is its value, which the message then names, and no option of its own.
+fn with_negatives(command: clap::Command) -> clap::Command {
+    let named = command.mut_args(|arg| {
+        let takes = arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes)
+    });
+    named.mut_subcommands(with_negatives)
 }
 
 /// As [`command`], with the options of every verb shown: for man pages and completions.

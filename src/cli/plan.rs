@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::Fit;
 use crate::cli::estimate::Read;
+use crate::cli::simulate::in_range;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::AccountId;
@@ -84,9 +85,30 @@ const HELP: &str = "clover plan labels --help";
 fn amount(what: &str, text: &str) -> Result<Micro, CliError> {
     let parsed = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
     let above = parsed.filter(|(value, _)| value.value() > 0);
-    above
-        .map(|(value, _)| value)
-        .ok_or_else(|| CliError::usage(format!("{what} {text:?}: expected a number above 0"), HELP))
+    above.map(|(value, _)| value).ok_or_else(|| {
+        let message = format!(
+            "{what} {text:?}: expected a number above 0 and up to 1000000, of six decimals at most"
+        );
+        CliError::usage(message, HELP)
+    })
+}
+
+/// Most policies that share labels.
+const POLICIES_MAX: u64 = 1_000;
+
+/// A power that a test of this level can have.
+fn power(purpose: PlanPurpose, text: &str, alpha: Micro) -> Result<Micro, CliError> {
+    let power = amount("--power", text)?;
+    // Of an audit every probe must pass; below even odds there is nothing to plan.
+    let least = match purpose {
+        PlanPurpose::Audit => Micro::new(500_000).unwrap_or_default(),
+        _ => alpha,
+    };
+    if power > least && power.value() < 1_000_000 {
+        return Ok(power);
+    }
+    let message = format!("--power {text}: expected a number above {least} and below 1");
+    Err(CliError::usage(message, HELP))
 }
 
 /// A price: a number, or what an account has spent over how many were recorded.
@@ -117,12 +139,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         Verb::Audit(args) => (PlanPurpose::Audit, args, None),
         Verb::Iteration(args) => (PlanPurpose::Iteration, args, None),
     };
-    let power = amount("--power", &plain.power)?;
-    if power.value() >= 1_000_000 {
-        return Err(CliError::usage("--power: expected a number below 1", HELP));
+    let asked = amount("ASKED", &plain.asked)?;
+    if let Some(policies) = plain.policies {
+        in_range("--policies", policies, 1..=POLICIES_MAX, HELP)?;
     }
-    let asked = amount("asked", &plain.asked)?;
     let mut read = estimate::open(ctx, &plain.fit)?;
+    let power = power(purpose, &plain.power, read.terms.alpha_micro)?;
     let found = read.found(ctx)?;
     let scored = found.analysis.policies.len();
     let prices = match priced {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::json;
@@ -20,6 +21,7 @@ use crate::event::payload::Verdict;
 use crate::event::payload::record::QualificationRecorded;
 use crate::event::payload::record::QualifiedFile;
 use crate::ground::ambient;
+use crate::ground::ambient::AmbientError;
 use crate::ground::digest::Digest;
 use crate::ledger::Command;
 use crate::num::Count;
@@ -28,8 +30,10 @@ use crate::workflow::qualify::Report;
 use crate::workflow::qualify::bundle;
 use crate::workflow::qualify::bundle::Bundled;
 use crate::workflow::qualify::check::Arena;
+use crate::workflow::qualify::slips;
+use crate::workflow::qualify::slips::Slip;
 
-/// Failures that an answer lists for people; `--json` has all.
+/// Failures of a file that an answer lists for people unasked; `--json` has all.
 const FAILURES_SHOWN: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -40,6 +44,9 @@ pub(super) struct Args {
     /// The real sample's folder, instead of the numbers that are compiled in
     #[arg(long, value_name = "DIR")]
     pub arena: Option<PathBuf>,
+    /// List every failure of a file, not the first 20
+    #[arg(long)]
+    pub all_failures: bool,
     /// Record the outcome in the ledger, signed by --key
     #[arg(long)]
     pub record: bool,
@@ -62,9 +69,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         Some(folder) => folder,
         None => &Bundled,
     };
-    let mut files: Vec<(String, String)> = bundle::VECTORS
+    let mut files: Vec<Vector> = bundle::VECTORS
         .iter()
-        .map(|(name, text)| (format!("bundled/{name}"), (*text).to_owned()))
+        .map(|(name, text)| Vector {
+            name: format!("bundled/{name}"),
+            text: Ok((*text).to_owned()),
+            slips: Arc::default(),
+        })
         .collect();
     for path in &args.vectors {
         files.extend(vectors(ctx, path)?);
@@ -72,15 +83,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let mut reports = Vec::with_capacity(files.len());
     let all = files.len() as u64;
     let mut progress = ctx.progress("vector files");
-    for (done, (name, text)) in (0..).zip(&files) {
+    for (done, file) in (0..).zip(&files) {
         progress.at(done, all);
-        let report = qualify::run(name, text, Some(arena)).map_err(|error| {
-            CliError::input(format!("{name}: {error}"), "clover qualify --help")
-        })?;
-        reports.push(report);
+        reports.push(file.run(arena));
     }
     drop(progress);
-    let mut found = answer(&reports);
+    let mut found = answer(&reports, args.all_failures);
     if args.record {
         let recorded = record(ctx, &files, &reports)?;
         found.events = recorded.events;
@@ -90,12 +98,26 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     Ok(found)
 }
 
-/// Appends `qualification.recorded`, a failure as well as a pass.
-fn record(
-    ctx: &mut Ctx<'_>,
-    files: &[(String, String)],
-    reports: &[Report],
-) -> Result<Answer, CliError> {
+/// A vector file, or why it could not be read, with the slips that its folder lists.
+struct Vector {
+    name: String,
+    text: Result<String, String>,
+    slips: Arc<Vec<Slip>>,
+}
+
+impl Vector {
+    fn run(&self, arena: &dyn Arena) -> Report {
+        let ran = self.text.clone().and_then(|text| {
+            let ran = qualify::run_beside(&self.name, &text, Some(arena), &self.slips);
+            ran.map_err(|error| error.to_string())
+        });
+        ran.unwrap_or_else(|why| Report::unread(&self.name, why))
+    }
+}
+
+/// Appends `qualification.recorded`, a failure as well as a pass. Of a file that could not be read there are no bytes to
+/// record: the verdict is inconclusive.
+fn record(ctx: &mut Ctx<'_>, files: &[Vector], reports: &[Report]) -> Result<Answer, CliError> {
     let text = |text: &str| {
         Text::new(text).ok_or_else(|| {
             let message = format!("{}: too long a name", ui::escape(text));
@@ -104,7 +126,8 @@ fn record(
     };
     let count = |count: usize| Count::new(count as u64).unwrap_or_default();
     let mut qualified = Vec::with_capacity(reports.len());
-    for ((_, bytes), report) in files.iter().zip(reports) {
+    for (file, report) in files.iter().zip(reports) {
+        let Ok(bytes) = &file.text else { continue };
         qualified.push(QualifiedFile {
             cases: count(report.cases),
             digest: Digest::sha256(bytes.as_bytes()),
@@ -115,7 +138,7 @@ fn record(
     }
     let verdict = if reports.iter().any(|report| failed(report) > 0) {
         Verdict::Fail
-    } else if reports.iter().any(|report| !report.not_run.is_empty()) {
+    } else if reports.iter().any(|report| !is_whole(report)) {
         Verdict::Inconclusive
     } else {
         Verdict::Pass
@@ -143,21 +166,48 @@ fn failed(report: &Report) -> usize {
     report.cases - report.passed - report.not_run.len()
 }
 
+/// Whether every case of a file was run.
+fn is_whole(report: &Report) -> bool {
+    report.unread.is_none() && report.not_run.is_empty()
+}
+
+/// Slips that a folder of vectors lists; none without a list.
+fn listed(folder: &Path) -> Result<Vec<Slip>, CliError> {
+    let path = folder.join(slips::FILE);
+    let bytes = match ambient::read(&path) {
+        Ok(bytes) => bytes,
+        Err(AmbientError::NotFound(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let text = String::from_utf8(bytes).map_err(|_| "expected UTF-8".to_owned());
+    text.and_then(|text| slips::read(&text)).map_err(|wrong| {
+        CliError::input(
+            format!("{}: {wrong}", path.display()),
+            "clover qualify --help",
+        )
+    })
+}
+
 /// Vector files of a folder, in order of their names.
-fn vectors(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<(String, String)>, CliError> {
+fn vectors(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<Vector>, CliError> {
     let folder = ctx.path(path);
     let mut found = Vec::new();
     let mut files = ambient::list(&folder)?;
     files.sort();
+    let slips = Arc::new(listed(&folder)?);
     for file in files {
         if file.extension().is_none_or(|ending| ending != "json") {
             continue;
         }
-        let name = file.display().to_string();
-        let text = String::from_utf8(ambient::read(&file)?).map_err(|_| {
-            CliError::input(format!("{name}: expected UTF-8"), "clover qualify --help")
-        })?;
-        found.push((name, text));
+        let bytes = ambient::read(&file).map_err(|error| error.to_string());
+        let text = bytes.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| "expected UTF-8, found other bytes".to_owned())
+        });
+        found.push(Vector {
+            name: file.display().to_string(),
+            text,
+            slips: slips.clone(),
+        });
     }
     if found.is_empty() {
         return Err(CliError::not_found(
@@ -168,11 +218,12 @@ fn vectors(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<(String, String)>, CliError
     Ok(found)
 }
 
-fn answer(reports: &[Report]) -> Answer {
+fn answer(reports: &[Report], all_failures: bool) -> Answer {
     let total = |count: fn(&Report) -> usize| -> usize { reports.iter().map(count).sum() };
     let (cases, passed) = (total(|r| r.cases), total(|r| r.passed));
     let not_run = total(|r| r.not_run.len());
     let failed = cases - passed - not_run;
+    let unread = reports.iter().filter(|of| of.unread.is_some()).count();
     let rows = reports.iter().map(|report| {
         let worst = report.worst.as_ref();
         vec![
@@ -180,9 +231,11 @@ fn answer(reports: &[Report]) -> Answer {
             verdict(report).to_owned(),
             format!("{}/{}", report.passed, report.cases),
             report.not_run.len().to_string(),
-            worst.map_or("exact".to_owned(), |worst| {
-                format!("{:.1e}", worst.deviation)
-            }),
+            match worst {
+                Some(worst) => format!("{:.1e}", worst.deviation),
+                None if report.passed == 0 => "-".to_owned(),
+                None => "exact".to_owned(),
+            },
             worst.map_or(String::new(), |worst| share(worst.share)),
             report.tolerance.clone(),
         ]
@@ -198,40 +251,70 @@ fn answer(reports: &[Report]) -> Answer {
     ];
     let mut text = ui::table(&head, rows.collect());
     for report in reports {
-        for failure in report.failures.iter().take(FAILURES_SHOWN) {
-            text.push_str(&format!(
-                "FAIL {} {} {}: {}\n",
-                short(&report.file),
-                ui::escape(&failure.case),
-                ui::escape(&failure.at),
-                ui::escape(&failure.what)
-            ));
-        }
-        for (case, why) in &report.not_run {
-            text.push_str(&format!(
-                "NOT RUN {} {}: {}\n",
-                short(&report.file),
-                ui::escape(case),
-                ui::escape(why)
-            ));
-        }
+        text.push_str(&remarks(report, all_failures));
     }
-    let word = if failed > 0 { "FAILED" } else { "QUALIFIED" };
+    let word = match (failed, unread) {
+        (0, 0) => "QUALIFIED",
+        (0, _) => "INCOMPLETE",
+        _ => "FAILED",
+    };
     text.push_str(&format!(
-        "{word}  {passed} of {cases} cases passed · {failed} failed · {not_run} not run\n"
+        "{word}  {passed} of {cases} cases passed · {failed} failed · {not_run} not run"
     ));
+    if unread > 0 {
+        let files = if unread == 1 { "file" } else { "files" };
+        text.push_str(&format!(" · {unread} {files} not read"));
+    }
+    text.push('\n');
     let mut answer = Answer::new(
         text,
         json!({
-            "cases": cases, "passed": passed, "failed": failed, "not_run": not_run,
+            "cases": cases, "passed": passed, "failed": failed, "not_run": not_run, "files_not_read": unread,
             "files": reports.iter().map(file_json).collect::<Vec<Value>>(),
         }),
     );
-    answer.verdict = if failed > 0 { "failed" } else { "qualified" };
-    if failed > 0 {
-        answer.exit = Exit::Integrity;
-    }
+    (answer.verdict, answer.exit) = match (failed, unread) {
+        (0, 0) => ("qualified", Exit::Done),
+        (0, _) => ("incomplete", Exit::Input),
+        _ => ("failed", Exit::Integrity),
+    };
     answer
+}
+
+/// What a file's row of the table leaves out: failures, and what was not run.
+fn remarks(report: &Report, all_failures: bool) -> String {
+    let (name, mut text) = (short(&report.file), String::new());
+    let most = if all_failures {
+        usize::MAX
+    } else {
+        FAILURES_SHOWN
+    };
+    for failure in report.failures.iter().take(most) {
+        text.push_str(&format!(
+            "FAIL {name} {} {}: {}\n",
+            ui::escape(&failure.case),
+            ui::escape(&failure.at),
+            ui::escape(&failure.what)
+        ));
+    }
+    let more = report.failures.len().saturating_sub(most);
+    if more > 0 {
+        let failures = if more == 1 { "failure" } else { "failures" };
+        text.push_str(&format!(
+            "FAIL {name} and {more} more {failures}: --all-failures lists them, --json holds them\n"
+        ));
+    }
+    if let Some(why) = &report.unread {
+        text.push_str(&format!("NOT RUN {name}: {}\n", ui::escape(why)));
+    }
+    for (case, why) in &report.not_run {
+        text.push_str(&format!(
+            "NOT RUN {name} {}: {}\n",
+            ui::escape(case),
+            ui::escape(why)
+        ));
+    }
+    text
 }
 
 fn verdict(report: &Report) -> &'static str {
@@ -267,6 +350,8 @@ fn file_json(report: &Report) -> Value {
         "refused_as_expected": report.refused,
         "not_run": report.not_run.iter()
             .map(|(case, why)| json!({"case": case, "why": why})).collect::<Vec<_>>(),
+        "not_read": report.unread, "peer_slips": report.slips.iter()
+            .map(|slip| json!({"fold": slip.fold, "score": slip.score, "what": slip.what})).collect::<Vec<_>>(),
         "failures": report.failures.iter()
             .map(|f| json!({"case": f.case, "at": f.at, "what": f.what})).collect::<Vec<_>>(),
         "worst": report.worst.as_ref().map(|worst| json!({

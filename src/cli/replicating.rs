@@ -1,11 +1,57 @@
-//! Progress of a bootstrap.
+//! A bootstrap: how many replicates it takes, how far it has come, and what its intervals miss.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use crate::cli::error::CliError;
 use crate::cli::ui::Progress;
 use crate::stats::direct::ClusterWeights;
+use crate::stats::direct::REPLICATES_MAX;
+use crate::stats::inference::Interval;
+
+/// Fewest replicates of an interval.
+const REPLICATES_MIN: usize = 200;
+/// Fewest replicates beyond the two ends of an interval together: its ends are no lone extremes.
+const BEYOND_MIN: f64 = 10.0;
+
+/// A number of replicates that an interval of this level can rest on.
+pub(super) fn checked(replicates: usize, alpha: f64, help: &str) -> Result<(), CliError> {
+    let least = (BEYOND_MIN / alpha - 1e-6)
+        .ceil()
+        .max(REPLICATES_MIN as f64);
+    if least > REPLICATES_MAX as f64 {
+        let message = format!(
+            "--alpha {alpha}: expected at least {} with --bootstrap, whose intervals rest on at most {REPLICATES_MAX} \
+             replicates",
+            BEYOND_MIN / REPLICATES_MAX as f64
+        );
+        return Err(CliError::usage(message, help));
+    }
+    if (replicates as f64) < least || replicates > REPLICATES_MAX {
+        let message = format!(
+            "--bootstrap {replicates}: expected {least:.0} to {REPLICATES_MAX} at --alpha {alpha}: five replicates or \
+             more beyond each end of an interval"
+        );
+        return Err(CliError::usage(message, help));
+    }
+    Ok(())
+}
+
+/// Why the interval of a bootstrap does not hold its own value, where that is so.
+pub(super) fn missed(name: &str, value: f64, interval: Interval) -> Option<String> {
+    let side = if value > interval.high {
+        "below"
+    } else if value < interval.low {
+        "above"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{name}: the interval of the bootstrap does not hold the value, for nearly all replicates lie {side} it: the \
+         refits are biased here; rely on the interval without --bootstrap"
+    ))
+}
 
 /// Random weights that show how far they have come.
 pub(super) struct Replicating<'w> {

@@ -1,5 +1,6 @@
 //! `clover simulate`: data with a known truth, and what a patch is truly worth on it. Needs no ledger.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
@@ -100,8 +101,8 @@ pub(super) struct TruthArgs {
 }
 
 const HELP: &str = "clover simulate dataset --help";
-/// Fewest fresh rows that a worth is computed on.
-const FRESH_LEAST: u64 = 1_000;
+/// Fresh rows that a worth is computed on: a standard error needs some, and more teach nothing.
+pub(super) const FRESH: RangeInclusive<u64> = 1_000..=100_000_000;
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     match verb {
@@ -139,16 +140,28 @@ pub(super) fn setting(ctx: &mut Ctx<'_>, common: &FaultArgs) -> Result<Setting, 
     Ok(setting)
 }
 
+/// A count within a range, by the name of its flag.
+pub(super) fn in_range(
+    flag: &str,
+    count: u64,
+    range: RangeInclusive<u64>,
+    help: &str,
+) -> Result<(), CliError> {
+    if range.contains(&count) {
+        return Ok(());
+    }
+    let (least, most) = range.into_inner();
+    let message = format!("{flag} {count}: expected {least} to {most}");
+    Err(CliError::usage(message, help))
+}
+
 fn world(setting: Setting, seed: u64) -> Result<World, CliError> {
     World::new(setting, seed).map_err(|error| CliError::usage(error.to_string(), HELP))
 }
 
 /// The worth of the world's patch.
 fn worth(ctx: &mut Ctx<'_>, world: &World, fresh: u64) -> Result<Worth, CliError> {
-    if fresh < FRESH_LEAST {
-        let message = format!("--fresh {fresh}: expected at least {FRESH_LEAST}");
-        return Err(CliError::usage(message, HELP));
-    }
+    in_range("--fresh", fresh, FRESH, HELP)?;
     let rules = (world.rules(), world.patched_rules());
     let mut progress = ctx.progress("fresh rows");
     truth::of_rules(world, (&rules.0, &rules.1), fresh, &mut |done| {

@@ -8,7 +8,9 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::prereg;
+use crate::cli::simulate::FRESH;
 use crate::cli::simulate::FaultArgs;
+use crate::cli::simulate::in_range;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
@@ -61,17 +63,15 @@ pub(super) struct Args {
 const HELP: &str = "clover simulate iteration --help";
 /// Runs beyond which nothing more is learnt.
 const RUNS_MAX: u64 = 1_000_000;
+/// Rows of a split beyond which a run is not held in memory.
+const ROWS_MAX: usize = 1_000_000;
 /// Runs between two looks at the progress.
 const BLOCK: u64 = 4;
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let usage = |message: String| CliError::usage(message, HELP);
-    if !(1..=RUNS_MAX).contains(&args.runs) {
-        return Err(usage(format!("--runs: expected 1 to {RUNS_MAX}")));
-    }
-    if !(1_000..=100_000_000).contains(&args.fresh) {
-        return Err(usage("--fresh: expected 1000 to 100000000".to_owned()));
-    }
+    in_range("--runs", args.runs, 1..=RUNS_MAX, HELP)?;
+    in_range("--fresh", args.fresh, FRESH, HELP)?;
     let proposals = match args.only.as_deref() {
         None => vec![Proposal::Fix, Proposal::Null],
         Some("fix") => vec![Proposal::Fix],
@@ -127,7 +127,7 @@ fn registered(ctx: &mut Ctx<'_>, name: &str) -> Result<Manifest, CliError> {
 fn sized(args: &Args) -> Result<Design, CliError> {
     let wrong = || {
         let message = format!(
-            "--sizes {:?}: expected three numbers such as 1500,750,750",
+            "--sizes {:?}: expected three numbers from 1 to {ROWS_MAX}, such as 1500,750,750",
             args.sizes
         );
         CliError::usage(message, HELP)
@@ -137,6 +137,9 @@ fn sized(args: &Args) -> Result<Design, CliError> {
         .split(',')
         .map(|size| size.trim().parse().map_err(|_| wrong()))
         .collect::<Result<_, _>>()?;
+    if !sizes.iter().all(|size| (1..=ROWS_MAX).contains(size)) {
+        return Err(wrong());
+    }
     let sizes = sizes.try_into().map_err(|_| wrong())?;
     let mut design = Design::standard(sizes);
     if let Some(eta) = &args.eta {

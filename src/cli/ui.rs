@@ -304,7 +304,12 @@ pub(super) struct Progress<'w> {
     what: &'static str,
     since: Stopwatch,
     tenth: u64,
+    /// When the last line was written.
+    said: f64,
 }
+
+/// Seconds after which a line is due though no tenth is done.
+const SILENT: f64 = 10.0;
 
 impl<'w> Progress<'w> {
     pub(super) fn new(
@@ -330,6 +335,7 @@ impl<'w> Progress<'w> {
             what,
             since: Stopwatch::start(),
             tenth: 0,
+            said: 0.0,
         }
     }
 
@@ -351,10 +357,11 @@ impl<'w> Progress<'w> {
             0 => done / 100_000,
             all => done.saturating_mul(10) / all,
         };
+        let now = self.since.seconds();
         if let Some(stderr) = &mut self.plain
-            && tenth > self.tenth
+            && (tenth > self.tenth || now - self.said >= SILENT)
         {
-            self.tenth = tenth;
+            (self.tenth, self.said) = (tenth, now);
             let of = match all {
                 0 => String::new(),
                 all => format!(" of {}", thousands(all)),

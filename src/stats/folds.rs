@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use blake2::Blake2b;
 use blake2::Digest as _;
@@ -40,7 +41,7 @@ pub fn check_clusters(folds: usize, clusters: usize) -> Result<(), Thin> {
 }
 
 /// BLAKE2b-128 of `"{id}-{seed}"`.
-fn balanced_key(id: &str, seed: u64) -> [u8; 16] {
+fn balanced_key(id: &str, seed: &impl Display) -> [u8; 16] {
     let mut hash = Blake2b::<U16>::new();
     hash.update(format!("{id}-{seed}"));
     hash.finalize().into()
@@ -56,11 +57,11 @@ fn modulo(bytes: &[u8], folds: usize) -> usize {
 /// Balanced folds: the distinct `labelled` clusters sorted by (BLAKE2b-128 of `"{id}-{seed}"`, id), fold = rank
 /// mod `folds`; clusters without labels go by hash. Sizes differ by at most one labelled cluster.
 /// Returns one fold per id of `ids`, 0 to `folds - 1`.
-pub fn balanced(ids: &[&str], labelled: &[&str], folds: usize, seed: u64) -> Vec<usize> {
+pub fn balanced(ids: &[&str], labelled: &[&str], folds: usize, seed: impl Display) -> Vec<usize> {
     let distinct: BTreeSet<&str> = labelled.iter().copied().collect();
     let mut ordered: Vec<_> = distinct
         .into_iter()
-        .map(|id| (balanced_key(id, seed), id))
+        .map(|id| (balanced_key(id, &seed), id))
         .collect();
     ordered.sort_unstable();
     let ranks: BTreeMap<&str, usize> = ordered
@@ -70,14 +71,14 @@ pub fn balanced(ids: &[&str], labelled: &[&str], folds: usize, seed: u64) -> Vec
         .collect();
     let fold = |id: &&str| match ranks.get(*id) {
         Some(&fold) => fold,
-        None => modulo(&balanced_key(id, seed), folds),
+        None => modulo(&balanced_key(id, &seed), folds),
     };
     ids.iter().map(fold).collect()
 }
 
 /// Fold of a cluster that never moves when labels arrive: BLAKE2b-64 of `"{id}-{seed}-{folds}"`, big-endian,
 /// mod `folds`.
-pub fn hash_mod(id: &str, folds: usize, seed: u64) -> usize {
+pub fn hash_mod(id: &str, folds: usize, seed: impl Display) -> usize {
     let mut hash = Blake2b::<U8>::new();
     hash.update(format!("{id}-{seed}-{folds}"));
     let digest: [u8; 8] = hash.finalize().into();

@@ -238,7 +238,8 @@ fn weighted(groups: &[Group], variances: &[f64], between: f64) -> (f64, f64, f64
 
 /// Partial pooling as CLOVER does it: moderated variances and REML.
 ///
-/// One group is not pooled (B = 0). `None` as in [`spread`].
+/// One group is its own common mean: with tau2 = 0, B = 1, and mean and standard error are the group's. `None` as in
+/// [`spread`].
 ///
 /// # Errors
 /// [`SampleError::Empty`] without groups.
@@ -264,7 +265,7 @@ pub fn pool(
             between: 0.0,
             mu: only.mean,
             iteration: Iteration::None,
-            groups: vec![Shrunk::new(only, variance, 0.0, only.mean, variance)],
+            groups: vec![Shrunk::new(only, variance, 1.0, only.mean, variance)],
             spread,
         }));
     }
@@ -439,11 +440,17 @@ mod tests {
     }
 
     #[test]
-    fn one_group_is_not_pooled_and_no_variance_is_said() {
+    fn one_group_is_its_own_mean_and_no_variance_is_said() {
         let one = [Group::summary(50, 0.2, 0.1).unwrap()];
         let pooled = partial(&one).unwrap().unwrap();
         near(pooled.groups[0].mean, 0.2, 0.0);
-        near(pooled.groups[0].weight, 0.0, 0.0);
+        near(pooled.groups[0].weight, 1.0, 0.0);
+        // s / sqrt(n).
+        near(
+            pooled.groups[0].standard_error,
+            0.014_142_135_623_730_95,
+            1e-15,
+        );
         let flat = [
             Group::summary(5, 0.2, 0.0).unwrap(),
             Group::summary(1, 0.3, 0.0).unwrap(),

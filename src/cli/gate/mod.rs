@@ -194,8 +194,12 @@ pub(super) struct SimulateArgs {
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
     /// Gates for each line
-    #[arg(long, value_name = "N", default_value_t = 2_000)]
-    pub streams: usize,
+    #[arg(
+        long,
+        value_name = "N",
+        help = "Gates for each line [default: 2000, fewer of more than 25000 units]"
+    )]
+    pub streams: Option<u64>,
     /// Mean effect in millionths; the planned one when absent
     #[arg(long, value_name = "MICRO", allow_hyphen_values = true)]
     pub effect: Option<i64>,

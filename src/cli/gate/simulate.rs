@@ -1,5 +1,9 @@
 //! `clover gate simulate`: what a registered design does to streams of known effect.
 
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
 use serde_json::Value;
 use serde_json::json;
 
@@ -11,6 +15,7 @@ use crate::cli::home;
 use crate::cli::prereg;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::cli::ui::Progress;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Noise;
@@ -38,13 +43,59 @@ use crate::workflow::gates::simulate::Plan;
 use crate::workflow::gates::simulate::Shape;
 
 /// Streams beyond which nothing more is learnt.
-const STREAMS_MAX: usize = 1_000_000;
+const STREAMS_MAX: u64 = 1_000_000;
+/// Streams that are simulated unasked.
+const STREAMS: u64 = 2_000;
+/// Units of a line that are simulated unasked: half a minute of one core at most.
+const UNITS: u64 = 50_000_000;
+/// Units of a line that are simulated at all: an hour or two of one core.
+const UNITS_MAX: u64 = 10_000_000_000;
+
+/// What is asked: how many gates a line, from which seed, and how far it has come.
+struct Asked<'w> {
+    streams: usize,
+    seed: u64,
+    told: Told<'w>,
+}
+
+/// How many of all gates are done.
+struct Told<'w> {
+    done: AtomicU64,
+    all: u64,
+    progress: Mutex<Progress<'w>>,
+}
+
+impl Told<'_> {
+    fn one(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        // A thread that cannot show progress at once goes on without.
+        if let Ok(mut progress) = self.progress.try_lock() {
+            progress.at(done, self.all);
+        }
+    }
+}
+
+/// Gates of a line, for a design of at most so many units.
+fn streams(args: &SimulateArgs, units: u64) -> Result<u64, CliError> {
+    let most = (UNITS_MAX / units.max(1)).clamp(1, STREAMS_MAX);
+    match args.streams {
+        None => Ok((UNITS / units.max(1)).clamp(1, STREAMS)),
+        Some(asked) if (1..=most).contains(&asked) => Ok(asked),
+        Some(asked) => {
+            let why = if most < STREAMS_MAX {
+                format!(" of {} units each", ui::thousands(units))
+            } else {
+                String::new()
+            };
+            let message = format!("--streams {asked}: expected 1 to {most}{why}");
+            Err(CliError::usage(message, "clover gate simulate --help"))
+        }
+    }
+}
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliError> {
-    if args.streams == 0 || args.streams > STREAMS_MAX {
-        let message = format!("--streams: expected 1 to {STREAMS_MAX}");
-        return Err(CliError::usage(message, "clover gate simulate --help"));
-    }
+    // What no design takes is refused before one is looked for.
+    streams(args, 1)?;
     let (_, ledger, view) = home::view(ctx)?;
     let manifests = view.state(&ledger).fold::<Manifests>();
     let (manifest, next) = match (&args.plan, &args.id) {
@@ -67,35 +118,31 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         let message = format!("{id}: expected {}, found {}", wrong.expected, wrong.found);
         CliError::refused(message, next.clone())
     })?;
-    let null = match manifest.hypothesis.kind {
-        HypothesisKind::Kill | HypothesisKind::Measure => 0,
-        _ => test.null_margin_micro.value(),
-    };
-    let worse = manifest.hypothesis.kind == HypothesisKind::Kill;
-    let designed = test.delta_design_micro.map(Micro::value);
-    let designed = designed.map(|effect| if worse { -effect } else { effect });
-    let planned = args.effect.or(designed);
-    let mut lines = vec![("null", null)];
-    lines.extend(planned.map(|effect| ("effect", effect)));
+    let lines = effects(args, manifest, test);
+    let null = lines[0].1;
     let predicted = &design.terms().strata[..];
-    let drawn = Drawn::of(args, (&design, predicted), &lines, |looks| {
+    let asked = asked(ctx, args, &design, &lines)?;
+    let drawn = Drawn::of(&asked, (&design, predicted), &lines, |looks| {
         design::of(manifest, test, family, None, looks).ok()
     });
     let bar = design::ln_stop(test.alpha_micro.value(), family);
     let chart = drawn.chart(&args.chart, (null, bar))?;
+    let plain = without_strata(manifest, test, family);
+    let (head, mut rows, mut found) = table(&asked, (&design, plain.as_ref()), &lines);
+    let (more, alike) = same_arms(&asked, &design, manifest);
+    rows.extend(more);
+    found.extend(alike);
+    let streams = asked.streams;
+    drop(asked);
     if let Some(path) = &args.svg {
         ambient::replace(&ctx.path(path), chart.svg().as_bytes(), false)?;
     }
-    let plain = without_strata(manifest, test, family);
-    let (head, mut rows, mut found) = table(args, (&design, plain.as_ref()), &lines);
-    let (more, alike) = same_arms(args, &design, manifest);
-    rows.extend(more);
-    found.extend(alike);
     let mut answer = Answer::new(ui::table(&head, rows), json!({"gate": id.as_str()}));
     answer.line(&format!(
-        "{} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
-        args.streams, test.alpha_micro
+        "{streams} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
+        test.alpha_micro
     ));
+    said_of_streams(&mut answer, args, streams, &design);
     let most = shown_alike(&found);
     answer.text.push_str(&ui::wrapped(&alike_in_words(
         manifest,
@@ -115,16 +162,73 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     }
     drawn.lines(&mut answer, bar);
     answer.data["paths"] = drawn.data();
-    answer.data["streams"] = args.streams.into();
+    answer.data["streams"] = streams.into();
     answer.data["seed"] = args.seed.into();
     answer.data["simulated"] = found.into();
     Ok(answer.with_next(next))
 }
 
+/// The effects that are simulated, by name, the null first.
+fn effects(args: &SimulateArgs, manifest: &Manifest, test: &Test) -> Vec<(&'static str, i64)> {
+    let null = match manifest.hypothesis.kind {
+        HypothesisKind::Kill | HypothesisKind::Measure => 0,
+        _ => test.null_margin_micro.value(),
+    };
+    let worse = manifest.hypothesis.kind == HypothesisKind::Kill;
+    let designed = test.delta_design_micro.map(Micro::value);
+    let designed = designed.map(|effect| if worse { -effect } else { effect });
+    let planned = args.effect.or(designed);
+    let planned = planned.map(|effect| ("effect", effect));
+    std::iter::once(("null", null)).chain(planned).collect()
+}
+
+/// What is asked of a design, with a word on standard error from one second on.
+fn asked<'w>(
+    ctx: &'w mut Ctx<'_>,
+    args: &SimulateArgs,
+    design: &Design,
+    lines: &[(&str, i64)],
+) -> Result<Asked<'w>, CliError> {
+    let streams = streams(args, design.terms().max_n)?;
+    // Of every line its shapes, where there are strata thrice with one more, and those of the same arms.
+    let shapes = Shape::ALL.len();
+    let rows = match design.terms().strata.len() {
+        0 => lines.len() * shapes + shapes,
+        _ => lines.len() * 3 * (shapes + 1) + shapes,
+    };
+    let paths = streams.min(simulate::paths_of(design).0 as u64);
+    let told = Told {
+        done: AtomicU64::new(0),
+        all: rows as u64 * streams + lines.len() as u64 * paths,
+        progress: Mutex::new(ctx.progress("gates simulated")),
+    };
+    Ok(Asked {
+        streams: usize::try_from(streams).unwrap_or(usize::MAX),
+        seed: args.seed,
+        told,
+    })
+}
+
+/// How far the rates of so many gates may be off, and why they are so few.
+fn said_of_streams(answer: &mut Answer, args: &SimulateArgs, streams: usize, design: &Design) {
+    let alpha = design.alpha();
+    let error = (alpha * (1.0 - alpha) / streams as f64).sqrt();
+    answer.data["monte_carlo_error"] = error.into();
+    answer.line(&format!(
+        "standard error of such a rate at alpha, from {streams} gates: {error:.4}"
+    ));
+    if args.streams.is_none() && (streams as u64) < STREAMS {
+        answer.line(&format!(
+            "fewer than {STREAMS} gates, for each may take {} units: --streams asks for more",
+            ui::thousands(design.terms().max_n)
+        ));
+    }
+}
+
 /// What the gate says of two arms that are the same: their scores differ by the judge's noise alone. Where the scores are
 /// registered to be without noise, they do not differ.
 fn same_arms(
-    args: &SimulateArgs,
+    args: &Asked<'_>,
     design: &Design,
     manifest: &Manifest,
 ) -> (Vec<Vec<String>>, Vec<Value>) {
@@ -198,7 +302,7 @@ fn without_strata(manifest: &Manifest, test: &Test, family: Option<&Family>) -> 
 
 /// What is simulated, as columns, rows and objects.
 fn table(
-    args: &SimulateArgs,
+    args: &Asked<'_>,
     (design, plain): (&Design, Option<&Design>),
     lines: &[(&str, i64)],
 ) -> (Vec<&'static str>, Vec<Vec<String>>, Vec<Value>) {
@@ -239,7 +343,7 @@ struct Drawn {
 
 impl Drawn {
     fn of(
-        args: &SimulateArgs,
+        args: &Asked<'_>,
         (design, strata): (&Design, &[Stratum]),
         lines: &[(&str, i64)],
         at: impl Fn(Looks) -> Option<Design>,
@@ -255,7 +359,7 @@ impl Drawn {
                 strata,
                 streams: args.streams,
             };
-            let found = simulate::paths(design, shown.as_ref()?, plan);
+            let found = simulate::paths(design, shown.as_ref()?, plan, &|| args.told.one());
             Some(((*name).to_owned(), *effect, found))
         };
         Self {
@@ -351,6 +455,7 @@ impl Drawn {
         let each = self.paths.iter().map(|(name, effect, paths)| {
             json!({
                 "line": name, "effect_micro": effect, "shape": Shape::TwoPoint.as_str(), "units": paths.units,
+                "streams": paths.streams,
                 "ln_wealth": {"p10": paths.ln_wealth[0], "p50": paths.ln_wealth[1], "p90": paths.ln_wealth[2]},
                 "interval": {"low": paths.interval[0], "high": paths.interval[1]},
             })
@@ -362,7 +467,7 @@ impl Drawn {
 /// The same of a design with a control variate: of strata that are as predicted and of strata that are alike, and of the
 /// first by the design without.
 fn with_strata(
-    args: &SimulateArgs,
+    args: &Asked<'_>,
     (design, plain): (&Design, Option<&Design>),
     lines: &[(&str, i64)],
 ) -> (Vec<Vec<String>>, Vec<Value>) {
@@ -408,7 +513,7 @@ fn worth(found: &[Value]) -> Option<String> {
 
 /// A row and an object for each effect and shape, named by how its strata are.
 fn runs(
-    args: &SimulateArgs,
+    args: &Asked<'_>,
     (design, strata): (&Design, &[Stratum]),
     (lines, named): (&[(&str, i64)], Option<&str>),
 ) -> (Vec<Vec<String>>, Vec<Value>) {
@@ -424,7 +529,7 @@ fn runs(
 
 /// A row and an object of one effect and shape.
 fn row(
-    args: &SimulateArgs,
+    args: &Asked<'_>,
     (design, strata): (&Design, &[Stratum]),
     ((name, effect), named): ((&str, i64), Option<&str>),
     (shape, mean): (Shape, Mean),
@@ -438,7 +543,7 @@ fn row(
         strata,
         streams: args.streams,
     };
-    let done = simulate::run(design, plan);
+    let done = simulate::run_told(design, plan, &|| args.told.one());
     let rank = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
     let mut row = vec![
         name.to_owned(),
@@ -459,4 +564,29 @@ fn row(
         object["strata"] = named.into();
     }
     (row, object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_designs_have_fewer_gates_unasked() {
+        let asked = |streams| SimulateArgs {
+            id: None,
+            plan: None,
+            streams,
+            effect: None,
+            seed: 1,
+            svg: None,
+            chart: String::new(),
+        };
+        let of = |count, units| streams(&asked(count), units).ok();
+        assert_eq!(of(None, 200), Some(2_000));
+        assert_eq!(of(None, 25_000), Some(2_000));
+        assert_eq!(of(None, 1_000_000), Some(50));
+        assert_eq!(of(Some(10_000), 1_000_000), Some(10_000));
+        assert_eq!(of(Some(10_001), 1_000_000), None);
+        assert_eq!((of(Some(0), 1), of(Some(u64::MAX), 1)), (None, None));
+    }
 }

@@ -14,6 +14,9 @@ use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
 
+/// Most replicates of a bootstrap: the estimates of each are held in memory.
+pub const REPLICATES_MAX: usize = 1_000_000;
+
 /// Weights of the clusters of each replicate.
 pub trait ClusterWeights: Send + Sync {
     /// Replicates.
@@ -89,8 +92,8 @@ impl Bootstrap {
 /// bootstrap, CJE paper, section on uncertainty.
 ///
 /// # Errors
-/// [`SampleError`] for cluster numbers of `clusters` or more or a misaligned column; [`Unfit::Thin`] below two
-/// replicates.
+/// [`SampleError`] for cluster numbers of `clusters` or more, a misaligned column, or more than [`REPLICATES_MAX`]
+/// replicates; [`Unfit::Thin`] below two replicates.
 pub fn bootstrap(
     table: &Table,
     problem: &Problem<'_>,
@@ -110,6 +113,12 @@ pub fn bootstrap(
         }));
     }
     Thin::unless("replicates", weights.replicates(), 2)?;
+    if weights.replicates() > REPLICATES_MAX {
+        return Err(Unfit::Invalid(SampleError::Parameter {
+            name: "replicates",
+            expected: "at most 1000000",
+        }));
+    }
     let replicates: Vec<Vec<f64>> = (0..weights.replicates())
         .into_par_iter()
         .map(|replicate| {

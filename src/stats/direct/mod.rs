@@ -20,6 +20,7 @@ pub use analytic::estimate;
 pub use bootstrap::Bootstrap;
 pub use bootstrap::ClusterWeights;
 pub use bootstrap::Exponential;
+pub use bootstrap::REPLICATES_MAX;
 pub use bootstrap::bootstrap;
 pub use contrast::Basis;
 pub use contrast::Contrast;

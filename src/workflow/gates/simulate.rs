@@ -85,8 +85,14 @@ pub struct Simulated {
 
 /// Streams whose paths are drawn.
 const PATHS: usize = 64;
+/// Fewest of them where each is dear: a first decile and a median need some.
+const PATHS_LEAST: u64 = 5;
 /// Places of a path.
 const PLACES: u64 = 24;
+/// Fewest of them where each is dear.
+const PLACES_LEAST: u64 = 4;
+/// Units that the intervals of a finite set's paths read at all places together: at each they replay the set so far.
+const REPLAYED: u64 = 4_000_000;
 /// Log wealth beyond which a path is drawn as flat.
 const LN_MOST: f64 = 100.0;
 
@@ -102,6 +108,8 @@ struct Place {
 /// it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paths {
+    /// Streams that they are ranks of.
+    pub streams: usize,
     /// Units observed.
     pub units: Vec<u64>,
     /// Log wealth of the claim: first decile, median and ninth decile.
@@ -110,12 +118,24 @@ pub struct Paths {
     pub interval: [Vec<f64>; 2],
 }
 
+/// How many paths are drawn, and at how many places at most. Of a finite set the interval of a place costs as much as
+/// the place is far, so a long one has fewer paths, and a very long one fewer places.
+pub fn paths_of(design: &Design) -> (usize, u64) {
+    if design.units().is_none() {
+        return (PATHS, PLACES);
+    }
+    let fit = REPLAYED / design.terms().max_n.max(1);
+    let paths = (fit / PLACES).clamp(PATHS_LEAST, PATHS as u64);
+    let places = (fit / paths).clamp(PLACES_LEAST, PLACES);
+    (usize::try_from(paths).unwrap_or(PATHS), places)
+}
+
 /// Places for paths: registered looks, at most 24 of them, the last one among them.
 pub fn places(design: &Design) -> Vec<u64> {
-    let most = design.terms().max_n;
+    let (most, (_, places)) = (design.terms().max_n, paths_of(design));
     let all: Vec<u64> = match &design.terms().looks {
         Looks::Every => {
-            let step = most.div_ceil(PLACES).max(1);
+            let step = most.div_ceil(places).max(1);
             (1..=most.div_ceil(step))
                 .map(|at| (at * step).min(most))
                 .collect()
@@ -123,7 +143,7 @@ pub fn places(design: &Design) -> Vec<u64> {
         Looks::At(at) => {
             let step = at
                 .len()
-                .div_ceil(usize::try_from(PLACES).unwrap_or(1))
+                .div_ceil(usize::try_from(places).unwrap_or(1))
                 .max(1);
             // The last look of each stretch.
             at.chunks(step)
@@ -135,11 +155,16 @@ pub fn places(design: &Design) -> Vec<u64> {
 }
 
 /// Paths of gates of one design; `shown` is the same design with looks at [`places`] alone, where intervals are taken.
-pub fn paths(design: &Design, shown: &Design, plan: Plan<'_>) -> Paths {
+/// `told` is called after each path.
+pub fn paths(design: &Design, shown: &Design, plan: Plan<'_>, told: &(dyn Fn() + Sync)) -> Paths {
     let units = places(design);
-    let streams: Vec<Vec<Place>> = (0..plan.streams.min(PATHS))
+    let streams: Vec<Vec<Place>> = (0..plan.streams.min(paths_of(design).0))
         .into_par_iter()
-        .map(|stream| path(design, shown, plan, (stream, &units)))
+        .map(|stream| {
+            let path = path(design, shown, plan, (stream, &units));
+            told();
+            path
+        })
         .collect();
     let rank = |tenths: usize, of: fn(&Place) -> f64| -> Vec<f64> {
         let at = |place: usize| {
@@ -151,6 +176,7 @@ pub fn paths(design: &Design, shown: &Design, plan: Plan<'_>) -> Paths {
         (0..units.len()).map(at).collect()
     };
     Paths {
+        streams: streams.len(),
         ln_wealth: [1, 5, 9].map(|tenths| rank(tenths, |place| place.ln_wealth)),
         interval: [rank(5, |place| place.low), rank(5, |place| place.high)],
         units,
@@ -225,9 +251,18 @@ pub struct Plan<'a> {
 
 /// Runs gates of one design, the same on any number of threads.
 pub fn run(design: &Design, plan: Plan<'_>) -> Simulated {
+    run_told(design, plan, &|| {})
+}
+
+/// The same; `told` is called after each gate.
+pub fn run_told(design: &Design, plan: Plan<'_>, told: &(dyn Fn() + Sync)) -> Simulated {
     let ends: Vec<(Verdict, u64)> = (0..plan.streams)
         .into_par_iter()
-        .map(|stream| one(design, plan, stream))
+        .map(|stream| {
+            let end = one(design, plan, stream);
+            told();
+            end
+        })
         .collect();
     let claim = design.terms().claim;
     let mut shown: Vec<u64> = ends
@@ -510,7 +545,12 @@ mod tests {
             strata: &[],
             streams: 64,
         };
-        let found = paths(&registered, &design(Looks::At(places.clone())), plan);
+        let found = paths(
+            &registered,
+            &design(Looks::At(places.clone())),
+            plan,
+            &|| {},
+        );
         assert_eq!(found.units, places);
         let done = run(&registered, plan);
         // Nearly every gate shows the claim, so the median path ends past ln 20, and at no less than the first decile.
@@ -532,10 +572,32 @@ mod tests {
             &registered,
             &design(Looks::At(places.clone())),
             Plan { effect: 0, ..plan },
+            &|| {},
         );
         assert!(null.ln_wealth[1][last] < crate::num::math::ln(20.0));
         assert!(null.interval[0][last] < 0.0 && null.interval[1][last] > 0.0);
         let few = design(Looks::At((1..=100).map(|at| 2 * at).collect()));
         assert_eq!(super::places(&few).len(), 20);
+    }
+
+    /// Each place of a finite set's interval replays the set so far: paths x places x units are bounded.
+    #[test]
+    fn paths_of_a_long_finite_set_are_fewer() {
+        let of = |units: u64, population| {
+            let mut terms = Terms::new(1_000_000, units);
+            terms.population = population;
+            let design = Design::new(terms).unwrap();
+            (paths_of(&design), places(&design).len() as u64)
+        };
+        assert_eq!(of(1_000_000, Population::Superpopulation), ((64, 24), 24));
+        for units in [200, 2_000, 20_000, 200_000, 1_000_000] {
+            let ((paths, most), places) = of(units, Population::Finite { units });
+            assert!((5..=64).contains(&paths) && (4..=24).contains(&most));
+            assert!(places <= most, "{units}: {places} of {most}");
+            let replayed = paths as u64 * most * units;
+            assert!(replayed <= 20_000_000, "{units}: {replayed}");
+        }
+        let ((paths, most), _) = of(200, Population::Finite { units: 200 });
+        assert_eq!((paths, most), (64, 24));
     }
 }

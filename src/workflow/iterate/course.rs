@@ -30,6 +30,7 @@ use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::num::Finite;
+use crate::num::Micro;
 use crate::projection::decisions::GRAMMARS;
 use crate::projection::decisions::composite_of;
 use crate::projection::decisions::thresholds_of;
@@ -46,6 +47,7 @@ use crate::workflow::iterate::rows::EvidenceMissing;
 use crate::workflow::iterate::rows::Loaded;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::iterate::rows::Which;
+use crate::workflow::iterate::said;
 use crate::workflow::iterate::steps;
 use crate::workflow::iterate::steps::BUILD;
 use crate::workflow::iterate::steps::Ground;
@@ -243,7 +245,18 @@ impl Course {
             slices: design.map_or(&[], |design| &design.slices[..]),
         };
         let attacks = record.attacks();
-        Ok(self.ground.cards(&loaded.table, &attacks, basis)?)
+        let mut cards = self.ground.cards(&loaded.table, &attacks, basis)?;
+        let audited = record.audited.as_ref();
+        for family in audited
+            .into_iter()
+            .flat_map(|of| said::unweighted(&of.said))
+        {
+            let of = cards
+                .iter_mut()
+                .filter(|card| card.public.family == family.family);
+            of.for_each(|card| card.public.shrink_micro = Some(Micro::default()));
+        }
+        Ok(cards)
     }
 
     /// The event of a card.

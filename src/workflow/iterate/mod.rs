@@ -16,5 +16,6 @@ mod step;
 pub mod steps;
 mod verdict;
 
+pub use said::as_recorded;
 pub use said::calibrator;
 pub use verdict::Recomputed;

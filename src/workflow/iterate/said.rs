@@ -28,8 +28,40 @@ use crate::workflow::iterate::compute::cards::class_word;
 use crate::workflow::iterate::compute::fit::Fitted;
 use crate::workflow::iterate::steps::BUILD;
 
-/// Algorithm of the residual audit, with its version.
-const ALGORITHM: &str = "residuals/1";
+/// Algorithm of the residual audit, with its version. The two differ in families of one slice with rows alone: the first
+/// said that its common mean weighs 0 there.
+const ALGORITHMS: [&str; 2] = ["residuals/1", "residuals/2"];
+
+/// Whether a family has one slice with rows.
+fn is_lone(family: &AuditedFamily) -> bool {
+    let pooled = family.slices.iter().filter(|slice| slice.pooled.is_some());
+    pooled.count() == 1
+}
+
+/// Families of an audit whose only slice weighs its common mean 0, by the algorithm's first version.
+pub(super) fn unweighted(said: &ResidualsAudited) -> impl Iterator<Item = &AuditedFamily> {
+    let first = said.algorithm.as_str() == ALGORITHMS[0];
+    let families = said.families.iter();
+    families.filter(move |family| first && is_lone(family))
+}
+
+/// An audit computed again, as the version of the algorithm that was recorded says it.
+pub fn as_recorded(mut again: ResidualsAudited, said: &ResidualsAudited) -> ResidualsAudited {
+    if said.algorithm.as_str() != ALGORITHMS[0] {
+        return again;
+    }
+    again.algorithm = text(ALGORITHMS[0]);
+    for family in again.families.iter_mut().filter(|family| is_lone(family)) {
+        for pooled in family
+            .slices
+            .iter_mut()
+            .filter_map(|slice| slice.pooled.as_mut())
+        {
+            pooled.weight = Finite::default();
+        }
+    }
+    again
+}
 
 /// A number that checked inputs make finite.
 pub(super) fn finite(value: f64) -> Result<Finite, SampleError> {
@@ -121,8 +153,9 @@ pub(super) fn audited(
             slices,
         });
     }
+    let version = usize::from(said.iter().any(is_lone));
     Ok(ResidualsAudited {
-        algorithm: text(ALGORITHM),
+        algorithm: text(ALGORITHMS[version]),
         build: text(BUILD),
         calibrator: calibrator(baseline),
         families: said,
@@ -156,4 +189,45 @@ pub(super) fn classified(
         iteration: iteration.clone(),
         slices,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn audit(algorithm: &str, families: &str) -> ResidualsAudited {
+        let digest = "0".repeat(64);
+        let text = format!(
+            r#"{{"algorithm":"{algorithm}","build":"clover","calibrator":"{digest}","families":[{families}],
+                "inputs":{{"digest":"{digest}","rows":50,"through_seq":2}},"iteration":"it-1"}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn family(name: &str, weights: &[&str]) -> String {
+        let slice = |weight: &&str| {
+            format!(
+                r#"{{"clusters":50,"exposure":0.5,"rows":50,"slice":"s","stakes":0.1,"pooled":
+                    {{"high":0.3,"low":0.1,"mean":0.2,"standard_error":0.05,"weight":{weight}}}}}"#
+            )
+        };
+        let slices: Vec<String> = weights.iter().map(slice).collect();
+        format!(r#"{{"family":"{name}","slices":[{}]}}"#, slices.join(","))
+    }
+
+    /// An audit of the first version is computed again as it was said, in its lone families alone.
+    #[test]
+    fn an_audit_keeps_the_version_it_was_recorded_under() {
+        let both =
+            |first: &str| [family("lone", &[first]), family("two", &["0.4", "0.6"])].join(",");
+        let (old, new) = (
+            audit("residuals/1", &both("0.0")),
+            audit("residuals/2", &both("1.0")),
+        );
+        assert_eq!(as_recorded(new.clone(), &old), old);
+        assert_eq!(as_recorded(new.clone(), &new), new);
+        let lone: Vec<_> = unweighted(&old).map(|of| of.family.as_str()).collect();
+        assert_eq!(lone, ["lone"]);
+        assert_eq!(unweighted(&new).count(), 0);
+    }
 }

@@ -64,6 +64,9 @@ pub const VECTORS: &[(&str, &str)] = &[
     vector!("weights.json"),
 ];
 
+/// Slips of the peers in these vectors.
+pub const SLIPS: &str = include_str!("../../../fixtures/reference/stats/peer.slips");
+
 /// Files of the real sample, without its texts.
 const SAMPLE: &[(&str, &str)] = &[
     sample!("fresh_draws/base_responses.jsonl"),

@@ -34,8 +34,12 @@ pub fn folds(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
         return check.counts(&case.expected.at("n_folds")?, &got);
     }
     let ids = case.input.at("prompt_ids")?.texts()?;
-    let count = case.input.at("n_folds")?.count()?;
-    let seed = case.input.at("seed")?.count()? as u64;
+    let count = case.input.at("n_folds")?;
+    let count = match count.count()? {
+        0 => return Err(refused("0 folds: expected at least 1")),
+        count => count,
+    };
+    let seed = case.input.at("seed")?.integer()?;
     let got: Vec<usize> = match rule.text()? {
         "hash_mod" => ids
             .iter()
@@ -48,7 +52,7 @@ pub fn folds(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
             };
             folds::balanced(&ids, &labelled, count, seed)
         }
-        _ => return Err(rule.malformed("a known rule")),
+        _ => return Err(rule.unsupported("resolve_n_folds, hash_mod and balanced_round_robin")),
     };
     check.counts(&case.expected.at("folds")?, &got)
 }
@@ -118,13 +122,13 @@ pub fn calibrator(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
             "monotone" => Mode::Monotone,
             "two_stage" => Mode::TwoStage,
             "auto" => Mode::Auto,
-            _ => return Err(mode.malformed("a known mode")),
+            _ => return Err(mode.unsupported("monotone, two_stage and auto")),
         },
     };
     let clusters = calibrator::cluster_count(&ids).map_err(refused)?;
     let count = folds::resolve_count(input.at("n_folds")?.count()?, clusters);
     folds::check_clusters(count, clusters).map_err(refused)?;
-    let folds = folds::balanced(&ids, &ids, count, input.at("seed")?.count()? as u64);
+    let folds = folds::balanced(&ids, &ids, count, input.at("seed")?.integer()?);
     let fitted = calibrator::fit(
         &scores,
         &labels,

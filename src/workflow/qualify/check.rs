@@ -5,6 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::workflow::qualify::slips::Slip;
+
+/// Characters of a value that a message shows.
+const SHOWN: usize = 60;
+
 /// Why a case ended before its comparisons.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
@@ -34,6 +39,8 @@ pub fn refused(error: impl std::fmt::Display) -> Stop {
 pub struct Node<'a> {
     value: &'a Value,
     path: String,
+    /// Paths of members that were asked for, of the part of a case that is watched.
+    asked: Option<&'a RefCell<BTreeSet<String>>>,
 }
 
 impl<'a> Node<'a> {
@@ -42,6 +49,27 @@ impl<'a> Node<'a> {
         Self {
             value,
             path: name.to_owned(),
+            asked: None,
+        }
+    }
+
+    /// The same; which of its members are asked for is kept.
+    pub fn watched(name: &str, value: &'a Value, asked: &'a RefCell<BTreeSet<String>>) -> Self {
+        Self {
+            asked: Some(asked),
+            ..Self::root(name, value)
+        }
+    }
+
+    fn member(&self, name: &str, value: &'a Value) -> Self {
+        let path = format!("{}.{name}", self.path);
+        if let Some(asked) = self.asked {
+            asked.borrow_mut().insert(path.clone());
+        }
+        Self {
+            value,
+            path,
+            asked: self.asked,
         }
     }
 
@@ -59,19 +87,13 @@ impl<'a> Node<'a> {
             at: format!("{}.{name}", self.path),
             expected: "a value",
         })?;
-        Ok(Self {
-            value,
-            path: format!("{}.{name}", self.path),
-        })
+        Ok(self.member(name, value))
     }
 
     /// A member that may be absent or null.
     pub fn maybe(&self, name: &str) -> Option<Self> {
         let value = self.value.get(name).filter(|value| !value.is_null())?;
-        Some(Self {
-            value,
-            path: format!("{}.{name}", self.path),
-        })
+        Some(self.member(name, value))
     }
 
     /// Whether it is null.
@@ -91,6 +113,7 @@ impl<'a> Node<'a> {
         Ok(Self {
             value,
             path: format!("{}[{index}]", self.path),
+            asked: self.asked,
         })
     }
 
@@ -204,6 +227,25 @@ impl<'a> Node<'a> {
         self.elements()?.iter().map(Self::flag).collect()
     }
 
+    /// The end of a case that asks for what no runner does.
+    pub fn unsupported(&self, done: &str) -> Stop {
+        let mut found: String = self.json();
+        if found.chars().count() > SHOWN {
+            found = found.chars().take(SHOWN).chain("…".chars()).collect();
+        }
+        Stop::NotRun(format!("{} is {found}: run are only {done}", self.path))
+    }
+
+    /// A whole number, negative ones too.
+    ///
+    /// # Errors
+    /// [`Stop::Malformed`].
+    pub fn integer(&self) -> Result<i64, Stop> {
+        self.value
+            .as_i64()
+            .ok_or_else(|| self.malformed("a whole number"))
+    }
+
     /// The error for another shape than expected.
     pub fn malformed(&self, expected: &'static str) -> Stop {
         Stop::Malformed {
@@ -224,6 +266,8 @@ pub struct Case<'a> {
     pub expected: Node<'a>,
     /// Folder texts of the real sample, where the caller has them.
     pub arena: Option<&'a dyn Arena>,
+    /// Slips of the peer in this file's answers.
+    pub slips: &'a [Slip],
 }
 
 /// The real sample that some cases name instead of carrying data: file texts by name under its folder.

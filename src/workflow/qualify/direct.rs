@@ -1,5 +1,7 @@
 //! Vectors of direct estimation: pieces of standard errors, whole analyses, bootstrap replicates.
 
+use std::collections::BTreeSet;
+
 use crate::stats::calibrator::Selected;
 use crate::stats::crv1;
 use crate::stats::direct;
@@ -114,7 +116,8 @@ fn tuned(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 }
 
 /// Fresh draws written out in a case.
-fn draws(node: &Node<'_>) -> Result<(Dataset, Prompts), Stop> {
+fn draws(node: &Node<'_>, length: Option<Node<'_>>) -> Result<(Dataset, Prompts), Stop> {
+    let with_length = length.as_ref().map(|node| node.flag()).transpose()? == Some(true);
     let mut prompts = Prompts::default();
     let mut policies = Vec::new();
     for (name, rows) in node.members()? {
@@ -132,13 +135,34 @@ fn draws(node: &Node<'_>) -> Result<(Dataset, Prompts), Stop> {
                 .labels
                 .push(label.map(|node| node.number()).transpose()?);
         }
+        if let (true, Some(option)) = (with_length, &length) {
+            policy.covariates.push(lengths(&rows, option)?);
+        }
         policies.push(policy);
     }
     let dataset = Dataset {
         policies,
-        covariates: Vec::new(),
+        covariates: if with_length {
+            vec![RESPONSE_LENGTH.to_owned()]
+        } else {
+            Vec::new()
+        },
     };
     Ok((dataset, prompts))
+}
+
+/// Lengths of the responses that draws carry.
+fn lengths(rows: &Node<'_>, option: &Node<'_>) -> Result<Vec<f64>, Stop> {
+    let one = |row: &Node<'_>| {
+        if let Some(length) = row.maybe(RESPONSE_LENGTH) {
+            return length.number();
+        }
+        let response = row
+            .maybe("response")
+            .ok_or_else(|| option.unsupported("draws that carry a response or its length"))?;
+        Ok(read::words(response.text()?) as f64)
+    };
+    rows.elements()?.iter().map(one).collect()
 }
 
 /// Analyses of synthetic draws.
@@ -146,7 +170,8 @@ fn draws(node: &Node<'_>) -> Result<(Dataset, Prompts), Stop> {
 /// # Errors
 /// [`Stop`].
 pub fn direct_synth(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
-    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?)?;
+    let length = case.input.maybe("include_response_length");
+    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?, length)?;
     let options = case.input.at("options")?;
     let mut request = Request::default();
     for (name, value) in options.members()? {
@@ -166,7 +191,7 @@ pub fn direct_synth(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
                 request.propensities = Some(columns.collect::<Result<_, _>>()?);
             }
             "estimator_config" => configure(&value, &mut request.options)?,
-            _ => return Err(value.malformed("a known option")),
+            _ => return Err(value.unsupported("the options of VECTORS.md")),
         }
     }
     let analysis = analyze::analyze(&dataset, &prompts, &request).map_err(refused)?;
@@ -178,7 +203,7 @@ fn design(node: &Node<'_>) -> Result<LabelDesign, Stop> {
         "representative" => Ok(LabelDesign::Representative),
         "known_propensity" => Ok(LabelDesign::KnownPropensity),
         "targeted_unknown" => Ok(LabelDesign::TargetedUnknown),
-        _ => Err(node.malformed("a known label design")),
+        _ => Err(node.unsupported("representative, known_propensity and targeted_unknown")),
     }
 }
 
@@ -189,13 +214,13 @@ fn configure(config: &Node<'_>, options: &mut Options) -> Result<(), Stop> {
                 options.correction = match value.text()? {
                     "one" => Correction::One,
                     "tuned" => Correction::Tuned,
-                    _ => return Err(value.malformed("one or tuned")),
+                    _ => return Err(value.unsupported("one and tuned")),
                 };
             }
             "use_augmented_estimator" => options.augment = value.flag()?,
             "oua_jackknife" => options.jackknife = value.flag()?,
             "paired_comparison" => options.paired = value.flag()?,
-            _ => return Err(value.malformed("a known option")),
+            _ => return Err(value.unsupported("the options of VECTORS.md")),
         }
     }
     Ok(())
@@ -247,11 +272,15 @@ pub fn direct_arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
     let files = arena_files(case.arena, &covariates)?;
     let (mut dataset, mut prompts) = read::dataset(&files, &covariates).map_err(refused)?;
     let mut request = Request::default();
-    let kept = input.maybe("base_labels_kept_prompt_ids");
-    // Without a list, all labels are kept.
-    if let Some(kept) = kept.and_then(|node| node.texts().ok()) {
-        let kept: std::collections::BTreeSet<u32> =
-            kept.iter().filter_map(|id| prompts.known(id)).collect();
+    if let Some(inference) = input.maybe("inference")
+        && !inference.text()?.starts_with("cluster_robust")
+    {
+        return Err(inference.unsupported("cluster_robust"));
+    }
+    if let Some(node) = input.maybe("base_labels_kept_prompt_ids")
+        && let Some(ids) = kept(&node, |id| prompts.known(id).is_some())?
+    {
+        let kept: BTreeSet<u32> = ids.iter().filter_map(|id| prompts.known(id)).collect();
         let base = &mut dataset.policies[0];
         for (label, prompt) in base.labels.iter_mut().zip(&base.prompts) {
             *label = label.filter(|_| kept.contains(prompt));
@@ -268,11 +297,31 @@ pub fn direct_arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
         request.labels = Labels::File(&calibration);
         let combine = input.at("combine_oracle_sources")?;
         if combine.flag()? {
-            return Err(combine.malformed("false"));
+            return Err(combine.unsupported("cases of one source of labels, false"));
         }
     }
     let analysis = analyze::analyze(&dataset, &prompts, &request).map_err(refused)?;
     compare(case, check, &analysis)
+}
+
+/// Prompts whose labels are kept: those of a list, or all where it says so.
+pub(crate) fn kept<'a>(
+    node: &Node<'a>,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<Option<BTreeSet<&'a str>>, Stop> {
+    if node.text().is_ok_and(|text| text == "all 480") {
+        return Ok(None);
+    }
+    let Ok(ids) = node.texts() else {
+        return Err(node.unsupported("a list of prompts, or \"all 480\""));
+    };
+    match ids.iter().find(|id| !is_known(id)) {
+        Some(other) => Err(Stop::NotRun(format!(
+            "{} names {other}, which the sample does not hold",
+            node.path()
+        ))),
+        None => Ok(Some(ids.into_iter().collect())),
+    }
 }
 
 /// Labels of the probe files, put on the responses that they belong to.
@@ -302,6 +351,12 @@ fn attach_probes(
     Ok(())
 }
 
+/// A seed of the peer's generator, which takes none below 0.
+fn generator_seed(node: &Node<'_>) -> Result<u64, Stop> {
+    let seed = node.integer()?;
+    u64::try_from(seed).map_err(|_| refused(format!("seed {seed}: expected at least 0")))
+}
+
 /// Bootstrap replicates under the weights that the file writes out.
 ///
 /// # Errors
@@ -310,7 +365,8 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     if case.input.maybe("fresh_draws").is_none() {
         return stream(case, check);
     }
-    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?)?;
+    let length = case.input.maybe("include_response_length");
+    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?, length)?;
     let weights: Vec<Vec<f64>> = case
         .input
         .at("weights")?
@@ -318,6 +374,10 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
         .iter()
         .map(Node::numbers)
         .collect::<Result<_, _>>()?;
+    let asked = case.input.at("n_bootstrap")?;
+    if asked.count()? != weights.len() {
+        return Err(asked.malformed("as many replicates as there are weights"));
+    }
     let order = case.input.at("cluster_order")?.texts()?;
     if prompts
         .ids()
@@ -327,7 +387,7 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     {
         check.fail(&case.input, "clusters come in another order".to_owned());
     }
-    let seed = case.input.at("numpy_pcg64_seed")?.count()? as u64;
+    let seed = generator_seed(&case.input.at("numpy_pcg64_seed")?)?;
     let drawn = PeerExponential::new(seed, weights.len(), order.len());
     for (replicate, node) in case.input.at("weights")?.elements()?.iter().enumerate() {
         check.numbers(node, &drawn.weights(replicate, order.len()))?;
@@ -336,7 +396,7 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let request = Request {
         replicates: Some(Replicates {
             weights: &given,
-            fold_seed: case.input.at("numpy_pcg64_seed")?.count()? as u64,
+            fold_seed: generator_seed(&case.input.at("numpy_pcg64_seed")?)?,
         }),
         ..Request::default()
     };
@@ -367,7 +427,7 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 /// Exponential draws of the peer's generator.
 fn stream(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     case.input.at("calls")?.text()?;
-    let mut generator = Pcg64::new(case.input.at("seed")?.count()? as u64);
+    let mut generator = Pcg64::new(generator_seed(&case.input.at("seed")?)?);
     let ziggurat = Ziggurat::default();
     for call in case.expected.at("draws")?.elements()? {
         let size = call.elements()?.len();

@@ -21,9 +21,12 @@ pub mod prevalence;
 pub mod rank;
 pub mod reliability;
 pub mod shrinkage;
+pub mod slips;
 pub mod transport;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,6 +39,7 @@ use crate::workflow::qualify::check::Node;
 use crate::workflow::qualify::check::Stop;
 use crate::workflow::qualify::check::Tolerance;
 use crate::workflow::qualify::check::Worst;
+use crate::workflow::qualify::slips::Slip;
 
 /// Computes one case and compares it.
 pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;
@@ -74,6 +78,16 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("transport", transport::transport),
     ("ttest", hypotheses::ttest),
     ("weights", overlap::weights),
+];
+
+/// Members of an input that say in words where numbers come from: no runner reads them.
+const WORDS: [&str; 6] = [
+    "calls",
+    "data",
+    "length_normaliser_per_char",
+    "note",
+    "peer_call",
+    "weights",
 ];
 
 /// Why a text is not a vector file.
@@ -134,6 +148,10 @@ pub struct Report {
     pub refused: usize,
     /// Cases that were not run, with the reason.
     pub not_run: Vec<(String, String)>,
+    /// Why the file was not run at all, where it is no vector file.
+    pub unread: Option<String>,
+    /// Slips of the peer that were followed in its answers.
+    pub slips: Vec<Slip>,
     /// All that failed.
     pub failures: Vec<Failure>,
     /// The comparison closest to its tolerance.
@@ -141,17 +159,43 @@ pub struct Report {
 }
 
 impl Report {
+    /// A file that was not run at all.
+    pub fn unread(name: &str, why: String) -> Self {
+        Self {
+            file: name.to_owned(),
+            unread: Some(why),
+            ..Self::default()
+        }
+    }
+
     /// Whether nothing failed; cases that were not run do not count as passed.
     pub fn is_clean(&self) -> bool {
         self.failures.is_empty()
     }
 }
 
-/// Runs a vector file. `name` is its file name, whose stem is the kind.
+/// Runs a vector file. `name` is its file name, whose stem is the kind. Slips are those that are compiled in.
 ///
 /// # Errors
 /// [`QualifyError`] if the text is not a vector file.
 pub fn run(name: &str, text: &str, arena: Option<&dyn Arena>) -> Result<Report, QualifyError> {
+    run_beside(name, text, arena, &[])
+}
+
+/// The same, with the slips of its folder's list.
+///
+/// # Errors
+/// [`QualifyError`] if the text is not a vector file.
+pub fn run_beside(
+    name: &str,
+    text: &str,
+    arena: Option<&dyn Arena>,
+    beside: &[Slip],
+) -> Result<Report, QualifyError> {
+    let mut known = slips::read(bundle::SLIPS).unwrap_or_default();
+    known.extend_from_slice(beside);
+    let mut its = slips::of(&known, text);
+    its.dedup();
     let other = eprocess::shape(name, text);
     let stated = other.is_none();
     let file: File = match other {
@@ -176,6 +220,7 @@ pub fn run(name: &str, text: &str, arena: Option<&dyn Arena>) -> Result<Report, 
         peers: file.produced_by,
         tolerance: worded(&file.tolerance),
         cases: file.cases.len(),
+        slips: its.clone(),
         ..Report::default()
     };
     let kind = file.kind.trim_end_matches(".json");
@@ -187,15 +232,57 @@ pub fn run(name: &str, text: &str, arena: Option<&dyn Arena>) -> Result<Report, 
         return Ok(report);
     };
     for raw in &file.cases {
+        let asked = RefCell::default();
         let case = Case {
             name: &raw.name,
-            input: Node::root("input", &raw.input),
+            input: if stated {
+                Node::watched("input", &raw.input, &asked)
+            } else {
+                // The element is what goes in and what comes out: a member that nobody reads is seen as expected.
+                Node::root("input", &raw.input)
+            },
             expected: Node::root("expected", &raw.expected),
             arena,
+            slips: &its,
         };
-        run_case(&case, *runner, tolerance, &mut report);
+        let before = (report.passed, report.failures.len(), report.worst.clone());
+        let ended = run_case(&case, *runner, tolerance, &mut report);
+        let mut unread = Vec::new();
+        if stated && ended {
+            unasked("input", &raw.input, &asked.borrow(), &mut unread);
+        }
+        if let Some(first) = unread.first() {
+            // It was run as something else than it says, so its outcome says nothing.
+            report.passed = before.0;
+            report.failures.truncate(before.1);
+            report.worst = before.2;
+            let why = format!("{first}: its runner does not know this option");
+            report.not_run.push((raw.name.clone(), why));
+        }
     }
     Ok(report)
+}
+
+/// Members of an input that the runner never asked for, words and nulls aside. An object whose members nobody asked for
+/// one by one was taken as a whole.
+fn unasked(path: &str, value: &Value, asked: &BTreeSet<String>, found: &mut Vec<String>) {
+    let Some(members) = value.as_object() else {
+        return;
+    };
+    let at = |name: &str| format!("{path}.{name}");
+    if path != "input" && !members.keys().any(|name| asked.contains(&at(name))) {
+        return;
+    }
+    for (name, member) in members {
+        if member.is_null() || member.is_string() && WORDS.contains(&name.as_str()) {
+            continue;
+        }
+        if asked.contains(&at(name)) {
+            unasked(&at(name), member, asked, found);
+        } else {
+            found.push(at(name));
+        }
+    }
 }
 
 /// Runs one of the vector files that are compiled in.
@@ -208,10 +295,12 @@ fn bundled(name: &str) -> Report {
     run(name, text, Some(&bundle::Bundled)).unwrap()
 }
 
-fn run_case(case: &Case<'_>, runner: Runner, tolerance: Tolerance, report: &mut Report) {
+/// Runs a case; whether the runner came to its end.
+fn run_case(case: &Case<'_>, runner: Runner, tolerance: Tolerance, report: &mut Report) -> bool {
     let mut check = Check::new(case.name, tolerance);
     let outcome = runner(case, &mut check);
     let expects_refusal = case.expected.maybe("error").is_some();
+    let ended = outcome.is_ok();
     let mut fail = |what: String| {
         report.failures.push(Failure {
             case: case.name.to_owned(),
@@ -239,6 +328,7 @@ fn run_case(case: &Case<'_>, runner: Runner, tolerance: Tolerance, report: &mut 
             }
         }
     }
+    ended
 }
 
 fn tolerance(fields: &BTreeMap<String, Value>) -> Result<Tolerance, QualifyError> {

@@ -40,11 +40,12 @@ use crate::workflow::qualify::check::Stop;
 use crate::workflow::qualify::check::refused;
 use crate::workflow::qualify::direct;
 use crate::workflow::qualify::overlap::factors;
+use crate::workflow::qualify::slips::Slip;
 
 /// Seed of the calibration and outcome folds.
-const SEED: u64 = 42;
+const SEED: i64 = 42;
 /// Seed of the outer folds of calibrated IPS on its own.
-const OUTER_SEED: u64 = 1042;
+const OUTER_SEED: i64 = 1042;
 /// Target policies of the logged rows.
 const TARGETS: [&str; 3] = ["clone", "parallel_universe_prompt", "unhelpful"];
 
@@ -59,7 +60,7 @@ pub fn ope(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
         "iso_mean_one_exact" => projected(case, check),
         "arena" => estimates(case, check),
         "arena_diag" => diagnostics(case, check),
-        _ => Err(kind.malformed("a known kind")),
+        _ => Err(kind.unsupported("simcal, iso_mean_one_exact, arena and arena_diag")),
     }
 }
 
@@ -85,6 +86,14 @@ fn stabilised(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let (w, s) = (input.at("w")?.numbers()?, input.at("s")?.numbers()?);
     let folds = input.at("fold_ids")?.counts()?;
     let config = input.at("config")?;
+    if let Some(count) = config.maybe("n_folds")
+        && folds
+            .iter()
+            .max()
+            .is_some_and(|most| count.count().is_ok_and(|count| *most >= count))
+    {
+        return Err(count.malformed("more than every fold of fold_ids"));
+    }
     let settings = Settings {
         ess_floor: config.maybe("ess_floor").map(|n| n.number()).transpose()?,
         variance_cap: config.maybe("var_cap").map(|n| n.number()).transpose()?,
@@ -94,7 +103,7 @@ fn stabilised(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     };
     let shrink = config.at("baseline_shrink")?;
     if shrink.number()?.abs() > 0.0 {
-        return Err(shrink.malformed("0"));
+        return Err(shrink.unsupported("cases without shrinking, 0"));
     }
     let values;
     let objective = if let Some(residuals) = input.maybe("residuals") {
@@ -178,7 +187,7 @@ impl Log {
         Some(())
     }
 
-    fn folds(&self, seed: u64) -> Vec<usize> {
+    fn folds(&self, seed: i64) -> Vec<usize> {
         let count = folds::FOLDS_DEFAULT;
         let of = self.ids.iter();
         of.map(|id| folds::hash_mod(id, count, seed)).collect()
@@ -225,17 +234,16 @@ fn draws_of(
     ))
 }
 
-/// Fold and score at which the peer, predicting draw by draw, sums its index in another order than in training and ends one
-/// unit in the last place below it: the draw takes the rank of the tie before.
-/// source: cje-eval 0.3.0 with numpy 2, `_g_models[0].predict` of 0.9 alone and among its training rows.
-const PEER_SLIPS: [(usize, f64); 1] = [(0, 0.9)];
-
-/// Rewards of draws as the peer predicts them, one at a time.
-fn one_by_one(calibrator: &Calibrator, scores: Values<'_>) -> Result<Rewards, Stop> {
+/// Rewards of draws as the peer predicts them, one at a time: at its slips the draw takes the rank of the tie before.
+fn one_by_one(
+    calibrator: &Calibrator,
+    scores: Values<'_>,
+    slips: &[Slip],
+) -> Result<Rewards, Stop> {
     let rewards = Rewards::of(calibrator, scores, &[]).map_err(refused)?;
     let mut without_fold = rewards.without_fold().to_vec();
-    for (fold, at) in PEER_SLIPS {
-        let Model::Ranked { ecdf, curve, .. } = &calibrator.without_fold[fold] else {
+    for (fold, at) in slips.iter().map(|slip| (slip.fold, slip.score)) {
+        let Some(Model::Ranked { ecdf, curve, .. }) = calibrator.without_fold.get(fold) else {
             continue;
         };
         let rank = calibrator.without_fold[fold].rank(at, &[]);
@@ -281,6 +289,7 @@ fn answer(
 /// What every policy of a case shares.
 struct Setting<'a> {
     arena: Option<&'a dyn Arena>,
+    slips: &'a [Slip],
     log: &'a Log,
     folds: &'a [usize],
     calibrator: &'a Calibrator,
@@ -341,14 +350,14 @@ impl Setting<'_> {
                 let stacked = estimator.text()? == "stacked_dr";
                 self.robust(policy, found.weights, stacked)
             }
-            _ => Err(estimator.malformed("a known estimator")),
+            _ => Err(estimator.unsupported("the six estimators of VECTORS.md")),
         }
     }
 
     fn robust(&self, policy: &str, found: Vec<f64>, stacked: bool) -> Result<Answer, Stop> {
         let (scores, prompts) = draws_of(self.arena, policy, self.log)?;
         let scores = column(&scores)?;
-        let rewards = one_by_one(self.calibrator, scores)?;
+        let rewards = one_by_one(self.calibrator, scores, self.slips)?;
         let draws = Draws::new(&rewards, &prompts, self.logged).map_err(refused)?;
         let own = weigh(&found)?;
         let (plain, parts) = offpolicy::doubly_robust(self.logged, &draws, own).map_err(refused)?;
@@ -392,20 +401,25 @@ impl Setting<'_> {
 fn estimates(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let input = &case.input;
     let (seed, count) = (input.at("seed")?, input.at("n_folds")?);
-    if seed.count()? as u64 != SEED || count.count()? != folds::FOLDS_DEFAULT {
-        return Err(seed.malformed("seed 42 and 5 folds"));
+    if seed.integer()? != SEED {
+        return Err(seed.unsupported("cases of seed 42: the peer's other seeds follow from it"));
     }
-    let kept = input.at("base_labels_kept")?;
-    if kept.text()? != "all 480" {
-        return Err(kept.malformed("all 480"));
+    if count.count()? != folds::FOLDS_DEFAULT {
+        return Err(count.unsupported("cases of 5 folds"));
     }
     let mode = input.at("calibration_mode")?;
     let mode = match mode.text()? {
         "monotone" => Mode::Monotone,
         "two_stage" => Mode::TwoStage,
-        _ => return Err(mode.malformed("monotone or two_stage")),
+        _ => return Err(mode.unsupported("monotone and two_stage")),
     };
-    let log = Log::read(case.arena)?;
+    let mut log = Log::read(case.arena)?;
+    let known = |id: &str| log.ids.iter().any(|own| own == id);
+    if let Some(kept) = direct::kept(&input.at("base_labels_kept")?, known)? {
+        for (label, id) in log.labels.iter_mut().zip(&log.ids) {
+            *label = label.filter(|_| kept.contains(id.as_str()));
+        }
+    }
     let folds = log.folds(SEED);
     let calibrator = log.calibrator(mode, &folds)?;
     let rewards = Rewards::of(&calibrator, column(&log.scores)?, &[]).map_err(refused)?;
@@ -413,6 +427,7 @@ fn estimates(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let logged = Logged::new(&rewards, &folds, &prompts).map_err(refused)?;
     let setting = Setting {
         arena: case.arena,
+        slips: case.slips,
         log: &log,
         folds: &folds,
         calibrator: &calibrator,

@@ -31,7 +31,7 @@ pub fn planner(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
         }
         "fit_variance" => fit_variance(case, check),
         "plan_transport_audits" => audits(case, check),
-        _ => Err(kind.malformed("a kind of plan")),
+        _ => Err(kind.unsupported("the kinds of plans of VECTORS.md")),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::ground::digest::Digest;
 use crate::ledger::Candidate;
 use crate::ledger::History;
 use crate::workflow::import::kept::Unread;
+use crate::workflow::iterate::as_recorded;
 use crate::workflow::iterate::compute::cards::Attacks;
 use crate::workflow::iterate::compute::cards::FullCard;
 use crate::workflow::iterate::course::Course;
@@ -192,6 +193,12 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
             })
         }
         _ => kept.course.before(&[payload.kind()]).into_iter().next(),
+    };
+    let again = match (again, payload) {
+        (Some(Payload::ResidualsAudited(again)), Payload::ResidualsAudited(said)) => {
+            Some(as_recorded(*again, said).into())
+        }
+        (again, _) => again,
     };
     let none = "the rows that it read call for no such event";
     again.ok_or_else(|| Gone::Uncalled(none.to_owned()))

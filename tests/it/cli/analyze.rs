@@ -489,7 +489,7 @@ fn options_that_are_out_of_range() {
     for (words, parts) in [
         ("--alpha 2", &["--alpha", "(0, 0.5)"][..]),
         ("--alpha NaN", &["--alpha", "(0, 0.5)"]),
-        ("--bootstrap 1", &["--bootstrap", "at least 2"]),
+        ("--bootstrap 1", &["--bootstrap", "expected 200 to 1000000"]),
         ("--judge-scale 1:0", &["--judge-scale"]),
         ("--judge-scale NaN:1", &["--judge-scale"]),
         ("--labels guessed", &["--labels"]),
@@ -671,13 +671,16 @@ fn an_unknown_kind_is_not_run_and_not_passed() {
 fn vectors_that_are_none() {
     let mut desk = Desk::new();
     changed_vectors(&desk, |text| text[..text.len() / 2].to_owned());
-    desk.run("qualify --vectors vectors")
-        .fails(4, &["isotonic.json", "not a vector file"]);
+    let says_of_file = |desk: &mut Desk, why: &str| {
+        let ran = desk.run("qualify --vectors vectors");
+        let line = format!("NOT RUN vectors/isotonic.json: {why}");
+        assert!(ran.code == 4 && ran.out.contains(&line), "{}", ran.out);
+    };
+    says_of_file(&mut desk, "not a vector file");
     changed_vectors(&desk, |text| {
         text.replacen("\"n_cases\":", "\"n_cases\":1", 1)
     });
-    desk.run("qualify --vectors vectors")
-        .fails(4, &["isotonic.json", "n_cases says"]);
+    says_of_file(&mut desk, "n_cases says");
     std::fs::create_dir(desk.at.join("empty")).unwrap();
     desk.run("qualify --vectors empty")
         .fails(5, &["empty", "no vector files"]);
