@@ -41,6 +41,7 @@ mod sequential;
 mod shipped;
 mod simulate;
 mod stratified;
+mod unchecked;
 mod unscored;
 mod verbs;
 
