@@ -930,6 +930,8 @@ TERMS = record(
     mode=one_of("auto", "monotone", "two_stage"))
 STATES = one_of("fail", "inconclusive", "not_checked", "not_graded", "pass")
 STANDING = record(seq=COUNT, state=STATES)
+CLAIM = one_of("borrowed_checked", "borrowed_unchecked", "own_labels", "refused", "uncalibrated")
+CHECKED = ("borrowed_checked", "own_labels")
 WIDTH = record(detectable_bias=Optional(number), df=number, interval=Optional(ENDS),
                min_margin_for_pass=Optional(number), se=Optional(number), state=STATES, zero_null_p=Optional(number))
 TAIL = record(edge=number, labels=COUNT, mass=number, starved=boolean)
@@ -1077,19 +1079,20 @@ KINDS = {
         uses_covariates=boolean),
     ("estimate.recorded", 1): Kind(
         "arbiter", "@ build policy terms through_seq", bounds=Optional(ENDS), build=text, calibrator=Optional(hex64),
-        claim=one_of("borrowed_checked", "borrowed_unchecked", "own_labels", "refused", "uncalibrated"),
+        claim=CLAIM,
         correction=number, df=Optional(number), df_method=Optional(text), estimate=number,
         filter=record(audit_labels=COUNT, conflicts=COUNT, labels_without_score=COUNT, other_judges=COUNT,
                       repeated_labels=COUNT, rows=COUNT, sealed=COUNT),
-        interval=Optional(ENDS), interval_clipped=Optional(ENDS), interval_method=one_of("none", "percentile", "t"),
+        interval=Optional(ENDS), interval_clipped=Optional(ENDS), interval_method=one_of("bounded", "none", "percentile", "t"),
         labels=COUNT, labels_only=Optional(record(interval=Optional(ENDS), mean=number)), no_interval=Optional(text),
-        plug_in=number, policy=ident, prompts=COUNT, raw_mean=number, route=text, rows=COUNT, rows_root=encoded(32),
+        off_mode=Optional(COUNT), plug_in=number, policy=ident, prompts=COUNT, raw_mean=number, route=text, rows=COUNT, rows_root=encoded(32),
         se=Optional(number), share=Optional(number), terms=TERMS, through_seq=COUNT, transport=Optional(STANDING)),
     ("contrast.recorded", 1): Kind(
         "arbiter", "@ build family first second terms through_seq", basis=text, build=text, calibrator=Optional(hex64),
         conservative=Optional(ENDS), df=Optional(number), difference=number, family=listing(ident), first=ident,
-        first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS, p=number, p_adjusted=number, se=number,
-        second=ident, second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS, through_seq=COUNT,
+        first_claim=Optional(CLAIM), first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS, p=number, p_adjusted=number,
+        reading=Optional(one_of("not_told_apart", "told_apart", "unchecked")), se=number, second=ident,
+        second_claim=Optional(CLAIM), second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS, through_seq=COUNT,
         told_apart=boolean),
     ("oua.estimated", 1): Kind(
         "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, fold_seeds=Optional(listing(COUNT)),
@@ -1109,7 +1112,7 @@ KINDS = {
     ("ope.diagnosed", 1): Kind(
         "arbiter", "@ build policy terms through_seq", affinity=number, answer=Optional(text), build=text,
         caps=listing(record(cap=number, cut=COUNT, estimate=number, se=Optional(number))), cle_factor=Optional(number),
-        draws=boolean,
+        direct_claim=Optional(CLAIM), draws=boolean,
         filter=record(checked=listing(COUNT), kept=COUNT, rows=COUNT, without_logprob=COUNT, without_target=COUNT),
         groups=listing(record(ess_fraction=Optional(number), group=text, lift=number, rows=COUNT)), guarded=number,
         guide=listing(record(estimator=text, reasons=listing(text), verdict=one_of(*READABLE))), near_zero=number,
@@ -1290,13 +1293,13 @@ CONFLICTS.append(("custodian", "meta_optimizer"))
 
 # Rulebooks: a ledger names the one that judges it. QUESTIONS has each question that not all of them ask, with the
 # first that does.
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 19
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
     "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
     "tainted_evidence": 18, "one_charge": 18,
-    "assigned_ids": 18, "one_spelling": 18,
+    "assigned_ids": 18, "one_spelling": 18, "checked_claims": 19,
 }
 
 
@@ -1665,6 +1668,7 @@ class State:
         self.conflicts, self.waivers, self.taints = {}, {}, {}
         self.sealed_of, self.revealed_of = {}, {} # (experiment, design) -> how many labels
         self.fitted = set()                       # (experiment, judge, calibrator)
+        self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
         self.rubrics = {}                         # experiment -> {hash: (version, leaves)}, in order of registration
@@ -1874,9 +1878,9 @@ class State:
         self.serve(entry, None, None)
         self.accepted.add((entry.experiment, data["design"], data["row"]))
 
-    def standing(self, e):
+    def standing(self, e, policy=None):
         """The audit that stands for or against an estimate: a failure, else the newest of this very calibrator."""
-        key = (e.experiment, e.data["terms"]["judge"], e.data["policy"])
+        key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"])
         if key in self.failed:
             return {"seq": self.failed[key], "state": "fail"}
         calibrator, seq, state = self.newest.get(key, (None, 0, "fail"))
@@ -1899,6 +1903,7 @@ class State:
         if "iteration" in data["terms"]:
             self.decided(entry, data)
         for labels in data["labels_by_policy"]:
+            self.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"]))
             key = (entry.experiment, judge, labels["policy"])
             if self.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
                 del self.failed[key]
@@ -3458,7 +3463,9 @@ def rule_transport(state, e):
             failed = failed or standing
         if failed and e.data["told_apart"]:
             return "nothing told apart after the failed audit at seq %d" % failed["seq"], "told apart"
-        return None
+        return contrast_claims(state, e) if state.asks("checked_claims") else None
+    if e.kind == "ope.diagnosed" and e.experiment is not None:
+        return direct_claim(state, e) if state.asks("checked_claims") else None
     if e.kind == "ope.estimated" and e.experiment is not None:
         standing = state.against(e, e.data["terms"]["estimate"]["judge"], e.data["policy"])
         if e.data.get("transport") != standing:
@@ -3473,6 +3480,63 @@ def rule_transport(state, e):
         return "the audit that stands: %s" % standing, str(e.data.get("transport"))
     if standing and standing["state"] == "fail" and e.data["claim"] != "refused":
         return "claim refused after the failed audit at seq %d" % standing["seq"], e.data["claim"]
+    return estimate_claims(state, e) if state.asks("checked_claims") else None
+
+
+def claim_problem(state, e, policy, claim):
+    """A claim stands on what the log holds: a passed audit, own labels in the fit, and no failed audit."""
+    standing = state.standing(e, policy)
+    found, calibrator = standing and standing["state"], e.data.get("calibrator")
+    if found == "fail" and claim != "refused":
+        return "claim refused of %s" % policy, "claim %s" % claim
+    if claim == "borrowed_checked" and found != "pass":
+        return "a passed audit of %s by this calibrator" % policy, "claim %s" % claim
+    fit = (e.experiment, e.data["terms"]["judge"], calibrator, policy)
+    if claim == "own_labels" and calibrator is not None and fit not in state.labelled:
+        return "a calibrator with labels of %s" % policy, "claim %s" % claim
+
+
+def contrast_claims(state, e):
+    """A comparison says what each side rests on, and tells apart only what is checked."""
+    first, second, reading = (e.data.get(name) for name in ("first_claim", "second_claim", "reading"))
+    if None in (first, second, reading):
+        return "the claims of both sides, and a reading", "a comparison without them"
+    for policy, claim in ((e.data["first"], first), (e.data["second"], second)):
+        problem = claim_problem(state, e, policy, claim)
+        if problem:
+            return problem
+    if (first in CHECKED and second in CHECKED) == (reading == "unchecked"):
+        return "reading unchecked where a side is, and only there", "%s for %s and %s" % (reading, first, second)
+    if e.data["told_apart"] != (reading == "told_apart"):
+        return "told_apart as reading %s says" % reading, str(e.data["told_apart"])
+
+
+def estimate_claims(state, e):
+    """An estimate claims what the log supports, says how far its labels vary, and has no interval of width zero."""
+    problem = claim_problem(state, e, e.data["policy"], e.data["claim"])
+    if problem:
+        return problem
+    if "off_mode" not in e.data:
+        return "off_mode: how far its labels vary", "none"
+    ends = (e.data.get("interval"), e.data.get("labels_only", {}).get("interval"))
+    if any(of and of["low"] >= of["high"] for of in ends):
+        return "an interval with a width, or none", "a width of zero"
+
+
+def direct_claim(state, e):
+    """A diagnosis of logged responses says what the direct level rests on, and refuses one that is withheld."""
+    if not e.data["draws"]:
+        return None
+    claim = e.data.get("direct_claim")
+    if claim is None:
+        return "direct_claim: what the direct level rests on", "none"
+    if state.against(e, e.data["terms"]["estimate"]["judge"], e.data["policy"]) and claim != "refused":
+        return "direct_claim refused after the failed audit of %s" % e.data["policy"], claim
+    verdict = "admissible" if claim in CHECKED else "warned" if claim == "borrowed_unchecked" else "refused"
+    found = next((row["verdict"] for row in e.data["guide"] if row["estimator"] == "direct"), None)
+    if found != verdict:
+        return "direct %s for claim %s" % (verdict, claim), str(found)
+
 
 
 def audit_problem(state, e):

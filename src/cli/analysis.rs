@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::cli::error::CliError;
 use crate::cli::replicating;
 use crate::cli::ui;
+use crate::event::payload::estimated::Reading;
 use crate::report::forest;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
@@ -16,6 +17,7 @@ use crate::stats::inference::Interval;
 use crate::stats::transport::State;
 use crate::workflow::analyze::Analysis;
 use crate::workflow::analyze::Difference;
+use crate::workflow::analyze::Method;
 use crate::workflow::analyze::PolicyResult;
 
 /// What the command records.
@@ -60,10 +62,9 @@ pub(super) struct View<'a> {
     pub declared: (bool, bool),
 }
 
-/// The interval that is in force: of the bootstrap where one ran.
+/// The interval that is in force: of the bootstrap where one ran, widened where labels hardly vary.
 pub(super) fn interval(policy: &PolicyResult) -> Option<Interval> {
-    let resampled = policy.resampled.map(|resampled| resampled.interval);
-    resampled.or_else(|| policy.spread.ok().map(|spread| spread.interval))
+    policy.interval().ok().map(|(interval, _)| interval)
 }
 
 pub(super) fn se(policy: &PolicyResult) -> Option<f64> {
@@ -160,8 +161,8 @@ impl View<'_> {
         let rows = found.policies.iter().map(|policy| {
             vec![
                 policy.name.clone(),
-                self.number(policy.estimate),
-                interval(policy).map_or("none".to_owned(), |interval| self.bracket(interval)),
+                doubted(self.number(policy.estimate), policy),
+                interval(policy).map_or("none".to_owned(), |of| self.bracket(of)),
                 self.alone(policy),
                 ui::thousands(policy.labelled as u64),
                 ui::thousands(policy.rows as u64),
@@ -193,7 +194,7 @@ impl View<'_> {
     }
 
     fn alone(&self, policy: &PolicyResult) -> String {
-        match policy.labels_only {
+        match policy.labels_alone() {
             Some(labels) => match labels.interval {
                 Some(interval) => self.bracket(interval),
                 None => self.number(labels.mean),
@@ -209,7 +210,7 @@ impl View<'_> {
             label: ui::escape(&policy.name).into_owned(),
             estimate: policy.estimate,
             interval: interval(policy).map(|interval| (interval.low, interval.high)),
-            hollow: refused(policy) || policy.route == Route::Naive,
+            hollow: !policy.is_checked(),
             note: format!("{} {}", self.number(policy.estimate), level(policy)),
         });
         Forest {
@@ -281,20 +282,10 @@ impl View<'_> {
 
     /// A difference in words.
     pub(super) fn reading(&self, pair: &Difference) -> &'static str {
-        let p = if self.analysis.differences.len() > 1 {
-            pair.p_adjusted
-        } else {
-            pair.p
-        };
-        let crosses = pair
-            .conservative
-            .is_some_and(|interval| interval.contains(0.0));
-        if p >= self.analysis.alpha {
-            "not told apart"
-        } else if crosses {
-            "told apart, if calibration holds out of range"
-        } else {
-            "told apart"
+        match self.analysis.reading(pair) {
+            Reading::Unchecked => "unchecked",
+            Reading::ToldApart => "told apart",
+            Reading::NotToldApart => "not told apart",
         }
     }
 
@@ -336,6 +327,14 @@ impl View<'_> {
         remarks.extend(self.observed_scales());
         for policy in &found.policies {
             remarks.extend(self.policy_remarks(policy));
+        }
+        let unchecked = |pair: &Difference| found.reading(pair) == Reading::Unchecked;
+        if found.differences.iter().any(unchecked) {
+            remarks.push(
+                "unchecked  a side has neither own labels nor a passed audit, or its level is withheld: whatever p says, \
+                 nothing is told apart"
+                    .to_owned(),
+            );
         }
         if found.differences.len() > 1 {
             remarks.push(format!(
@@ -399,12 +398,19 @@ impl View<'_> {
             ));
         } else if policy.borrows() {
             remarks.push(format!(
-                "{name}  borrows calibration from other labels; its interval does not cover the risk that it does not \
-                 transfer. Label 20 or more of its responses, or audit with --transport-probe {name}=FILE"
+                "{name}  ? NOT CHECKED is no result: labels of others calibrate it, its interval does not cover the \
+                 risk that this does not transfer, and a judge that favours it would look the same. Label 20 or more of \
+                 its responses, or audit with --transport-probe {name}=FILE"
             ));
         }
-        if let Err(why) = policy.spread {
-            remarks.push(format!("{name}  no interval: {}", why.name()));
+        match policy.interval() {
+            Err(why) => remarks.push(format!("{name}  no interval: {why}")),
+            Ok((_, Method::Bounded)) => remarks.push(format!(
+                "{name}  {} of its labelled prompts hold another label than the most common one: the interval is widened \
+                 by an exact bound on the scale",
+                policy.off_mode
+            )),
+            Ok(_) => {}
         }
         remarks
     }
@@ -499,6 +505,15 @@ impl View<'_> {
         }
         put("</ul></body></html>".to_owned());
         out
+    }
+}
+
+/// A number that is no result: nobody checked that calibration holds for this policy.
+fn doubted(value: String, policy: &PolicyResult) -> String {
+    if policy.borrows() || policy.route == Route::Naive {
+        format!("{value}?")
+    } else {
+        value
     }
 }
 

@@ -9,7 +9,6 @@ use crate::cli::analysis::interval;
 use crate::cli::analysis::level;
 use crate::cli::analysis::se;
 use crate::cli::analysis::state;
-use crate::stats::direct::Unavailable;
 use crate::stats::inference::Interval;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::Status;
@@ -29,7 +28,7 @@ impl View<'_> {
                     "difference": pair.difference, "se": pair.se, "df": pair.df,
                     "interval": ends(pair.interval), "p": pair.p, "p_adjusted": pair.p_adjusted,
                     "basis": pair.basis.name(),
-                    "conservative_interval": pair.conservative.map(ends),
+                    "conservative_interval": pair.widest().map(ends),
                     "reading": self.reading(pair),
                 })
             })
@@ -88,7 +87,9 @@ impl View<'_> {
             "interval_clipped": clipped,
             "df": policy.spread.ok().map(|spread| spread.df),
             "df_method": policy.spread.ok().map(|spread| spread.df_method.name()),
-            "no_interval": policy.spread.err().map(Unavailable::name),
+            "no_interval": policy.interval().err(),
+            "interval_method": policy.interval().ok().map(|(_, method)| method.name()),
+            "off_mode": policy.off_mode,
             "calibration_share": policy.spread.ok().map(|spread| spread.calibration_share),
             "calibration_variance": policy.calibration_variance,
             "route": policy.route.name(),
@@ -96,7 +97,7 @@ impl View<'_> {
             "weight": policy.weight.map(|(weight, reason)| json!({"value": weight, "reason": reason.name()})),
             "rows": policy.rows, "prompts": policy.clusters, "labels": policy.labelled,
             "labelled_share": policy.labelled_share,
-            "labels_only": policy.labels_only.map(|labels| json!({
+            "labels_only": policy.labels_alone().map(|labels| json!({
                 "mean": labels.mean, "interval": labels.interval.map(ends),
             })),
             "status": Status::of(policy).name(),

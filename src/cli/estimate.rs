@@ -40,6 +40,7 @@ use crate::projection::manifests::Manifests;
 use crate::stats::direct::ClusterWeights;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
+use crate::workflow::estimate::compute::Form;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::rows;
 use crate::workflow::estimate::rows::Gathered;
@@ -407,7 +408,10 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
         .transpose()?;
     let rows: Vec<_> = places
         .iter()
-        .map(|&policy| (policy, found.estimate(&read.experiment, policy)))
+        .map(|&policy| {
+            let row = found.estimate(&read.experiment, policy, Form::Claimed);
+            (policy, row)
+        })
         .collect();
     let shown = view::Estimates {
         found: &found,
@@ -430,8 +434,9 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
         drawn.unwrap_or_else(|| shown.plot().svg())
     })?;
     let mut events = Vec::with_capacity(3 * rows.len());
-    for (policy, estimate) in &rows {
-        events.push(estimate.clone().into());
+    let form = Form::asked(read.ledger.state());
+    for (policy, _) in &rows {
+        events.push(found.estimate(&read.experiment, *policy, form).into());
         events.extend(found.oua(*policy).map(Payload::from));
         events.extend(found.coverage(*policy).map(Payload::from));
     }
@@ -468,9 +473,11 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, C
         let message = "expected two policies to compare";
         return Err(CliError::usage(message, "clover compare --all"));
     }
-    let contrasts = found
-        .contrasts(&read.experiment, &places)
-        .map_err(|error| refused(&error))?;
+    let of = |form: Form| {
+        let found = found.contrasts(&read.experiment, &places, form);
+        found.map_err(|error| refused(&error))
+    };
+    let contrasts = of(Form::Claimed)?;
     let shown = view::Contrasts {
         found: &found,
         places: &places,
@@ -482,7 +489,8 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, C
         ctx.warn(warning);
     }
     plot(ctx, args.plot.as_ref(), || shown.plot().svg())?;
-    let events = contrasts.iter().cloned().map(Payload::from).collect();
+    let recorded = of(Form::asked(read.ledger.state()))?;
+    let events = recorded.into_iter().map(Payload::from).collect();
     let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
         None
     } else {

@@ -14,11 +14,14 @@ use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalEnds;
+use crate::event::payload::estimated::IntervalMethod;
+use crate::event::payload::estimated::Reading;
 use crate::event::payload::estimated::TransportState;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
 use crate::workflow::estimate::advice;
+use crate::workflow::estimate::compute::Form;
 use crate::workflow::estimate::compute::Found;
 
 /// Longest name of a policy in a table.
@@ -46,7 +49,7 @@ pub(super) fn state(state: TransportState) -> &'static str {
 
 /// What may be claimed, in a word or two.
 fn claim(row: &EstimateRecorded) -> &'static str {
-    let audit = row.transport.map_or("not checked", |of| state(of.state));
+    let audit = row.transport.map_or("NOT CHECKED", |of| state(of.state));
     match row.claim {
         Claim::OwnLabels => "own labels",
         Claim::BorrowedChecked | Claim::BorrowedUnchecked => audit,
@@ -76,12 +79,23 @@ fn ends(of: IntervalEnds) -> [f64; 2] {
     [of.low.value(), of.high.value()]
 }
 
-/// Places that each policy may take: as many above it as are told apart to be better, and so below. A policy whose failed
-/// audit stands has none, and stands in nobody's way.
+/// A number that is no result: nobody checked that calibration holds for this policy.
+fn doubted(value: String, claim: Claim) -> String {
+    match claim {
+        Claim::BorrowedUnchecked | Claim::Uncalibrated => format!("{value}?"),
+        _ => value,
+    }
+}
+
+/// Places that each policy may take: as many above it as are told apart to be better, and so below. A policy that nobody
+/// checked, or whose level is withheld, has none, and stands in nobody's way.
 fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option<(usize, usize)>> {
-    let is_ranked = |policy: &usize| found.failed(experiment, *policy).is_none();
+    let standing = |policy: usize| found.standing(experiment, policy);
+    let is_ranked = |policy: &usize| found.claim(*policy, standing(*policy)).is_checked();
     let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
-    let contrasts = found.contrasts(experiment, rows).unwrap_or_default();
+    let contrasts = found
+        .contrasts(experiment, rows, Form::Claimed)
+        .unwrap_or_default();
     let place = |policy: usize| {
         let name = &found.analysis.policies[policy].name;
         let (mut better, mut worse) = (0, 0);
@@ -152,7 +166,7 @@ impl Estimates<'_> {
                 if withheld {
                     "withheld".to_owned()
                 } else {
-                    number(row.estimate.value())
+                    doubted(number(row.estimate.value()), row.claim)
                 },
                 if withheld { "-".to_owned() } else { shown },
                 rank(place),
@@ -206,10 +220,12 @@ impl Estimates<'_> {
         let borrowed: Vec<&str> = borrowed.map(|(_, row)| row.policy.as_str()).collect();
         if !borrowed.is_empty() {
             remarks.push(format!(
-                "borrowed  {}: calibrated on labels of others; the interval does not cover that it may not transfer",
+                "? NOT CHECKED  {}: no result. Labels of others calibrate it, the interval does not cover that this may \
+                 not transfer, and a judge that favours it would look the same. It has no rank until an audit passes",
                 borrowed.join(", ")
             ));
         }
+        remarks.extend(self.rows.iter().filter_map(|(_, row)| unvaried(row)));
         for (policy, row) in self.rows {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
@@ -308,11 +324,11 @@ impl Estimates<'_> {
                 let shares = of.share_by_decile.iter();
                 shares.map(|share| share.and_then(|of| of.share())).collect::<Vec<_>>()
             });
-            let refused = row.claim == Claim::Refused;
             let level = json!({
                 "estimate": row.estimate, "se": row.se, "df": row.df,
                 "interval": row.interval.map(ends),
                 "interval_clipped": row.interval_clipped.map(ends),
+                "interval_method": row.interval_method.as_str(),
             });
             let mut one = json!({
                 "policy": row.policy.as_str(), "claim": row.claim.as_str(), "rank": rank_ends(place),
@@ -325,8 +341,12 @@ impl Estimates<'_> {
                 "transport": row.transport.map(|of| json!({"state": state(of.state), "seq": of.seq})),
                 "no_interval": row.no_interval,
             });
-            // A refused level is there for whoever recomputes it, under a name that says what it is.
-            one[if refused { "withheld" } else { "level" }] = level;
+            // What is no result is there for whoever recomputes it, under a name that says what it is.
+            one[match row.claim {
+                Claim::Refused => "withheld",
+                Claim::BorrowedUnchecked | Claim::Uncalibrated => "unchecked",
+                Claim::BorrowedChecked | Claim::OwnLabels => "level",
+            }] = level;
             one
         });
         json!({
@@ -336,6 +356,21 @@ impl Estimates<'_> {
             "calibrator": self.found.digest().map(|digest| digest.to_hex()),
         })
     }
+}
+
+/// Why an interval is wider than a t interval, or why there is none.
+fn unvaried(row: &EstimateRecorded) -> Option<String> {
+    if let Some(why) = &row.no_interval {
+        return Some(format!("{}  no interval: {}", row.policy, why.as_str()));
+    }
+    (row.interval_method == IntervalMethod::Bounded).then(|| {
+        format!(
+            "{}  {} of its labelled prompts hold another label than the most common one: the interval is widened by an \
+             exact bound on the scale",
+            row.policy,
+            row.off_mode.unwrap_or_default()
+        )
+    })
 }
 
 /// What to type after an estimate.
@@ -379,15 +414,12 @@ fn pair(of: &ContrastRecorded) -> String {
     format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
 }
 
-fn reading(of: &ContrastRecorded, alpha: f64) -> &'static str {
-    if failed_in(of).is_some() {
-        "transport FAIL"
-    } else if of.told_apart {
-        "told apart"
-    } else if of.p_adjusted.value() < alpha {
-        "told apart, if calibration holds out of range"
-    } else {
-        "not told apart"
+fn reading(of: &ContrastRecorded) -> &'static str {
+    match of.reading {
+        _ if failed_in(of).is_some() => "transport FAIL",
+        None | Some(Reading::Unchecked) => "unchecked",
+        Some(Reading::ToldApart) => "told apart",
+        Some(Reading::NotToldApart) => "not told apart",
     }
 }
 
@@ -406,8 +438,10 @@ impl Contrasts<'_> {
 
     pub(super) fn text(&self) -> String {
         let digits = digits(self.found);
-        let alpha = self.found.analysis.alpha;
-        let interval = format!("{} % interval", analysis::percent(alpha));
+        let interval = format!(
+            "{} % interval",
+            analysis::percent(self.found.analysis.alpha)
+        );
         let head = ["difference", "value", &interval, "p", "p (BH)", ""];
         let rows = self.pairs.iter().map(|of| {
             let (p, adjusted) = (of.p.value(), of.p_adjusted.value());
@@ -417,7 +451,7 @@ impl Contrasts<'_> {
                 bracket(of.interval, digits),
                 format!("{p:.3}"),
                 format!("{adjusted:.3}"),
-                reading(of, alpha).to_owned(),
+                reading(of).to_owned(),
             ]
         });
         let mut out = ui::table(&head, rows.collect());
@@ -472,6 +506,9 @@ impl Contrasts<'_> {
         let back = self.pairs.iter().find(|of| is(of, other, policy));
         let sign = match (forward, back) {
             (Some(of), _) | (None, Some(of)) if failed_in(of).is_some() => return "!",
+            (Some(of), _) | (None, Some(of)) if of.reading == Some(Reading::Unchecked) => {
+                return "?";
+            }
             (Some(of), _) if of.told_apart => of.difference.value(),
             (None, Some(of)) if of.told_apart => -of.difference.value(),
             (None, None) => return "",
@@ -494,10 +531,21 @@ impl Contrasts<'_> {
                 ));
             }
         }
+        let unchecked = self
+            .pairs
+            .iter()
+            .any(|of| of.reading == Some(Reading::Unchecked));
+        if unchecked {
+            remarks.push(
+                "? unchecked  a side has neither own labels nor a passed audit, or its level is withheld: whatever p says, \
+                 nothing is told apart"
+                    .to_owned(),
+            );
+        }
         let widened = self.pairs.iter().filter_map(|of| {
             let wide = of.conservative?;
             Some(format!(
-                "{}  widened by what monotonicity leaves open: {}",
+                "{}  widened by what monotonicity, rare labels or the margin of an audit leave open: {}",
                 pair(of),
                 bracket(wide, digits(self.found))
             ))
@@ -542,7 +590,7 @@ impl Contrasts<'_> {
                 "interval": ends(of.interval), "p": of.p, "p_adjusted": of.p_adjusted,
                 "conservative_interval": of.conservative.map(ends), "told_apart": of.told_apart,
                 "transport": failed_in(of).map(|of| json!({"state": state(of.state), "seq": of.seq})),
-                "reading": reading(of, alpha), "basis": of.basis,
+                "reading": reading(of), "claims": [of.first_claim, of.second_claim], "basis": of.basis,
             })
         });
         let places = ranks(self.found, self.experiment, self.places);

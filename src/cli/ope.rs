@@ -15,6 +15,7 @@ use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::PolicyId;
 use crate::event::id::Text;
+use crate::event::payload::estimated::Claim;
 use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::ope::OpeTerms;
@@ -25,6 +26,7 @@ use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::report::spark;
+use crate::workflow::estimate::compute::Form;
 use crate::workflow::ope;
 use crate::workflow::ope::Target;
 use crate::workflow::ope::logs;
@@ -105,7 +107,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
     let state = read.ledger.state();
     let planned = estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap")?;
     let terms = ope::terms(found.terms.clone(), logger, planned);
-    let mut computed = Vec::with_capacity(names.len());
+    let form = Form::asked(read.ledger.state());
+    let (mut computed, mut diagnoses) = (Vec::with_capacity(names.len()), Vec::new());
     let mut progress = ctx.progress("policies");
     for (done, name) in names.iter().enumerate() {
         let mut one = ope::target(&found, &logs, &terms, name)
@@ -114,13 +117,22 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
         let failed = place.and_then(|place| found.failed(&read.experiment, place));
         let estimates = std::mem::take(&mut one.estimates).into_iter();
         one.estimates = estimates.map(|of| ope::marked(of, failed)).collect();
+        // What is shown says what the direct level rests on; what is recorded does so where the rulebook asks.
+        let recorded = one.diagnosed.clone();
+        one.diagnosed = ope::claimed(recorded.clone(), &found, &read.experiment);
+        diagnoses.push(match form {
+            Form::Claimed => one.diagnosed.clone(),
+            Form::Bare => recorded,
+        });
         computed.push(one);
         progress.at(done as u64 + 1, names.len() as u64);
     }
     drop(progress);
+    // A level that is withheld is withheld here too.
     let direct = |policy: &PolicyId| {
         let place = found.gathered.policy(policy.as_str())?;
-        Some(found.analysis.policies[place].estimate)
+        let claim = found.claim(place, found.standing(&read.experiment, place));
+        (claim != Claim::Refused).then(|| found.analysis.policies[place].estimate)
     };
     let text = text(&terms, &computed, &direct);
     let data = json!({
@@ -135,7 +147,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
     let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
         None
     } else {
-        Some(append(ctx, &mut read, &found, &computed)?)
+        Some(append(ctx, &mut read, &found, (&computed, &diagnoses))?)
     };
     let verdict = estimate::unrecorded(ctx);
     Ok(estimate::answer(text, data, recorded, verdict))
@@ -147,13 +159,13 @@ fn append(
     ctx: &mut Ctx<'_>,
     read: &mut Read,
     found: &crate::workflow::estimate::compute::Found,
-    computed: &[Target],
+    (computed, diagnoses): (&[Target], &[OpeDiagnosed]),
 ) -> Result<Answer, CliError> {
-    let mut order: Vec<&Target> = computed.iter().collect();
-    order.sort_by_key(|of| (of.diagnosed.overlap, of.diagnosed.tail));
+    let mut order: Vec<(&Target, &OpeDiagnosed)> = computed.iter().zip(diagnoses).collect();
+    order.sort_by_key(|(of, _)| (of.diagnosed.overlap, of.diagnosed.tail));
     let mut events: Vec<Payload> = Vec::new();
-    for of in order {
-        events.push(of.diagnosed.clone().into());
+    for (of, diagnosed) in order {
+        events.push(diagnosed.clone().into());
         events.extend(of.estimates.iter().cloned().map(Payload::from));
     }
     read.append(ctx, found, events)
@@ -207,7 +219,10 @@ fn rows(of: &Target, direct: Option<f64>) -> Vec<Vec<String>> {
         let name = row.estimator.as_str();
         let estimate = of.estimates.iter().find(|of| of.estimator.as_str() == name);
         let value = match (name, estimate) {
-            ("direct", _) => direct.map_or("-".to_owned(), |value| format!("{value:.3}")),
+            ("direct", _) => match of.diagnosed.direct_claim {
+                Some(Claim::Refused) => "withheld".to_owned(),
+                _ => direct.map_or("-".to_owned(), |value| format!("{value:.3}")),
+            },
             (_, Some(of)) => format!("{:.3}", of.estimate.value()),
             (_, None) => "-".to_owned(),
         };
@@ -351,6 +366,10 @@ fn text(
         let head = ["estimator", "value", "interval", "verdict"];
         out.push_str(&ui::table(&head, rows(of, direct(policy))));
         let mut lines = figures(&of.diagnosed);
+        let (_, why) = reasons(&of.diagnosed, "direct");
+        if !why.is_empty() {
+            lines.insert(0, ("direct", why));
+        }
         let decades = decades(&of.ccdf[0]);
         lines.push((
             "weights",

@@ -297,6 +297,23 @@ pub fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     incomplete_beta(a, b, x.clamp(0.0, 1.0), (1.0 - x).clamp(0.0, 1.0)).0
 }
 
+/// The x in [0, 1] with P(B <= x) = p, for shapes a, b > 0 and p in (0, 1), by halving.
+pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..200 {
+        let x = 0.5 * (low + high);
+        if x <= low || x >= high {
+            break;
+        }
+        if beta_cdf(x, a, b) < p {
+            low = x;
+        } else {
+            high = x;
+        }
+    }
+    0.5 * (low + high)
+}
+
 /// Chi-squared distribution function and upper tail, (P(X <= x), P(X > x)), for real `df` > 0.
 pub fn chi_squared(x: f64, df: f64) -> (f64, f64) {
     gamma_tails(0.5 * df, 0.5 * x)

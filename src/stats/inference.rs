@@ -116,6 +116,34 @@ impl Interval {
         }
     }
 
+    /// Clopper and Pearson's interval of a share: exact, so that it covers at least as often as it says, whatever the
+    /// share; \[0, 1\] of none. `count` is at most `of`. Source: Clopper and Pearson 1934.
+    pub fn clopper_pearson(count: u64, of: u64, alpha: f64) -> Self {
+        let tail = 0.5 * alpha;
+        let (hits, misses) = (count as f64, of.saturating_sub(count) as f64);
+        Self {
+            low: if count == 0 {
+                0.0
+            } else {
+                distribution::beta_quantile(tail, hits, misses + 1.0)
+            },
+            high: if count >= of {
+                1.0
+            } else {
+                distribution::beta_quantile(1.0 - tail, hits + 1.0, misses)
+            },
+        }
+    }
+
+    /// The shortest interval that holds this one and another.
+    #[must_use]
+    pub fn hull(&self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+
     /// Whether a value lies inside, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -165,6 +193,23 @@ mod tests {
             assert!((found.low - low).abs() < 1e-13 && (found.high - high).abs() < 1e-13);
         }
         assert!((Interval::wilson(0, 0, 0.05).width() - 1.0).abs() <= 0.0);
+    }
+
+    #[test]
+    fn clopper_and_pearson_is_that_of_the_peer() {
+        // source: scipy 1.17.1, stats.binomtest(k, n).proportion_ci(method="exact")
+        let expected = [
+            (0, 10, 0.0, 0.308_497_107_818_762_94),
+            (3, 10, 0.066_739_511_177_734_47, 0.652_452_850_060_008),
+            (200, 200, 0.981_724_659_644_851_2, 1.0),
+            (9, 400, 0.010_338_850_958_676_976, 0.042_281_030_036_644_324),
+            (0, 1_000_000, 0.0, 3.688_872_650_897_376e-6),
+        ];
+        for (count, of, low, high) in expected {
+            let found = Interval::clopper_pearson(count, of, 0.05);
+            assert!((found.low - low).abs() < 1e-12 && (found.high - high).abs() < 1e-12);
+        }
+        assert!((Interval::clopper_pearson(0, 0, 0.05).width() - 1.0).abs() <= 0.0);
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelMean;
 use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::estimated::PolicyLabels;
+use crate::event::payload::estimated::Reading;
 use crate::event::payload::estimated::Resampling;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::predicate::RowsRead;
@@ -197,6 +198,10 @@ pub struct EstimateRecorded {
     /// Why there is no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_interval: Option<Text>,
+    /// Labelled prompts of its own with another label than the most common one; absent before rulebook 19, where such
+    /// labels did not widen the interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off_mode: Option<Count>,
     /// Mean calibrated reward.
     pub plug_in: Finite,
     /// The policy.
@@ -238,7 +243,8 @@ pub struct ContrastRecorded {
     /// The calibrator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrator: Option<Digest>,
-    /// The interval widened by what monotonicity leaves open, where a level is refused.
+    /// The interval widened by what monotonicity leaves open, where a level is refused; and, from rulebook 19 on, by the
+    /// margins of the audits that it rests on, and by labels that hardly vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conservative: Option<IntervalEnds>,
     /// Degrees of freedom; absent for a bootstrap.
@@ -250,6 +256,9 @@ pub struct ContrastRecorded {
     pub family: Vec<PolicyId>,
     /// The first policy.
     pub first: PolicyId,
+    /// What may be claimed of its level; absent before rulebook 19.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_claim: Option<Claim>,
     /// Merkle root of its rows.
     pub first_root: Root,
     /// The failed audit that stands against the first policy under this judge: its calibration does not transfer.
@@ -261,17 +270,23 @@ pub struct ContrastRecorded {
     pub p: Finite,
     /// The same within the family (Benjamini-Hochberg).
     pub p_adjusted: Finite,
+    /// How it is to be read; absent before rulebook 19.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
     /// Standard error.
     pub se: Finite,
     /// The second policy.
     pub second: PolicyId,
+    /// What may be claimed of its level; absent before rulebook 19.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_claim: Option<Claim>,
     /// Merkle root of its rows.
     pub second_root: Root,
     /// The failed audit that stands against the second policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_transport: Option<TransportStanding>,
     /// Whether the adjusted p is below alpha, and the widened interval leaves zero out; never after a failed audit of
-    /// either policy.
+    /// either policy, and from rulebook 19 on only where both claims are checked.
     pub told_apart: bool,
     /// On which terms.
     pub terms: EstimateTerms,

@@ -62,6 +62,8 @@ words! {
     }
     /// How an interval came about.
     IntervalMethod {
+        /// Either of the others, widened by the exact bound of labels that nearly all are one value.
+        Bounded = "bounded",
         /// There is none.
         None = "none",
         /// Percentiles of replicates.
@@ -81,6 +83,15 @@ words! {
         Refused = "refused",
         /// A mean of raw scores.
         Uncalibrated = "uncalibrated",
+    }
+    /// How a difference is to be read.
+    Reading {
+        /// Both sides are checked, and nothing tells them apart.
+        NotToldApart = "not_told_apart",
+        /// Both sides are checked, and they differ.
+        ToldApart = "told_apart",
+        /// A side has neither own labels nor a passed audit, or its level is withheld: nothing is said.
+        Unchecked = "unchecked",
     }
     /// What an audit of transport found.
     TransportState {
@@ -105,6 +116,13 @@ words! {
         Iteration = "iteration",
         /// Scores and labels that detect an effect.
         Labels = "labels",
+    }
+}
+
+impl Claim {
+    /// Whether a value with this claim may be compared: own labels correct it, or an audit of its calibration passed.
+    pub fn is_checked(self) -> bool {
+        matches!(self, Self::BorrowedChecked | Self::OwnLabels)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::event::id::Text;
 use crate::event::payload::BlobRef;
 use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::overlap::Admissibility;
 use crate::event::payload::overlap::CapFigure;
@@ -87,6 +88,9 @@ pub struct OpeDiagnosed {
     /// By how much the error of logged data exceeds that of own draws, at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cle_factor: Option<Finite>,
+    /// What may be claimed of the policy's level by its own draws; absent without such draws and before rulebook 19.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direct_claim: Option<Claim>,
     /// Whether there are draws of the policy for every logged prompt.
     pub draws: bool,
     /// What was read and left out.

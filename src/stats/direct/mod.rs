@@ -9,6 +9,7 @@ mod analytic;
 mod bootstrap;
 mod contrast;
 mod point;
+mod rare;
 mod scale;
 mod table;
 
@@ -30,6 +31,9 @@ pub use point::PolicyPoint;
 pub use point::Route;
 pub use point::WeightReason;
 pub use point::tuned_weight;
+pub use rare::Rare;
+pub use rare::off_mode;
+pub use rare::rare;
 pub use scale::Scale;
 pub use table::LabelDesign;
 pub use table::Row;

@@ -1,12 +1,12 @@
 //! The point estimate of a policy's value: one functional for estimate, jackknife and bootstrap.
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::stats::direct::Correction;
 use crate::stats::direct::LabelDesign;
 use crate::stats::direct::Options;
 use crate::stats::direct::Table;
+use crate::stats::direct::rare;
 
 /// Labelled clusters below which a tuned weight is not trusted.
 const TUNED_CLUSTERS_MIN: usize = 20;
@@ -318,30 +318,6 @@ pub fn tuned_weight(seen: &[LabelledPrediction]) -> (f64, WeightReason) {
 
 /// Clusters that hold a label other than the one most clusters hold; labels compared to six decimals.
 fn minority_clusters(seen: &[LabelledPrediction]) -> usize {
-    let rounded = |label: f64| {
-        #[expect(clippy::cast_possible_truncation, reason = "labels lie in [0, 1]")]
-        let millionths = (label * 1e6).round_ties_even() as i64;
-        millionths
-    };
-    let mut by_label: BTreeMap<i64, BTreeSet<u32>> = BTreeMap::new();
-    for seen in seen {
-        by_label
-            .entry(rounded(seen.label))
-            .or_default()
-            .insert(seen.cluster);
-    }
-    // The least of the labels that most clusters hold.
-    let mut modal: Option<(i64, usize)> = None;
-    for (&label, clusters) in &by_label {
-        if modal.is_none_or(|(_, most)| clusters.len() > most) {
-            modal = Some((label, clusters.len()));
-        }
-    }
-    let modal = modal.map(|(label, _)| label);
-    let others: BTreeSet<u32> = seen
-        .iter()
-        .filter(|seen| Some(rounded(seen.label)) != modal)
-        .map(|seen| seen.cluster)
-        .collect();
-    others.len()
+    let labels: Vec<(f64, u32)> = seen.iter().map(|seen| (seen.label, seen.cluster)).collect();
+    rare::off_mode(&labels)
 }

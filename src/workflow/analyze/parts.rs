@@ -8,7 +8,10 @@ use crate::stats::calibrator::Calibrator;
 use crate::stats::calibrator::Model;
 use crate::stats::direct;
 use crate::stats::direct::Bootstrap;
+use crate::stats::direct::LabelDesign;
 use crate::stats::direct::PolicyEstimate;
+use crate::stats::direct::Route;
+use crate::stats::direct::Scale;
 use crate::stats::inference;
 use crate::stats::inference::Interval;
 use crate::stats::multiplicity;
@@ -26,6 +29,7 @@ use crate::workflow::analyze::result::Calibration;
 use crate::workflow::analyze::result::Difference;
 use crate::workflow::analyze::result::LabelsOnly;
 use crate::workflow::analyze::result::PolicyResult;
+use crate::workflow::analyze::result::RareLabels;
 use crate::workflow::analyze::result::Resampled;
 use crate::workflow::analyze::result::SpreadResult;
 use crate::workflow::analyze::result::TransportResult;
@@ -177,6 +181,8 @@ impl Parts<'_> {
                 se: output.difference(resampled.se[policy]),
                 interval: output.interval(resampled.intervals[policy]),
             }),
+            off_mode: direct::off_mode(&self.own_labels(policy)),
+            rare: self.rare(policy, point.route),
             labels_only: self.labels_only(policy)?,
             card: card.map(|mut card| {
                 card.partial_id_width = card.partial_id_width.map(|width| output.difference(width));
@@ -189,17 +195,35 @@ impl Parts<'_> {
         })
     }
 
+    /// A policy's own labels on the unit scale, with their prompts.
+    fn own_labels(&self, policy: usize) -> Vec<(f64, u32)> {
+        let start = self.start(policy);
+        let prompts = self.dataset.policies[policy].prompts.iter().enumerate();
+        let label = |row: usize| self.unit.table.label(start + row);
+        prompts
+            .filter_map(|(row, prompt)| Some((label(row)?, *prompt)))
+            .collect()
+    }
+
+    /// What bounds a value that nearly constant labels of its own make. Labels that were chosen by what they are bound
+    /// nothing.
+    fn rare(&self, policy: usize, route: Route) -> Option<RareLabels> {
+        let chosen = self.request.options.design != LabelDesign::Representative;
+        if !route.uses_own_labels() || chosen && route != Route::DirectOracle {
+            return None;
+        }
+        let labels = self.own_labels(policy);
+        let found = direct::rare(&labels, self.request.options.alpha)?;
+        let declared = self.request.label_scale.is_some();
+        let known = declared || self.scales.label == Some(Scale::UNIT);
+        Some(RareLabels {
+            bound: (known || found.off_mode > 0).then(|| self.scales.output.interval(found.bound)),
+        })
+    }
+
     /// The mean of a policy's own labels, with its cluster-robust t interval.
     fn labels_only(&self, policy: usize) -> Result<Option<LabelsOnly>, AnalyzeError> {
-        let start = self.start(policy);
-        let source = &self.dataset.policies[policy];
-        let (mut labels, mut prompts) = (Vec::new(), Vec::new());
-        for row in 0..source.len() {
-            if let Some(label) = self.unit.table.label(start + row) {
-                labels.push(label);
-                prompts.push(source.prompts[row]);
-            }
-        }
+        let (labels, prompts): (Vec<f64>, Vec<u32>) = self.own_labels(policy).into_iter().unzip();
         if labels.is_empty() {
             return Ok(None);
         }
@@ -262,6 +286,7 @@ impl Parts<'_> {
                 p_adjusted: p,
                 basis: contrast.basis,
                 conservative: None,
+                unvaried: None,
             });
         }
         let p: Vec<f64> = found.iter().map(|difference| difference.p).collect();
@@ -412,4 +437,25 @@ pub(super) fn conservative(difference: &Difference, policies: &[PolicyResult]) -
         low: difference.interval.low - first.0 - second.1,
         high: difference.interval.high + first.1 + second.0,
     })
+}
+
+/// A difference's interval with that of the two policies' own intervals apart, where the labels of either hardly vary: a
+/// standard error near zero says nothing there. The whole scale where one has no interval.
+pub(super) fn unvaried(
+    difference: &Difference,
+    policies: &[PolicyResult],
+    output: Scale,
+) -> Option<Interval> {
+    let (first, second) = (&policies[difference.first], &policies[difference.second]);
+    if first.rare.is_none() && second.rare.is_none() {
+        return None;
+    }
+    let apart = match (first.interval(), second.interval()) {
+        (Ok((first, _)), Ok((second, _))) => Interval {
+            low: first.low - second.high,
+            high: first.high - second.low,
+        },
+        _ => Interval::around(0.0, output.span()),
+    };
+    Some(difference.interval.hull(apart))
 }

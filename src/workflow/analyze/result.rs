@@ -1,5 +1,6 @@
 //! What an analysis found, in the units of the output scale.
 
+use crate::event::payload::estimated::Reading;
 use crate::stats::boundary;
 use crate::stats::boundary::Card;
 use crate::stats::boundary::Slopes;
@@ -38,6 +39,25 @@ pub struct Analysis {
     pub replicates: Vec<Vec<f64>>,
     /// Prompts over all policies.
     pub prompts: usize,
+}
+
+impl Analysis {
+    /// How a difference is to be read: nothing is told apart where a side is not checked, nor by less than the margins of
+    /// the audits that it rests on.
+    pub fn reading(&self, pair: &Difference) -> Reading {
+        let sides = [&self.policies[pair.first], &self.policies[pair.second]];
+        if !sides.iter().all(|side| side.is_checked()) {
+            return Reading::Unchecked;
+        }
+        let margins: f64 = sides.iter().map(|side| side.audited_margin()).sum();
+        let base = pair.widest().unwrap_or(pair.interval);
+        let leaves_zero = base.low - margins > 0.0 || base.high + margins < 0.0;
+        if pair.p_adjusted < self.alpha && leaves_zero {
+            Reading::ToldApart
+        } else {
+            Reading::NotToldApart
+        }
+    }
 }
 
 /// The calibrator and where it may be trusted.
@@ -86,6 +106,10 @@ pub struct PolicyResult {
     pub calibration_variance: Option<f64>,
     /// Bootstrap standard error and percentile interval.
     pub resampled: Option<Resampled>,
+    /// Labelled prompts with another label than the most common one of its own.
+    pub off_mode: usize,
+    /// What bounds its value where nearly all of its own labels are one value.
+    pub rare: Option<RareLabels>,
     /// Mean of its own labels with its interval: what the judge is worth.
     pub labels_only: Option<LabelsOnly>,
     /// The peer's boundary card.
@@ -100,7 +124,88 @@ pub struct PolicyResult {
     pub transport: Option<TransportResult>,
 }
 
+/// Labels of one policy of which nearly all are one value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RareLabels {
+    /// Where its mean lies; `None` for equal labels on a scale that nobody declared.
+    pub bound: Option<Interval>,
+}
+
+/// How the interval of a policy came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Cluster-robust and jackknife, Student t.
+    Student,
+    /// Percentiles of replicates.
+    Percentile,
+    /// Either, widened by the exact bound of nearly constant labels.
+    Bounded,
+}
+
+impl Method {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Student => "t",
+            Self::Percentile => "percentile",
+            Self::Bounded => "bounded",
+        }
+    }
+}
+
+/// Why a policy has no interval, where no rule of the peer's says so.
+const EQUAL_LABELS: &str = "equal_labels_on_undeclared_scale";
+const NO_VARIATION: &str = "no_variation";
+
 impl PolicyResult {
+    /// The interval as statistics give it, before it is asked whether its labels vary enough for one.
+    pub fn plain_interval(&self) -> Result<(Interval, Method), &'static str> {
+        match (&self.resampled, &self.spread) {
+            (Some(resampled), _) => Ok((resampled.interval, Method::Percentile)),
+            (None, Ok(spread)) => Ok((spread.interval, Method::Student)),
+            (None, Err(why)) => Err(why.name()),
+        }
+    }
+
+    /// The interval in force, or why there is none: nearly constant labels widen it, and none has no width.
+    ///
+    /// # Errors
+    /// The reason, in a word.
+    pub fn interval(&self) -> Result<(Interval, Method), &'static str> {
+        let (plain, method) = self.plain_interval()?;
+        match self.rare {
+            Some(RareLabels { bound: None }) => Err(EQUAL_LABELS),
+            Some(RareLabels { bound: Some(bound) }) => Ok((plain.hull(bound), Method::Bounded)),
+            None if plain.width() <= 0.0 => Err(NO_VARIATION),
+            None => Ok((plain, method)),
+        }
+    }
+
+    /// What its labels alone say: widened, or without an interval, as its own is.
+    pub fn labels_alone(&self) -> Option<LabelsOnly> {
+        let alone = self.labels_only?;
+        let interval = match self.rare {
+            Some(RareLabels { bound }) => bound.zip(alone.interval).map(|(a, b)| a.hull(b)),
+            None => alone.interval.filter(|of| of.width() > 0.0),
+        };
+        Some(LabelsOnly { interval, ..alone })
+    }
+
+    /// How far its calibration may be off by the audit that it rests on; 0 where own labels correct it.
+    fn audited_margin(&self) -> f64 {
+        let audit = self.transport.as_ref();
+        let audit = audit.filter(|_| !self.route.uses_own_labels());
+        audit.and_then(|result| result.margin).unwrap_or(0.0)
+    }
+
+    /// Whether its value may be compared: own labels correct it, or an audit passed, and its level is not withheld.
+    pub fn is_checked(&self) -> bool {
+        let audit = self.transport.as_ref().map(|result| result.audit.state);
+        let refused = self.support.is_some_and(|support| support.refuse_level);
+        let supported = self.route.uses_own_labels() || audit == Some(State::Pass);
+        supported && !refused && audit != Some(State::Fail)
+    }
+
     /// Whether its estimate stands on calibration that its own labels did not correct and no audit passed.
     pub fn borrows(&self) -> bool {
         let passed = self
@@ -194,22 +299,35 @@ pub struct Difference {
     pub basis: Basis,
     /// The interval widened by what monotonicity leaves open, where a side's level is refused (paper, D.7).
     pub conservative: Option<Interval>,
+    /// The interval as far as the two policies' own intervals are apart, where the labels of a side hardly vary.
+    pub unvaried: Option<Interval>,
 }
 
-/// How much weight a policy's level can bear, in the peer's words.
+impl Difference {
+    /// The widest of its intervals: what must leave zero out before anything is told apart.
+    pub fn widest(&self) -> Option<Interval> {
+        match (self.conservative, self.unvaried) {
+            (Some(a), Some(b)) => Some(a.hull(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// How much weight a policy's level can bear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Nothing speaks against it.
     Good,
-    /// Saturated, or it stands on borrowed calibration.
+    /// Saturated, uncalibrated, or it stands on borrowed calibration.
     Warning,
     /// Its level is refused.
     Critical,
 }
 
 impl Status {
-    /// Of one policy: its boundary card, and whether it stands on labels other than its own without a passed audit.
-    pub fn of(policy: &PolicyResult) -> Self {
+    /// Of one policy as the peer has it: its boundary card, and whether it stands on labels other than its own without a
+    /// passed audit.
+    pub fn of_peer(policy: &PolicyResult) -> Self {
         let card = match policy.card.map(|card| card.status) {
             Some(boundary::Status::RefuseLevel) => Self::Critical,
             Some(boundary::Status::Caution) => Self::Warning,
@@ -219,6 +337,21 @@ impl Status {
             card.max(Self::Warning)
         } else {
             card
+        }
+    }
+
+    /// Of one policy: as the peer has it, but for a mean of labels, which needs no calibrator, for a mean of raw scores,
+    /// which nothing supports, and for a failed audit.
+    pub fn of(policy: &PolicyResult) -> Self {
+        let failed = policy
+            .transport
+            .as_ref()
+            .is_some_and(|result| result.audit.state == State::Fail);
+        match policy.route {
+            Route::DirectOracle => Self::Good,
+            Route::Naive => Self::Warning,
+            _ if failed => Self::of_peer(policy).max(Self::Warning),
+            _ => Self::of_peer(policy),
         }
     }
 

@@ -231,6 +231,7 @@ pub fn analyze(
     let mut differences = made.differences(&estimates, resampled.as_ref())?;
     for difference in &mut differences {
         difference.conservative = parts::conservative(difference, &policies);
+        difference.unvaried = parts::unvaried(difference, &policies, scales.output);
     }
     Ok(Analysis {
         policies,

@@ -243,6 +243,9 @@ fn valued(story: &Story, seq: u64, said: &EstimateRecorded) -> (Vec<u64>, Vec<Ce
     events.extend(failed.map(|of| of.seq.value()));
     let claim = match failed {
         Some(of) => failed_at(of.seq.value()),
+        None if said.claim == Claim::BorrowedUnchecked && said.off_mode.is_some() => {
+            "NOT CHECKED: no result until an audit passes".to_owned()
+        }
         None => said.claim.as_str().replace('_', " "),
     };
     let cells = vec![

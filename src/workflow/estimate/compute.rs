@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
+use crate::event::id::Text;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
 use crate::event::payload::audit::CoverageChecked;
@@ -22,11 +23,14 @@ use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelMean;
 use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::estimated::PolicyLabels;
+use crate::event::payload::estimated::Reading;
 use crate::event::payload::estimated::TransportState;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
+use crate::ledger::State;
+use crate::ledger::rulebooks::Question;
 use crate::num::math;
 use crate::stats::boundary::Tail;
 use crate::stats::direct::ClusterWeights;
@@ -36,6 +40,7 @@ use crate::workflow::analyze;
 use crate::workflow::analyze::Analysis;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::analyze::Difference;
+use crate::workflow::analyze::Method;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::Probe;
 use crate::workflow::analyze::Replicates;
@@ -62,6 +67,26 @@ pub struct Found {
     pub calibrator: Option<(Vec<u8>, Digest)>,
     /// The Merkle root of each policy's rows.
     roots: Vec<Root>,
+}
+
+/// What events say, by the rulebook that they are recorded under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Before rulebook 19: intervals as statistics give them, and differences without the claims of their sides.
+    Bare,
+    /// From rulebook 19 on: nothing is told apart unless both sides are checked, and equal labels give no width of zero.
+    Claimed,
+}
+
+impl Form {
+    /// The form that the rulebook in force asks for.
+    pub fn asked(state: &State) -> Self {
+        if state.asks(Question::CheckedClaims) {
+            Self::Claimed
+        } else {
+            Self::Bare
+        }
+    }
 }
 
 /// A fit with the blobs that it names.
@@ -279,12 +304,18 @@ impl Found {
     }
 
     /// The interval in force, and how it came about.
-    pub fn interval(result: &PolicyResult) -> (Option<Interval>, IntervalMethod) {
-        match (&result.resampled, &result.spread) {
-            (Some(resampled), _) => (Some(resampled.interval), IntervalMethod::Percentile),
-            (None, Ok(spread)) => (Some(spread.interval), IntervalMethod::T),
-            (None, Err(_)) => (None, IntervalMethod::None),
-        }
+    fn interval(result: &PolicyResult, form: Form) -> Result<(Interval, IntervalMethod), Text> {
+        let found = match form {
+            Form::Bare => result.plain_interval(),
+            Form::Claimed => result.interval(),
+        };
+        let (interval, method) = found.map_err(text)?;
+        let method = match method {
+            Method::Student => IntervalMethod::T,
+            Method::Percentile => IntervalMethod::Percentile,
+            Method::Bounded => IntervalMethod::Bounded,
+        };
+        Ok((interval, method))
     }
 
     /// Entries that an estimate was read through.
@@ -293,10 +324,25 @@ impl Found {
     }
 
     /// The value of one policy.
-    pub fn estimate(&self, experiment: &ExperimentId, policy: usize) -> EstimateRecorded {
+    pub fn estimate(
+        &self,
+        experiment: &ExperimentId,
+        policy: usize,
+        form: Form,
+    ) -> EstimateRecorded {
         let result = &self.analysis.policies[policy];
         let (low, high) = self.analysis.output_scale.ends();
-        let (interval, interval_method) = Self::interval(result);
+        let found = Self::interval(result, form);
+        let no_interval = match form {
+            Form::Bare => result.spread.err().map(|why| text(why.name())),
+            Form::Claimed => found.as_ref().err().cloned(),
+        };
+        let (interval, interval_method) =
+            found.map_or((None, IntervalMethod::None), |of| (Some(of.0), of.1));
+        let alone = match form {
+            Form::Bare => result.labels_only,
+            Form::Claimed => result.labels_alone(),
+        };
         let clipped = |of: Interval| IntervalEnds {
             high: finite(of.high.clamp(low, high)),
             low: finite(of.low.clamp(low, high)),
@@ -318,11 +364,12 @@ impl Found {
             interval_clipped: interval.map(clipped),
             interval_method,
             labels: size(result.labelled),
-            labels_only: result.labels_only.map(|of| LabelMean {
+            labels_only: alone.map(|of| LabelMean {
                 interval: of.interval.map(ends),
                 mean: finite(of.mean),
             }),
-            no_interval: result.spread.err().map(|why| text(why.name())),
+            no_interval,
+            off_mode: (form == Form::Claimed).then(|| size(result.off_mode)),
             plug_in: finite(result.plug_in),
             policy: self.name(policy),
             prompts: size(result.clusters),
@@ -406,7 +453,7 @@ impl Found {
     }
 
     /// Differences among these policies, adjusted as one family; in the order of their names. One with a policy whose
-    /// failed audit stands carries that audit, and tells nothing apart.
+    /// failed audit stands carries that audit. In the form of rulebook 19 none is told apart unless both sides are checked.
     ///
     /// # Errors
     /// [`AnalyzeError`] for a p that is no probability.
@@ -414,54 +461,126 @@ impl Found {
         &self,
         experiment: &ExperimentId,
         family: &[usize],
+        form: Form,
     ) -> Result<Vec<ContrastRecorded>, AnalyzeError> {
         let inside =
             |pair: &&Difference| family.contains(&pair.first) && family.contains(&pair.second);
         let pairs: Vec<&Difference> = self.analysis.differences.iter().filter(inside).collect();
         let adjusted = analyze::adjusted(pairs.iter().map(|pair| pair.p))?;
         let names: Vec<PolicyId> = family.iter().map(|&policy| self.name(policy)).collect();
-        let failed: BTreeMap<usize, Option<TransportStanding>> = family
+        let sides: BTreeMap<usize, Side> = family
             .iter()
-            .map(|&policy| (policy, self.failed(experiment, policy)))
+            .map(|&policy| (policy, self.side(experiment, policy)))
             .collect();
-        let failed = |policy: usize| failed.get(&policy).copied().flatten();
         let pairs = pairs.into_iter().zip(adjusted);
-        let contrast = pairs.map(|(pair, p_adjusted)| {
-            let (first, second) = (failed(pair.first), failed(pair.second));
-            let is_marked = first.or(second).is_some();
-            // An audit moves the question only where it marks the answer.
-            let through = if is_marked {
-                self.through()
-            } else {
-                self.gathered.newest
-            };
-            ContrastRecorded {
+        let contrast = pairs.filter_map(|(pair, p_adjusted)| {
+            let sides = [sides.get(&pair.first)?, sides.get(&pair.second)?];
+            let said = self.reading(pair, p_adjusted, sides, form);
+            let claimed = form == Form::Claimed;
+            Some(ContrastRecorded {
                 basis: text(pair.basis.name()),
                 build: text(BUILD),
                 calibrator: self.digest(),
-                conservative: pair.conservative.map(ends),
+                conservative: said.conservative.map(ends),
                 df: pair.df.map(finite),
                 difference: finite(pair.difference),
                 family: names.clone(),
                 first: self.name(pair.first),
+                first_claim: claimed.then_some(sides[0].claim),
                 first_root: self.roots[pair.first],
-                first_transport: first,
+                first_transport: sides[0].failed,
                 interval: ends(pair.interval),
                 p: finite(pair.p),
                 p_adjusted: finite(p_adjusted),
+                reading: claimed.then_some(said.reading),
                 se: finite(pair.se),
                 second: self.name(pair.second),
+                second_claim: claimed.then_some(sides[1].claim),
                 second_root: self.roots[pair.second],
-                second_transport: second,
-                told_apart: p_adjusted < self.analysis.alpha
-                    && pair.conservative.is_none_or(|of| !of.contains(0.0))
-                    && !is_marked,
+                second_transport: sides[1].failed,
+                told_apart: said.reading == Reading::ToldApart,
                 terms: self.terms.clone(),
-                through_seq: count(through),
-            }
+                through_seq: count(said.through),
+            })
         });
         Ok(contrast.collect())
     }
+
+    /// What one side of a difference rests on.
+    fn side(&self, experiment: &ExperimentId, policy: usize) -> Side {
+        let standing = self.standing(experiment, policy);
+        let claim = self.claim(policy, standing);
+        let judge = &self.terms.judge;
+        let audits = &self.gathered.audits;
+        let passed = (claim == Claim::BorrowedChecked)
+            .then(|| audits.margin(experiment, judge, &self.name(policy)));
+        Side {
+            claim,
+            failed: standing.filter(|of| of.state == TransportState::Fail),
+            is_audited: standing.is_some(),
+            margin: passed.flatten().map_or(0.0, terms::unit),
+        }
+    }
+
+    /// How a difference is to be read.
+    fn reading(&self, pair: &Difference, p_adjusted: f64, sides: [&Side; 2], form: Form) -> Said {
+        let is_marked = sides.iter().any(|side| side.failed.is_some());
+        let is_below = p_adjusted < self.analysis.alpha;
+        let leaves_zero = |of: Option<Interval>| of.is_none_or(|of| !of.contains(0.0));
+        let read = |told: bool| match told {
+            true => Reading::ToldApart,
+            false => Reading::NotToldApart,
+        };
+        // An audit moves the question only where it marks the answer.
+        let through = |moves: bool| match moves {
+            true => self.through(),
+            false => self.gathered.newest,
+        };
+        if form == Form::Bare {
+            return Said {
+                conservative: pair.conservative,
+                reading: read(is_below && leaves_zero(pair.conservative) && !is_marked),
+                through: through(is_marked),
+            };
+        }
+        // An audit that passed says that calibration is off by less than its margin, and no more.
+        let margins: f64 = sides.iter().map(|side| side.margin).sum();
+        let widest = pair.widest();
+        let conservative = (widest.is_some() || margins > 0.0).then(|| {
+            let base = widest.unwrap_or(pair.interval);
+            Interval {
+                low: base.low - margins,
+                high: base.high + margins,
+            }
+        });
+        let reading = if sides.iter().all(|side| side.claim.is_checked()) {
+            read(is_below && leaves_zero(conservative))
+        } else {
+            Reading::Unchecked
+        };
+        Said {
+            conservative,
+            reading,
+            through: through(sides.iter().any(|side| side.is_audited)),
+        }
+    }
+}
+
+/// What one side of a difference rests on.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    claim: Claim,
+    failed: Option<TransportStanding>,
+    is_audited: bool,
+    /// How far calibration may be off by the audit that it rests on, in label units; 0 where it rests on none.
+    margin: f64,
+}
+
+/// What is said of a difference.
+struct Said {
+    conservative: Option<Interval>,
+    reading: Reading,
+    through: u64,
 }
 
 /// How labels are used where nothing else is said: a design that draws some rows more often leaves them to the fit.

@@ -10,5 +10,6 @@ mod said;
 pub use compute::OpeError;
 pub use compute::Target;
 pub use compute::target;
+pub use said::claimed;
 pub use said::marked;
 pub use said::terms;

@@ -1,10 +1,13 @@
 //! Off-policy numbers as events say them.
 
+use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::Text;
 use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::TransportState;
 use crate::event::payload::ope::GuideEntry;
 use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::ope::OpeEstimated;
@@ -35,6 +38,7 @@ use crate::stats::overlap;
 use crate::stats::sample::Clusters;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Weights;
+use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::model;
 use crate::workflow::estimate::terms;
 use crate::workflow::estimate::terms::BUILD;
@@ -65,6 +69,58 @@ pub fn marked(estimate: OpeEstimated, failed: Option<TransportStanding>) -> OpeE
         transport: failed,
         verdict,
         ..estimate
+    }
+}
+
+/// A diagnosis with what may be claimed of the direct level: one that is withheld is refused here too.
+#[must_use]
+pub fn claimed(diagnosed: OpeDiagnosed, found: &Found, experiment: &ExperimentId) -> OpeDiagnosed {
+    let place = found.gathered.policy(diagnosed.policy.as_str());
+    let Some(place) = place.filter(|_| diagnosed.draws) else {
+        return diagnosed;
+    };
+    let standing = found.standing(experiment, place);
+    let claim = found.claim(place, standing);
+    let support = found.analysis.policies[place].support;
+    let failed = standing.filter(|of| of.state == TransportState::Fail);
+    let (verdict, reason) = match claim {
+        Claim::OwnLabels | Claim::BorrowedChecked => (Admissibility::Admissible, None),
+        Claim::BorrowedUnchecked => (
+            Admissibility::Warned,
+            Some("labels of others calibrate it, and no audit passed".to_owned()),
+        ),
+        Claim::Uncalibrated => (
+            Admissibility::Refused,
+            Some("a mean of raw scores".to_owned()),
+        ),
+        Claim::Refused => {
+            let outside = 100.0 * support.map_or(0.0, |of| of.out_of_range);
+            let reason = match failed {
+                Some(audit) => format!("level withheld: its audit failed at seq {}", audit.seq),
+                None => {
+                    format!("level withheld: {outside:.1} % of scores outside the labelled ones")
+                }
+            };
+            (Admissibility::Refused, Some(reason))
+        }
+    };
+    let direct = Estimator::Direct.name();
+    let guide = diagnosed.guide.into_iter().map(|row| {
+        if row.estimator.as_str() != direct {
+            return row;
+        }
+        GuideEntry {
+            reasons: reason.iter().map(|reason| text(reason)).collect(),
+            verdict,
+            ..row
+        }
+    });
+    let audited = standing.map_or(0, |_| found.gathered.newest_audit);
+    OpeDiagnosed {
+        direct_claim: Some(claim),
+        guide: guide.collect(),
+        through_seq: count(diagnosed.through_seq.value().max(audited)),
+        ..diagnosed
     }
 }
 
@@ -310,6 +366,7 @@ pub(super) fn target(of: &Numbers<'_>) -> Result<Target, SampleError> {
         build: text(BUILD),
         caps: of.caps(),
         cle_factor: some(of.ttc.factor),
+        direct_claim: None,
         draws: of.evidence.draws,
         filter: of.filter.clone(),
         groups: of.groups(),

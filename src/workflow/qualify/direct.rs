@@ -504,7 +504,7 @@ fn compare(case: &Case<'_>, check: &mut Check<'_>, analysis: &Analysis) -> Resul
             (None, true) => check.maybe(&variances, None)?,
             (variance, _) => check.maybe(&variances.at(name)?, variance)?,
         }
-        let status = Status::of(policy);
+        let status = Status::of_peer(policy);
         check.text(&expected.at("status")?.at(name)?, status.name())?;
         card(&expected.at("boundary")?.at(name)?, check, policy, analysis)?;
     }

@@ -8,6 +8,7 @@ use crate::event::payload::estimate::EstimateTerms;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::compute;
+use crate::workflow::estimate::compute::Form;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::planning;
 use crate::workflow::estimate::rows;
@@ -98,6 +99,15 @@ fn place(found: &Found, policy: &PolicyId) -> Result<usize, Gone> {
     place.ok_or_else(|| Gone::Missing(format!("its rows have no policy {policy}")))
 }
 
+/// The form that an event has by what it says; whether it must have the newer is for the rule `transport`.
+fn form(is_claimed: bool) -> Form {
+    if is_claimed {
+        Form::Claimed
+    } else {
+        Form::Bare
+    }
+}
+
 fn without(what: &str) -> Gone {
     Gone::Missing(format!("its rows give no {what}"))
 }
@@ -124,7 +134,8 @@ pub(super) fn estimate(
     };
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
-    Ok(found.estimate(experiment(event)?, policy).into())
+    let form = form(said.off_mode.is_some());
+    Ok(found.estimate(experiment(event)?, policy, form).into())
 }
 
 pub(super) fn contrast(
@@ -138,7 +149,8 @@ pub(super) fn contrast(
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
     let family = family.collect::<Result<Vec<_>, _>>()?;
-    let contrasts = found.contrasts(experiment(event)?, &family)?;
+    let form = form(said.reading.is_some());
+    let contrasts = found.contrasts(experiment(event)?, &family, form)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);
     Ok(found.ok_or_else(|| without("such pair"))?.into())

@@ -75,8 +75,16 @@ pub(super) fn diagnosed(
         return Err(other());
     };
     let of = (&said.terms, &said.policy);
-    let found = context.off_policy(seq, event, of, said.through_seq.value())?;
-    Ok(found.diagnosed.clone().into())
+    let through = said.through_seq.value();
+    let target = context.off_policy(seq, event, of, through)?;
+    let diagnosed = target.diagnosed.clone();
+    if said.direct_claim.is_none() {
+        return Ok(diagnosed.into());
+    }
+    // Audits are as they stood before this very event.
+    let found = context.found(seq, event, &said.terms.estimate, through)?;
+    let experiment = estimates::experiment(event)?;
+    Ok(ope::claimed(diagnosed, found, experiment).into())
 }
 
 pub(super) fn estimated(

@@ -184,38 +184,43 @@ fn the_terminal_shows_the_same() {
 const TEXT: &str =
     "exploratory: not on the record · SAMPLE · cluster-robust + jackknife, t intervals
 
-policy                    value   95 % interval      labels alone      labels  rows   level
-base                      0.7544  [0.7339, 0.7748]   [0.7337, 0.7745]  480     1,000  own labels
-clone                     0.7641  [0.7456, 0.7827]   no labels         0       1,000  NOT CHECKED
-parallel_universe_prompt  0.7646  [0.7492, 0.7799]   no labels         0       1,000  NOT CHECKED
-unhelpful                 0.5120  [-0.1457, 1.1696]  no labels         0       1,000  REFUSED
+policy                    value    95 % interval      labels alone      labels  rows   level
+base                      0.7544   [0.7339, 0.7748]   [0.7337, 0.7745]  480     1,000  own labels
+clone                     0.7641?  [0.7456, 0.7827]   no labels         0       1,000  NOT CHECKED
+parallel_universe_prompt  0.7646?  [0.7492, 0.7799]   no labels         0       1,000  NOT CHECKED
+unhelpful                 0.5120?  [-0.1457, 1.1696]  no labels         0       1,000  REFUSED
 
 Policy values with 95 % intervals
 base                                                     ●┤           0.7544 own labels
-clone                                                    ├●┤          0.7641 NOT CHECKED
-parallel_universe_prompt                                 ├●┤          0.7646 NOT CHECKED
+clone                                                    ├○┤          0.7641 NOT CHECKED
+parallel_universe_prompt                                 ├○┤          0.7646 NOT CHECKED
 unhelpful                ◀─────────────────────○────────────────────▶ 0.5120 REFUSED
                          0.00    0.25       0.50       0.75       1.00
 
 difference                            value    95 % interval      p      p (BH)
-base - clone                          -0.0098  [-0.0341, 0.0145]  0.421  0.505   not told apart
-base - parallel_universe_prompt       -0.0102  [-0.0330, 0.0126]  0.375  0.505   not told apart
-base - unhelpful                      +0.2424  [-0.4154, 0.9002]  0.365  0.505   not told apart
-clone - parallel_universe_prompt      -0.0004  [-0.0094, 0.0086]  0.922  0.922   not told apart
-clone - unhelpful                     +0.2521  [-0.4068, 0.9111]  0.348  0.505   not told apart
-parallel_universe_prompt - unhelpful  +0.2526  [-0.4123, 0.9174]  0.351  0.505   not told apart
+base - clone                          -0.0098  [-0.0341, 0.0145]  0.421  0.505   unchecked
+base - parallel_universe_prompt       -0.0102  [-0.0330, 0.0126]  0.375  0.505   unchecked
+base - unhelpful                      +0.2424  [-0.4154, 0.9002]  0.365  0.505   unchecked
+clone - parallel_universe_prompt      -0.0004  [-0.0094, 0.0086]  0.922  0.922   unchecked
+clone - unhelpful                     +0.2521  [-0.4068, 0.9111]  0.348  0.505   unchecked
+parallel_universe_prompt - unhelpful  +0.2526  [-0.4123, 0.9174]  0.351  0.505   unchecked
 
 calibrator  calibrator/peer-1 two_stage, 480 labels on 480 prompts, 5 folds; error out of fold
     0.215; scores 0.1 to 1, flat at the low end
-clone  borrows calibration from other labels; its interval does not cover the risk that it does not
-    transfer. Label 20 or more of its responses, or audit with --transport-probe clone=FILE
-parallel_universe_prompt  borrows calibration from other labels; its interval does not cover the
-    risk that it does not transfer. Label 20 or more of its responses, or audit with
-    --transport-probe parallel_universe_prompt=FILE
+clone  ? NOT CHECKED is no result: labels of others calibrate it, its interval does not cover the
+    risk that this does not transfer, and a judge that favours it would look the same. Label 20 or
+    more of its responses, or audit with --transport-probe clone=FILE
+parallel_universe_prompt  ? NOT CHECKED is no result: labels of others calibrate it, its interval
+    does not cover the risk that this does not transfer, and a judge that favours it would look the
+    same. Label 20 or more of its responses, or audit with --transport-probe
+    parallel_universe_prompt=FILE
 unhelpful  REFUSE-LEVEL: 1.3 % of scores outside the labelled ones, 86.4 % in a tail with few
     labels; monotonicity alone leaves 0.5047 to 0.5069
-unhelpful  borrows calibration from other labels; its interval does not cover the risk that it does
-    not transfer. Label 20 or more of its responses, or audit with --transport-probe unhelpful=FILE
+unhelpful  ? NOT CHECKED is no result: labels of others calibrate it, its interval does not cover
+    the risk that this does not transfer, and a judge that favours it would look the same. Label 20
+    or more of its responses, or audit with --transport-probe unhelpful=FILE
+unchecked  a side has neither own labels nor a passed audit, or its level is withheld: whatever p
+    says, nothing is told apart
 differences  6 pairs: read p (BH), which holds the share of false findings
 ";
 

@@ -100,8 +100,11 @@ fn has_the_peers_values(sample: &Sample, case: &str, data: &Value) {
     let expected = peer(sample, "direct_arena.json", case);
     for (at, name) in expected["policies"].as_array().unwrap().iter().enumerate() {
         let found = policy(data, name.as_str().unwrap());
-        let refused = found["claim"] == "refused";
-        let level = &found[if refused { "withheld" } else { "level" }];
+        let level = &found[match found["claim"].as_str().unwrap() {
+            "refused" => "withheld",
+            "borrowed_unchecked" => "unchecked",
+            _ => "level",
+        }];
         let what = name.as_str().unwrap();
         near(what, &level["estimate"], &expected["estimates"][at]);
         near(what, &level["se"], &expected["standard_errors"][at]);

@@ -44,6 +44,7 @@ mod shipped;
 mod simulate;
 mod sizes;
 mod stratified;
+mod unchecked;
 mod unscored;
 mod verbs;
 

@@ -91,11 +91,23 @@ fn the_real_sample_is_diagnosed_as_the_peer_does_and_computed_again() {
         };
         assert_eq!(found["answer"], answer, "{name}");
         assert_eq!(verdict(policy, "snips"), "refused");
-        assert_eq!(verdict(policy, "direct"), "admissible");
+        // Nobody checked the draws of the first two, and the level of the last is withheld.
+        let (claim, read) = if at < 2 {
+            ("borrowed_unchecked", "warned")
+        } else {
+            ("refused", "refused")
+        };
+        assert_eq!(found["direct_claim"], claim, "{name}");
+        assert_eq!(verdict(policy, "direct"), read, "{name}");
+        assert_eq!(policy["direct"].is_null(), at == 2, "{name}");
         assert_eq!(policy["estimates"].as_array().unwrap().len(), 7);
     }
     let text = desk.ok("estimate --ope --dry-run").out;
     assert!(text.contains("logged responses cannot answer"), "{text}");
+    assert!(
+        text.contains("level withheld:") && text.contains("labels of others calibrate it"),
+        "{text}"
+    );
     assert!(
         text.lines().all(|line| line.chars().count() <= 100),
         "{text}"

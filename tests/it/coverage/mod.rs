@@ -3,6 +3,7 @@
 //! Seconds by default; at least 2,000 worlds each with `RUN_SLOW_TESTS=1`. Bands are the claim, widened by three
 //! Monte Carlo errors.
 
+mod claims;
 mod decisions;
 mod drift;
 mod gates;

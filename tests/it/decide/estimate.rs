@@ -2,10 +2,12 @@
 
 use clover::event::Kind;
 use clover::event::Payload;
+use clover::event::payload::custody::RulebookAdopted;
 use clover::event::payload::experiment::ExperimentRegistered;
 use clover::event::payload::label::DesignPurpose;
 use clover::event::payload::label::LabelDesignRegistered;
 use clover::ground::sign::Signer;
+use clover::num::Count;
 use clover::num::Micro;
 use serde_json::Value;
 use serde_json::json;
@@ -13,6 +15,7 @@ use serde_json::json;
 use super::world::SOLO;
 use super::world::World;
 use super::world::tell;
+use super::world::tell_all;
 use crate::support::signer;
 use crate::support::text;
 use crate::support::valued;
@@ -40,10 +43,11 @@ fn tested(design: &str, state: &str) -> Payload {
 }
 
 fn fitted(calibrator: u8, newest_seq: u64) -> Payload {
-    payload(
-        Kind::CalibratorFitted,
-        &valued::fitted(calibrator, newest_seq),
-    )
+    let mut data = valued::fitted(calibrator, newest_seq);
+    let labels = data["labels_by_policy"].as_array_mut().unwrap();
+    // New labels are of `base` alone.
+    labels.push(json!({"labels": 20, "newest_seq": 3, "policy": "tuned"}));
+    payload(Kind::CalibratorFitted, &data)
 }
 
 /// An estimate through another entry each, so that none is the same question.
@@ -51,18 +55,38 @@ fn estimate(calibrator: u8, through: u64, claim: &str, transport: Option<(&str, 
     let mut data: Value = valued::estimate(calibrator, transport);
     data["through_seq"] = through.into();
     data["claim"] = claim.into();
+    data["off_mode"] = 3.into();
     payload(Kind::EstimateRecorded, &data)
 }
 
 /// A difference of `base` and another policy, with the audit that is said to stand against `base`.
 fn contrast(through: u64, told_apart: bool, audit: Option<u64>) -> Payload {
-    let mut data = valued::contrast(5);
+    let mut data = claimed(
+        "own_labels",
+        if told_apart {
+            "told_apart"
+        } else {
+            "not_told_apart"
+        },
+    );
     data["through_seq"] = through.into();
     data["told_apart"] = told_apart.into();
     if let Some(seq) = audit {
         data["first_transport"] = json!({"seq": seq, "state": "fail"});
+        data["first_claim"] = "refused".into();
+        data["reading"] = "unchecked".into();
     }
     payload(Kind::ContrastRecorded, &data)
+}
+
+/// A difference of `base`, with labels of its own, and another policy with this claim.
+fn claimed(second: &str, reading: &str) -> Value {
+    let mut data = valued::contrast(5);
+    data["first_claim"] = "own_labels".into();
+    data["second_claim"] = second.into();
+    data["reading"] = reading.into();
+    data["told_apart"] = (reading == "told_apart").into();
+    data
 }
 
 /// What logged responses say of `base`.
@@ -374,6 +398,160 @@ fn logged_responses_are_not_read_after_a_failed_audit() {
             ],
             &owner(),
             weighted(4, "warned", Some(seq)),
+            EXP,
+        );
+    });
+}
+
+/// From here on rulebook 19 judges.
+fn adopt(world: &mut dyn World) {
+    let version = Count::new(19).unwrap();
+    world.say(&owner(), RulebookAdopted { version }.into(), None);
+}
+
+#[test]
+fn a_side_that_nobody_checked_is_not_told_apart() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        let honest = claimed("borrowed_unchecked", "unchecked");
+        world.say(&owner(), payload(Kind::ContrastRecorded, &honest), EXP);
+        let mut data = claimed("borrowed_unchecked", "told_apart");
+        data["through_seq"] = 4.into();
+        world.refuse_saying(
+            "transport",
+            &[
+                "reading unchecked, for own_labels and borrowed_unchecked",
+                "reading told_apart",
+            ],
+            &owner(),
+            payload(Kind::ContrastRecorded, &data),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_comparison_says_what_its_sides_rest_on() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        world.refuse_saying(
+            "transport",
+            &["the claims of both sides, and a reading"],
+            &owner(),
+            payload(Kind::ContrastRecorded, &valued::contrast(5)),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn a_checked_side_has_a_passed_audit() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        world.refuse_saying(
+            "transport",
+            &["a passed audit of tuned by this calibrator"],
+            &owner(),
+            payload(
+                Kind::ContrastRecorded,
+                &claimed("borrowed_checked", "told_apart"),
+            ),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn own_labels_are_in_the_fit() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        let mut data = claimed("own_labels", "told_apart");
+        data["second"] = "other".into();
+        world.refuse_saying(
+            "transport",
+            &["a calibrator with labels of other"],
+            &owner(),
+            payload(Kind::ContrastRecorded, &data),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn what_is_told_apart_is_what_the_reading_says() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        let mut data = claimed("own_labels", "not_told_apart");
+        data["told_apart"] = true.into();
+        world.refuse_saying(
+            "transport",
+            &["told_apart as reading not_told_apart says", "true"],
+            &owner(),
+            payload(Kind::ContrastRecorded, &data),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn no_estimate_has_an_interval_of_width_zero() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        let mut data = valued::estimate(5, None);
+        data["off_mode"] = 0.into();
+        data["interval"] = json!({"high": 0.0, "low": 0.0});
+        world.refuse_saying(
+            "transport",
+            &["an interval with a width, or none", "a width of zero"],
+            &owner(),
+            payload(Kind::EstimateRecorded, &data),
+            EXP,
+        );
+    });
+}
+
+#[test]
+fn an_estimate_says_how_far_its_labels_vary() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        world.refuse_saying(
+            "transport",
+            &["off_mode: how far its labels vary"],
+            &owner(),
+            payload(Kind::EstimateRecorded, &valued::estimate(5, None)),
+            EXP,
+        );
+    });
+}
+
+/// A diagnosis of `tuned` with draws, whose direct level has this claim and verdict.
+fn diagnosed(through: u64, claim: &str, verdict: &str) -> Payload {
+    let mut data = valued::diagnosed();
+    data["through_seq"] = through.into();
+    data["direct_claim"] = claim.into();
+    let guide = data["guide"].as_array_mut().unwrap();
+    guide.push(json!({"estimator": "direct", "reasons": [], "verdict": verdict}));
+    payload(Kind::OpeDiagnosed, &data)
+}
+
+#[test]
+fn a_withheld_level_is_refused_beside_logged_responses() {
+    tell_all(SOLO, "transport", |world| {
+        begin(world);
+        adopt(world);
+        world.say(&owner(), diagnosed(3, "borrowed_unchecked", "warned"), EXP);
+        world.refuse_saying(
+            "transport",
+            &["direct refused for claim refused", "admissible"],
+            &owner(),
+            diagnosed(4, "refused", "admissible"),
             EXP,
         );
     });

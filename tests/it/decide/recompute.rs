@@ -6,6 +6,7 @@ use clover::event::payload::Role;
 use clover::event::payload::Verdict;
 use clover::event::payload::custody::Separation;
 use clover::event::payload::estimate::EstimateRecorded;
+use clover::event::payload::estimated::Claim;
 use clover::event::payload::experiment::ExperimentRegistered;
 use clover::event::payload::judge::ScoreRecorded;
 use clover::event::payload::label::DesignPurpose;
@@ -19,6 +20,7 @@ use clover::num::Count;
 use clover::num::Finite;
 use clover::num::Micro;
 use clover::workflow::estimate::compute;
+use clover::workflow::estimate::compute::Form;
 use clover::workflow::estimate::compute::Found;
 use clover::workflow::estimate::rows;
 use clover::workflow::estimate::rows::NoCovariates;
@@ -125,9 +127,11 @@ fn honest(found: &Found) -> (Vec<Payload>, EstimateRecorded) {
     let mut said: Vec<Payload> = vec![found.fitted().unwrap().event.into()];
     said.extend(found.oua(base).map(Payload::from));
     said.extend(found.coverage(base).map(Payload::from));
-    let contrasts = found.contrasts(&experiment, &[0, 1]).unwrap();
+    let contrasts = found
+        .contrasts(&experiment, &[0, 1], Form::Claimed)
+        .unwrap();
     said.extend(contrasts.into_iter().map(Payload::from));
-    (said, found.estimate(&experiment, base))
+    (said, found.estimate(&experiment, base, Form::Claimed))
 }
 
 fn changed(mut estimate: EstimateRecorded) -> EstimateRecorded {
@@ -161,6 +165,7 @@ fn numbers_that_rows_do_not_give_are_refused() {
     assert_eq!(breach.expected, expected);
     let mut stranger = estimate.clone();
     stranger.policy = "nobody".parse().unwrap();
+    stranger.claim = Claim::BorrowedUnchecked;
     let refused = append(&mut test, stranger.into(), &[]).unwrap_err();
     assert!(
         refused

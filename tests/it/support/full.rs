@@ -67,7 +67,6 @@ use clover::ground::seal::Identity;
 use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
 use clover::ledger::Command;
-use clover::ledger::rulebooks;
 use clover::num::Count;
 use clover::num::Finite;
 use clover::num::Micro;
@@ -846,7 +845,7 @@ fn paused(test: &mut TestLedger) {
 }
 
 fn ends(test: &mut TestLedger) {
-    let version = count(rulebooks::NEWEST.into());
+    let version = count(18);
     let adopted = RulebookAdopted { version };
     test.append(&[Command::new(adopted, None)]).unwrap();
     test.register("exp-2");

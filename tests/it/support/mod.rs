@@ -19,6 +19,7 @@ pub mod samples;
 pub mod sequenced;
 pub mod tampered;
 pub mod tampered_chosen;
+pub mod tampered_claims;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
 pub mod tampered_drifts;

@@ -101,6 +101,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_chosen::all());
     rows.extend(super::tampered_gated::all());
     rows.extend(super::tampered_names::all());
+    rows.extend(super::tampered_claims::all());
     rows
 }
 

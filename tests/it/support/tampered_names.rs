@@ -28,7 +28,7 @@ fn with_key(adopted: bool, holder: &str, roles: &[&str]) -> (World, usize) {
 }
 
 /// A history that goes on after the rotation of the log key.
-fn sample(
+pub fn sample(
     name: &'static str,
     done: &'static str,
     world: &World,

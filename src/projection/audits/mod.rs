@@ -1,7 +1,10 @@
 //! Audits of transport: which policies failed one, and which audit stands for or against an estimate; with the rules
 //! `calibrator` and `transport`, by which an audit is run once and a failure marks every estimate of its policy.
 
+mod claims;
+
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -33,6 +36,7 @@ use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
 use crate::num::Count;
+use crate::num::Micro;
 use crate::projection::designs::Designs;
 
 /// Kinds that move it.
@@ -44,6 +48,8 @@ pub const READS: &[Kind] = &[Kind::CalibratorFitted, Kind::TransportTested];
 pub struct Newest {
     /// The calibrator that it audited.
     pub calibrator: Digest,
+    /// The margin within which calibration had to transfer, in label units; 0 where none was declared.
+    pub margin_micro: Micro,
     /// Its entry.
     pub seq: u64,
     /// What it found.
@@ -83,10 +89,12 @@ impl Audited {
 
 /// The audits of one experiment, by judge and policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct OfExperiment {
     /// By judge, then policy.
     pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, Audited>>,
+    /// Policies with labels in each fitted calibrator, by judge.
+    pub labelled: BTreeMap<JudgeId, BTreeMap<Digest, BTreeSet<PolicyId>>>,
 }
 
 /// Audits by experiment.
@@ -108,6 +116,31 @@ impl Audits {
     ) -> Option<TransportStanding> {
         let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
         of.get(policy)?.standing(calibrator)
+    }
+
+    /// The margin of the newest audit of a policy, in label units.
+    pub fn margin(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        policy: &PolicyId,
+    ) -> Option<Micro> {
+        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
+        Some(of.get(policy)?.newest.as_ref()?.margin_micro)
+    }
+
+    /// Whether a calibrator was fitted on labels of a policy.
+    fn is_labelled(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        policy: &PolicyId,
+        calibrator: &Digest,
+    ) -> bool {
+        let of = self.by_experiment.get(experiment);
+        let fits = of.and_then(|of| of.labelled.get(judge));
+        let policies = fits.and_then(|fits| fits.get(calibrator));
+        policies.is_some_and(|policies| policies.contains(policy))
     }
 
     /// Takes in what an event of an experiment says.
@@ -143,6 +176,13 @@ impl Audits {
         let labels = fitted.labels_by_policy.iter();
         let newest = labels.map(|of| (of.policy.clone(), of.newest_seq.value()));
         self.answer(experiment, &fitted.terms.judge, newest);
+        if fitted.labels_by_policy.is_empty() {
+            return;
+        }
+        let of = self.by_experiment.entry(experiment.clone()).or_default();
+        let fits = of.labelled.entry(fitted.terms.judge.clone()).or_default();
+        let policies = fitted.labels_by_policy.iter().map(|of| of.policy.clone());
+        fits.entry(fitted.calibrator).or_default().extend(policies);
     }
 
     fn tested(&mut self, experiment: &ExperimentId, seq: u64, tested: &TransportTested) {
@@ -151,6 +191,7 @@ impl Audits {
         let audited = of.entry(tested.policy.clone()).or_default();
         audited.newest = Some(Newest {
             calibrator: tested.calibrator,
+            margin_micro: tested.audit.margin_micro.unwrap_or_default(),
             seq,
             state: tested.state,
         });
@@ -200,6 +241,7 @@ impl Rule for Transport {
             Payload::TransportTested(tested) => probes(state, experiment, tested),
             Payload::EstimateRecorded(estimate) => marked(state, experiment, estimate),
             Payload::ContrastRecorded(contrast) => marked_contrast(state, experiment, contrast),
+            Payload::OpeDiagnosed(diagnosed) => claims::diagnosed(state, experiment, diagnosed),
             Payload::OpeEstimated(estimate) => marked_off_policy(state, experiment, estimate),
             _ => None,
         };
@@ -321,12 +363,14 @@ fn marked_contrast(
         }
         failed = failed.or(standing.map(|of| (policy, of)));
     }
-    let (policy, standing) = failed.filter(|_| contrast.told_apart)?;
-    let expected = format!(
-        "nothing told apart until {policy} is recalibrated with new labels of it: {}",
-        words(Some(standing))
-    );
-    Some((expected, "told apart".to_owned()))
+    if let Some((policy, standing)) = failed.filter(|_| contrast.told_apart) {
+        let expected = format!(
+            "nothing told apart until {policy} is recalibrated with new labels of it: {}",
+            words(Some(standing))
+        );
+        return Some((expected, "told apart".to_owned()));
+    }
+    claims::contrast(state, experiment, contrast)
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.
@@ -378,5 +422,5 @@ fn marked(
         );
         return Some((expected, format!("claim {}", estimate.claim)));
     }
-    None
+    claims::estimate(state, experiment, estimate)
 }

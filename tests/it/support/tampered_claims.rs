@@ -1,0 +1,95 @@
+//! Samples around what estimates and comparisons claim under rulebook 19.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::forger::World;
+use super::samples::ARBITER;
+use super::samples::ARENA;
+use super::samples::good;
+use super::tampered::Sample;
+use super::tampered_chosen;
+use super::tampered_names;
+use super::valued;
+
+/// The good ledger under rulebook 19, with one more event of the arbiter's.
+fn with(kind: &str, data: Value) -> (World, usize) {
+    let mut world = World::of(&good().lines);
+    tampered_chosen::adopt(&mut world, 19);
+    let at = world.say(ARBITER, kind, 1, ARENA.into(), data);
+    (world, at)
+}
+
+/// A difference of two policies that nobody audited.
+fn contrast(claims: Option<(&str, &str)>) -> Value {
+    let mut data = valued::contrast(5);
+    data["through_seq"] = 7.into();
+    data["first"] = "other".into();
+    data["family"] = json!(["other", "tuned"]);
+    data["told_apart"] = true.into();
+    if let Some((claim, reading)) = claims {
+        data["first_claim"] = claim.into();
+        data["second_claim"] = claim.into();
+        data["reading"] = reading.into();
+        data["told_apart"] = (reading == "told_apart").into();
+    }
+    data
+}
+
+/// Every sample of this family.
+pub fn all() -> Vec<Sample> {
+    let sample = |name, done, (world, at): (World, usize), broken: bool| {
+        tampered_names::sample(name, done, &world, broken.then_some((at, "transport")))
+    };
+    let mut equal = valued::estimate(5, None);
+    equal["through_seq"] = 7.into();
+    equal["policy"] = "tuned".into();
+    equal["claim"] = "borrowed_unchecked".into();
+    equal["off_mode"] = 0.into();
+    equal["interval"] = json!({"high": 0.0, "low": 0.0});
+    let mut read = valued::diagnosed();
+    read["through_seq"] = 7.into();
+    read["direct_claim"] = "refused".into();
+    read["guide"] = json!([{"estimator": "direct", "reasons": [], "verdict": "admissible"}]);
+    let unchecked = contrast(Some(("borrowed_unchecked", "unchecked")));
+    let apart = contrast(Some(("borrowed_unchecked", "told_apart")));
+    let checked = contrast(Some(("borrowed_checked", "told_apart")));
+    vec![
+        sample(
+            "good-unchecked",
+            "Nothing. Two policies without labels of their own and without an audit were compared, and read as unchecked.",
+            with("contrast.recorded", unchecked),
+            false,
+        ),
+        sample(
+            "unchecked-told-apart",
+            "Two policies without labels of their own and without an audit were told apart.",
+            with("contrast.recorded", apart),
+            true,
+        ),
+        sample(
+            "comparison-without-claims",
+            "A comparison tells two policies apart and does not say what either side rests on.",
+            with("contrast.recorded", contrast(None)),
+            true,
+        ),
+        sample(
+            "checked-by-no-audit",
+            "A comparison claims that audits checked its sides, and there is no passed audit of either.",
+            with("contrast.recorded", checked),
+            true,
+        ),
+        sample(
+            "equal-labels-as-exact",
+            "An estimate from equal labels has an interval of width zero.",
+            with("estimate.recorded", equal),
+            true,
+        ),
+        sample(
+            "withheld-level-read",
+            "A level that is withheld is called admissible beside logged responses.",
+            with("ope.diagnosed", read),
+            true,
+        ),
+    ]
+}
