@@ -4,6 +4,7 @@
 //! section 8.
 
 mod audit;
+mod confirm;
 mod law;
 mod sizing;
 mod surface;
@@ -15,6 +16,8 @@ pub use audit::AuditTerms;
 pub use audit::AuditsPlan;
 pub use audit::pass_probability;
 pub use audit::plan_transport_audits;
+pub use confirm::ConfirmTerms;
+pub use confirm::PlannedTest;
 pub use law::Costs;
 pub use law::Law;
 pub use law::Plan;
