@@ -354,7 +354,10 @@ fn audit(
 /// What the confirm block is planned for: the registered test at the level that gate P8 holds it to.
 pub fn confirm_terms(plan: &IterationPlan) -> ConfirmTerms {
     let thresholds = thresholds_of(plan);
-    let beta = plan.sequential.as_ref().map(|of| real(of.beta_futile_micro));
+    let beta = plan
+        .sequential
+        .as_ref()
+        .map(|of| real(of.beta_futile_micro));
     ConfirmTerms {
         test: match (plan.confirm_test, beta) {
             (ConfirmTest::Sequential, Some(beta)) => PlannedTest::Sequential { beta },

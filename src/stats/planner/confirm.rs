@@ -206,8 +206,12 @@ impl ConfirmTerms {
                 let squares = gained * law.gain * law.gain + lost;
                 let variance = (squares - n * mean * mean) / (n - 1.0);
                 let enough = gained + lost >= CONFIRM_CLUSTERS_MIN as f64;
+                if variance <= 0.0 {
+                    // Every row gained as much: no block has that by chance, and fewer gains never say more.
+                    return enough;
+                }
                 let t = mean / (variance / n).sqrt();
-                enough && variance > 0.0 && distribution::t_cdf(t, n - 1.0) <= self.level
+                enough && distribution::t_cdf(t, n - 1.0) <= self.level
             }
         }
     }
@@ -216,10 +220,7 @@ impl ConfirmTerms {
     /// the law of the gains row by row, of those runs that go on.
     fn sequential(&self, law: &Law, rows: u64, beta: f64) -> f64 {
         let n = rows as f64;
-        let crossing = Self {
-            eta: 0.0,
-            ..*self
-        };
+        let crossing = Self { eta: 0.0, ..*self };
         let crosses = crossing.fewest(law, n, 0.0);
         if crosses > n || law.bound <= self.effect {
             return 0.0;
