@@ -128,21 +128,21 @@ pub fn plan_calibrated_audit(
     Ok(Some((high, passes(high)?)))
 }
 
-/// By how much the calibrator's labels must be multiplied before some number of clusters passes with the power, to a
-/// quarter; `None` beyond two hundred times.
+/// By how much the calibrator's labels must be multiplied before so many clusters pass with the power, to a quarter;
+/// `None` beyond two hundred times.
 ///
 /// # Errors
 /// As [`calibrated_pass_probability`].
 pub fn labels_factor(
     scenario: &AuditScenario,
     (alpha, power): (f64, f64),
-    clusters_max: u64,
+    clusters: u64,
     error: &CalibratorError,
 ) -> Result<Option<f64>, SampleError> {
     let mut times = 1.0;
     for _ in 0..LABELS_STEPS_MAX {
         let better = error.with_labels(times);
-        if calibrated_pass_probability(clusters_max, scenario, alpha, &better)? >= power {
+        if calibrated_pass_probability(clusters, scenario, alpha, &better)? >= power {
             return Ok(Some(times));
         }
         times *= LABELS_STEP;

@@ -36,6 +36,8 @@ use crate::workflow::estimate::terms::text;
 
 /// Fewest labels of a plan (CJE paper, appendix F).
 pub const LABELS_MIN: u64 = 30;
+/// Probes of a policy beyond which labels of the calibrator are the better purchase.
+const PROBES_MANY: u64 = 2_000;
 /// Fold seeds over which the calibrator's variance is averaged: one partition into five folds has four degrees of freedom.
 const FOLD_SEEDS: u64 = 20;
 /// Level of a green slice, and its tolerance as a share of the effect, where no manifest says so.
@@ -296,7 +298,7 @@ fn calibrated_audits(found: &Found, ask: &Ask, usable: &[Usable]) -> Result<Audi
     let Some((clusters, power)) =
         planner::plan_calibrated_audit(&scenario, terms, searched, &error)?
     else {
-        let factor = planner::labels_factor(&scenario, terms, usual.clusters_max, &error)?;
+        let factor = planner::labels_factor(&scenario, terms, PROBES_MANY, &error)?;
         return Err(PlanError::NoSize(missing(found, &error, span, factor)));
     };
     Ok(AuditPlan {
