@@ -1137,11 +1137,15 @@ KINDS = {
     ("plan.recorded", 1): Kind(
         "arbiter", "@ asked_micro build policies power_micro prices purpose terms through_seq",
         asked_micro=MICRO, build=text, policies=COUNT, power_micro=MICRO, purpose=one_of("audit", "budget", "iteration", "labels"),
-        audit=Optional(record(clusters=COUNT, pass_probability=number, residual_sd=number)),
-        evaluation=Optional(record(cost=number, labels=COUNT, mde=number, scores=COUNT, se=number)),
-        iteration=Optional(record(confirm_rows=COUNT, difference_sd=number, effect=number, green_rows=COUNT)),
+        audit=Optional(record(calibration_sd=Optional(number), clusters=COUNT, pass_probability=number, residual_sd=number,
+                              width_se=Optional(number))),
+        evaluation=Optional(record(cost=number, labels=COUNT, labels_high=Optional(COUNT), labels_low=Optional(COUNT),
+                                   mde=number, mde_high=Optional(number), scores=COUNT, se=number)),
+        iteration=Optional(record(betting_rows=Optional(COUNT), confirm_rows=COUNT, difference_sd=number, effect=number,
+                                  green_rows=COUNT)),
         prices=Optional(record(label_micro=MICRO, score_micro=MICRO)),
-        split=record(calibration=number, evaluation=number, labels=COUNT, policies=listing(ident), rows=COUNT),
+        split=record(calibration=number, calibration_high=Optional(number), calibration_low=Optional(number),
+                     evaluation=number, fold_seeds=Optional(COUNT), labels=COUNT, policies=listing(ident), rows=COUNT),
         terms=TERMS, through_seq=COUNT),
     ("rubric.registered", 1): Kind("registrar", "@ rubric_hash", rubric_hash=hex64, version=string, yaml=source,
                                    leaves=listing(record(path=string, value=LEAF_VALUE))),
@@ -1293,13 +1297,13 @@ CONFLICTS.append(("custodian", "meta_optimizer"))
 
 # Rulebooks: a ledger names the one that judges it. QUESTIONS has each question that not all of them ask, with the
 # first that does.
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 19
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
     "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
     "tainted_evidence": 18, "one_charge": 18,
-    "assigned_ids": 18, "one_spelling": 18, "checked_claims": 19,
+    "assigned_ids": 18, "one_spelling": 18, "checked_claims": 18,
 }
 
 

@@ -237,6 +237,8 @@ fn plan_of(of: &Shipped, anchors: &str) -> Result<Value, CliError> {
         })
         .collect();
     let (window, confirm) = (of.setting.window_rows, of.setting.confirm_rows);
+    // Three hundred rows show nothing smaller by betting.
+    let effect = if confirm < 600 { 12_000 } else { 6_000 };
     Ok(json!({
         "experiment": of.name, "manifest": format!("plan-{}", of.name), "template": "iteration",
         "title": of.name, "version": 1,
@@ -249,8 +251,8 @@ fn plan_of(of: &Shipped, anchors: &str) -> Result<Value, CliError> {
                 "rubric_hash": rubric.hash().to_hex(), "seed": "ab".repeat(32),
                 "slices": [{"cells": cells, "family": "cell"}], "topics": [],
             },
-            "dev_rows": window / 3, "difference_sd_micro": 30_000, "drift_max_micro": 10_000,
-            "ece_slack_micro": 5_000, "effect_micro": 6_000, "eta_micro": of.eta_micro, "fit_rows": window - window / 3,
+            "dev_rows": window / 3, "difference_sd_micro": 20_000, "drift_max_micro": 10_000,
+            "ece_slack_micro": 5_000, "effect_micro": effect, "eta_micro": of.eta_micro, "fit_rows": window - window / 3,
             "gap_seconds": 259_200, "green_sd_micro": 3_000, "green_slices": count - 1, "hypotheses_max": 2,
             "ks_max_micro": 50_000, "patch_families": ["evidence_verification", "length_bias_cap"],
             "power_micro": 800_000, "profile": "recommended", "q_micro": 100_000, "shift_metric": "either",

@@ -80,6 +80,7 @@ mod selftest;
 mod show;
 mod simulate;
 mod simulate_iteration;
+mod simulate_larger;
 mod status;
 mod submit;
 mod texts;

@@ -14,8 +14,10 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::AccountId;
 use crate::event::payload::estimated::PlanPurpose;
+use crate::event::payload::planning::EvaluationPlan;
 use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::planning::Prices;
+use crate::num::Finite;
 use crate::num::Micro;
 use crate::projection::budgets::Budgets;
 use crate::report::chart::Chart;
@@ -168,6 +170,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         power,
         prices,
         policies: plain.policies.unwrap_or(scored as u64),
+        sturdy: true,
     };
     let planned = planning::plan(&found, &ask).map_err(|error| unplanned(&error))?;
     let mut text = shown(&found, &planned);
@@ -191,7 +194,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
 fn unplanned(error: &PlanError) -> CliError {
     match error {
         PlanError::NoVariance(_) => CliError::refused(error.to_string(), "clover estimate"),
-        PlanError::NoPrice | PlanError::NoSize | PlanError::Refused(_) => {
+        PlanError::NoPrice | PlanError::NoSize(_) | PlanError::Refused(_) => {
             CliError::input(error.to_string(), HELP)
         }
     }
@@ -202,12 +205,13 @@ fn shown(found: &Found, planned: &PlanRecorded) -> String {
     let mut pairs = vec![(
         "learnt from",
         format!(
-            "{} labels and {} rows of {} policies: variance {:.4} a score, {:.4} a label",
+            "{} labels and {} rows of {} policies: variance {:.4} a score, {:.4} a label{}",
             split.labels,
             ui::thousands(split.rows.value()),
             split.policies.len(),
             split.evaluation.value(),
-            split.calibration.value()
+            split.calibration.value(),
+            between(split.calibration_low, split.calibration_high)
         ),
     )];
     if let Some(of) = &planned.evaluation {
@@ -220,7 +224,11 @@ fn shown(found: &Found, planned: &PlanRecorded) -> String {
         ));
         pairs.push((
             "labels",
-            format!("{}, shared by all", ui::thousands(of.labels.value())),
+            format!(
+                "{}, shared by all{}",
+                ui::thousands(of.labels.value()),
+                needed(of)
+            ),
         ));
         pairs.push(("cost", format!("{:.2}", of.cost.value())));
         pairs.push((
@@ -230,15 +238,41 @@ fn shown(found: &Found, planned: &PlanRecorded) -> String {
         pairs.push((
             "detects",
             format!(
-                "a difference of {:.4} with power {}",
+                "a difference of {:.4} with power {}{}",
                 of.mde.value(),
-                planned.power_micro
+                planned.power_micro,
+                of.mde_high.map_or(String::new(), |high| {
+                    format!(
+                        "; {:.4} if labels vary as the interval allows",
+                        high.value()
+                    )
+                })
             ),
         ));
         pairs.extend(balance(found, planned).map(|text| ("next money", text)));
     }
     pairs.extend(others(planned));
     ui::pairs(&pairs)
+}
+
+/// The 95 % interval of a number, where there is one.
+fn between(low: Option<Finite>, high: Option<Finite>) -> String {
+    low.zip(high).map_or(String::new(), |(low, high)| {
+        format!(" [{:.4}, {:.4}]", low.value(), high.value())
+    })
+}
+
+/// Labels at the ends of the interval of the calibration variance.
+fn needed(of: &EvaluationPlan) -> String {
+    of.labels_low
+        .zip(of.labels_high)
+        .map_or(String::new(), |(low, high)| {
+            format!(
+                "; {} to {} by the 95 % interval of their variance",
+                ui::thousands(low.value()),
+                ui::thousands(high.value())
+            )
+        })
 }
 
 /// Words for probes and for rows of an iteration.
@@ -253,15 +287,33 @@ fn others(planned: &PlanRecorded) -> Vec<(&'static str, String)> {
         pairs.push((
             "passes",
             format!(
-                "each with probability {:.3} at margin {} when the mean residual is 0, its deviation {:.3}",
+                "each with probability {:.3} at margin {} when nothing is wrong, residuals deviating by {:.3}",
                 of.pass_probability.value(),
                 planned.asked_micro,
                 of.residual_sd.value()
             ),
         ));
+        if let Some((bias, width)) = of.calibration_sd.zip(of.width_se) {
+            pairs.push((
+                "calibrator",
+                format!(
+                    "from its labels alone off by {:.4}, and {:.4} more in the error of the audit",
+                    bias.value(),
+                    width.value()
+                ),
+            ));
+        }
     }
     if let Some(of) = &planned.iteration {
-        pairs.push(("confirm rows", ui::thousands(of.confirm_rows.value())));
+        let betting = of.betting_rows.map(|rows| ui::thousands(rows.value()));
+        pairs.push((
+            "confirm rows",
+            format!(
+                "{} by betting, {} by t, of one hypothesis",
+                betting.unwrap_or_else(|| "more than ten million".to_owned()),
+                ui::thousands(of.confirm_rows.value())
+            ),
+        ));
         pairs.push((
             "green slices",
             format!(

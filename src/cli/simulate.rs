@@ -41,7 +41,7 @@ pub(super) enum Verb {
 }
 
 /// The world.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct FaultArgs {
     /// What is wrong with the judge
     #[arg(

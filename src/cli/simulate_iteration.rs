@@ -11,6 +11,8 @@ use crate::cli::prereg;
 use crate::cli::simulate::FRESH;
 use crate::cli::simulate::FaultArgs;
 use crate::cli::simulate::in_range;
+use crate::cli::simulate_larger;
+use crate::cli::simulate_larger::Larger;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
@@ -26,7 +28,7 @@ use crate::workflow::simulate::iteration::Simulation;
 use crate::workflow::simulate::iteration::Summary;
 use crate::workflow::simulate::truth;
 
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     pub fault: FaultArgs,
@@ -78,7 +80,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         Some("null") => vec![Proposal::Null],
         Some(other) => return Err(usage(format!("--only {other:?}: expected fix or null"))),
     };
-    let (design, cells) = design(ctx, args)?;
+    let Planned {
+        design,
+        cells,
+        power,
+    } = design(ctx, args)?;
     let mut setting = crate::cli::simulate::setting(ctx, &args.fault)?;
     if let (Some(cells), None) = (cells, args.fault.slices) {
         setting.slices = if cells <= 4 { 4 } else { 12 };
@@ -87,13 +93,65 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     for proposal in proposals {
         found.push((proposal, simulated(ctx, args, &design, setting, proposal)?));
     }
-    Ok(answer(&design, setting, args, &found))
+    let mut larger = Vec::new();
+    if let Some((Proposal::Fix, fix)) = found.first()
+        && simulate_larger::is_short(fix, power)
+    {
+        larger = tried(ctx, args, &design, setting, power)?;
+    }
+    Ok(answer(&design, setting, args, (&found, power), &larger))
 }
 
-/// The design, and the largest number of cells of a plan's slice families.
-fn design(ctx: &mut Ctx<'_>, args: &Args) -> Result<(Design, Option<usize>), CliError> {
+/// Twice the rows, again and again, until a true fix is accepted with the power.
+fn tried(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    design: &Design,
+    setting: Setting,
+    power: f64,
+) -> Result<Vec<Larger>, CliError> {
+    let mut larger = Vec::new();
+    let mut next = simulate_larger::doubled(design.sizes);
+    while let Some(sizes) = next {
+        let design = Design {
+            sizes,
+            ..design.clone()
+        };
+        let fewer = Args {
+            runs: args.runs.min(simulate_larger::RUNS_MAX),
+            ..args.clone()
+        };
+        let found = simulated(ctx, &fewer, &design, setting, Proposal::Fix)?;
+        let enough = found.accepted.share.is_some_and(|share| share >= power);
+        larger.push(Larger { sizes, found });
+        next = if enough {
+            None
+        } else {
+            simulate_larger::doubled(sizes)
+        };
+    }
+    Ok(larger)
+}
+
+/// What is simulated.
+struct Planned {
+    design: Design,
+    /// The largest number of cells of a plan's slice families.
+    cells: Option<usize>,
+    /// The power that is asked for.
+    power: f64,
+}
+
+/// Power that is asked for where no plan says so.
+const POWER: f64 = 0.8;
+
+fn design(ctx: &mut Ctx<'_>, args: &Args) -> Result<Planned, CliError> {
     let Some(name) = &args.manifest else {
-        return Ok((sized(args)?, None));
+        return Ok(Planned {
+            design: sized(args)?,
+            cells: None,
+            power: POWER,
+        });
     };
     let manifest = if name.contains(['.', '/']) {
         prereg::manifest_of(ctx, Path::new(name))?
@@ -106,7 +164,11 @@ fn design(ctx: &mut Ctx<'_>, args: &Args) -> Result<(Design, Option<usize>), Cli
     };
     let families = plan.design.iter().flat_map(|design| &design.slices);
     let cells = families.map(|family| family.cells.len()).max();
-    Ok((Design::of(plan), cells))
+    Ok(Planned {
+        design: Design::of(plan),
+        cells,
+        power: plan.power_micro.value() as f64 / 1e6,
+    })
 }
 
 fn registered(ctx: &mut Ctx<'_>, name: &str) -> Result<Manifest, CliError> {
@@ -212,7 +274,13 @@ fn blocking(found: &[(Proposal, Summary)]) -> Vec<Vec<String>> {
     gates.collect()
 }
 
-fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Summary)]) -> Answer {
+fn answer(
+    design: &Design,
+    setting: Setting,
+    args: &Args,
+    (found, power): (&[(Proposal, Summary)], f64),
+    larger: &[Larger],
+) -> Answer {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.5}"));
     let head = [
         "candidate",
@@ -249,6 +317,14 @@ fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Su
             ));
         }
     }
+    if let Some((Proposal::Fix, fix)) = found.first() {
+        if let Some((dmse, sd)) = fix.dmse.zip(fix.difference_sd) {
+            answer.line(&format!(
+                "fix: change of a confirm row: mean {dmse:+.5}, deviation {sd:.5} (effect, difference_sd of a plan)"
+            ));
+        }
+        simulate_larger::say(&mut answer, design, (fix, power), larger);
+    }
     let [fit, dev, confirm] = design.sizes;
     let alpha = design.thresholds.alpha_micro;
     answer.line(&format!(
@@ -260,6 +336,7 @@ fn answer(design: &Design, setting: Setting, args: &Args, found: &[(Proposal, Su
         "covariates": design.covariates, "domains": design.domains, "fresh": args.fresh,
         "must_not_regress": design.must_not_regress, "runs": args.runs, "seed": args.fault.seed,
         "setting": setting, "sizes": design.sizes, "thresholds": design.thresholds,
+        "larger": simulate_larger::data(larger), "power": power,
         "simulated": found.iter().map(|(proposal, of)| {
             json!({"candidate": proposal.as_str(), "found": of})
         }).collect::<Vec<_>>(),

@@ -2,6 +2,7 @@
 
 use crate::event::payload::manifest::AuditedEnvironment;
 use crate::event::payload::manifest::Beacon;
+use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::Manifest;
@@ -12,6 +13,7 @@ use crate::ground::shell;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::num::math;
+use crate::projection::decisions::thresholds_of;
 use crate::projection::gates;
 use crate::projection::manifests;
 use crate::projection::manifests::Fault;
@@ -23,6 +25,8 @@ use crate::stats::planner::AuditPlan;
 use crate::stats::planner::AuditReason;
 use crate::stats::planner::AuditScenario;
 use crate::stats::planner::AuditTerms;
+use crate::stats::planner::ConfirmTerms;
+use crate::stats::planner::PlannedTest;
 use crate::workflow::gates::design;
 
 /// A number that the sizes give.
@@ -43,6 +47,8 @@ pub struct Report {
     pub faults: Vec<Fault>,
     /// What nobody could check.
     pub not_checked: Vec<String>,
+    /// Criteria of an iteration that no candidate passes at these sizes.
+    pub unmet: Vec<String>,
 }
 
 impl Report {
@@ -300,6 +306,8 @@ fn transport(plan: &TransportPlan, report: &mut Report) {
     };
     report.measure("power of each audit", planned.per_audit_power);
     report.measure("labels of all audits", planned.audit_labels);
+    let error = "what the calibrator's own error costs in power: clover plan audit MARGIN";
+    report.not_checked.push(error.to_owned());
     let level = terms.alpha / planned.family_size as f64;
     for (at, planned) in planned.plans.iter().enumerate() {
         if planned.reason == AuditReason::BiasOutsideMargin {
@@ -345,29 +353,89 @@ fn audit(
     }
 }
 
+/// What the confirm block is planned for: the registered test at the level that gate P8 holds it to.
+pub fn confirm_terms(plan: &IterationPlan) -> ConfirmTerms {
+    let thresholds = thresholds_of(plan);
+    let beta = plan
+        .sequential
+        .as_ref()
+        .map(|of| real(of.beta_futile_micro));
+    ConfirmTerms {
+        test: match (plan.confirm_test, beta) {
+            (ConfirmTest::Sequential, Some(beta)) => PlannedTest::Sequential { beta },
+            (ConfirmTest::Betting | ConfirmTest::Sequential, _) => PlannedTest::Betting,
+            (ConfirmTest::T | ConfirmTest::Bootstrap, _) => PlannedTest::StudentT,
+        },
+        effect: real(plan.effect_micro),
+        deviation: real(plan.difference_sd_micro),
+        eta: real(plan.eta_micro),
+        level: real(plan.alpha_micro) / rows(thresholds.hypotheses),
+    }
+}
+
 fn iteration(plan: &IterationPlan, report: &mut Report) {
-    let (effect, eta) = (real(plan.effect_micro), real(plan.eta_micro));
-    let (sd, power) = (real(plan.difference_sd_micro), real(plan.power_micro));
-    let level = real(plan.alpha_micro) / rows(plan.hypotheses_max);
-    let tested = planner::confirm_rows(sd, effect, level, power).ok();
-    let beyond = planner::confirm_rows_beyond_eta(sd, effect, eta, power).ok();
-    report.measure("level of each confirm test", level);
-    report.measure("confirm rows for the test", tested);
-    report.measure("confirm rows to clear eta", beyond.flatten());
-    let path = "iteration.confirm_rows";
-    if let (Some(tested), Some(Some(beyond))) = (tested, beyond) {
-        let needed = tested.max(beyond);
-        if rows(plan.confirm_rows) < needed {
-            let found = format!("{} (E_N)", plan.confirm_rows);
-            report.fault(path, format!("at least {needed} rows"), found);
+    let (terms, power) = (confirm_terms(plan), real(plan.power_micro));
+    let (tested, reached) = (terms.rows(power), terms.power(plan.confirm_rows.value()));
+    report.measure("level of each confirm test", terms.level);
+    report.measure(
+        format!("confirm rows for the {} test", plan.confirm_test.as_str()),
+        tested.clone().ok().flatten().map(|rows| rows as f64),
+    );
+    let confirm = plan.confirm_rows;
+    report.measure(
+        format!("power of the test with {confirm} rows"),
+        reached.clone().ok(),
+    );
+    let found = plan.effect_micro.value().to_string();
+    match (tested, reached) {
+        _ if terms.effect <= terms.eta => {
+            let eta = plan.eta_micro.value();
+            let expected = format!("more than eta_micro {eta}: no size clears eta otherwise");
+            report.fault("iteration.effect_micro", expected, found);
         }
-    } else {
-        let eta = plan.eta_micro.value();
-        let expected = format!("more than eta_micro {eta}: no size clears eta otherwise");
-        let found = plan.effect_micro.value().to_string();
-        report.fault("iteration.effect_micro", expected, found);
+        (Ok(Some(needed)), Ok(reached)) if reached < power => {
+            let expected = format!("at least {needed} rows");
+            let found = format!("{confirm} (E_N)");
+            report.fault("iteration.confirm_rows", expected, found);
+        }
+        (Ok(Some(_)), Ok(_)) => {}
+        (Ok(None), _) => {
+            let expected = "an effect that some number of rows shows with power_micro";
+            report.fault("iteration.effect_micro", expected, found);
+        }
+        _ => {
+            let expected = "an effect and a difference_sd_micro that differences of squared errors, \
+                            from -1 to 1, can have";
+            report.fault("iteration.effect_micro", expected, found);
+        }
     }
     green(plan, report);
+    unmet(plan, report);
+}
+
+/// Criteria that no candidate passes under this plan, and what nobody can say of the others without drawing rows.
+fn unmet(plan: &IterationPlan, report: &mut Report) {
+    let Some(design) = &plan.design else {
+        return;
+    };
+    if design.anchors.is_none() {
+        let p5 = "p5 on dev: without iteration.design.anchors it is inconclusive, and no patch is accepted";
+        report.unmet.push(p5.to_owned());
+    }
+    let fewest = plan.dev_rows.min(plan.confirm_rows);
+    for family in &design.slices {
+        let cells = family.cells.len() as u64 + 1;
+        if rows(fewest) < GREEN_ROWS_MIN * cells as f64 {
+            report.unmet.push(format!(
+                "p3 on dev and p9 on confirm: {cells} cells of slices.{} share {fewest} rows, and a cell below \
+                 {GREEN_ROWS_MIN} rows is inconclusive: at least {} rows of each",
+                family.family,
+                GREEN_ROWS_MIN * cells as f64
+            ));
+        }
+    }
+    let whole = "power of all criteria together: clover simulate iteration --manifest FILE, before it is signed";
+    report.not_checked.push(whole.to_owned());
 }
 
 /// Rows below which the smallest green slice is inconclusive whatever it shows.

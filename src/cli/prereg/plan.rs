@@ -136,6 +136,9 @@ pub(super) fn check(ctx: &mut Ctx<'_>, file: &Path) -> Result<Answer, CliError> 
         rows.push((&measure.name, value));
     }
     let mut answer = Answer::new(ui::pairs(&rows), data(manifest, &report));
+    for criterion in &report.unmet {
+        answer.line(&format!("cannot be met: {criterion}"));
+    }
     for reason in &report.not_checked {
         answer.line(&format!("not checked: {reason}"));
     }
@@ -166,7 +169,7 @@ fn data(manifest: &Manifest, report: &Report) -> Value {
     json!({
         "manifest": manifest.manifest.as_str(), "template": manifest.template.as_str(),
         "digest": manifest.digest().to_hex(), "h0_digest": manifest.h0_digest().to_hex(),
-        "preflight": measures, "not_checked": report.not_checked,
+        "preflight": measures, "not_checked": report.not_checked, "unmet": report.unmet,
         "binds_confirm_data": manifest.data.is_some(),
     })
 }

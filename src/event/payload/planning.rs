@@ -18,8 +18,17 @@ use crate::num::Micro;
 pub struct VarianceSplit {
     /// Variance of one label, in squared label units from 0 to 1.
     pub calibration: Finite,
+    /// Upper end of its 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration_high: Option<Finite>,
+    /// Lower end of its 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration_low: Option<Finite>,
     /// Variance of one score.
     pub evaluation: Finite,
+    /// Fold seeds over which the variance of a label was averaged, the calibrator's own first; that alone when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fold_seeds: Option<Count>,
     /// Labels that it was learnt on.
     pub labels: Count,
     /// Whose.
@@ -48,8 +57,17 @@ pub struct EvaluationPlan {
     pub cost: Finite,
     /// Rows to label.
     pub labels: Count,
+    /// The same at the upper end of the interval of the calibration variance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels_high: Option<Count>,
+    /// The same at its lower end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels_low: Option<Count>,
     /// Smallest difference of two policies that would be detected.
     pub mde: Finite,
+    /// The same, of the planned sizes, at the upper end of that interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mde_high: Option<Finite>,
     /// Rows to score, of each policy.
     pub scores: Count,
     /// Standard error of one policy's value.
@@ -61,12 +79,18 @@ pub struct EvaluationPlan {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuditPlan {
+    /// Standard deviation of the mean residual of a calibrator with which nothing is wrong, from its few labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration_sd: Option<Finite>,
     /// Prompts to label, of each policy.
     pub clusters: Count,
     /// Probability that one audit passes when nothing is wrong.
     pub pass_probability: Finite,
     /// Residual standard deviation that it is planned for.
     pub residual_sd: Finite,
+    /// Standard error that the calibrator adds to the interval of the audit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width_se: Option<Finite>,
 }
 
 /// Rows of an iteration.
@@ -74,7 +98,10 @@ pub struct AuditPlan {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IterationRows {
-    /// Rows of the confirm block.
+    /// Rows of the confirm block under a test by betting; absent beyond ten million.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub betting_rows: Option<Count>,
+    /// Rows of the confirm block under Student's t.
     pub confirm_rows: Count,
     /// Standard deviation of the paired loss difference that it is planned for.
     pub difference_sd: Finite,

@@ -5,7 +5,7 @@ use crate::stats::distribution;
 use crate::stats::sample::SampleError;
 
 /// Standard normal mass beyond this is below 4e-33.
-const TAIL: f64 = 12.0;
+pub(super) const TAIL: f64 = 12.0;
 /// Absolute accuracy of the quadrature.
 const ACCURACY: f64 = 1e-13;
 /// Halvings of an interval of the quadrature.
@@ -27,7 +27,7 @@ pub struct AuditScenario {
 }
 
 impl AuditScenario {
-    fn check(&self) -> Result<(), SampleError> {
+    pub(super) fn check(&self) -> Result<(), SampleError> {
         let legal = self.residual_sd.is_finite()
             && self.residual_sd >= 0.0
             && self.margin.is_finite()
@@ -167,8 +167,16 @@ pub fn pass_probability(
         let largest = df * ratio * ratio;
         distribution::normal_pdf(z) * distribution::chi_squared(largest, df).0
     };
-    // Split at the kink, and into unit steps so that no narrow peak falls between the first nodes.
-    let kink = -bias;
+    Ok(quadrature_over(&density, (low, high), -bias))
+}
+
+/// A probability as an integral of its density, split at a kink and into unit steps, so that no narrow peak falls between
+/// the first nodes.
+pub(super) fn quadrature_over(
+    density: &dyn Fn(f64) -> f64,
+    (low, high): (f64, f64),
+    kink: f64,
+) -> f64 {
     let mut edges = vec![low];
     let mut next = low.floor() + 1.0;
     while next < high {
@@ -182,9 +190,9 @@ pub fn pass_probability(
     }
     let parts: Vec<f64> = edges
         .windows(2)
-        .map(|pair| quadrature(&density, pair[0], pair[1], DEPTH_MAX))
+        .map(|pair| quadrature(density, pair[0], pair[1], DEPTH_MAX))
         .collect();
-    Ok(math::sum(&parts).clamp(0.0, 1.0))
+    math::sum(&parts).clamp(0.0, 1.0)
 }
 
 /// Adaptive Gauss-Kronrod quadrature (7 and 15 nodes), halving until both rules agree.

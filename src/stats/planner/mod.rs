@@ -4,6 +4,8 @@
 //! section 8.
 
 mod audit;
+mod calibrated;
+mod confirm;
 mod law;
 mod sizing;
 mod surface;
@@ -15,6 +17,13 @@ pub use audit::AuditTerms;
 pub use audit::AuditsPlan;
 pub use audit::pass_probability;
 pub use audit::plan_transport_audits;
+pub use calibrated::CalibratorError;
+pub use calibrated::calibrated_pass_probability;
+pub use calibrated::labels_factor;
+pub use calibrated::plan_calibrated_audit;
+pub use calibrated::variance_interval;
+pub use confirm::ConfirmTerms;
+pub use confirm::PlannedTest;
 pub use law::Costs;
 pub use law::Law;
 pub use law::Plan;

@@ -7,17 +7,25 @@ use crate::event::payload::planning::IterationRows;
 use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::planning::Prices;
 use crate::event::payload::planning::VarianceSplit;
+use crate::num::Count;
+use crate::num::Finite;
 use crate::num::Micro;
 use crate::num::math;
+use crate::stats::calibrator::Mode;
+use crate::stats::calibrator::Selected;
 use crate::stats::inference;
 use crate::stats::oua::Share;
 use crate::stats::planner;
 use crate::stats::planner::AuditScenario;
 use crate::stats::planner::AuditTerms;
+use crate::stats::planner::CalibratorError;
+use crate::stats::planner::ConfirmTerms;
 use crate::stats::planner::Costs;
+use crate::stats::planner::PlannedTest;
 use crate::stats::planner::Power;
 use crate::stats::planner::VarianceModel;
 use crate::stats::sample::SampleError;
+use crate::workflow::analyze;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::terms;
 use crate::workflow::estimate::terms::BUILD;
@@ -28,6 +36,10 @@ use crate::workflow::estimate::terms::text;
 
 /// Fewest labels of a plan (CJE paper, appendix F).
 pub const LABELS_MIN: u64 = 30;
+/// Probes of a policy beyond which labels of the calibrator are the better purchase.
+const PROBES_MANY: u64 = 2_000;
+/// Fold seeds over which the calibrator's variance is averaged: one partition into five folds has four degrees of freedom.
+const FOLD_SEEDS: u64 = 20;
 /// Level of a green slice, and its tolerance as a share of the effect, where no manifest says so.
 const GREEN_LEVEL: f64 = 0.10;
 /// Largest count of a plan.
@@ -43,8 +55,8 @@ pub enum PlanError {
     #[error("a plan of scores and labels needs the price of each")]
     NoPrice,
     /// No number of clusters gives the audit its power.
-    #[error("no number of probes up to 100000 gives every audit that power")]
-    NoSize,
+    #[error("no number of probes up to 100000 gives every audit that power: {0}")]
+    NoSize(String),
     /// A number outside its range.
     #[error(transparent)]
     Refused(#[from] SampleError),
@@ -63,35 +75,100 @@ pub struct Ask {
     pub prices: Option<Prices>,
     /// Policies that share the labels, or that are audited.
     pub policies: u64,
+    /// Whether the calibrator's variance is averaged over fold seeds and counts in every size. A plan without it, of an
+    /// older program, is computed as that program did.
+    pub sturdy: bool,
 }
 
-/// The variance of one score and one label: means over policies whose level is not refused. A policy's sampling variance
-/// of its mean reward times its rows, and its calibration variance times all labels, on the unit scale.
-fn split(found: &Found) -> Result<VarianceSplit, PlanError> {
-    let labels = match &found.analysis.calibration {
-        Ok(of) => of.labels,
+/// A policy's share of variances, and its calibration variance averaged over fold seeds where that is asked for.
+struct Usable {
+    policy: usize,
+    share: Share,
+    calibration: f64,
+}
+
+/// Policies whose level is not refused.
+fn usable(found: &Found, sturdy: bool) -> Result<Vec<Usable>, PlanError> {
+    let of = match &found.analysis.calibration {
+        Ok(of) => of,
         Err(thin) => return Err(PlanError::NoVariance(thin.to_string())),
     };
     let policies = found.analysis.policies.iter().enumerate();
-    let usable: Vec<(usize, Share)> = policies
+    let mut usable: Vec<Usable> = policies
         .filter(|(_, of)| of.support.is_some_and(|support| !support.refuse_level))
-        .filter_map(|(at, of)| Some((at, of.detail.as_ref()?.share?)))
+        .filter_map(|(policy, of)| {
+            let share = of.detail.as_ref()?.share?;
+            Some(Usable {
+                policy,
+                share,
+                calibration: share.oua,
+            })
+        })
         .collect();
     if usable.is_empty() {
         let why = "every level is refused".to_owned();
         return Err(PlanError::NoVariance(why));
     }
-    let mean = |of: &dyn Fn(&Share) -> f64| {
-        let values: Vec<f64> = usable.iter().map(|(_, share)| of(share)).collect();
+    if !sturdy {
+        return Ok(usable);
+    }
+    let mode = match of.calibrator.selected {
+        Selected::Monotone => Mode::Monotone,
+        Selected::TwoStage => Mode::TwoStage,
+    };
+    let mut variances = vec![Vec::new(); usable.len()];
+    for further in 1..FOLD_SEEDS {
+        let mut request = terms::request(&found.terms);
+        request.settings.mode = mode;
+        request.fold_seed = request.fold_seed.saturating_add(further);
+        let dataset = &found.gathered.dataset;
+        let Ok(again) = analyze::analyze(dataset, &found.gathered.prompts, &request) else {
+            continue;
+        };
+        for (variances, of) in variances.iter_mut().zip(&usable) {
+            let detail = again.policies[of.policy].detail.as_ref();
+            variances.extend(
+                detail
+                    .and_then(|detail| detail.share)
+                    .map(|share| share.oua),
+            );
+        }
+    }
+    for (of, mut variances) in usable.iter_mut().zip(variances) {
+        variances.push(of.share.oua);
+        of.calibration = math::mean(&variances);
+    }
+    Ok(usable)
+}
+
+/// The variance of one score and one label: means over policies whose level is not refused. A policy's sampling variance
+/// of its mean reward times its rows, and its calibration variance times all labels, on the unit scale.
+fn split(found: &Found, usable: &[Usable], sturdy: bool) -> VarianceSplit {
+    let calibration = found.analysis.calibration.as_ref().ok();
+    let labels = calibration.map_or(0, |of| of.labels);
+    let mean = |of: &dyn Fn(&Usable) -> f64| {
+        let values: Vec<f64> = usable.iter().map(of).collect();
         math::mean(&values)
     };
-    Ok(VarianceSplit {
-        calibration: finite(mean(&|share| share.oua * labels as f64)),
-        evaluation: finite(mean(&|share| share.main * share.rows as f64)),
+    let per_label = mean(&|of| of.calibration * labels as f64);
+    let seeds = usize::try_from(FOLD_SEEDS).unwrap_or(1);
+    let (low, high) = planner::variance_interval(per_label, (seeds, folds(found), labels), 0.05);
+    let within = |end: f64| sturdy.then(|| finite(end));
+    VarianceSplit {
+        calibration: finite(per_label),
+        calibration_high: within(high),
+        calibration_low: within(low),
+        evaluation: finite(mean(&|of| of.share.main * of.share.rows as f64)),
+        fold_seeds: sturdy.then(|| count(FOLD_SEEDS)),
         labels: size(labels),
-        policies: usable.iter().map(|(at, _)| found.name(*at)).collect(),
-        rows: size(usable.iter().map(|(_, share)| share.rows).sum()),
-    })
+        policies: usable.iter().map(|of| found.name(of.policy)).collect(),
+        rows: size(usable.iter().map(|of| of.share.rows).sum()),
+    }
+}
+
+fn folds(found: &Found) -> usize {
+    let calibration = found.analysis.calibration.as_ref().ok();
+    calibration.map_or(1, |of| of.calibrator.without_fold.len())
 }
 
 /// Out-of-fold residuals of the labelled rows, on the unit scale.
@@ -114,7 +191,8 @@ fn residuals(found: &Found) -> Vec<f64> {
 /// # Errors
 /// [`PlanError`].
 pub fn plan(found: &Found, ask: &Ask) -> Result<PlanRecorded, PlanError> {
-    let split = split(found)?;
+    let usable = usable(found, ask.sturdy)?;
+    let split = split(found, &usable, ask.sturdy);
     let mut planned = PlanRecorded {
         audit: None,
         asked_micro: ask.asked,
@@ -132,6 +210,9 @@ pub fn plan(found: &Found, ask: &Ask) -> Result<PlanRecorded, PlanError> {
     match ask.purpose {
         PlanPurpose::Labels | PlanPurpose::Budget => {
             planned.evaluation = Some(evaluation(found, ask, &planned.split)?);
+        }
+        PlanPurpose::Audit if ask.sturdy => {
+            planned.audit = Some(calibrated_audits(found, ask, &usable)?);
         }
         PlanPurpose::Audit => planned.audit = Some(audits(found, ask)?),
         PlanPurpose::Iteration => planned.iteration = Some(iteration(found, ask)?),
@@ -153,21 +234,100 @@ fn evaluation(
     let power = Power::new(terms::unit(ask.power), terms::unit(found.terms.alpha_micro))?;
     let span = found.analysis.output_scale.span();
     let asked = terms::unit(ask.asked);
-    let plan = if ask.purpose == PlanPurpose::Budget {
-        planner::plan_evaluation(asked, &model, &costs, LABELS_MIN, power)?
-    } else {
-        planner::plan_for_mde(asked / span, &model, &costs, LABELS_MIN, power)?
+    let planned = |model: &VarianceModel| {
+        if ask.purpose == PlanPurpose::Budget {
+            planner::plan_evaluation(asked, model, &costs, LABELS_MIN, power)
+        } else {
+            planner::plan_for_mde(asked / span, model, &costs, LABELS_MIN, power)
+        }
+    };
+    let plan = planned(&model)?;
+    let at = |end: Option<Finite>| -> Result<Option<VarianceModel>, SampleError> {
+        let model = |end: Finite| VarianceModel::new(split.evaluation.value(), end.value());
+        end.map(model).transpose()
+    };
+    let (low, high) = (at(split.calibration_low)?, at(split.calibration_high)?);
+    let labels = |model: Option<VarianceModel>| -> Result<Option<Count>, SampleError> {
+        let plan = model.map(|model| planned(&model)).transpose()?;
+        Ok(plan.map(|plan| count(plan.labels)))
+    };
+    let worst = |model: VarianceModel| {
+        let error = model
+            .variance(plan.scores as f64, plan.labels as f64)
+            .sqrt();
+        finite(span * planner::mde(error, power))
     };
     Ok(EvaluationPlan {
         cost: finite(plan.cost),
         labels: count(plan.labels),
+        labels_high: labels(high)?,
+        labels_low: labels(low)?,
         mde: finite(span * plan.mde),
+        mde_high: high.map(worst),
         scores: count(plan.scores),
         se: finite(span * plan.standard_error),
     })
 }
 
-/// Probes with which every audit passes when nothing is wrong.
+/// Probes with which every audit passes when nothing is wrong, of the policy whose calibrator errs most: its error widens
+/// the interval and moves the mean residual.
+fn calibrated_audits(found: &Found, ask: &Ask, usable: &[Usable]) -> Result<AuditPlan, PlanError> {
+    let residual_sd = inference::standard_deviation(&residuals(found)).unwrap_or(0.0);
+    let span = found.analysis.output_scale.span();
+    let most = |of: &dyn Fn(&Usable) -> f64| usable.iter().map(of).fold(0.0, f64::max);
+    let error = CalibratorError {
+        width: most(&|of| of.share.oua),
+        df: (folds(found) as f64 - 1.0).max(1.0),
+        bias: most(&|of| of.calibration),
+    };
+    let scenario = AuditScenario {
+        residual_sd,
+        margin: terms::unit(ask.asked) / span,
+        bias: 0.0,
+        available: None,
+        labels_per_cluster: 1.0,
+    };
+    let audits = ask.policies.clamp(1, 1_000) as f64;
+    let usual = AuditTerms::new(1.0, 0);
+    // Power of all audits together, by a union bound.
+    let terms = (
+        terms::unit(found.terms.alpha_micro) / audits,
+        1.0 - (1.0 - terms::unit(ask.power)) / audits,
+    );
+    let searched = (usual.clusters_min, usual.clusters_max);
+    let Some((clusters, power)) =
+        planner::plan_calibrated_audit(&scenario, terms, searched, &error)?
+    else {
+        let factor = planner::labels_factor(&scenario, terms, PROBES_MANY, &error)?;
+        return Err(PlanError::NoSize(missing(found, &error, span, factor)));
+    };
+    Ok(AuditPlan {
+        calibration_sd: Some(finite(span * error.bias.sqrt())),
+        clusters: count(clusters),
+        pass_probability: finite(power),
+        residual_sd: finite(span * residual_sd),
+        width_se: Some(finite(span * error.width.sqrt())),
+    })
+}
+
+/// What would help where no number of probes does.
+fn missing(found: &Found, error: &CalibratorError, span: f64, factor: Option<f64>) -> String {
+    let calibration = found.analysis.calibration.as_ref().ok();
+    let labels = calibration.map_or(0, |of| of.labels);
+    let (bias, width) = (span * error.bias.sqrt(), span * error.width.sqrt());
+    let cause = format!(
+        "from {labels} labels the calibrator itself is off by {bias:.4} and adds {width:.4} to the error of the audit"
+    );
+    match factor {
+        Some(times) if times > 1.0 => format!(
+            "{cause}; calibrate on about {:.0} labels first, or ask for a wider margin",
+            times * labels as f64
+        ),
+        _ => format!("{cause}; ask for a wider margin"),
+    }
+}
+
+/// The same of a calibrator without error, as programs that knew no other planned it.
 fn audits(found: &Found, ask: &Ask) -> Result<AuditPlan, PlanError> {
     let residual_sd = inference::standard_deviation(&residuals(found)).unwrap_or(0.0);
     let span = found.analysis.output_scale.span();
@@ -187,11 +347,14 @@ fn audits(found: &Found, ask: &Ask) -> Result<AuditPlan, PlanError> {
     let policies = usize::try_from(ask.policies.clamp(1, 1_000)).unwrap_or(1);
     let plan = planner::plan_transport_audits(&vec![scenario; policies], &audit)?;
     let first = plan.plans.first().and_then(|of| of.clusters.zip(of.power));
-    let (clusters, power) = first.ok_or(PlanError::NoSize)?;
+    let none = || PlanError::NoSize("ask for a wider margin".to_owned());
+    let (clusters, power) = first.ok_or_else(none)?;
     Ok(AuditPlan {
+        calibration_sd: None,
         clusters: count(clusters),
         pass_probability: finite(power),
         residual_sd: finite(span * residual_sd),
+        width_se: None,
     })
 }
 
@@ -205,7 +368,16 @@ fn iteration(found: &Found, ask: &Ask) -> Result<IterationRows, PlanError> {
     let alpha = terms::unit(found.terms.alpha_micro);
     let confirm = planner::confirm_rows(sd, effect, alpha, power)?;
     let green = planner::green_rows(sd, effect, GREEN_LEVEL, power, 1)?;
+    let betting = ConfirmTerms {
+        test: PlannedTest::Betting,
+        effect,
+        deviation: sd,
+        eta: 0.0,
+        level: alpha,
+    };
+    let betting = ask.sturdy.then(|| betting.rows(power).ok().flatten());
     Ok(IterationRows {
+        betting_rows: betting.flatten().map(count),
         confirm_rows: rows(confirm),
         difference_sd: finite(sd),
         effect: finite(effect),
@@ -218,6 +390,6 @@ fn iteration(found: &Found, ask: &Ask) -> Result<IterationRows, PlanError> {
     clippy::cast_sign_loss,
     reason = "clamped to exact counts"
 )]
-fn rows(value: f64) -> crate::num::Count {
+fn rows(value: f64) -> Count {
     count(value.clamp(0.0, COUNT_MAX) as u64)
 }

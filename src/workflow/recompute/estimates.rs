@@ -224,6 +224,7 @@ pub(super) fn plan(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
         power: said.power_micro,
         prices: said.prices,
         policies: said.policies.value(),
+        sturdy: said.split.fold_seeds.is_some(),
     };
     Ok(planning::plan(found, &asked)?.into())
 }

@@ -589,13 +589,33 @@ fn plans_come_from_the_ledgers_own_variance() {
         priced.json()["data"]["plan"]["prices"]["label_micro"],
         2_000_000
     );
-    let probes = desk.ok("plan audit 0.05 --experiment exp-1 --json").json();
-    assert!(
-        probes["data"]["plan"]["audit"]["clusters"]
-            .as_u64()
-            .unwrap()
-            >= 20
+    // Twenty labels leave the calibrator an error that no number of probes makes up for at this margin.
+    let few = ["plan", "audit", "0.05", "--experiment", "exp-1"];
+    desk.refused(
+        &few,
+        4,
+        &[
+            "from 20 labels the calibrator itself is off by",
+            "calibrate on about",
+        ],
     );
+    let probes = desk.ok("plan audit 0.15 --experiment exp-1 --json").json();
+    let audit = &probes["data"]["plan"]["audit"];
+    assert!(audit["clusters"].as_u64().unwrap() >= 20, "{audit}");
+    assert!(
+        audit["pass_probability"].as_f64().unwrap() >= 0.8,
+        "{audit}"
+    );
+    assert!(audit["calibration_sd"].as_f64().unwrap() > 0.0, "{audit}");
+    // The variance of a label has an interval, and so have the labels.
+    let split = &cheap["data"]["plan"]["split"];
+    let at = |name: &str| split[name].as_f64().unwrap();
+    assert!(
+        at("calibration_low") < at("calibration") && at("calibration") < at("calibration_high")
+    );
+    assert_eq!(split["fold_seeds"], 20);
+    assert!(of(&cheap, "labels_low") <= of(&cheap, "labels"));
+    assert!(of(&cheap, "labels") <= of(&cheap, "labels_high"));
     let rows = desk
         .ok("plan iteration 0.001 --experiment exp-1 --json")
         .json();

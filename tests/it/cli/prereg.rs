@@ -187,7 +187,7 @@ fn sizes_that_cannot_work_are_refused_with_the_number_that_would() {
             "iteration",
             "confirm_rows: 3000",
             "confirm_rows: 300",
-            &["expected at least 609 rows, found 300"],
+            &["expected at least 2169 rows, found 300"],
         ),
         (
             "iteration",

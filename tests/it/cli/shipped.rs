@@ -40,10 +40,15 @@ pub(super) fn plan(of: &Shipped) -> Value {
     let cells: Vec<Value> = slices.into_iter().map(cell).collect();
     let rubric = Rubric::parse(of.rubric.as_bytes()).unwrap();
     let dev = of.setting.window_rows / 3;
+    let effect = if of.setting.confirm_rows < 600 {
+        12_000
+    } else {
+        6_000
+    };
     let mut plan = crate::support::iterated::plan(of.name, &format!("plan-{}", of.name));
     let terms = json!({
         "confirm_rows": of.setting.confirm_rows, "confirm_separation": "time", "dev_rows": dev,
-        "difference_sd_micro": 30_000, "effect_micro": 6_000, "eta_micro": of.eta_micro,
+        "difference_sd_micro": 20_000, "effect_micro": effect, "eta_micro": of.eta_micro,
         "fit_rows": of.setting.window_rows - dev, "green_sd_micro": 3_000, "green_slices": green,
         "hypotheses_max": 2, "patch_families": ["evidence_verification", "length_bias_cap"],
         "slice_rows_min": dev / (green + 2),

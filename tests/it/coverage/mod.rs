@@ -12,6 +12,7 @@ mod iteration;
 mod logged;
 mod missing;
 mod sample;
+mod sizes;
 mod tests_and_distances;
 
 use clover::stats::distribution;

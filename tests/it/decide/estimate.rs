@@ -403,9 +403,9 @@ fn logged_responses_are_not_read_after_a_failed_audit() {
     });
 }
 
-/// From here on rulebook 19 judges.
+/// From here on rulebook 18 judges.
 fn adopt(world: &mut dyn World) {
-    let version = Count::new(19).unwrap();
+    let version = Count::new(18).unwrap();
     world.say(&owner(), RulebookAdopted { version }.into(), None);
 }
 

@@ -1,4 +1,4 @@
-//! Samples around what estimates and comparisons claim under rulebook 19.
+//! Samples around what estimates and comparisons claim under rulebook 18.
 
 use serde_json::Value;
 use serde_json::json;
@@ -12,10 +12,10 @@ use super::tampered_chosen;
 use super::tampered_names;
 use super::valued;
 
-/// The good ledger under rulebook 19, with one more event of the arbiter's.
+/// The good ledger under rulebook 18, with one more event of the arbiter's.
 fn with(kind: &str, data: Value) -> (World, usize) {
     let mut world = World::of(&good().lines);
-    tampered_chosen::adopt(&mut world, 19);
+    tampered_chosen::adopt(&mut world, 18);
     let at = world.say(ARBITER, kind, 1, ARENA.into(), data);
     (world, at)
 }

@@ -193,6 +193,8 @@ pub struct Found {
     pub accepted: bool,
     /// Change of mean squared error on confirm.
     pub dmse: f64,
+    /// Standard deviation of a row's change there; `None` without a confirm block, or for one row.
+    pub difference_sd: Option<f64>,
     /// The same on fresh rows: below 0 the candidate is truly better.
     pub worth: f64,
     /// Gates that did not pass.
@@ -292,6 +294,7 @@ impl Simulation {
                 p8: false,
                 accepted: false,
                 dmse: 0.0,
+                difference_sd: None,
                 worth: 0.0,
                 blocked: Vec::new(),
                 labels: None,
@@ -405,12 +408,15 @@ impl Simulation {
         let mut blocked: Vec<(GateId, GateSplit)> =
             dev.iter().map(|gate| (*gate, GateSplit::Dev)).collect();
         blocked.extend(confirm.iter().map(|gate| (*gate, GateSplit::Confirm)));
+        let mean = compared.part(SplitPart::Confirm)?.mean();
+        let error = mean.standard_error();
         Ok(Found {
             reached: dev.is_empty(),
             paused: false,
             p8: !confirm.contains(&GateId::P8),
             accepted: blocked.is_empty(),
-            dmse: compared.part(SplitPart::Confirm)?.mean().mean,
+            dmse: mean.mean,
+            difference_sd: error.map(|error| error * (mean.rows as f64).sqrt()),
             worth: self.worth(base, proposed),
             blocked,
             labels,

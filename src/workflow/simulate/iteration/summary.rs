@@ -64,6 +64,10 @@ pub struct Summary {
     pub blocked: Vec<Blocked>,
     /// Mean change of the squared error on confirm over the runs that did not pause.
     pub dmse: Option<f64>,
+    /// Mean over the runs that did not pause of the standard deviation of a row's change on confirm.
+    pub difference_sd: Option<f64>,
+    /// Of the runs that did not pause: P8 passed.
+    pub p8: Share,
     /// Of the runs that reached confirm: P8 passed, and truly no better.
     pub p8_wrongly: Share,
     /// Of all runs: paused for labels.
@@ -98,6 +102,7 @@ impl Summary {
             let values: Vec<f64> = found.iter().filter(|run| !run.paused).map(of).collect();
             (!values.is_empty()).then(|| math::mean(&values))
         };
+        let deviations: Vec<f64> = found.iter().filter_map(|run| run.difference_sd).collect();
         let seen = found.iter().filter(|run| run.reached);
         let labels: Vec<(f64, bool)> = seen.filter_map(|run| run.labels).collect();
         let left: Vec<f64> = labels.iter().map(|(shown, _)| 1.0 - shown).collect();
@@ -122,6 +127,8 @@ impl Summary {
             accepted_wrongly: Share::new(wrong, runs),
             blocked,
             dmse: mean(&|run| run.dmse),
+            difference_sd: (!deviations.is_empty()).then(|| math::mean(&deviations)),
+            p8: Share::new(count(&|run| run.p8), runs - paused),
             p8_wrongly: Share::new(p8, reached),
             paused: Share::new(paused, runs),
             reached: Share::new(reached, runs),

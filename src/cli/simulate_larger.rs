@@ -1,0 +1,129 @@
+//! What stops a true fix at the sizes of a plan, and the sizes at which it is accepted.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::ui;
+use crate::cli::ui::Answer;
+use crate::event::payload::predicate::GateId;
+use crate::workflow::simulate::iteration::Blocked;
+use crate::workflow::simulate::iteration::Design;
+use crate::workflow::simulate::iteration::Summary;
+
+/// Most rows of one simulated iteration among the larger sizes.
+const ROWS_MAX: usize = 60_000;
+/// Most iterations of each larger size.
+pub(super) const RUNS_MAX: u64 = 100;
+/// Criteria that are named beside each larger size: those that block most.
+const SHOWN: usize = 2;
+/// Share of runs from which a criterion counts as one that cannot be met at these sizes.
+const NEVER: f64 = 0.5;
+
+/// A larger size, and what came of it.
+pub(super) struct Larger {
+    pub sizes: [usize; 3],
+    pub found: Summary,
+}
+
+/// The sizes that are tried in turn where a true fix is accepted too rarely: twice the rows, again and again.
+pub(super) fn doubled(sizes: [usize; 3]) -> Option<[usize; 3]> {
+    let doubled = sizes.map(|size| size.saturating_mul(2));
+    let rows = doubled
+        .iter()
+        .fold(0_usize, |sum, size| sum.saturating_add(*size));
+    (rows <= ROWS_MAX).then_some(doubled)
+}
+
+/// Whether a true fix is accepted too rarely for certain, so that larger sizes are worth trying.
+pub(super) fn is_short(of: &Summary, power: f64) -> bool {
+    of.accepted.high < power
+}
+
+/// Why rows that are too few keep a gate from passing a true fix.
+fn why(gate: GateId) -> &'static str {
+    match gate {
+        GateId::P1 => "the improvement on dev is within its noise of eta",
+        GateId::P2 => "the calibration error of few rows is mostly chance",
+        GateId::P3 | GateId::P9 => "cells below 40 rows are inconclusive, small ones show little",
+        GateId::P4 => "the shift over few rows varies around its cap",
+        GateId::P5 => "calibrators of few rows move the anchors by chance",
+        GateId::P6 => "domains below 40 rows are inconclusive, small ones show little",
+        GateId::P8 => "too few rows move for its test at alpha over the hypotheses",
+        GateId::P10 => "the calibrator of few labels causes too much of the variance",
+        GateId::P0 | GateId::P7 => "it is not simulated",
+    }
+}
+
+fn named(one: &Blocked) -> String {
+    format!("{} on {}", one.gate, one.split.as_str())
+}
+
+fn sizes(of: [usize; 3]) -> String {
+    of.map(|size| size.to_string()).join("/")
+}
+
+/// Says which criteria cannot be met, and how many labels a true fix needs.
+pub(super) fn say(
+    answer: &mut Answer,
+    design: &Design,
+    (fix, power): (&Summary, f64),
+    larger: &[Larger],
+) {
+    if !is_short(fix, power) {
+        return;
+    }
+    answer.line("");
+    answer.line(&format!(
+        "a true fix is accepted less often than {power} at {} labels:",
+        design.sizes.iter().sum::<usize>()
+    ));
+    let stops = |one: &&Blocked| one.runs.share.is_some_and(|share| share >= NEVER);
+    for one in fix.blocked.iter().filter(stops) {
+        answer.line(&format!(
+            "  {} cannot be met: {}",
+            named(one),
+            why(one.gate)
+        ));
+    }
+    let rows = larger.iter().map(|of| {
+        let mut blocks: Vec<&Blocked> = of.found.blocked.iter().collect();
+        blocks.sort_by_key(|one| std::cmp::Reverse(one.runs.count));
+        let blocks = blocks.into_iter().take(SHOWN);
+        let blocks =
+            blocks.map(|one| format!("{} {:.2}", named(one), one.runs.share.unwrap_or(0.0)));
+        let accepted = &of.found.accepted;
+        vec![
+            sizes(of.sizes),
+            of.sizes.iter().sum::<usize>().to_string(),
+            format!(
+                "{:.2} [{:.2}, {:.2}]",
+                accepted.share.unwrap_or(0.0),
+                accepted.low,
+                accepted.high
+            ),
+            blocks.collect::<Vec<_>>().join(", "),
+        ]
+    });
+    let head = ["fit/dev/confirm", "labels", "accepted", "blocked by"];
+    answer.text.push_str(&ui::table(&head, rows.collect()));
+    let enough = larger
+        .last()
+        .filter(|of| of.found.accepted.share.is_some_and(|share| share >= power));
+    answer.line(&match enough {
+        Some(of) => format!(
+            "labels that a true fix needs here: {} ({})",
+            of.sizes.iter().sum::<usize>(),
+            sizes(of.sizes)
+        ),
+        None => "labels that a true fix needs here: more than were tried, or no number of them"
+            .to_owned(),
+    });
+}
+
+/// The same for programs.
+pub(super) fn data(larger: &[Larger]) -> Value {
+    let all = larger
+        .iter()
+        .map(|of| json!({"found": of.found, "sizes": of.sizes}));
+    all.collect()
+}
