@@ -148,7 +148,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         manifest,
         test,
         most,
-        args.streams,
+        streams,
     )));
     answer.data["shown_of_same_arms"] = json!(most);
     if let Some(line) = worth(&found) {

@@ -198,7 +198,7 @@ pub struct EstimateRecorded {
     /// Why there is no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_interval: Option<Text>,
-    /// Labelled prompts of its own with another label than the most common one; absent before rulebook 19, where such
+    /// Labelled prompts of its own with another label than the most common one; absent before rulebook 18, where such
     /// labels did not widen the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off_mode: Option<Count>,
@@ -243,7 +243,7 @@ pub struct ContrastRecorded {
     /// The calibrator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrator: Option<Digest>,
-    /// The interval widened by what monotonicity leaves open, where a level is refused; and, from rulebook 19 on, by the
+    /// The interval widened by what monotonicity leaves open, where a level is refused; and, from rulebook 18 on, by the
     /// margins of the audits that it rests on, and by labels that hardly vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conservative: Option<IntervalEnds>,
@@ -256,7 +256,7 @@ pub struct ContrastRecorded {
     pub family: Vec<PolicyId>,
     /// The first policy.
     pub first: PolicyId,
-    /// What may be claimed of its level; absent before rulebook 19.
+    /// What may be claimed of its level; absent before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_claim: Option<Claim>,
     /// Merkle root of its rows.
@@ -270,14 +270,14 @@ pub struct ContrastRecorded {
     pub p: Finite,
     /// The same within the family (Benjamini-Hochberg).
     pub p_adjusted: Finite,
-    /// How it is to be read; absent before rulebook 19.
+    /// How it is to be read; absent before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<Reading>,
     /// Standard error.
     pub se: Finite,
     /// The second policy.
     pub second: PolicyId,
-    /// What may be claimed of its level; absent before rulebook 19.
+    /// What may be claimed of its level; absent before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_claim: Option<Claim>,
     /// Merkle root of its rows.
@@ -286,7 +286,7 @@ pub struct ContrastRecorded {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_transport: Option<TransportStanding>,
     /// Whether the adjusted p is below alpha, and the widened interval leaves zero out; never after a failed audit of
-    /// either policy, and from rulebook 19 on only where both claims are checked.
+    /// either policy, and from rulebook 18 on only where both claims are checked.
     pub told_apart: bool,
     /// On which terms.
     pub terms: EstimateTerms,

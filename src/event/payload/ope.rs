@@ -88,7 +88,7 @@ pub struct OpeDiagnosed {
     /// By how much the error of logged data exceeds that of own draws, at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cle_factor: Option<Finite>,
-    /// What may be claimed of the policy's level by its own draws; absent without such draws and before rulebook 19.
+    /// What may be claimed of the policy's level by its own draws; absent without such draws and before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direct_claim: Option<Claim>,
     /// Whether there are draws of the policy for every logged prompt.

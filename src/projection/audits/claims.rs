@@ -1,4 +1,4 @@
-//! What estimates and comparisons may claim, from rulebook 19 on: the part of the rule `transport` that asks for a passed
+//! What estimates and comparisons may claim, from rulebook 18 on: the part of the rule `transport` that asks for a passed
 //! audit or own labels behind each word.
 
 use crate::event::id::ExperimentId;

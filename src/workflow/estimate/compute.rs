@@ -72,9 +72,9 @@ pub struct Found {
 /// What events say, by the rulebook that they are recorded under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Before rulebook 19: intervals as statistics give them, and differences without the claims of their sides.
+    /// Before rulebook 18: intervals as statistics give them, and differences without the claims of their sides.
     Bare,
-    /// From rulebook 19 on: nothing is told apart unless both sides are checked, and equal labels give no width of zero.
+    /// From rulebook 18 on: nothing is told apart unless both sides are checked, and equal labels give no width of zero.
     Claimed,
 }
 
@@ -453,7 +453,7 @@ impl Found {
     }
 
     /// Differences among these policies, adjusted as one family; in the order of their names. One with a policy whose
-    /// failed audit stands carries that audit. In the form of rulebook 19 none is told apart unless both sides are checked.
+    /// failed audit stands carries that audit. In the form of rulebook 18 none is told apart unless both sides are checked.
     ///
     /// # Errors
     /// [`AnalyzeError`] for a p that is no probability.
