@@ -143,14 +143,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         test.alpha_micro
     ));
     said_of_streams(&mut answer, args, streams, &design);
-    let most = shown_alike(&found);
-    answer.text.push_str(&ui::wrapped(&alike_in_words(
-        manifest,
-        test,
-        most,
-        streams,
-    )));
-    answer.data["shown_of_same_arms"] = json!(most);
+    say_alike(&mut answer, (manifest, test), (&found, streams));
     if let Some(line) = worth(&found) {
         answer.text.push_str(&ui::wrapped(&line));
     }
@@ -264,6 +257,18 @@ fn shown_alike(found: &[Value]) -> f64 {
     let lines = found.iter().filter(|one| one["line"] == A_A);
     let shown = lines.filter_map(|one| one["shown"].as_f64());
     shown.fold(0.0, f64::max)
+}
+
+/// Adds how often the claim is shown of two arms that are the same.
+fn say_alike(
+    answer: &mut Answer,
+    (manifest, test): (&Manifest, &Test),
+    (found, streams): (&[Value], usize),
+) {
+    let most = shown_alike(found);
+    let words = alike_in_words(manifest, test, most, streams);
+    answer.text.push_str(&ui::wrapped(&words));
+    answer.data["shown_of_same_arms"] = json!(most);
 }
 
 fn alike_in_words(manifest: &Manifest, test: &Test, most: f64, streams: usize) -> String {

@@ -65,20 +65,10 @@ impl Rule for Gating {
             }
         };
         match &event.event.payload {
-            Payload::ScoreRecorded(_) => {
-                let experiment = header.experiment.as_ref();
-                let judged = early::scaled(state, experiment, &event.event.payload);
-                judge("exposure", judged);
-            }
-            Payload::ExposureOpened(said) => judge("exposure", early::named(state, said)),
             Payload::GateOpened(said) => {
                 let acts = acts(&said.gate, said.digest);
                 judge("stale_version", acts.stale(state));
                 judge("gate", opened(state, &acts, said));
-            }
-            Payload::ManifestAmended(said) => judge("amendment", claims::amended(state, said)),
-            Payload::ManifestCountersigned(said) => {
-                judge("countersign", claims::countersigned(state, said.digest));
             }
             Payload::GateContinued(said) => {
                 let experiment = header.experiment.as_ref();
@@ -119,13 +109,11 @@ impl Rule for Gating {
                     Err(judged) => judge("gate", judged),
                 }
             }
-            Payload::FamilyClosed(said) => judge("family", claims::closed(state, said)),
-            Payload::PromotionIssued(said) => {
-                let (now, by) = (event.recorded_at, header.author);
-                judge("promotion", claims::promoted(state, now, by, said));
+            _ => {
+                if let Some((rule, judged)) = beside(state, event) {
+                    judge(rule, judged);
+                }
             }
-            Payload::PromotionRevoked(said) => judge("promotion", claims::revoked(state, said)),
-            _ => {}
         }
     }
 
@@ -181,6 +169,29 @@ impl Rule for Gating {
             _ => {}
         }
     }
+}
+
+/// What is asked of events that act on no opened gate by themselves: the rule, and what stands against it.
+fn beside(state: &State, event: &Candidate<'_>) -> Option<(&'static str, Judged)> {
+    let header = &event.event.header;
+    Some(match &event.event.payload {
+        payload @ Payload::ScoreRecorded(_) => {
+            let experiment = header.experiment.as_ref();
+            ("exposure", early::scaled(state, experiment, payload))
+        }
+        Payload::ExposureOpened(said) => ("exposure", early::named(state, said)),
+        Payload::ManifestAmended(said) => ("amendment", claims::amended(state, said)),
+        Payload::ManifestCountersigned(said) => {
+            ("countersign", claims::countersigned(state, said.digest))
+        }
+        Payload::FamilyClosed(said) => ("family", claims::closed(state, said)),
+        Payload::PromotionIssued(said) => {
+            let (now, by) = (event.recorded_at, header.author);
+            ("promotion", claims::promoted(state, now, by, said))
+        }
+        Payload::PromotionRevoked(said) => ("promotion", claims::revoked(state, said)),
+        _ => return None,
+    })
 }
 
 /// Who acts on which gate, under which version.
