@@ -144,12 +144,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     ));
     said_of_streams(&mut answer, args, streams, &design);
     let most = shown_alike(&found);
-    answer.text.push_str(&ui::wrapped(&alike_in_words(
-        manifest,
-        test,
-        most,
-        streams,
-    )));
+    answer
+        .text
+        .push_str(&ui::wrapped(&alike_in_words(manifest, test, most, streams)));
     answer.data["shown_of_same_arms"] = json!(most);
     if let Some(line) = worth(&found) {
         answer.text.push_str(&ui::wrapped(&line));
