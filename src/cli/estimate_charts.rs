@@ -8,6 +8,8 @@ use serde_json::json;
 
 use crate::cli::error::CliError;
 use crate::event::id::FieldId;
+use crate::event::payload::estimate::EstimateRecorded;
+use crate::event::payload::estimated::IntervalMethod;
 use crate::ground::shell;
 use crate::num::math;
 use crate::report::chart::Chart;
@@ -268,6 +270,21 @@ pub(super) fn uncertainty(found: &Found) -> Ring {
             ("calibrator".to_owned(), oua),
         ],
     }
+}
+
+/// Why an interval is wider than a t interval, or why there is none.
+pub(super) fn unvaried(row: &EstimateRecorded) -> Option<String> {
+    if let Some(why) = &row.no_interval {
+        return Some(format!("{}  no interval: {}", row.policy, why.as_str()));
+    }
+    (row.interval_method == IntervalMethod::Bounded).then(|| {
+        format!(
+            "{}  {} of its labelled prompts hold another label than the most common one: the interval is widened by an \
+             exact bound on the scale",
+            row.policy,
+            row.off_mode.unwrap_or_default()
+        )
+    })
 }
 
 /// Terminal twins: labels at each score, residuals by tenth, where variance comes from.

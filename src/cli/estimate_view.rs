@@ -14,7 +14,6 @@ use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalEnds;
-use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::Reading;
 use crate::event::payload::estimated::TransportState;
 use crate::report::forest::Forest;
@@ -225,7 +224,11 @@ impl Estimates<'_> {
                 borrowed.join(", ")
             ));
         }
-        remarks.extend(self.rows.iter().filter_map(|(_, row)| unvaried(row)));
+        remarks.extend(
+            self.rows
+                .iter()
+                .filter_map(|(_, row)| charts::unvaried(row)),
+        );
         for (policy, row) in self.rows {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
@@ -356,21 +359,6 @@ impl Estimates<'_> {
             "calibrator": self.found.digest().map(|digest| digest.to_hex()),
         })
     }
-}
-
-/// Why an interval is wider than a t interval, or why there is none.
-fn unvaried(row: &EstimateRecorded) -> Option<String> {
-    if let Some(why) = &row.no_interval {
-        return Some(format!("{}  no interval: {}", row.policy, why.as_str()));
-    }
-    (row.interval_method == IntervalMethod::Bounded).then(|| {
-        format!(
-            "{}  {} of its labelled prompts hold another label than the most common one: the interval is widened by an \
-             exact bound on the scale",
-            row.policy,
-            row.off_mode.unwrap_or_default()
-        )
-    })
 }
 
 /// What to type after an estimate.

@@ -103,7 +103,7 @@ fn a_judge_that_favours_an_unlabelled_policy_tells_nothing_apart() {
 
 #[test]
 fn an_older_rulebook_records_as_older_programs_read() {
-    let mut desk = desk(" --rulebook 18");
+    let mut desk = desk(" --rulebook 17");
     favoured(&desk);
     desk.ok("import cje . --labels");
     // What is shown holds under every rulebook.
