@@ -116,8 +116,8 @@ fn tuned(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 }
 
 /// Fresh draws written out in a case.
-fn draws(node: &Node<'_>, length: Option<Node<'_>>) -> Result<(Dataset, Prompts), Stop> {
-    let with_length = length.as_ref().map(|node| node.flag()).transpose()? == Some(true);
+fn draws(node: &Node<'_>, length: Option<&Node<'_>>) -> Result<(Dataset, Prompts), Stop> {
+    let with_length = length.map(Node::flag).transpose()? == Some(true);
     let mut prompts = Prompts::default();
     let mut policies = Vec::new();
     for (name, rows) in node.members()? {
@@ -135,7 +135,7 @@ fn draws(node: &Node<'_>, length: Option<Node<'_>>) -> Result<(Dataset, Prompts)
                 .labels
                 .push(label.map(|node| node.number()).transpose()?);
         }
-        if let (true, Some(option)) = (with_length, &length) {
+        if let (true, Some(option)) = (with_length, length) {
             policy.covariates.push(lengths(&rows, option)?);
         }
         policies.push(policy);
@@ -171,7 +171,7 @@ fn lengths(rows: &Node<'_>, option: &Node<'_>) -> Result<Vec<f64>, Stop> {
 /// [`Stop`].
 pub fn direct_synth(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let length = case.input.maybe("include_response_length");
-    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?, length)?;
+    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?, length.as_ref())?;
     let options = case.input.at("options")?;
     let mut request = Request::default();
     for (name, value) in options.members()? {
@@ -366,7 +366,7 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
         return stream(case, check);
     }
     let length = case.input.maybe("include_response_length");
-    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?, length)?;
+    let (dataset, prompts) = draws(&case.input.at("fresh_draws")?, length.as_ref())?;
     let weights: Vec<Vec<f64>> = case
         .input
         .at("weights")?
