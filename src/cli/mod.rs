@@ -18,6 +18,7 @@ mod blob;
 mod budget;
 mod bulk;
 mod campaign;
+mod cast;
 mod checkpoint;
 mod completions;
 mod confirm;

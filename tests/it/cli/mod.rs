@@ -7,6 +7,7 @@ mod bad_input;
 mod baited;
 mod beside;
 mod carded;
+mod cast;
 mod claims;
 mod clock;
 mod composite;
