@@ -24,6 +24,7 @@ mod intake;
 mod iterate;
 mod judge;
 mod kept;
+mod held;
 mod killed;
 mod live;
 mod obstacles;
