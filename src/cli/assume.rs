@@ -5,6 +5,8 @@
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::cast;
+use crate::cli::cast::Part;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -342,6 +344,9 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
         expires_at: record::time(until.unwrap_or_default())?,
         reason: key::text("reason", reason.unwrap_or_default())?,
     };
+    if let Some(second) = &args.second {
+        two_keys(ctx, ledger.state(), second)?;
+    }
     let signer = wallet::signer(ctx, ledger.state(), Kind::AssumptionWaived)?;
     let command = Command::new(payload, experiment.clone());
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
@@ -364,6 +369,30 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
     Ok(answer.with_next(format!(
         "clover assume waive {code}{of} --countersign --key KEY"
     )))
+}
+
+/// Both keys may say what they are to say, and are two: nothing is recorded for a waiver that could not be agreed to.
+fn two_keys(ctx: &mut Ctx<'_>, state: &State, second: &String) -> Result<(), CliError> {
+    let agrees = Kind::AssumptionCountersigned;
+    let parts = [
+        Part::by_key(state, Kind::AssumptionWaived),
+        Part::by(state, agrees, "--second", Some(second)),
+    ];
+    let keys = cast::of_parts(ctx, state, &parts)?;
+    // Read now: a passphrase that is wrong is told before the waiver stands.
+    let mut ids = Vec::new();
+    for word in keys.iter().flatten() {
+        let path = wallet::locate(ctx, word)?;
+        ids.push(wallet::read(ctx, &path)?.id());
+    }
+    if let [first, other] = ids.as_slice()
+        && first == other
+    {
+        let message =
+            format!("--second {second}: expected another key than the first, found the same");
+        return Err(CliError::usage(message, "clover key list"));
+    }
+    Ok(())
 }
 
 /// The waiver of an assumption that waits for its second key.

@@ -29,7 +29,8 @@ const NEXT: &str = "clover at SEQ -- status";
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
     let words = std::iter::once(OsString::from("clover")).chain(args.verb);
-    let cli = cli::parse(words).map_err(|error| cli::usage(&error).with_next(NEXT))?;
+    let words: Vec<OsString> = words.collect();
+    let cli = cli::parse(&words).map_err(|error| cli::usage(&error).with_next(NEXT))?;
     ctx.globals.json |= cli.globals.json;
     let verb = cli.verb;
     let reads = matches!(

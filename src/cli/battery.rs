@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::iterate::attacked;
@@ -228,7 +229,14 @@ fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<Answer, CliError> {
     let data = json!({
         "battery": said, "verdict": verdict, "exploits_found": found, "recorded_before": attacked.appended.is_empty(),
     });
-    Ok(bench.answer(text, data, &attacked.appended))
+    let mut answer = bench.answer(text, data, &attacked.appended);
+    answer.verdict = verdict;
+    answer.exit = match verdict {
+        "pass" => Exit::Done,
+        "fail" => Exit::Fail,
+        _ => Exit::Inconclusive,
+    };
+    Ok(answer)
 }
 
 fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {

@@ -78,6 +78,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         verified.verdict = "dry_run";
         return Ok(verified);
     }
+    let is_new = !ambient::exists(&into)?;
     let random = Digest::blake3(&ctx.ambient().random::<16>()?).to_hex();
     let stage = Home::new(into.join(format!("{}.import-{}", home::FOLDER, &random[..16])));
     let done = staged(ctx, args, &stage, (&from, &head));
@@ -89,6 +90,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     if let Err(error) = failed {
         // What was never made need not be removed.
         ambient::remove_tree(stage.folder()).ok();
+        if is_new {
+            ambient::remove_empty(&into).ok();
+        }
         return Err(error);
     }
     let options = home::options(ctx, None, true);

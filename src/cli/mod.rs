@@ -18,6 +18,7 @@ mod blob;
 mod budget;
 mod bulk;
 mod campaign;
+mod cast;
 mod checkpoint;
 mod completions;
 mod confirm;
@@ -383,16 +384,21 @@ pub fn run(args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
 
 /// Runs one command line in a world.
 pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> Exit {
-    let cli = match parse(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return parse_failure(world, &error),
+        Err(error) => {
+            let mut options = args.iter().take_while(|arg| *arg != "--");
+            let json = options.any(|arg| arg == "--json");
+            return parse_failure(world, &error, json);
+        }
     };
     let mut ctx = Ctx::new(world, cli.globals);
     let result = dispatch(&mut ctx, cli.verb);
     finish(&mut ctx, result)
 }
 
-fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = command().try_get_matches_from(args)?;
     Cli::from_arg_matches(&matches)
 }
@@ -424,11 +430,15 @@ fn command_shown() -> clap::Command {
     command().mut_args(|arg| arg.hide(false))
 }
 
-fn parse_failure(world: &mut World, error: &clap::Error) -> Exit {
+fn parse_failure(world: &mut World, error: &clap::Error, json: bool) -> Exit {
     use std::io::Write as _;
     let text = error.render().to_string();
     // There is nowhere left to complain.
     if error.use_stderr() {
+        if json {
+            let text = ui::error_json(&usage(error), &[]);
+            world.stdout.write_all(text.as_bytes()).ok();
+        }
         let text = text.trim_end();
         writeln!(world.stderr, "{text}\nnext: clover --help").ok();
         return Exit::Usage;

@@ -50,7 +50,8 @@ impl Sandbox {
     /// Runs one command line, given without `clover`.
     pub(super) fn run(&mut self, words: &[&str]) -> Result<Answer, CliError> {
         let words = std::iter::once("clover").chain(words.iter().copied());
-        let cli = cli::parse(words.map(OsString::from)).map_err(|error| cli::usage(&error))?;
+        let words: Vec<_> = words.map(OsString::from).collect();
+        let cli = cli::parse(&words).map_err(|error| cli::usage(&error))?;
         let mut ctx = Ctx::new(&mut self.world, cli.globals);
         cli::dispatch(&mut ctx, cli.verb)
     }

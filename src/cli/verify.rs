@@ -14,6 +14,7 @@ use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::event::entry::Entry;
 use crate::event::header;
 use crate::event::payload::Verdict;
 use crate::export::source;
@@ -23,6 +24,8 @@ use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::note::VerifierKey;
 use crate::ground::shell;
+use crate::ledger::error::Divergence;
+use crate::ledger::pin;
 use crate::ledger::pin::Pin;
 use crate::ledger::verify;
 use crate::ledger::verify::Lines;
@@ -34,8 +37,8 @@ use crate::workflow::GOVERNED;
 
 /// Findings that a text answer lists; `--json` has more.
 const SHOWN_MAX: usize = 20;
-/// Bytes in which an export must show its form.
-const HEAD_LEN: usize = 4_096;
+/// Bytes in which an export must show its form, and its first entry the log's name.
+const HEAD_LEN: usize = 65_536;
 
 #[derive(Debug, clap::Args)]
 #[expect(
@@ -238,7 +241,8 @@ impl Look {
             }
             Self::Lines(path) => {
                 let path = lines_of(path);
-                format!("sed -n {}p {}", first.seq + 1, path.display())
+                let path = shell::word(&path.display());
+                format!("sed -n {}p {path}", first.seq + 1)
             }
         }
     }
@@ -304,8 +308,30 @@ fn of_store(
     });
     drop(progress);
     let mut report = report?;
+    not_replaced(ctx, args, (path, origin.as_deref()), &report)?;
     vouch(ctx, args, origin.as_deref(), &mut report)?;
     Ok(report)
+}
+
+/// Refuses a file that holds up by itself and lies where another ledger lay.
+fn not_replaced(
+    ctx: &Ctx<'_>,
+    args: &Args,
+    (path, origin): (&Path, Option<&str>),
+    report: &Report,
+) -> Result<(), CliError> {
+    let (Some(pins), Some(found)) = (home::pins(ctx), origin.filter(|_| !args.no_pin)) else {
+        return Ok(());
+    };
+    let known = pin::replaced(&pins, path, found)
+        .map_err(|error| CliError::integrity("pin", error.to_string(), "clover doctor"))?;
+    match known.filter(|_| report.verdict == Verdict::Pass) {
+        Some(known) => {
+            let found = found.to_owned();
+            Err(Divergence::Replaced { known, found }.into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Options that ask for everything, against the pin.
@@ -362,8 +388,13 @@ fn of_export(
         }
         None => None,
     };
+    let mut named = own.as_ref().map(|own| own.checkpoint().origin.to_string());
     let reader = match (lines, &own) {
-        (Some(lines), _) => lines,
+        (Some((lines, first)), _) => {
+            // Without a checkpoint the entries themselves name their log.
+            named = named.or(first);
+            lines
+        }
         (None, Some(own)) => source::tiles(path, own.checkpoint().size),
         (None, None) => return Err(unsized_tiles(path)),
     };
@@ -371,20 +402,22 @@ fn of_export(
         Some(folder) => Some(ctx.path(folder)),
         None => Some(beside("blobs")).filter(|folder| ambient::is_dir(folder)),
     };
-    let pin = match (&own, args.no_pin) {
-        (Some(own), false) => pinned(ctx, own.checkpoint().origin.as_str())?,
+    let pin = match (&named, args.no_pin) {
+        (Some(origin), false) => pinned(ctx, origin)?,
         _ => None,
     };
     options.since = since(ctx, args, pin.as_ref())?;
-    if let (Some(pin), Some(own)) = (pin, &own) {
-        let (known, size) = (pin.checkpoint().size, own.checkpoint().size);
-        if known <= size {
-            options.against.push(("the pin".to_owned(), pin));
-        } else {
+    if let Some(pin) = pin {
+        let known = pin.checkpoint().size;
+        if own
+            .as_ref()
+            .is_some_and(|own| own.checkpoint().size < known)
+        {
             ctx.warn(format!(
-                "the pin knows {known} entries, this export ends at {size}: an older or a shortened one"
+                "the pin knows {known} entries: an older export is held against its own checkpoint by --no-pin"
             ));
         }
+        options.against.push(("the pin".to_owned(), pin));
     }
     let read_blob = |digest: &Digest| {
         let folder = blobs.as_deref().unwrap_or(Path::new("."));
@@ -394,7 +427,6 @@ fn of_export(
             Err(error) => Err(error),
         }
     };
-    let origin = own.as_ref().map(|own| own.checkpoint().origin.to_string());
     let lines = Lines {
         lines: reader,
         checkpoint: own,
@@ -407,7 +439,7 @@ fn of_export(
     });
     drop(progress);
     let mut report = report?;
-    vouch(ctx, args, origin.as_deref(), &mut report)?;
+    vouch(ctx, args, named.as_deref(), &mut report)?;
     Ok(report)
 }
 
@@ -418,8 +450,18 @@ fn unsized_tiles(path: &Path) -> CliError {
     CliError::input(message, "clover verify --help")
 }
 
+/// The origin that a first entry line names.
+fn origin_of(line: &[u8]) -> Option<String> {
+    let entry = Entry::parse(line).ok()?;
+    let decoded = header::decode(entry.signed.body()).ok()?;
+    Some(decoded.header.ledger.to_string())
+}
+
+/// Entry lines, and the origin that the first of them names.
+type Opened = (Box<dyn BufRead + Send>, Option<String>);
+
 /// A reader of entry lines; a file that shows none of their form is no ledger.
-fn open_lines(path: &Path) -> Result<Box<dyn BufRead + Send>, CliError> {
+fn open_lines(path: &Path) -> Result<Opened, CliError> {
     const FORM: &[u8] = b"{\"envelope\":{\"payload\":\"";
     let mut head = Vec::new();
     let mut reader = ambient::reader(path)?;
@@ -439,7 +481,9 @@ fn open_lines(path: &Path) -> Result<Box<dyn BufRead + Send>, CliError> {
             "clover export jsonl -o DIR",
         ));
     }
-    Ok(Box::new(std::io::Cursor::new(head).chain(reader)))
+    let first = head.split(|byte| *byte == b'\n').next();
+    let origin = first.and_then(origin_of);
+    Ok((Box::new(std::io::Cursor::new(head).chain(reader)), origin))
 }
 
 fn answer(ctx: &Ctx<'_>, report: &Report, look: &Look) -> Answer {

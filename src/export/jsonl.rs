@@ -13,6 +13,7 @@ use crate::export::Request;
 use crate::export::Target;
 use crate::export::beside;
 use crate::export::lines;
+use crate::export::source;
 use crate::ground::ambient;
 use crate::ledger::Ledger;
 
@@ -46,7 +47,9 @@ impl Exporter for Jsonl {
             Target::Folder(folder) => folder,
         };
         let (file, checkpoint) = (folder.join("ledger.jsonl"), folder.join("checkpoint"));
-        for path in [&file, &checkpoint] {
+        let kept = folder.join(source::CHECKPOINTS);
+        let blobs = request.blobs.then(|| folder.join(source::BLOBS));
+        for path in [&file, &checkpoint, &kept].into_iter().chain(&blobs) {
             if ambient::exists(path)? {
                 return Err(ExportError::Occupied(path.clone()));
             }

@@ -515,6 +515,14 @@ pub fn remove_tree(path: &Path) -> Result<(), AmbientError> {
     fs::remove_dir_all(path).map_err(|source| AmbientError::io("remove", path, source))
 }
 
+/// Removes a folder that holds nothing.
+///
+/// # Errors
+/// [`AmbientError::Io`], where it holds something too.
+pub fn remove_empty(path: &Path) -> Result<(), AmbientError> {
+    fs::remove_dir(path).map_err(|source| AmbientError::io("remove", path, source))
+}
+
 /// The system's folder for what may be lost.
 pub fn temporary_folder() -> PathBuf {
     std::env::temp_dir()

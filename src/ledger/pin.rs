@@ -126,6 +126,15 @@ impl Pin {
     }
 }
 
+/// The origin that the ledger file at `file` had when it was last pinned, where it is another than `found`.
+///
+/// # Errors
+/// [`PinError`].
+pub fn replaced(pins: &Path, file: &Path, found: &str) -> Result<Option<String>, PinError> {
+    let known = Place::new(pins, file).load()?;
+    Ok(known.filter(|known| known != found))
+}
+
 /// Where it is kept which ledger a file was when it was last pinned.
 #[derive(Clone, Debug)]
 pub(super) struct Place {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::cli::cast;
+use crate::cli::cast::Part;
 use crate::cli::ctx::Ctx;
 use crate::cli::error;
 use crate::cli::error::CliError;
@@ -27,7 +29,6 @@ use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::STRATA_MAX;
-use crate::event::registry::Signers;
 use crate::ground::shell;
 use crate::ledger::Breach;
 use crate::ledger::Command;
@@ -68,14 +69,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     if !is_ordered {
         not_ordered(&ledger, &bound, &units)?;
     }
+    let custodian = keys(ctx, &ledger, args, (&experiment, root, is_ordered))?;
     if args.dry_run {
         let opened = steps::open(&version, sources);
-        return rehearse(
-            ctx,
-            &ledger,
-            (&bound, args.custodian.as_ref()),
-            (&units, opened),
-        );
+        return rehearse(ctx, &ledger, (&bound, custodian.as_ref()), (&units, opened));
     }
     let opened = steps::open(&version, sources);
     let opened = opened.ok_or_else(|| CliError::refused(format!("{id} is no gate's"), next))?;
@@ -88,17 +85,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
         let breach = Breach::new("gate", expected, found);
         return Err(error::refusal(&breach, None));
     }
-    if !is_ordered {
-        may_draw(ctx, ledger.state())?;
-    }
     let key = ctx.globals.key.clone();
-    ctx.globals.key.clone_from(&args.custodian);
+    ctx.globals.key = custodian;
     let listed = list(ctx, &mut ledger, &experiment, &units, root);
     ctx.globals.key = key;
-    listed.map_err(|mut error| {
-        error.next = error.next.replace("--key", "--custodian");
-        error
-    })?;
+    listed?;
     draw(ctx, &mut ledger, &bound, &units.units)?;
     let command = Command::new(opened, Some(experiment));
     let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
@@ -133,19 +124,26 @@ fn root_fits(confirm: &Confirm, manifest: &Manifest, file: &Path) -> Result<Root
     Err(CliError::input(message, next))
 }
 
-/// Whether a key that may draw orders is at hand, and none that may not was named.
-fn may_draw(ctx: &mut Ctx<'_>, state: &State) -> Result<(), CliError> {
-    let kind = Kind::OrderListed;
-    let id = wallet::signer(ctx, state, kind)?.id();
-    let known = state.keyring.keys.get(&id);
-    if let (Signers::Role(role), Some(known)) = (kind.signers(), known)
-        && !known.roles.contains(role)
-    {
-        let (holder, roles) = (&known.holder, &known.roles);
-        let message = format!("{kind} needs role {role}, and this key of {holder} has {roles}");
-        return Err(CliError::refused(message, "clover key list"));
+/// Finds every key that the opening needs before anything is listed; answers with the custodian's.
+fn keys(
+    ctx: &Ctx<'_>,
+    ledger: &Ledger,
+    args: &OpenArgs,
+    (experiment, root, is_ordered): (&ExperimentId, Root, bool),
+) -> Result<Option<String>, CliError> {
+    let state = ledger.state();
+    let mut parts = Vec::new();
+    let lists = !is_listed(ledger, experiment, root);
+    if lists {
+        let named = args.custodian.as_ref();
+        parts.push(Part::by(state, Kind::UnitsListed, "--custodian", named));
     }
-    Ok(())
+    if !is_ordered {
+        parts.push(Part::by_key(state, Kind::OrderListed));
+    }
+    parts.push(Part::by_key(state, Kind::GateOpened));
+    let mut found = cast::of_parts(ctx, state, &parts)?.into_iter();
+    Ok(found.next().flatten().filter(|_| lists))
 }
 
 /// Whether no unit stood in an order before the manifest came into force, told before the units are listed.

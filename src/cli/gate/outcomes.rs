@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use crate::cli::bulk;
+use crate::cli::cast;
+use crate::cli::cast::Part;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::gate::known;
@@ -46,10 +48,14 @@ pub(super) fn read(
         wrong.data = data;
         wrong
     })?;
+    let state = ledger.state();
+    let parts = [
+        Part::by(state, Kind::ScoreRecorded, "--scorer", scorer),
+        Part::by_key(state, Kind::GateObserved),
+    ];
+    let mut cast = cast::of_parts(ctx, state, &parts)?.into_iter();
     let key = ctx.globals.key.clone();
-    if scorer.is_some() {
-        ctx.globals.key = scorer.cloned();
-    }
+    ctx.globals.key = cast.next().flatten();
     let signer = wallet::signer(ctx, ledger.state(), Kind::ScoreRecorded);
     ctx.globals.key = key;
     let experiment = gate.gate.experiment.clone();

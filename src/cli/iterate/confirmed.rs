@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use crate::cli::cast;
+use crate::cli::cast::Part;
 use crate::cli::confirm;
 use crate::cli::confirm::Opening;
 use crate::cli::confirm::SealArgs;
@@ -17,6 +19,7 @@ use crate::cli::iterate::gates;
 use crate::cli::iterate::ground::Done;
 use crate::cli::iterate::sequential;
 use crate::cli::ui::Answer;
+use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::payload::label::DesignPurpose;
@@ -27,6 +30,7 @@ use crate::ground::sign::Signer;
 use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::projection::budgets::Budgets;
 use crate::projection::decisions;
 use crate::projection::designs::Designs;
 use crate::workflow::iterate::record::Step;
@@ -81,21 +85,50 @@ fn design(bench: &Bench, args: &ConfirmArgs) -> Result<String, CliError> {
     }
 }
 
+/// Whether labels are still to be opened; a run that was cut between the unsealing and the last label goes on.
+fn opens(bench: &Bench, args: &ConfirmArgs) -> bool {
+    let waits = design(bench, args).is_ok();
+    bench.record.unsealed.is_none() || (waits && bench.record.confirm_through().is_none())
+}
+
+/// Finds every key that the look at confirm needs; answers with the custodian's, where one key both opens and pays.
+/// Nothing is charged or said where one lacks.
+pub(super) fn keys(
+    ctx: &Ctx<'_>,
+    bench: &Bench,
+    args: &ConfirmArgs,
+) -> Result<Option<String>, CliError> {
+    let state = bench.ledger.state();
+    let mut parts = vec![Part::by_key(state, Kind::GateEvaluated)];
+    if opens(bench, args) {
+        let (option, named) = ("--custodian", args.custodian.as_ref());
+        parts.push(Part::by(state, Kind::LabelRevealed, option, named));
+        let plan = bench.record.opened.said.params.design.as_ref();
+        let accounts = &state.fold::<Budgets>().accounts;
+        if let Some(account) = plan.and_then(|plan| accounts.get(&plan.peek_account)) {
+            parts.push(Part::charge(&account.spenders, option, named));
+        }
+    }
+    let found = cast::of_parts(ctx, state, &parts)?;
+    let mut of_custodian = found.into_iter().skip(1);
+    let opener = of_custodian.next().flatten();
+    let is_one = of_custodian.all(|payer| payer == opener);
+    Ok(opener.filter(|_| is_one))
+}
+
 pub(super) fn confirm_on(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
     args: &ConfirmArgs,
 ) -> Result<Done, CliError> {
+    let custodian = keys(ctx, bench, args)?;
     let course = bench.take_course()?;
     let root = course.loaded.confirm_root;
     let (mut text, mut data, mut all) = (String::new(), json!({}), Vec::new());
-    // A run that was cut between the unsealing and the last label goes on.
-    let waits = design(bench, args).is_ok();
-    let opens =
-        bench.record.unsealed.is_none() || (waits && bench.record.confirm_through().is_none());
+    let opens = opens(bench, args);
     if sequential::is_registered(&bench.record) {
         let opening = if opens {
-            unseal(ctx, bench, args, root, Shows::InOrder)?
+            unseal(ctx, bench, (args, custodian), root, Shows::InOrder)?
         } else {
             None
         };
@@ -108,7 +141,7 @@ pub(super) fn confirm_on(
         }
         data["looks"] = looks_data;
     } else if opens {
-        unseal(ctx, bench, args, root, Shows::All)?;
+        unseal(ctx, bench, (args, custodian), root, Shows::All)?;
     }
     let size = bench.ledger.size();
     let unsealed = course.unsealed(&bench.ledger, &bench.record, size);
@@ -148,7 +181,7 @@ enum Shows {
 fn unseal(
     ctx: &mut Ctx<'_>,
     bench: &mut Bench,
-    args: &ConfirmArgs,
+    (args, custodian): (&ConfirmArgs, Option<String>),
     confirm_root: crate::event::id::Root,
     shows: Shows,
 ) -> Result<Option<Opening>, CliError> {
@@ -196,9 +229,7 @@ fn unseal(
         Ok(())
     };
     let kept = ctx.globals.key.clone();
-    if args.custodian.is_some() {
-        ctx.globals.key.clone_from(&args.custodian);
-    }
+    ctx.globals.key = custodian;
     let opened = match shows {
         Shows::All => {
             confirm::open(ctx, &mut bench.ledger, &opens, Some(&mut between)).map(|_| None)

@@ -13,6 +13,7 @@ use crate::cli::iterate::ground;
 use crate::cli::iterate::program::Program;
 use crate::cli::iterate::score;
 use crate::cli::ui::Answer;
+use crate::ground::shell;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
@@ -42,9 +43,29 @@ fn last(args: &Args) -> Result<Step, CliError> {
     })
 }
 
+/// Finds every key that the steps up to the last need, where the look at confirm is among them: a peek is not charged for
+/// gates that nobody here may judge.
+fn keys(ctx: &Ctx<'_>, bench: &Bench, args: &Args, last: Step) -> Result<(), CliError> {
+    let due = bench.due();
+    let looks = due.is_some_and(|due| (Step::Gate..=Step::Confirm).contains(&due));
+    if !looks || last < Step::Confirm {
+        return Ok(());
+    }
+    let found = confirmed::keys(ctx, bench, &args.confirm);
+    found.map(|_| ()).map_err(|error| {
+        let is_later = due != Some(Step::Confirm) && error.next.starts_with("clover key new");
+        if is_later {
+            let id = shell::word(&bench.id);
+            return error.with_next(format!("clover iterate run {id} --to seal"));
+        }
+        error
+    })
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let last = last(args)?;
     let mut bench = Bench::open(ctx, &args.confirm.id)?;
+    keys(ctx, &bench, args, last)?;
     let (mut text, mut data, mut all) = (String::new(), Vec::new(), Vec::new());
     let mut before = None;
     let mut waits = None;

@@ -144,8 +144,14 @@ impl Report {
                 parts.extend(self.uncomputed());
             }
         }
-        parts.push(rulebooks::in_words(&self.rulebooks));
-        if !self.not_asked.is_empty() {
+        // Hashes alone ask no rule.
+        let is_asked = self.signatures != "not checked";
+        if is_asked {
+            parts.push(rulebooks::in_words(&self.rulebooks));
+        } else {
+            parts.push("rules NOT CHECKED".to_owned());
+        }
+        if is_asked && !self.not_asked.is_empty() {
             parts.push(format!("{} NOT ASKED", self.not_asked.join(", ")));
         }
         parts.push(format!("signatures: {}", self.signatures));

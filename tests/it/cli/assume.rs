@@ -208,6 +208,28 @@ fn what_was_said_of_the_past_is_said_again() {
     }
 }
 
+/// A second key that may not agree, or that is the first, is told before the waiver is recorded.
+#[test]
+fn nothing_is_waived_where_the_second_key_may_not_agree() {
+    let mut desk = desk();
+    let size = desk.head()["size"].clone();
+    let waive = "assume waive S2 --reason why --key petra --until";
+    for (second, code, part) in [
+        (
+            "stella",
+            11,
+            "needs role approver, and --second stella has steward",
+        ),
+        ("petra", 2, "expected another key than the first"),
+    ] {
+        let words = format!("{waive} {LATER} --second {second}");
+        let words: Vec<_> = words.split(' ').collect();
+        desk.refused(&words, code, &[part]);
+        assert_eq!(desk.head()["size"], size);
+    }
+    desk.ok(&format!("{waive} {LATER} --second paul"));
+}
+
 #[test]
 fn two_keys_waive_until_a_time_or_until_something_is_found() {
     let mut desk = desk();

@@ -134,7 +134,13 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     made_up(&mut desk);
     // The rubric in force pays for citations: exploits stay on record, and cards show what attacks earn.
     desk.ok("iterate run it-1 --to audit");
-    let attacked = desk.ok("battery run it-1 --json").json();
+    let attacked = desk.run("battery run it-1 --json");
+    assert_eq!(attacked.code, 10, "{}", attacked.err);
+    let attacked = attacked.json();
+    assert_eq!(
+        (&attacked["ok"], &attacked["verdict"]),
+        (&false.into(), &"fail".into())
+    );
     assert_eq!(attacked["data"]["verdict"], "fail", "{attacked:#}");
     let found = attacked["data"]["exploits_found"].as_u64().unwrap();
     assert!(found > 0, "{attacked:#}");

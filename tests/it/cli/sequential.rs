@@ -8,7 +8,7 @@ use super::shipped;
 
 /// An open iteration on the data that ship, with a sequential confirm test and its patch sealed. `effect` is what the
 /// block is planned for.
-fn sealed(effect: u64, every: u64) -> Desk {
+pub(super) fn sealed(effect: u64, every: u64) -> Desk {
     let mut desk = Desk::new();
     let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
     desk.ok(&format!(
@@ -32,7 +32,7 @@ fn sealed(effect: u64, every: u64) -> Desk {
     desk
 }
 
-fn labels(desk: &mut Desk, kind: &str) -> usize {
+pub(super) fn labels(desk: &mut Desk, kind: &str) -> usize {
     let list = desk
         .ok(&format!("log --kind {kind} --limit 5000 --json"))
         .json();
