@@ -362,6 +362,15 @@ pub(super) fn export(
     Ok((report, answer))
 }
 
+/// A blob of a folder, by its digest; `None` where it is not there.
+fn blob_in(folder: &Path, digest: &Digest) -> Result<Option<Vec<u8>>, AmbientError> {
+    match ambient::read(&folder.join(digest.to_hex())) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(AmbientError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 fn of_export(
     ctx: &mut Ctx<'_>,
     args: &Args,
@@ -419,14 +428,8 @@ fn of_export(
         }
         options.against.push(("the pin".to_owned(), pin));
     }
-    let read_blob = |digest: &Digest| {
-        let folder = blobs.as_deref().unwrap_or(Path::new("."));
-        match ambient::read(&folder.join(digest.to_hex())) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(AmbientError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
+    let folder = blobs.as_deref().unwrap_or(Path::new("."));
+    let read_blob = |digest: &Digest| blob_in(folder, digest);
     let lines = Lines {
         lines: reader,
         checkpoint: own,

@@ -7,13 +7,14 @@
 
 mod admit;
 mod plan;
+mod wording;
 mod write;
 
-pub(super) use admit::forbid_breach;
-pub(super) use admit::need_breach;
-pub(super) use admit::read_breach;
-pub(super) use admit::says_breach;
 pub(super) use plan::find;
+pub(super) use wording::forbid_breach;
+pub(super) use wording::need_breach;
+pub(super) use wording::read_breach;
+pub(super) use wording::says_breach;
 pub(super) use write::TAIL_MAX;
 pub(super) use write::index;
 pub(super) use write::write_snapshots;

@@ -77,7 +77,7 @@ impl Law {
             });
         }
         // More spread than gains alone can have: some rows lose what others gain.
-        (second <= 1.0).then(|| Self {
+        (second <= 1.0).then_some(Self {
             gain: 1.0,
             gains: 0.5 * (second + effect),
             losses: 0.5 * (second - effect),
@@ -328,7 +328,8 @@ mod tests {
     fn powers_are_those_of_drawn_blocks() {
         const SEQUENTIAL: PlannedTest = PlannedTest::Sequential { beta: 0.1 };
         // source: numpy 2.4 and scipy 1.17.1: 200,000 drawn blocks of the law, 4,000 for each sequential test.
-        let want: [(PlannedTest, (f64, f64, f64), u64, f64); 11] = [
+        type Drawn = (PlannedTest, (f64, f64, f64), u64, f64);
+        let want: [Drawn; 11] = [
             (PlannedTest::Betting, (0.0025, 0.02, 0.001), 3000, 0.9975),
             (PlannedTest::Betting, (0.0025, 0.02, 0.001), 2000, 0.6503),
             (PlannedTest::Betting, (0.006, 0.019, 0.001), 560, 0.7302),
