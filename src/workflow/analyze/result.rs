@@ -159,6 +159,9 @@ const NO_VARIATION: &str = "no_variation";
 
 impl PolicyResult {
     /// The interval as statistics give it, before it is asked whether its labels vary enough for one.
+    ///
+    /// # Errors
+    /// Why there is none, in a word.
     pub fn plain_interval(&self) -> Result<(Interval, Method), &'static str> {
         match (&self.resampled, &self.spread) {
             (Some(resampled), _) => Ok((resampled.interval, Method::Percentile)),

@@ -527,14 +527,20 @@ impl Found {
         let is_marked = sides.iter().any(|side| side.failed.is_some());
         let is_below = p_adjusted < self.analysis.alpha;
         let leaves_zero = |of: Option<Interval>| of.is_none_or(|of| !of.contains(0.0));
-        let read = |told: bool| match told {
-            true => Reading::ToldApart,
-            false => Reading::NotToldApart,
+        let read = |told: bool| {
+            if told {
+                Reading::ToldApart
+            } else {
+                Reading::NotToldApart
+            }
         };
         // An audit moves the question only where it marks the answer.
-        let through = |moves: bool| match moves {
-            true => self.through(),
-            false => self.gathered.newest,
+        let through = |moves: bool| {
+            if moves {
+                self.through()
+            } else {
+                self.gathered.newest
+            }
         };
         if form == Form::Bare {
             return Said {
