@@ -161,7 +161,7 @@ impl PolicyResult {
     /// The interval as statistics give it, before it is asked whether its labels vary enough for one.
     ///
     /// # Errors
-    /// Why there is none, in a word of the result file.
+    /// Why there is none, in a word.
     pub fn plain_interval(&self) -> Result<(Interval, Method), &'static str> {
         match (&self.resampled, &self.spread) {
             (Some(resampled), _) => Ok((resampled.interval, Method::Percentile)),
