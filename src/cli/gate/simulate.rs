@@ -119,14 +119,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
         CliError::refused(message, next.clone())
     })?;
     let lines = effects(args, manifest, test);
-    let null = lines[0].1;
     let predicted = &design.terms().strata[..];
     let asked = asked(ctx, args, &design, &lines)?;
     let drawn = Drawn::of(&asked, (&design, predicted), &lines, |looks| {
         design::of(manifest, test, family, None, looks).ok()
     });
     let bar = design::ln_stop(test.alpha_micro.value(), family);
-    let chart = drawn.chart(&args.chart, (null, bar))?;
+    let chart = drawn.chart(&args.chart, (lines[0].1, bar))?;
     let plain = without_strata(manifest, test, family);
     let (head, mut rows, mut found) = table(&asked, (&design, plain.as_ref()), &lines);
     let (more, alike) = same_arms(&asked, &design, manifest);
