@@ -1,6 +1,7 @@
 //! Decisions of an iteration: its classification, what its gates said, what was sealed, seen and accepted.
 
 pub mod block;
+mod hypotheses;
 mod reviews;
 mod rules;
 mod sealing;

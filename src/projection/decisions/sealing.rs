@@ -37,6 +37,7 @@ use crate::projection::decisions::Judged;
 use crate::projection::decisions::Ranked;
 use crate::projection::decisions::block;
 use crate::projection::decisions::block::kept_shut;
+use crate::projection::decisions::hypotheses;
 use crate::projection::decisions::reviews;
 use crate::projection::decisions::rules::Live;
 use crate::projection::decisions::rules::live;
@@ -45,7 +46,6 @@ use crate::projection::decisions::select;
 use crate::projection::decisions::sequence;
 use crate::projection::decisions::thresholds_of;
 use crate::projection::iterations::Candidate as Patch;
-use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
 use crate::projection::manifests::Manifests;
@@ -279,7 +279,7 @@ impl Now<'_> {
             return no("one sealing", format!("sealed at seq {}", sealed.once.seq));
         }
         self.divided(&live, said)
-            .or_else(|| hypotheses(live.it, &said.hypotheses))
+            .or_else(|| hypotheses::hypotheses(live.it, &said.hypotheses))
             .or_else(|| {
                 let all = said.hypotheses.iter().flat_map(|one| &one.patches);
                 reviews::lacking(self.state, live.it, &all.copied().collect::<Vec<_>>())
@@ -565,47 +565,4 @@ fn unjudged(judged: Option<&Judged>) -> Option<GateId> {
         judged.is_some_and(|judged| judged.said(*gate, GateSplit::Confirm).is_some())
     };
     CONFIRM_GATES.into_iter().find(|gate| !said(gate))
-}
-
-/// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
-fn hypotheses(it: &Iteration, sealed: &[SealedHypothesis]) -> Found {
-    if !sealed
-        .windows(2)
-        .all(|pair| pair[0].candidate < pair[1].candidate)
-    {
-        return no("hypotheses in order of hash, each once", "another order");
-    }
-    let stands = |hash: &Digest| {
-        let is =
-            |patch: &&Patch| patch.patch_hash == *hash && patch.state == CandidateState::Proposed;
-        it.candidates.values().find(is)
-    };
-    let mut families = Vec::new();
-    let mut composites = 0;
-    for one in sealed {
-        if one.candidate != composite_of(&one.patches) {
-            let found = one.candidate.to_string();
-            return no("the hash of its patches", found);
-        }
-        match &one.patches[..] {
-            [only] => match stands(only) {
-                None => return no("a patch that stands", format!("{only}, none")),
-                Some(patch) if families.contains(&&patch.family) => {
-                    let found = format!("two of {}", patch.family);
-                    return no("one candidate of each family", found);
-                }
-                Some(patch) => families.push(&patch.family),
-            },
-            [a, b] if a < b => {
-                composites += 1;
-                let single = |hash: &Digest| sealed.iter().any(|other| other.patches == [*hash]);
-                if composites > 1 || !single(a) || !single(b) {
-                    let expected = "one composite, of two patches that are sealed by themselves";
-                    return no(expected, "another");
-                }
-            }
-            _ => return no("one patch, or two in order of hash", "others"),
-        }
-    }
-    None
 }

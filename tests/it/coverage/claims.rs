@@ -75,17 +75,19 @@ fn pair(number: u64, rest: Rest, favour: f64) -> Analysis {
     let mut policies = vec![named("base"), named("tuned")];
     let mut probe = named("tuned");
     let seen = [200, 200].map(|labels| random.chosen(PROMPTS, labels));
-    for prompt in 0..PROMPTS {
+    let [first, second] = &seen;
+    let seen = first.iter().zip(second).map(|(one, two)| [*one, *two]);
+    for (prompt, seen) in seen.enumerate() {
         for (at, policy) in policies.iter_mut().enumerate() {
             let quality = random.uniform();
             let label = 0.2 + 0.6 * quality + 0.2 * (random.uniform() - 0.5);
             let beyond = if at == 1 { favour } else { 0.0 };
             let score = (0.1 + 0.5 * quality + 0.1 * random.uniform() + beyond).min(1.0);
             let own = at == 0 || rest == Rest::OwnLabels;
-            let shown = (own && seen[at][prompt]).then_some(label);
+            let shown = (own && seen[at]).then_some(label);
             add(policy, prompt, score, shown);
             let is_audited = matches!(rest, Rest::Audit | Rest::FailedAudit);
-            if at == 1 && is_audited && seen[at][prompt] {
+            if at == 1 && is_audited && seen[at] {
                 add(&mut probe, prompt, score, Some(label));
             }
         }

@@ -1,0 +1,53 @@
+//! Which hypotheses may be sealed.
+
+use crate::event::payload::predicate::SealedHypothesis;
+use crate::ground::digest::Digest;
+use crate::ledger::Judged as Found;
+use crate::ledger::no;
+use crate::projection::decisions::composite_of;
+use crate::projection::iterations::Candidate as Patch;
+use crate::projection::iterations::CandidateState;
+use crate::projection::iterations::Iteration;
+
+/// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
+pub(super) fn hypotheses(it: &Iteration, sealed: &[SealedHypothesis]) -> Found {
+    if !sealed
+        .windows(2)
+        .all(|pair| pair[0].candidate < pair[1].candidate)
+    {
+        return no("hypotheses in order of hash, each once", "another order");
+    }
+    let stands = |hash: &Digest| {
+        let is =
+            |patch: &&Patch| patch.patch_hash == *hash && patch.state == CandidateState::Proposed;
+        it.candidates.values().find(is)
+    };
+    let mut families = Vec::new();
+    let mut composites = 0;
+    for one in sealed {
+        if one.candidate != composite_of(&one.patches) {
+            let found = one.candidate.to_string();
+            return no("the hash of its patches", found);
+        }
+        match &one.patches[..] {
+            [only] => match stands(only) {
+                None => return no("a patch that stands", format!("{only}, none")),
+                Some(patch) if families.contains(&&patch.family) => {
+                    let found = format!("two of {}", patch.family);
+                    return no("one candidate of each family", found);
+                }
+                Some(patch) => families.push(&patch.family),
+            },
+            [a, b] if a < b => {
+                composites += 1;
+                let single = |hash: &Digest| sealed.iter().any(|other| other.patches == [*hash]);
+                if composites > 1 || !single(a) || !single(b) {
+                    let expected = "one composite, of two patches that are sealed by themselves";
+                    return no(expected, "another");
+                }
+            }
+            _ => return no("one patch, or two in order of hash", "others"),
+        }
+    }
+    None
+}
