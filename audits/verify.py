@@ -6808,7 +6808,7 @@ class Checkpoint:
             raise Refused("%s: a signed note (text, empty line, signatures)" % self.name, "%d bytes" % len(self.data))
         self.text = head + "\n"
         lines = self.text.split("\n")[:-1]
-        if re.search("[\x00-\x09\x0b-\x1f\x7f]", self.text + self.tail) or len(lines) < 3 or not all(lines):
+        if re.search("[\x00-\x09\x0b-\x1f]", self.text + self.tail) or len(lines) < 3 or not all(lines):
             raise Refused("checkpoint text: origin, size, root", "%d lines" % len(lines))
         if not re.fullmatch("0|[1-9][0-9]{0,19}", lines[1], re.ASCII) or int(lines[1]) >= 2 ** 64:
             raise Refused("a decimal size", lines[1])
@@ -6821,7 +6821,7 @@ class Checkpoint:
         for line in self.tail[:-1].split("\n"):
             parts = line.split(" ")
             blob = decode_base64(parts[2]) if len(parts) == 3 and parts[0] == "\u2014" and parts[1] else None
-            if not blob or len(blob) < 5 or "+" in parts[1]:
+            if not blob or len(blob) < 5 or not is_key_name(parts[1]):
                 raise Refused("signature lines: em dash, name, base64", line)
             signatures.append((parts[1], blob[:4], blob[4:]))
         self.origin, self.size, self.root, self.signatures = lines[0], int(lines[1]), root, signatures

@@ -14,8 +14,10 @@ use crate::event::Kind;
 use crate::event::payload::custody::RulebookAdopted;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::ledger::keyring::Keyring;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::rules::FORMAT;
 use crate::num::Count;
 
 #[derive(Debug, clap::Subcommand)]
@@ -82,7 +84,7 @@ fn show(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "not_asked": unasked.iter().map(asks).collect::<Vec<_>>(),
     });
     let answer = Answer::new(text, data);
-    Ok(if in_force < rulebooks::NEWEST {
+    Ok(if in_force < rulebooks::NEWEST && is_written(keyring) {
         answer.with_next("clover rulebook adopt")
     } else {
         answer
@@ -110,10 +112,16 @@ fn adopt(ctx: &mut Ctx<'_>, args: &AdoptArgs) -> Result<Answer, CliError> {
     submit::append(ctx, &mut ledger, &[command], &owner, args.dry_run)
 }
 
+/// Whether a ledger is of a format that is written to: one that is only read adopts nothing.
+fn is_written(keyring: &Keyring) -> bool {
+    keyring.format >= FORMAT
+}
+
 /// Offers a newer rulebook to whoever is about to append.
 pub(super) fn offer(ctx: &mut Ctx<'_>, ledger: &Ledger) {
-    let in_force = ledger.state().keyring.rulebook();
-    if in_force < rulebooks::NEWEST {
+    let keyring = &ledger.state().keyring;
+    let in_force = keyring.rulebook();
+    if in_force < rulebooks::NEWEST && is_written(keyring) {
         ctx.note(&format!(
             "rulebook {in_force} judges this ledger; {} asks {} questions more: clover rulebook show",
             rulebooks::NEWEST,

@@ -157,7 +157,7 @@ fn take_lines(judge: &mut Judge<'_>, lines: &mut Lines) -> Result<(), VerifyErro
 }
 
 /// Gives entries in order; a gap or a damaged row is given as what it is.
-fn read_entries(
+pub(super) fn read_entries(
     store: &Store,
     size: u64,
     give: &mut dyn FnMut(Result<EntryRef<'_>, String>) -> bool,

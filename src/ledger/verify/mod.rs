@@ -5,6 +5,7 @@
 //! externally. The rules are those that judged the append. Nothing stops at the first finding.
 
 mod again;
+mod entries;
 mod file;
 mod index;
 mod judge;
@@ -114,7 +115,15 @@ pub fn verify_store(
     ambient: &Arc<Ambient>,
     progress: Progress<'_>,
 ) -> Result<Report, VerifyError> {
-    file::verify(store, options, rulebook, ambient, progress)
+    match file::verify(store, options, rulebook, ambient, &mut *progress) {
+        Err(VerifyError::Store(
+            broken @ (StoreError::Corrupt(_) | StoreError::Damaged(_) | StoreError::Sqlite(_)),
+        )) => {
+            let of = (progress, &broken);
+            entries::verify_entries(store, options, rulebook, ambient, of)
+        }
+        done => done,
+    }
 }
 
 /// Verifies entry lines; needs no store.

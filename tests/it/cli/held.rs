@@ -131,3 +131,44 @@ fn a_wrong_command_line_is_an_object_too() {
         "{said:#}"
     );
 }
+
+/// Whatever table is gone or holds what no ledger writes: it is a finding, the walk of the entries goes on, and what was done
+/// to an entry is named too.
+#[test]
+fn what_cannot_be_read_is_a_finding_and_the_walk_goes_on() {
+    let changes: [(&str, &str); 5] = [
+        ("DROP TABLE labels", "schema_sql"),
+        ("DROP TABLE digest_index", "schema_sql"),
+        ("DROP TABLE tiles", "schema_sql"),
+        ("DROP TABLE entries", "genesis"),
+        (
+            "INSERT OR REPLACE INTO cursors VALUES ('digest_index', -1)",
+            "cursors.through is -1",
+        ),
+    ];
+    for (change, names) in changes {
+        let mut desk = Desk::with_ledger();
+        desk.ok("verify");
+        let conn = rusqlite::Connection::open(desk.at.join(".clover/ledger.db")).unwrap();
+        conn.execute_batch(change).unwrap();
+        drop(conn);
+        let ran = desk.run("verify");
+        assert_eq!(ran.code, 3, "{change}: {}{}", ran.out, ran.err);
+        assert!(ran.out.contains("FAILED"), "{change}: {}", ran.out);
+        assert!(ran.out.contains(names), "{change}: {}", ran.out);
+    }
+    // A forged signature is not hidden by it.
+    let mut desk = Desk::with_ledger();
+    let conn = rusqlite::Connection::open(desk.at.join(".clover/ledger.db")).unwrap();
+    let forged = "DROP TRIGGER entries_keep; UPDATE entries SET signature = zeroblob(64) WHERE seq = 2; \
+                  INSERT OR REPLACE INTO cursors VALUES ('digest_index', -1)";
+    conn.execute_batch(forged).unwrap();
+    drop(conn);
+    let ran = desk.run("verify");
+    assert!(
+        ran.out.contains("first at seq 2 (signature)"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+}
