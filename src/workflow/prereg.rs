@@ -170,14 +170,6 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
     if is_bound {
         report.measure("units without which no bettor can decide", horizon);
     }
-    if is_bound && rows(test.n_max) < horizon {
-        let expected = format!("at least {horizon} units");
-        report.fault(
-            "test.n_max",
-            expected,
-            format!("{} (E_HORIZON)", test.n_max),
-        );
-    }
     strata(test, report);
     if let Some(preflight) = &manifest.preflight
         && test.n_max < preflight.horizon_n

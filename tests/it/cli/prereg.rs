@@ -83,7 +83,7 @@ fn a_gate_is_signed_exposed_and_amended() {
     let digest = signed["data"]["digest"].as_str().unwrap().to_owned();
     let root = Digest::sha256(b"confirm_root").to_base64();
     let data = format!(
-        r#"{{"confirm_root":"{root}","digest":"{digest}","exposure":1,"first_unit":0,"last_unit":9}}"#
+        r#"{{"confirm_root":"{root}","digest":"{digest}","exposure":1,"first_unit":0,"last_unit":9,"through":"unit-9"}}"#
     );
     desk.ok_words(&[
         "record",
