@@ -3305,7 +3305,9 @@ def early_problem(state, e):
         if "data" in bound.manifest:
             waits, exposed = roots.get(bound.manifest["data"]["confirm_root"], (False, False))
             drawn = state.drawn.get(bound.digest)
-            seen = record_.through is not None and drawn is not None and (
+            # Exposures from before rulebook 18 name no unit.
+            seen = record_.exposures > 0 and record_.through is None
+            seen = seen or record_.through is not None and drawn is not None and (
                 unit_order(drawn[1]["seed"], unit) <= unit_order(drawn[1]["seed"], record_.through))
             roots[bound.manifest["data"]["confirm_root"]] = (
                 waits or not decided and not record_.superseded_by, exposed or seen)

@@ -8,12 +8,10 @@ use crate::ledger::Rulebook;
 use crate::ledger::verify::Progress;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
-use crate::ledger::verify::file::read_entries;
+use crate::ledger::verify::file::take_integrity;
+use crate::ledger::verify::file::walk_rules;
 use crate::ledger::verify::judge::Judge;
 use crate::ledger::verify::report::Report;
-use crate::ledger::verify::work;
-use crate::ledger::verify::work::Raw;
-use crate::store::EntryRef;
 use crate::store::Store;
 use crate::store::StoreError;
 
@@ -34,40 +32,17 @@ pub(super) fn verify_entries(
     let size = entries.reader().entry_count().unwrap_or(0);
     let head = entries.reader().head().ok().flatten();
     judge.expect_head(head.and_then(|head| SignedCheckpoint::parse(&head.note).ok()));
-    let source = move |give: &mut dyn FnMut(Raw) -> bool| {
-        let mut give = |entry: Result<EntryRef<'_>, String>| {
-            give(match entry {
-                Ok(entry) => Raw::Stored(entry.to_stored()),
-                Err(why) => Raw::Unreadable(why),
-            })
-        };
-        if size > 0 {
-            read_entries(&entries, size, &mut give);
-        }
-        Ok(())
-    };
-    work::run(source, options, rulebook, |digested| {
-        judge.take(digested)?;
-        if judge.position().is_multiple_of(1024) {
-            progress(judge.position(), size);
-        }
-        Ok(())
-    })?;
+    if size > 0 {
+        walk_rules(
+            entries,
+            size,
+            &mut judge,
+            (options, rulebook, &mut *progress),
+        )?;
+    }
     let position = judge.position();
     progress(position, size);
-    match store.another()?.integrity() {
-        Ok(all) => {
-            for (rule, expected, found) in all {
-                judge.findings.add(position, rule, expected, found);
-            }
-        }
-        Err(error) => {
-            let (rule, expected) = ("sqlite", "integrity_check: ok");
-            judge
-                .findings
-                .add(position, rule, expected, error.to_string());
-        }
-    }
+    take_integrity(&mut judge, store.another()?.integrity());
     let expected = "a file whose tables can all be read";
     judge
         .findings

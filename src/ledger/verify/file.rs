@@ -69,48 +69,65 @@ pub(super) fn verify(
         if options.tree_only {
             walk_tree(&entries, size, &mut judge, progress)?;
         } else {
-            let source = move |give: &mut dyn FnMut(Raw) -> bool| {
-                let mut give = |entry: Result<EntryRef<'_>, String>| {
-                    give(match entry {
-                        Ok(entry) => Raw::Stored(entry.to_stored()),
-                        Err(why) => Raw::Unreadable(why),
-                    })
-                };
-                read_entries(&entries, size, &mut give);
-                Ok(())
-            };
-            work::run(source, options, rulebook, |digested| {
-                judge.take(digested)?;
-                if judge.position().is_multiple_of(1024) {
-                    progress(judge.position(), size);
-                }
-                Ok(())
-            })?;
+            walk_rules(entries, size, &mut judge, (options, rulebook, progress))?;
         }
         progress(judge.position(), size);
         if let Some(integrity) = integrity {
-            let found = integrity
-                .join()
-                .unwrap_or_else(|_| Err(StoreError::Sqlite("integrity_check failed".to_owned())));
-            let position = judge.position();
-            match found {
-                Ok(found) => {
-                    for (rule, expected, found) in found {
-                        judge.findings.add(position, rule, expected, found);
-                    }
-                }
-                Err(error) => {
-                    judge.findings.add(
-                        position,
-                        "sqlite",
-                        "integrity_check: ok",
-                        error.to_string(),
-                    );
-                }
-            }
+            let failed = || StoreError::Sqlite("integrity_check failed".to_owned());
+            take_integrity(
+                &mut judge,
+                integrity.join().unwrap_or_else(|_| Err(failed())),
+            );
         }
         judge.finish()
     })
+}
+
+/// Judges the entries in order.
+pub(super) fn walk_rules(
+    entries: Store,
+    size: u64,
+    judge: &mut Judge<'_>,
+    (options, rulebook, progress): (&VerifyOptions, &'static Rulebook, Progress<'_>),
+) -> Result<(), VerifyError> {
+    let source = move |give: &mut dyn FnMut(Raw) -> bool| {
+        let mut give = |entry: Result<EntryRef<'_>, String>| {
+            give(match entry {
+                Ok(entry) => Raw::Stored(entry.to_stored()),
+                Err(why) => Raw::Unreadable(why),
+            })
+        };
+        read_entries(&entries, size, &mut give);
+        Ok(())
+    };
+    work::run(source, options, rulebook, |digested| {
+        judge.take(digested)?;
+        if judge.position().is_multiple_of(1024) {
+            progress(judge.position(), size);
+        }
+        Ok(())
+    })
+}
+
+/// A finding of a whole file: rule, expected, found.
+type Fault = (&'static str, String, String);
+
+/// Takes what `SQLite` itself, and the schema, say of the file.
+pub(super) fn take_integrity(judge: &mut Judge<'_>, found: Result<Vec<Fault>, StoreError>) {
+    let position = judge.position();
+    match found {
+        Ok(all) => {
+            for (rule, expected, found) in all {
+                judge.findings.add(position, rule, expected, found);
+            }
+        }
+        Err(error) => {
+            let (rule, expected) = ("sqlite", "integrity_check: ok");
+            judge
+                .findings
+                .add(position, rule, expected, error.to_string());
+        }
+    }
 }
 
 /// Takes the entries into the tree and does nothing else, where they are read: handing them to other threads

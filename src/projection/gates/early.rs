@@ -133,8 +133,12 @@ pub(super) fn exposed_first(
     }));
 }
 
-/// Whether a unit of a gate's order is exposed: it stands no further than the last unit that is.
+/// Whether a unit of a gate's order is exposed: it stands no further than the last unit that is. Exposures from before
+/// rulebook 18 name no unit, so that nobody is kept from scoring what they opened.
 fn is_exposed(state: &State, record: &Record, unit: &ItemId) -> bool {
+    if record.exposures > 0 && record.through.is_none() {
+        return true;
+    }
     let Some((_, drawn)) = state.fold::<Orders>().of(record) else {
         return false;
     };

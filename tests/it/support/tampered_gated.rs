@@ -68,10 +68,13 @@ fn decided(cleo: &[Role]) -> (Teller, Life) {
     (teller, life)
 }
 
-/// What a promotion of the gate's candidate says.
-fn issued(life: &Life, grade: &str, tests: u64) -> Value {
+/// A promotion of the gate's candidate, said to be certified and in so many tests: its position.
+fn promoted(world: &mut World, life: &Life, tests: u64) -> usize {
     let arms = life.manifest.arms.as_ref().unwrap();
-    json!({"candidate_digest": arms[1].artifact_digest, "gates": ["m-1"], "grade": grade, "tests": tests})
+    let issued = json!({
+        "candidate_digest": arms[1].artifact_digest, "gates": ["m-1"], "grade": "certified", "tests": tests,
+    });
+    world.say(LENA, "promotion.issued", 1, Value::Null, issued)
 }
 
 /// Every sample of this family.
@@ -83,13 +86,7 @@ pub fn all() -> Vec<Sample> {
     let (teller, life) = decided(&[Role::Custodian]);
     let story = teller.finish();
     let mut good = World::of(&story.lines);
-    good.say(
-        LENA,
-        "promotion.issued",
-        1,
-        Value::Null,
-        issued(&life, "certified", 1),
-    );
+    promoted(&mut good, &life, 1);
     push(
         "good-gate-governed",
         "Nothing. One gate under rulebook 18, whose order somebody else than its registrar fixed, promotes its candidate.",
@@ -97,13 +94,7 @@ pub fn all() -> Vec<Sample> {
         None,
     );
     let mut uncounted = World::of(&story.lines);
-    let at = uncounted.say(
-        LENA,
-        "promotion.issued",
-        1,
-        Value::Null,
-        issued(&life, "certified", 0),
-    );
+    let at = promoted(&mut uncounted, &life, 0);
     push(
         "promotion-without-its-tests",
         "A promotion says that its candidate was in no test.",
@@ -112,13 +103,7 @@ pub fn all() -> Vec<Sample> {
     );
     let (teller, life) = decided(&[Role::Custodian, Role::Scorer]);
     let mut raised = World::of(&teller.finish().lines);
-    let at = raised.say(
-        LENA,
-        "promotion.issued",
-        1,
-        Value::Null,
-        issued(&life, "certified", 1),
-    );
+    let at = promoted(&mut raised, &life, 1);
     push(
         "promotion-grade-raised",
         "Who fixed the order of a gate scores too, and its promotion was called certified.",
@@ -132,13 +117,7 @@ pub fn all() -> Vec<Sample> {
         "key_id": signer(RUNNER).id().to_string(), "reason": "the laptop was stolen", "since_seq": since,
     });
     tainted.say(ADA, "key.compromised", 1, Value::Null, lost);
-    let at = tainted.say(
-        LENA,
-        "promotion.issued",
-        1,
-        Value::Null,
-        issued(&life, "certified", 1),
-    );
+    let at = promoted(&mut tainted, &life, 1);
     push(
         "promotion-on-tainted-scores",
         "The scorer's key was compromised before it scored, and the gate's claim was called certified.",
