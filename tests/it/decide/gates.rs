@@ -1219,3 +1219,21 @@ fn gate_continues_an_undecided_one() {
         world.refuse_saying("look", &words, &owner(), without.into(), exp);
     });
 }
+
+/// Given a gate whose units were exposed before rulebook 18, by exposures that name no unit; when 18 is adopted; then its
+/// scores are recorded and observed as before.
+#[test]
+fn units_that_were_exposed_before_rulebook_18_are_scored_after_it() {
+    tell_all(SOLO, "exposure", |world| {
+        let mut life = exposed(world, same);
+        let version = Count::new(18).unwrap();
+        let adopted = clover::event::payload::custody::RulebookAdopted { version };
+        world.say(&owner(), adopted.into(), None);
+        observe(world, &mut life, 1);
+        observe(world, &mut life, 2);
+        // From here on what is off the scale is not recorded.
+        let pair: [&[Option<i64>]; 2] = [&values(0), &values(1_900_000)];
+        let off = life.scores(3, &[pair]).pop().unwrap();
+        refused(world, "exposure", &["E_SCALE"], off);
+    });
+}
