@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::OptionalExtension as _;
+use rusqlite::Transaction;
+use rusqlite::TransactionBehavior;
 use rusqlite::params;
 use zeroize::Zeroizing;
 
@@ -20,6 +22,7 @@ const INSERT_SUBJECT: &str = "INSERT INTO subjects (subject, secret) VALUES (?1,
 const DELETE_SUBJECT: &str = "DELETE FROM subjects WHERE subject = ?1";
 const PEPPER: &str = "SELECT secret FROM pepper WHERE id = 1";
 const INSERT_PEPPER: &str = "INSERT INTO pepper (id, secret) VALUES (1, ?1)";
+const NO_PEPPER: &str = "the vault holds no pepper: restore vault.db from a backup";
 /// `PRAGMA application_id` of a vault: "Clvv".
 const APPLICATION_ID: i64 = 0x436c_7676;
 
@@ -35,6 +38,25 @@ fn secret(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
         .map_err(|_| StoreError::Damaged("a vault secret is not 32 bytes".to_owned()))
 }
 
+fn application_id(conn: &Connection) -> Result<i64, StoreError> {
+    Ok(conn.pragma_query_value(None, "application_id", |row| row.get(0))?)
+}
+
+/// Makes tables, pepper and mark in one transaction: a process killed at any moment leaves a vault or none.
+/// Returns the mark that stands, which another process may have written first.
+fn create(conn: &Connection, pepper: &[u8; 32]) -> Result<i64, StoreError> {
+    let txn = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
+    let found = application_id(&txn)?;
+    if found != 0 {
+        return Ok(found);
+    }
+    txn.execute_batch(SCHEMA)?;
+    txn.execute(INSERT_PEPPER, params![&pepper[..]])?;
+    txn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    txn.commit()?;
+    Ok(APPLICATION_ID)
+}
+
 impl Vault {
     /// Opens the vault, making it when it is not there. The file must lie in a folder only its owner can
     /// read.
@@ -47,22 +69,15 @@ impl Vault {
         conn.pragma_update(None, "secure_delete", true)?;
         conn.pragma_update(None, "journal_mode", "DELETE")?;
         conn.pragma_update(None, "synchronous", "FULL")?;
-        let found: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        match found {
-            APPLICATION_ID => {}
-            0 => {
-                conn.execute_batch(&format!(
-                    "BEGIN IMMEDIATE; {SCHEMA}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"
-                ))?;
-                conn.execute(INSERT_PEPPER, params![&pepper[..]])?;
-            }
-            other => {
-                let found = format!("a database of application {other:#x}");
-                return Err(StoreError::NotALedger {
-                    path: path.to_owned(),
-                    found,
-                });
-            }
+        let made = match application_id(&conn)? {
+            0 => create(&conn, pepper)?,
+            found => found,
+        };
+        if made != APPLICATION_ID {
+            return Err(StoreError::NotALedger {
+                path: path.to_owned(),
+                found: format!("a database of application {made:#x}"),
+            });
         }
         Ok(Self { conn })
     }
@@ -142,10 +157,13 @@ impl Vault {
     /// The pepper of identifiers that belong to no subject.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError::Damaged`] where the vault holds none.
     pub fn pepper(&self) -> Result<[u8; 32], StoreError> {
-        let bytes: Vec<u8> = self.conn.query_row(PEPPER, [], |row| row.get(0))?;
-        secret(&bytes)
+        let found: Option<Vec<u8>> = self
+            .conn
+            .query_row(PEPPER, [], |row| row.get(0))
+            .optional()?;
+        secret(&found.ok_or_else(|| StoreError::Damaged(NO_PEPPER.to_owned()))?)
     }
 }
 
@@ -156,6 +174,30 @@ mod tests {
         reason = "a test looks at the files themselves"
     )]
     use super::*;
+
+    /// A file with tables alone is what no moment of the making leaves; its pepper is never made again, as identifiers
+    /// under another one would part from those recorded.
+    #[test]
+    fn a_vault_is_made_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vault.db");
+        let conn = Connection::open(&path).unwrap();
+        let refused = |conn: &Connection| {
+            conn.execute_batch("CREATE TABLE pepper (id INTEGER PRIMARY KEY)")
+                .unwrap();
+            create(conn, &[9; 32]).unwrap_err();
+            application_id(conn).unwrap()
+        };
+        assert_eq!(refused(&conn), 0, "a making that fails leaves no mark");
+        conn.execute_batch("DROP TABLE pepper").unwrap();
+        assert_eq!(create(&conn, &[9; 32]).unwrap(), APPLICATION_ID);
+        assert_eq!(create(&conn, &[1; 32]).unwrap(), APPLICATION_ID);
+        let vault = Vault::open(&path, &[1; 32]).unwrap();
+        assert_eq!(vault.pepper().unwrap(), [9; 32]);
+        conn.execute_batch("DELETE FROM pepper").unwrap();
+        let missing = Vault::open(&path, &[1; 32]).unwrap().pepper();
+        assert!(matches!(missing, Err(StoreError::Damaged(_))));
+    }
 
     #[test]
     fn a_destroyed_key_is_in_no_file() {
