@@ -12,6 +12,7 @@ use crate::ground::ambient::AmbientError;
 use crate::ground::shell;
 use crate::ledger::Breach;
 use crate::ledger::LedgerError;
+use crate::ledger::RuleName;
 use crate::ledger::error::Divergence;
 use crate::ledger::verify::VerifyError;
 use crate::store::StoreError;
@@ -343,40 +344,13 @@ pub(super) fn event_index(error: &LedgerError) -> Option<usize> {
 
 /// A rule's refusal with the command that shows what stands in the way.
 pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
-    let next = match (breach.rule, in_the_way) {
-        (_, Some(seq)) => format!("clover show {seq}"),
-        ("account" | "overdraft" | "charge", None) => "clover budget list".to_owned(),
-        ("experiment", None) => "clover experiment list".to_owned(),
-        ("role" | "key" | "separation" | "last_owner" | "target" | "possession", None) => {
-            "clover key list".to_owned()
-        }
-        ("blob", None) => "clover blob put FILE".to_owned(),
-        ("refs" | "natural_key" | "author_seq" | "recorded_at", None) => "clover log".to_owned(),
-        ("seal", None) => "clover log --kind label.sealed".to_owned(),
-        ("manifest" | "manifest_first" | "amendment" | "stale_version" | "plan", None) => {
-            "clover log --kind manifest.registered".to_owned()
-        }
-        ("access", None) => "clover access list".to_owned(),
-        ("sdp" | "waiver", None) => "clover assume list".to_owned(),
-        ("blocked", None) => "clover assume show CLOVER.J2".to_owned(),
-        ("drift", None) => {
-            "clover prereg deviation MANIFEST --rule-path metric.judge_digest --what TEXT --why TEXT --impact TEXT"
-                .to_owned()
-        }
-        ("thresholds", None) => "clover log --kind manifest.registered".to_owned(),
-        ("countersign", None) => "clover prereg sign FILE --countersign --custodian KEY".to_owned(),
-        ("family", None) => "clover log --kind family.opened".to_owned(),
-        ("exposure", None) => "clover log --kind exposure.opened".to_owned(),
-        ("iteration" | "sealing", None) => "clover iterate list".to_owned(),
-        ("rubric", None) => "clover rubric list".to_owned(),
-        ("patch", None) => "clover patch list".to_owned(),
-        ("kind" | "schema" | "body_format", None) => "clover schema".to_owned(),
-        ("backdated", None) => "date -u".to_owned(),
-        _ => "clover status".to_owned(),
-    };
+    let next = in_the_way.map_or_else(
+        || breach.rule.next().to_owned(),
+        |seq| format!("clover show {seq}"),
+    );
     let exit = match breach.rule {
-        "signature" => Exit::Integrity,
-        "body_format" | "kind" | "keyid" | "schema" => Exit::Input,
+        RuleName::Signature => Exit::Integrity,
+        RuleName::BodyFormat | RuleName::Kind | RuleName::Keyid | RuleName::Schema => Exit::Input,
         _ => Exit::Refused,
     };
     let word = match exit {

@@ -20,6 +20,7 @@ use crate::ground::ambient;
 use crate::ground::shell;
 use crate::ledger::Breach;
 use crate::ledger::Command;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::num::Count;
 use crate::projection::releases::Commit;
@@ -128,10 +129,9 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
             Count::new(ledger.size()).unwrap_or_default(),
         );
         let refused = |(expected, found)| {
-            error::refusal(&Breach::new("commit", expected, found), None).with_next(format!(
-                "clover approve {} --help",
-                shell::word(&args.patch)
-            ))
+            error::refusal(&Breach::new(RuleName::Commit, expected, found), None).with_next(
+                format!("clover approve {} --help", shell::word(&args.patch)),
+            )
         };
         let (said, text) =
             prompts::commit(state, experiment, accepted.id, terms).map_err(refused)?;

@@ -12,6 +12,7 @@ use crate::ground::time::Timestamp;
 use crate::ledger::error::LedgerError;
 use crate::ledger::history::Before;
 use crate::ledger::history::History;
+use crate::ledger::rule_names::RuleName;
 use crate::store::RowChange;
 
 /// An event that stands, or is about to stand, at a position of the log.
@@ -54,8 +55,8 @@ impl<'a> VerifiedEvent<'a> {
 /// A broken precondition: what the rule wanted and what stands there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// The rule's name.
-    pub rule: &'static str,
+    /// The rule.
+    pub rule: RuleName,
     /// What would be accepted.
     pub expected: String,
     /// What was found.
@@ -64,13 +65,90 @@ pub struct Breach {
 
 impl Breach {
     /// A breach of `rule`.
-    pub fn new(rule: &'static str, expected: impl Into<String>, found: impl Into<String>) -> Self {
+    pub fn new(rule: RuleName, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             rule,
             expected: expected.into(),
             found: found.into(),
         }
     }
+}
+
+/// What one question of a rule wanted and what stands there; the caller says which rule asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// What would be accepted.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
+/// The answer to one question of a rule. A question that does not apply to an event passes by a named predicate; a fact that
+/// cannot be found is unmet.
+pub type Checked = Result<(), Unmet>;
+
+/// The answer no, as the last word of a question.
+///
+/// # Errors
+/// Always: what was expected and what was found.
+pub fn unmet(expected: impl Into<String>, found: impl Into<String>) -> Checked {
+    let (expected, found) = (expected.into(), found.into());
+    Err(Unmet { expected, found })
+}
+
+/// Goes on where a condition holds; else the question is answered with what was expected and what was found.
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $expected:expr, $found:expr $(,)?) => {
+        if !$condition {
+            return $crate::ledger::unmet($expected, $found);
+        }
+    };
+}
+
+/// A fact that a question cannot do without.
+pub trait Required<T> {
+    /// The fact.
+    ///
+    /// # Errors
+    /// [`Unmet`] where there is none: `expected` was asked for, and none was found.
+    fn required(self, expected: &str) -> Result<T, Unmet>;
+}
+
+impl<T> Required<T> for Option<T> {
+    fn required(self, expected: &str) -> Result<T, Unmet> {
+        self.ok_or_else(|| Unmet {
+            expected: expected.to_owned(),
+            found: "none".to_owned(),
+        })
+    }
+}
+
+/// Where rules put what is broken.
+pub trait Breaches {
+    /// Takes the answer to a question of `rule`.
+    fn take(&mut self, rule: RuleName, checked: Checked);
+}
+
+impl Breaches for Vec<Breach> {
+    fn take(&mut self, rule: RuleName, checked: Checked) {
+        if let Err(Unmet { expected, found }) = checked {
+            self.push(Breach::new(rule, expected, found));
+        }
+    }
+}
+
+/// An answer in the old form.
+pub fn judged(checked: Checked) -> Judged {
+    checked.err().map(|unmet| (unmet.expected, unmet.found))
+}
+
+/// An answer of the old form.
+///
+/// # Errors
+/// What the answer says.
+pub fn checked(judged: Judged) -> Checked {
+    judged.map_or(Ok(()), |(expected, found)| Err(Unmet { expected, found }))
 }
 
 /// What a rule says of one event: nothing, or what was expected and what was found.
@@ -108,7 +186,7 @@ pub enum Fact {
         /// The event's id.
         digest: Digest,
         /// The rule that demands it.
-        rule: &'static str,
+        rule: RuleName,
         /// The number, as [`said`] writes it.
         said: u64,
     },
@@ -117,7 +195,7 @@ pub enum Fact {
         /// The digest.
         digest: Digest,
         /// The rule that forbids a second giver, if any.
-        once: Option<&'static str>,
+        once: Option<RuleName>,
     },
     /// `digest` must have been given by an entry below `before`.
     Needs {
@@ -126,14 +204,14 @@ pub enum Fact {
         /// Exclusive bound on the giver's position.
         before: u64,
         /// The rule that demands it.
-        rule: &'static str,
+        rule: RuleName,
     },
     /// No entry before this one may have given `digest`.
     Forbids {
         /// The digest.
         digest: Digest,
         /// The rule that forbids it.
-        rule: &'static str,
+        rule: RuleName,
     },
     /// No entry below `before` may have given `digest`; those from there on may.
     ForbidsBelow {
@@ -142,7 +220,7 @@ pub enum Fact {
         /// Exclusive bound on a giver's position.
         before: u64,
         /// The rule that forbids it.
-        rule: &'static str,
+        rule: RuleName,
     },
     /// This entry, which gives `digest`, says `value`. Not kept in the index: an append reads the entry itself.
     Says {
@@ -160,7 +238,7 @@ pub enum Fact {
         /// Inclusive bound on its position.
         after: u64,
         /// The rule that demands it.
-        rule: &'static str,
+        rule: RuleName,
     },
 }
 

@@ -8,6 +8,7 @@ use crate::event::ids;
 use crate::ground::name;
 use crate::ledger::fold::Breach;
 use crate::ledger::keyring::Keyring;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::rulebooks::Question;
 
 /// Judges the names in an event: its ids, and the holder of a key that it adds.
@@ -34,19 +35,19 @@ fn assigned(event: &Event) -> Option<Breach> {
     ids::each_id(experiment, &mut see);
     ids::each_id(&event.payload, &mut see);
     let expected = "ids of characters that Unicode 13.0 assigns";
-    found.map(|id| Breach::new("schema", expected, id))
+    found.map(|id| Breach::new(RuleName::Schema, expected, id))
 }
 
 /// A holder has one spelling, and no other holder looks like it.
 fn spelled(keyring: &Keyring, holder: &HolderId) -> Option<Breach> {
     if let Some(fault) = name::fault(holder.as_str()) {
         let expected = "a holder of visible characters and single spaces";
-        return Some(Breach::new("separation", expected, fault));
+        return Some(Breach::new(RuleName::Separation, expected, fault));
     }
     let other = look_alike(keyring, holder)?;
     let expected = format!("the holder as it is spelled so far, {other}");
     let found = format!("{holder}, which looks like it");
-    Some(Breach::new("separation", expected, found))
+    Some(Breach::new(RuleName::Separation, expected, found))
 }
 
 /// The name under which the roles of a holder are counted: spellings that look alike are one person.

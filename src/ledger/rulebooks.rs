@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::ledger::fold::Breach;
+use crate::ledger::rule_names::RuleName;
 
 /// The rulebook of a ledger that names none.
 pub const UNNAMED: u32 = 17;
@@ -18,7 +19,7 @@ pub const UNNAMED: u32 = 17;
 pub const NEWEST: u32 = 18;
 
 macro_rules! questions {
-    ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:literal: $words:literal;)*) => {
+    ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
         /// A question that some rulebooks ask of an entry and others do not.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Question {
@@ -40,8 +41,8 @@ macro_rules! questions {
             }
 
             /// The rule whose finding answers it.
-            pub fn rule(self) -> &'static str {
-                match self { $(Self::$question => $rule),* }
+            pub fn rule(self) -> RuleName {
+                match self { $(Self::$question => RuleName::$rule),* }
             }
 
             /// What is asked, for people.
@@ -54,49 +55,49 @@ macro_rules! questions {
 
 questions! {
     /// Which rows a confirm criterion reads.
-    ConfirmRows "confirm_rows" since 18 rule "sealing":
+    ConfirmRows "confirm_rows" since 18 rule Sealing:
         "a confirm label is revealed only for the peek of its unsealing, and a confirm criterion reads every row of the block";
     /// When confirm labels were sealed.
-    SealedBefore "sealed_before" since 18 rule "sealing":
+    SealedBefore "sealed_before" since 18 rule Sealing:
         "a confirm label counts only if it was sealed before its iteration opened";
     /// Which account pays for a peek.
-    PeekAccount "peek_account" since 18 rule "sealing":
+    PeekAccount "peek_account" since 18 rule Sealing:
         "a peek is paid from the account that the plan names, and a quarter allows three peeks over all accounts";
     /// Whether an order could be drawn again.
-    OneOrder "one_order" since 18 rule "amendment":
+    OneOrder "one_order" since 18 rule Amendment:
         "what is tested binds from its first countersignature on: no amendment draws a second order, and another manifest that does is graded lower";
     /// Who may sign a deviation.
-    DeviationSigners "deviation_signers" since 18 rule "role":
+    DeviationSigners "deviation_signers" since 18 rule Role:
         "a deviation from a manifest is signed by an owner or a registrar";
     /// Which characters ids hold.
-    AssignedIds "assigned_ids" since 18 rule "schema":
+    AssignedIds "assigned_ids" since 18 rule Schema:
         "ids hold only characters that Unicode 13.0 assigns";
     /// Which checkpoint an order is drawn from.
-    BeaconPlace "beacon_place" since 18 rule "order":
+    BeaconPlace "beacon_place" since 18 rule Order:
         "an order is drawn from the checkpoint right after the entry that fixes what is tested";
     /// When units of a gate are scored, and on which scale.
-    ScoredInOrder "scored_in_order" since 18 rule "exposure":
+    ScoredInOrder "scored_in_order" since 18 rule Exposure:
         "an exposure names its last unit, and no unit of a gate is scored before it is exposed, or off the scale";
     /// Which claims may be about exactly the recorded units.
-    FiniteClaims "finite_claims" since 18 rule "manifest":
+    FiniteClaims "finite_claims" since 18 rule Manifest:
         "a claim about exactly its own units is about scores without noise, has the grade finite, and no promotion rests on it alone";
     /// In how many families one candidate is tested.
-    OneFamily "one_family" since 18 rule "gate":
+    OneFamily "one_family" since 18 rule Gate:
         "a candidate is tested by one metric, judge or confirm set in one family, in whatever experiment, and a promotion counts its tests";
     /// Who could know outcomes when the order was fixed.
-    KnownOutcomes "known_outcomes" since 18 rule "promotion":
+    KnownOutcomes "known_outcomes" since 18 rule Promotion:
         "a gate whose order was fixed by somebody who scores, labels, registers or optimizes has the grade self_governed";
     /// What a claim may rest on.
-    TaintedEvidence "tainted_evidence" since 18 rule "promotion":
+    TaintedEvidence "tainted_evidence" since 18 rule Promotion:
         "a gate that rests on entries of a compromised key, from its compromise on, is void";
     /// What one charge pays for.
-    OneCharge "one_charge" since 18 rule "charge":
+    OneCharge "one_charge" since 18 rule Charge:
         "a charge opens labels of one design, or of one confirm block";
     /// How holders are spelled.
-    OneSpelling "one_spelling" since 18 rule "separation":
+    OneSpelling "one_spelling" since 18 rule Separation:
         "a person holds keys under one spelling, without what nobody sees";
     /// What estimates and comparisons may claim.
-    CheckedClaims "checked_claims" since 18 rule "transport":
+    CheckedClaims "checked_claims" since 18 rule Transport:
         "a comparison tells apart only what own labels or a passed audit support, an estimate has no interval of width zero, and a withheld level is refused everywhere";
 }
 
@@ -121,7 +122,11 @@ pub(super) fn named(above: u32, version: u64) -> Option<Breach> {
     } else {
         format!("a rulebook above {above} and at most {NEWEST}")
     };
-    Some(Breach::new("rulebook", expected, version.to_string()))
+    Some(Breach::new(
+        RuleName::Rulebook,
+        expected,
+        version.to_string(),
+    ))
 }
 
 /// What a log was judged by, in words: `rules 17 through seq 5288, 18 since`.
@@ -153,7 +158,6 @@ mod tests {
     fn every_question_is_asked_by_a_rulebook_that_this_program_knows() {
         for question in Question::ALL {
             assert!((UNNAMED + 1..=NEWEST).contains(&question.since()));
-            assert!(crate::ledger::rules::RULES.contains(&question.rule()));
         }
     }
 

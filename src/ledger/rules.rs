@@ -27,98 +27,11 @@ use crate::ledger::fold::Candidate;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::said;
 use crate::ledger::keyring::Keyring;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::rulebooks;
 use crate::ledger::signers;
 use crate::ledger::state::State;
 use crate::num::Count;
-
-/// Every rule by name, in the order in which an entry is judged: of two findings at one entry, the earlier
-/// here is the first.
-pub const RULES: &[&str] = &[
-    "line_format",
-    "seq",
-    "recorded_at",
-    "body_format",
-    "ledger",
-    "kind",
-    "schema",
-    "keyid",
-    "key",
-    "signature",
-    "author_seq",
-    "seen",
-    "backdated",
-    "role",
-    "separation",
-    "possession",
-    "last_owner",
-    "experiment",
-    "account",
-    "overdraft",
-    "refs",
-    "natural_key",
-    "seal",
-    "charge",
-    "design",
-    "purpose",
-    "split",
-    "score_once",
-    "manifest",
-    "manifest_first",
-    "amendment",
-    "stale_version",
-    "countersign",
-    "family",
-    "exposure",
-    "plan",
-    "access",
-    "sdp",
-    "waiver",
-    "blocked",
-    "calibrator",
-    "transport",
-    "thresholds",
-    "drift",
-    "iteration",
-    "rubric",
-    "patch",
-    "order",
-    "gate",
-    "observation",
-    "look",
-    "decision",
-    "promotion",
-    "predicate",
-    "sealing",
-    "acceptance",
-    "approval",
-    "commit",
-    "deployment",
-    "recalibration",
-    "guardrail",
-    "rollback",
-    "generator",
-    "verdict",
-    "battery",
-    "report",
-    "target",
-    "genesis",
-    "root",
-    "checkpoint",
-    "size",
-    "blob",
-    "judge",
-    "rulebook",
-    "recompute",
-    "column",
-    "read_model",
-    "tile",
-    "index",
-    "snapshot",
-    "sqlite",
-    "schema_sql",
-    "authors",
-];
 
 /// How far a clock may stand behind the head, and `at` away from what it claims, in seconds.
 pub const CLOCK_TOLERANCE_SECONDS: i64 = 300;
@@ -154,12 +67,12 @@ pub(super) fn header(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach
     breaches.extend(time_order(keyring.recorded_at, claim.recorded_at));
     let origin = genesis.map_or(keyring.origin.as_str(), |created| created.origin.as_str());
     if ledger != origin && !origin.is_empty() {
-        breaches.push(Breach::new("ledger", origin, ledger.as_str()));
+        breaches.push(Breach::new(RuleName::Ledger, origin, ledger.as_str()));
     }
     payload(state, claim, breaches);
     if claim.keyid != *author {
         breaches.push(Breach::new(
-            "keyid",
+            RuleName::Keyid,
             author.to_string(),
             claim.keyid.to_string(),
         ));
@@ -174,7 +87,7 @@ pub(super) fn header(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach
 pub fn time_order(last: Option<Timestamp>, recorded_at: Timestamp) -> Option<Breach> {
     let last = last.filter(|last| recorded_at < *last)?;
     Some(Breach::new(
-        "recorded_at",
+        RuleName::RecordedAt,
         format!("not before {last}"),
         recorded_at.to_string(),
     ))
@@ -196,7 +109,7 @@ fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
             if v != newest && state.keyring.format >= FORMAT {
                 let kind = payload.kind();
                 breaches.push(Breach::new(
-                    "kind",
+                    RuleName::Kind,
                     format!("{kind} v{newest}"),
                     format!("{kind} v{v}, retired"),
                 ));
@@ -204,7 +117,7 @@ fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
         }
         Err(error @ PayloadError::Kind { .. }) => {
             breaches.push(Breach::new(
-                "kind",
+                RuleName::Kind,
                 "a kind and version of the registry",
                 error.to_string(),
             ));
@@ -216,11 +129,15 @@ fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
                     .is_ok_and(|kind: Kind| kind.version() != claim.v) =>
         {
             let found = format!("{kind} v{}, retired", claim.v);
-            breaches.push(Breach::new("kind", format!("the newest {kind}"), found));
+            breaches.push(Breach::new(
+                RuleName::Kind,
+                format!("the newest {kind}"),
+                found,
+            ));
         }
         Err(PayloadError::Schema { kind, error }) => {
             let expected = format!("data of {kind} v{}", claim.v);
-            breaches.push(Breach::new("schema", expected, error.as_str()));
+            breaches.push(Breach::new(RuleName::Schema, expected, error.as_str()));
         }
     }
 }
@@ -228,7 +145,7 @@ fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
 fn key(keyring: &Keyring, author: &KeyId, breaches: &mut Vec<Breach>) {
     match keyring.keys.get(author) {
         None => breaches.push(Breach::new(
-            "key",
+            RuleName::Key,
             "a key that was added before",
             format!("unknown key {author}"),
         )),
@@ -243,7 +160,7 @@ fn key(keyring: &Keyring, author: &KeyId, breaches: &mut Vec<Breach>) {
                     "key {author} of {} was {how} at seq {}",
                     record.holder, end.seq
                 );
-                breaches.push(Breach::new("key", "a live key", found));
+                breaches.push(Breach::new(RuleName::Key, "a live key", found));
             }
         }
     }
@@ -256,7 +173,7 @@ fn counters(keyring: &Keyring, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
     let next = record.map_or(0, |record| record.next_author_seq);
     if header.author_seq != next {
         breaches.push(Breach::new(
-            "author_seq",
+            RuleName::AuthorSeq,
             next.to_string(),
             header.author_seq.to_string(),
         ));
@@ -264,7 +181,7 @@ fn counters(keyring: &Keyring, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
     match (&header.seen, claim.seq) {
         (None, 0) => {}
         (None, _) => breaches.push(Breach::new(
-            "seen",
+            RuleName::Seen,
             "a checkpoint before this entry",
             "null",
         )),
@@ -273,13 +190,13 @@ fn counters(keyring: &Keyring, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
             let least = record.map_or(1, |record| record.seen_size.max(1));
             if size == 0 || size > seq {
                 breaches.push(Breach::new(
-                    "seen",
+                    RuleName::Seen,
                     format!("a size from 1 to {seq}"),
                     size.to_string(),
                 ));
             } else if size < least {
                 breaches.push(Breach::new(
-                    "seen",
+                    RuleName::Seen,
                     format!("a size of at least {least}, named before"),
                     size.to_string(),
                 ));
@@ -292,7 +209,7 @@ fn counters(keyring: &Keyring, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
             CLOCK_TOLERANCE_SECONDS, claim.recorded_at
         );
         breaches.push(Breach::new(
-            "backdated",
+            RuleName::Backdated,
             expected,
             format!("at {}", header.at),
         ));
@@ -306,7 +223,7 @@ pub fn not_backdated(at: Timestamp, seen_recorded_at: Timestamp) -> Option<Breac
         let expected = format!(
             "at no earlier than {floor}, {CLOCK_TOLERANCE_SECONDS} s before the checkpoint it saw"
         );
-        Breach::new("backdated", expected, format!("at {at}"))
+        Breach::new(RuleName::Backdated, expected, format!("at {at}"))
     })
 }
 
@@ -333,7 +250,7 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
                 if let Some((a, b)) = Keyring::conflict(&roles) {
                     let found = format!("{holder} holds both {a} and {b}");
                     breaches.push(Breach::new(
-                        "separation",
+                        RuleName::Separation,
                         "no holder with conflicting roles",
                         found,
                     ));
@@ -350,13 +267,17 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
             let named = rotated.vkey.key().name().as_str() == keyring.origin;
             if !named && !keyring.origin.is_empty() {
                 let expected = format!("a key named {}", keyring.origin);
-                breaches.push(Breach::new("target", expected, vkey));
+                breaches.push(Breach::new(RuleName::Target, expected, vkey));
             } else if keyring
                 .log_keys
                 .iter()
                 .any(|(_, key)| key.to_string() == vkey)
             {
-                breaches.push(Breach::new("target", "a log key not used before", vkey));
+                breaches.push(Breach::new(
+                    RuleName::Target,
+                    "a log key not used before",
+                    vkey,
+                ));
             }
         }
         _ => {}
@@ -370,7 +291,7 @@ pub fn opening(seq: u64, kind: &str) -> Option<Breach> {
     let created = kind == Kind::LedgerCreated.as_str();
     (created != (seq == 0)).then(|| {
         let found = format!("{kind} at seq {seq}");
-        Breach::new("genesis", "ledger.created at seq 0 only", found)
+        Breach::new(RuleName::Genesis, "ledger.created at seq 0 only", found)
     })
 }
 
@@ -378,14 +299,14 @@ fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>
     let owner = KeyId(keyfile::key_id(&created.owner.public_key.0));
     if owner != header.author {
         breaches.push(Breach::new(
-            "genesis",
+            RuleName::Genesis,
             format!("signed by the owner it names, {owner}"),
             header.author.to_string(),
         ));
     }
     if !created.owner.roles.contains(Role::Owner) {
         breaches.push(Breach::new(
-            "genesis",
+            RuleName::Genesis,
             "an owner key with role owner",
             created.owner.roles.to_string(),
         ));
@@ -393,7 +314,7 @@ fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>
     if created.log_vkey.key().name().as_str() != created.origin.as_str() {
         let expected = format!("a log key named {}", created.origin);
         breaches.push(Breach::new(
-            "genesis",
+            RuleName::Genesis,
             expected,
             created.log_vkey.to_string(),
         ));
@@ -401,7 +322,7 @@ fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>
     if created.format.value() == 0 || created.format.value() > FORMAT {
         let found = created.format.to_string();
         breaches.push(Breach::new(
-            "genesis",
+            RuleName::Genesis,
             format!("a format from 1 to {FORMAT}"),
             found,
         ));
@@ -414,7 +335,7 @@ fn founding(header: &Header, created: &LedgerCreated, breaches: &mut Vec<Breach>
     {
         let found = format!("{} would hold both {a} and {b}", created.owner.holder);
         breaches.push(Breach::new(
-            "separation",
+            RuleName::Separation,
             "no holder with conflicting roles",
             found,
         ));
@@ -432,7 +353,7 @@ fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Bre
         if let Some((a, b)) = Keyring::conflict(&roles) {
             let found = format!("{} would hold both {a} and {b}", added.holder);
             breaches.push(Breach::new(
-                "separation",
+                RuleName::Separation,
                 "no holder with conflicting roles",
                 found,
             ));
@@ -440,13 +361,13 @@ fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Bre
     }
     match PublicKey::from_bytes(&added.public_key.0) {
         Err(error) => breaches.push(Breach::new(
-            "possession",
+            RuleName::Possession,
             "a usable public key",
             error.to_string(),
         )),
         Ok(public) if public.id() != added.key_id => {
             breaches.push(Breach::new(
-                "possession",
+                RuleName::Possession,
                 format!("key_id {}", public.id()),
                 added.key_id.to_string(),
             ));
@@ -463,7 +384,11 @@ fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Bre
             {
                 let expected =
                     format!("the new key's signature over {POSSESSION_LABEL}, origin and key id");
-                breaches.push(Breach::new("possession", expected, "no such signature"));
+                breaches.push(Breach::new(
+                    RuleName::Possession,
+                    expected,
+                    "no such signature",
+                ));
             }
         }
     }
@@ -472,13 +397,13 @@ fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Bre
 fn key_ended(keyring: &Keyring, key: KeyId, how: &str, breaches: &mut Vec<Breach>) {
     match keyring.keys.get(&key) {
         None => breaches.push(Breach::new(
-            "target",
+            RuleName::Target,
             "a key that was added before",
             format!("unknown key {key}"),
         )),
         Some(record) if let Some(end) = &record.end => {
             breaches.push(Breach::new(
-                "target",
+                RuleName::Target,
                 "a live key",
                 format!("key {key} ended at seq {}", end.seq),
             ));
@@ -489,7 +414,7 @@ fn key_ended(keyring: &Keyring, key: KeyId, how: &str, breaches: &mut Vec<Breach
             if last {
                 let found = format!("key {key} would be {how} and is the last");
                 breaches.push(Breach::new(
-                    "last_owner",
+                    RuleName::LastOwner,
                     "a live owner key that remains",
                     found,
                 ));
@@ -507,7 +432,7 @@ fn key_compromised(
 ) {
     if since > seq {
         breaches.push(Breach::new(
-            "target",
+            RuleName::Target,
             format!("since_seq of at most {seq}"),
             since.to_string(),
         ));
@@ -536,7 +461,7 @@ pub fn facts(event: &Candidate<'_>, natural_key: Option<Digest>, facts: &mut Vec
     if let Some(digest) = natural_key {
         facts.push(Fact::Gives {
             digest,
-            once: Some("natural_key"),
+            once: Some(RuleName::NaturalKey),
         });
     }
 }
@@ -552,7 +477,7 @@ pub fn header_facts(seq: u64, id: EventId, recorded: u64, header: &Header, facts
         facts.push(Fact::Needs {
             digest: id.0,
             before: seq,
-            rule: "refs",
+            rule: RuleName::Refs,
         });
     }
 }

@@ -5,6 +5,7 @@ use crate::event::payload::Role;
 use crate::event::registry::Signers;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Candidate;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::rulebooks::Question;
 use crate::ledger::state::State;
 
@@ -40,5 +41,5 @@ pub(super) fn judge(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Bre
         event.event.kind()
     );
     let found = format!("key of {} with roles {}", record.holder, record.roles);
-    breaches.push(Breach::new("role", expected, found));
+    breaches.push(Breach::new(RuleName::Role, expected, found));
 }

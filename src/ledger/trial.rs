@@ -21,6 +21,7 @@ use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::keyring::Keyring;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 
@@ -77,8 +78,12 @@ impl Trial {
     ) -> Result<(), (u64, Vec<Breach>)> {
         for line in lines {
             let seq = self.state.size;
-            let broken =
-                |why: String| (seq, vec![Breach::new("line_format", "an entry line", why)]);
+            let broken = |why: String| {
+                (
+                    seq,
+                    vec![Breach::new(RuleName::LineFormat, "an entry line", why)],
+                )
+            };
             let entry = Entry::parse(line).map_err(|why| broken(why.to_string()))?;
             let read = header::decode(entry.signed.body());
             let event = match read.map_err(|why| broken(why.to_string()))? {
@@ -126,8 +131,7 @@ impl Trial {
         if breaches.is_empty() {
             self.take(candidate, &facts);
         }
-        let place = |breach: &Breach| rules::RULES.iter().position(|rule| *rule == breach.rule);
-        breaches.sort_by_key(place);
+        breaches.sort_by_key(|breach| breach.rule);
         breaches
     }
 
@@ -250,7 +254,7 @@ impl Trial {
                 rule,
             } => {
                 let giver = match rule {
-                    "refs" => self.event(&digest).map(|(at, _)| at),
+                    RuleName::Refs => self.event(&digest).map(|(at, _)| at),
                     _ => self.giver(&digest),
                 };
                 let is_met = giver.is_some_and(|at| at < before);

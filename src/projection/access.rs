@@ -27,6 +27,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fold;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -242,7 +243,7 @@ impl Rule for Gateway {
         let Some(key) = key.filter(|key| key.end.is_none()) else {
             let found = format!("{}, unknown or ended", read.reader);
             breaches.push(Breach::new(
-                "access",
+                RuleName::Access,
                 "a reader with a live key of this ledger",
                 found,
             ));
@@ -252,7 +253,7 @@ impl Rule for Gateway {
             && !key.roles.contains(role)
         {
             let expected = format!("a role that the reader's key holds: {}", key.roles);
-            breaches.push(Breach::new("access", expected, role.as_str()));
+            breaches.push(Breach::new(RuleName::Access, expected, role.as_str()));
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fold;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -185,7 +186,7 @@ impl Rule for Balance {
         };
         let Some(account) = state.fold::<Budgets>().accounts.get(&charged.account) else {
             let found = format!("{}, never opened", charged.account);
-            breaches.push(Breach::new("account", "an open account", found));
+            breaches.push(Breach::new(RuleName::Account, "an open account", found));
             return;
         };
         if let Some(author) = state.keyring.keys.get(&event.event.header.author)
@@ -198,7 +199,7 @@ impl Rule for Balance {
         {
             let found = format!("key of {} with roles {}", author.holder, author.roles);
             breaches.push(Breach::new(
-                "role",
+                RuleName::Role,
                 format!("a key with one of the roles {}", account.spenders),
                 found,
             ));
@@ -212,7 +213,7 @@ impl Rule for Balance {
             let (account, unit) = (&charged.account, &account.unit);
             let expected = format!("at most {left} {unit} left in {account}{period}");
             breaches.push(Breach::new(
-                "overdraft",
+                RuleName::Overdraft,
                 expected,
                 charged.amount.to_string(),
             ));

@@ -27,6 +27,7 @@ use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -183,7 +184,7 @@ impl Rule for Purposes {
                 let known = designs.design(experiment, &new.design);
                 if let Some(seq) = known.and_then(|design| design.first_label_seq) {
                     breaches.push(Breach::new(
-                        "design",
+                        RuleName::Design,
                         "a design that is registered before its first label",
                         format!("{}, labelled since seq {seq}", new.design),
                     ));
@@ -191,7 +192,7 @@ impl Rule for Purposes {
                 let strata: Vec<_> = new.strata.iter().flatten().map(|of| &of.stratum).collect();
                 if !strata.windows(2).all(|pair| pair[0] < pair[1]) {
                     let expected = "strata in order of their names, each once";
-                    breaches.push(Breach::new("design", expected, "another order"));
+                    breaches.push(Breach::new(RuleName::Design, expected, "another order"));
                 }
             }
             Payload::LabelRecorded(label) => {
@@ -213,7 +214,7 @@ impl Rule for Purposes {
             });
             facts.extend(not.map(|other| Fact::Forbids {
                 digest: draw_serves(experiment, row, other),
-                rule: "purpose",
+                rule: RuleName::Purpose,
             }));
         };
         match &event.event.payload {
@@ -229,7 +230,7 @@ impl Rule for Purposes {
                 draw(label.row.as_str(), "sealed", ["calibrate", "audit"]);
                 let again = Fact::Forbids {
                     digest: draw_serves(experiment, label.row.as_str(), "sealed"),
-                    rule: "purpose",
+                    rule: RuleName::Purpose,
                 };
                 // Rows of designs that are no draws are their design's own.
                 facts.extend(draw_of_row(&label.row).map(|_| again));
@@ -250,7 +251,7 @@ fn needed<'d>(
     let registered = of.designs.get(design).and_then(|of| of.registered.as_ref());
     if registered.is_none() && of.is_governed() {
         breaches.push(Breach::new(
-            "design",
+            RuleName::Design,
             format!("a registered label design of {experiment}"),
             format!("{design}, not registered"),
         ));
@@ -269,7 +270,7 @@ fn open_label(
     };
     if !design.purpose.admits(label.purpose) {
         breaches.push(Breach::new(
-            "purpose",
+            RuleName::Purpose,
             format!("a label for {}, as {} has it", design.purpose, label.design),
             format!("an open label for {}", label.purpose),
         ));
@@ -287,14 +288,14 @@ fn sealed_label(
     };
     if design.purpose == DesignPurpose::Calibrate {
         breaches.push(Breach::new(
-            "purpose",
+            RuleName::Purpose,
             "a design for audit or confirm",
             format!("{}, for calibrate", label.design),
         ));
     }
     if draw_of_row(&label.row).is_none() {
         breaches.push(Breach::new(
-            "design",
+            RuleName::Design,
             "a row of the form policy/item/draw",
             row_text(&label.row),
         ));
@@ -315,7 +316,7 @@ impl Rule for ScoreOnce {
             && conflict.recorded_micro == conflict.score_micro
         {
             breaches.push(Breach::new(
-                "score_once",
+                RuleName::ScoreOnce,
                 "another score than the recorded one",
                 format!("the same, {}", conflict.score_micro),
             ));
@@ -330,17 +331,17 @@ impl Rule for ScoreOnce {
         facts.push(Fact::Needs {
             digest: conflict.recorded.0,
             before: event.seq,
-            rule: "refs",
+            rule: RuleName::Refs,
         });
         facts.push(Fact::Recorded {
             digest: conflict.recorded.0,
-            rule: "score_once",
+            rule: RuleName::ScoreOnce,
             said: said(conflict.recorded_micro.value()),
         });
         facts.extend(scored(conflict, experiment).map(|digest| Fact::Needs {
             digest,
             before: event.seq,
-            rule: "score_once",
+            rule: RuleName::ScoreOnce,
         }));
     }
 }

@@ -27,6 +27,7 @@ use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -162,21 +163,21 @@ impl Rule for Drifting {
             }
         };
         let payload = &event.event.payload;
-        judge("thresholds", graded(state, experiment, payload));
+        judge(RuleName::Thresholds, graded(state, experiment, payload));
         match payload {
-            Payload::JudgeDriftChecked(said) => judge("drift", follows(said)),
+            Payload::JudgeDriftChecked(said) => judge(RuleName::Drift, follows(said)),
             Payload::GateOpened(said) => {
                 let record = state.fold::<Manifests>().by_id.get(&said.gate);
                 let found = record.and_then(|of| stale(state, experiment, of, &said.sources, None));
-                judge("drift", found.and_then(|of| waits(&said.gate, &of)));
+                judge(RuleName::Drift, found.and_then(|of| waits(&said.gate, &of)));
             }
-            Payload::GateObserved(said) => judge("drift", gate(state, &said.gate)),
-            Payload::GateLooked(said) => judge("drift", gate(state, &said.gate)),
+            Payload::GateObserved(said) => judge(RuleName::Drift, gate(state, &said.gate)),
+            Payload::GateLooked(said) => judge(RuleName::Drift, gate(state, &said.gate)),
             // These claim nothing.
             Payload::GateDecided(said)
                 if !matches!(said.outcome, Outcome::Superseded | Outcome::Void) =>
             {
-                judge("drift", gate(state, &said.gate));
+                judge(RuleName::Drift, gate(state, &said.gate));
             }
             _ => {}
         }
@@ -190,7 +191,7 @@ impl Rule for Drifting {
             facts.push(Fact::Needs {
                 digest: registry::natural_key_of(Kind::AnchorSetRegistered, experiment, &fields),
                 before: event.seq,
-                rule: "drift",
+                rule: RuleName::Drift,
             });
         }
     }

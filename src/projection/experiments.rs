@@ -13,6 +13,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fold;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -87,7 +88,7 @@ impl Rule for OpenExperiment {
         let Some(id) = &event.event.header.experiment else {
             if scope != Scope::Anywhere {
                 breaches.push(Breach::new(
-                    "experiment",
+                    RuleName::Experiment,
                     format!("an experiment for {kind}"),
                     "null",
                 ));
@@ -99,7 +100,7 @@ impl Rule for OpenExperiment {
         }
         match state.fold::<Experiments>().by_id.get(id) {
             None => breaches.push(Breach::new(
-                "experiment",
+                RuleName::Experiment,
                 "a registered experiment",
                 format!("{id}, not registered"),
             )),
@@ -108,7 +109,7 @@ impl Rule for OpenExperiment {
                 ..
             }) => {
                 breaches.push(Breach::new(
-                    "experiment",
+                    RuleName::Experiment,
                     "an open experiment",
                     format!("{id}, closed at seq {seq}"),
                 ));

@@ -8,6 +8,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 
 /// Fewest keys that a re-score takes.
@@ -30,7 +31,7 @@ fn needed(payload: &Payload) -> Option<&JudgeId> {
 impl Rule for Registered {
     fn judge(&self, _: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let mut breach = |expected: &str, found: String| {
-            breaches.push(Breach::new("judge", expected.to_owned(), found));
+            breaches.push(Breach::new(RuleName::Judge, expected.to_owned(), found));
         };
         match &event.event.payload {
             Payload::EvidenceRecorded(records) if records.records_count.value() == 0 => {
@@ -53,7 +54,7 @@ impl Rule for Registered {
         facts.extend(named.map(|(judge, experiment)| Fact::Needs {
             digest: registry::natural_key_of(Kind::JudgeRegistered, experiment, &[judge.as_str()]),
             before: event.seq,
-            rule: "judge",
+            rule: RuleName::Judge,
         }));
     }
 }

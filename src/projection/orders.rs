@@ -30,6 +30,7 @@ use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -236,7 +237,8 @@ impl Rule for Ordered {
             _ => None,
         };
         let judged = names_beacon(state, event).or(judged);
-        breaches.extend(judged.map(|(expected, found)| Breach::new("order", expected, found)));
+        breaches
+            .extend(judged.map(|(expected, found)| Breach::new(RuleName::Order, expected, found)));
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -277,12 +279,12 @@ impl Rule for Ordered {
             facts.push(Fact::Needs {
                 digest: listed_in(experiment, data.confirm_root, unit),
                 before: event.seq,
-                rule: "order",
+                rule: RuleName::Order,
             });
             facts.push(Fact::ForbidsBelow {
                 digest: ordered(unit),
                 before: in_force_since(version),
-                rule: "order",
+                rule: RuleName::Order,
             });
         }
     }

@@ -10,6 +10,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::projection::decisions::AllDecisions;
@@ -28,7 +29,8 @@ impl Rule for Reporting {
             return;
         };
         let found = read(state, experiment, event.seq, said).or_else(|| named(said));
-        breaches.extend(found.map(|(expected, found)| Breach::new("report", expected, found)));
+        breaches
+            .extend(found.map(|(expected, found)| Breach::new(RuleName::Report, expected, found)));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ground::seal;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::projection::budgets::Budgets;
 
@@ -53,7 +54,7 @@ fn gives(digest: Digest) -> Fact {
     Fact::Gives { digest, once: None }
 }
 
-fn needs(digest: Digest, before: u64, rule: &'static str) -> Fact {
+fn needs(digest: Digest, before: u64, rule: RuleName) -> Fact {
     Fact::Needs {
         digest,
         before,
@@ -85,7 +86,7 @@ impl Rule for Seals {
             Payload::SealAccepted(accepted) => {
                 let (design, row) = (&accepted.design, &accepted.row);
                 let file = envelope(experiment, design, row, &accepted.envelope_sha256);
-                facts.push(needs(file, event.seq, "seal"));
+                facts.push(needs(file, event.seq, RuleName::Seal));
                 facts.push(gives(acceptance(experiment, design, row)));
             }
             Payload::LabelRevealed(revealed) => reveal(event, revealed, facts),
@@ -98,7 +99,7 @@ impl Rule for Seals {
             && !state.fold::<Budgets>().peeks.contains_key(&revealed.charge)
         {
             // Nothing stands below seq 0: a charge to another account pays for no peek.
-            facts.push(needs(charge(&revealed.charge.0), 0, "charge"));
+            facts.push(needs(charge(&revealed.charge.0), 0, RuleName::Charge));
         }
     }
 }
@@ -117,20 +118,20 @@ fn reveal(event: &Candidate<'_>, revealed: &LabelRevealed, facts: &mut Vec<Fact>
         header.seen.map_or(0, |seen| seen.size.value()),
     );
     let opened = seal::commitment(&header.ledger, design.as_str(), row.as_str(), salt, value);
-    facts.push(needs(revealed.charge.0, event.seq, "refs"));
+    facts.push(needs(revealed.charge.0, event.seq, RuleName::Refs));
     facts.push(needs(
         sealed(experiment, design, row, &opened),
         event.seq,
-        "seal",
+        RuleName::Seal,
     ));
     facts.push(needs(
         acceptance(experiment, design, row),
         event.seq,
-        "seal",
+        RuleName::Seal,
     ));
     facts.push(needs(
         charge(&revealed.charge.0),
         seen.min(event.seq),
-        "charge",
+        RuleName::Charge,
     ));
 }

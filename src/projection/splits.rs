@@ -35,6 +35,7 @@ use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -229,7 +230,7 @@ fn gives(digest: Digest) -> Fact {
 }
 
 fn forbids(digest: Digest) -> Fact {
-    let rule = "split";
+    let rule = RuleName::Split;
     Fact::Forbids { digest, rule }
 }
 
@@ -259,7 +260,8 @@ impl Rule for Split {
             }
             _ => None,
         };
-        breaches.extend(breach.map(|(expected, found)| Breach::new("split", expected, found)));
+        breaches
+            .extend(breach.map(|(expected, found)| Breach::new(RuleName::Split, expected, found)));
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -295,7 +297,7 @@ impl Rule for Split {
             facts.push(Fact::Needs {
                 digest: in_confirm(Some(experiment), &item),
                 before: event.seq,
-                rule: "split",
+                rule: RuleName::Split,
             });
         }
     }

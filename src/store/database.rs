@@ -24,6 +24,22 @@ pub(super) const MIGRATIONS: &[&str] = &[
     // The next migration goes here.
 ];
 
+/// A part of the file that can be wrong by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What `SQLite` checks of any database.
+    Sqlite,
+    /// Tables, triggers, indexes and header values.
+    Schema,
+    /// Rows of the log before its first entry.
+    Entries,
+    /// Rows of checkpoints before the first.
+    Checkpoints,
+}
+
+/// What is wrong with a part of the file: the part, what was expected and what was found.
+pub type Fault = (Part, String, String);
+
 /// How a commit is synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -383,7 +399,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read at all.
-    pub fn integrity(&self) -> Result<Vec<(&'static str, String, String)>, StoreError> {
+    pub fn integrity(&self) -> Result<Vec<Fault>, StoreError> {
         let mut findings = Vec::new();
         // At most one line: `SQLite` first checks every tree, and where one is damaged it must not walk its
         // rows, which may repeat without end.
@@ -396,11 +412,11 @@ impl Store {
                 findings.extend(
                     lines
                         .into_iter()
-                        .map(|line| ("sqlite", "integrity_check: ok".to_owned(), line)),
+                        .map(|line| (Part::Sqlite, "integrity_check: ok".to_owned(), line)),
                 );
             }
             Err(error) => findings.push((
-                "sqlite",
+                Part::Sqlite,
                 "integrity_check: ok".to_owned(),
                 error.to_string(),
             )),
@@ -414,22 +430,19 @@ impl Store {
 
     /// Byte 18 of the file is the format version needed to write it. `SQLite` knows 1 and 2, and opens a file
     /// that claims more for reading only: whole to every reader, and closed to the next append.
-    fn unwritable(&self) -> Result<Option<(&'static str, String, String)>, StoreError> {
+    fn unwritable(&self) -> Result<Option<Fault>, StoreError> {
         let io = |error: &dyn std::fmt::Display| StoreError::Io(error.to_string());
         let mut file = ambient::reader(&self.path).map_err(|error| io(&error))?;
         let mut header = [0; 19];
         file.read_exact(&mut header).map_err(|error| io(&error))?;
         Ok((!(1..=2).contains(&header[18])).then(|| {
             let expected = "a file format version for writing of 1 or 2".to_owned();
-            ("sqlite", expected, header[18].to_string())
+            (Part::Sqlite, expected, header[18].to_string())
         }))
     }
 
     /// Compares schema and header values with those that the migrations make in an empty database.
-    fn compare_schema(
-        &self,
-        findings: &mut Vec<(&'static str, String, String)>,
-    ) -> Result<(), StoreError> {
+    fn compare_schema(&self, findings: &mut Vec<Fault>) -> Result<(), StoreError> {
         let fresh = Connection::open_in_memory()?;
         fresh.pragma_update(None, "application_id", APPLICATION_ID)?;
         for (version, sql) in (1..).zip(MIGRATIONS) {
@@ -439,19 +452,19 @@ impl Store {
         let expected = schema_rows(&fresh)?;
         match schema_rows(&self.conn) {
             Err(error) => findings.push((
-                "schema_sql",
+                Part::Schema,
                 "a readable schema".to_owned(),
                 error.to_string(),
             )),
             Ok(found) => {
                 for (want, have) in expected.iter().zip(&found) {
                     if want != have {
-                        findings.push(("schema_sql", want.clone(), have.clone()));
+                        findings.push((Part::Schema, want.clone(), have.clone()));
                     }
                 }
                 if expected.len() != found.len() {
                     let count = |rows: &[String]| format!("{} schema objects", rows.len());
-                    findings.push(("schema_sql", count(&expected), count(&found)));
+                    findings.push((Part::Schema, count(&expected), count(&found)));
                 }
             }
         }
@@ -462,7 +475,7 @@ impl Store {
             let (want, have) = (value(&fresh)?, value(&self.conn)?);
             if want != have {
                 findings.push((
-                    "schema_sql",
+                    Part::Schema,
                     format!("{name} {want:?}"),
                     format!("{name} {have:?}"),
                 ));

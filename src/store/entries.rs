@@ -7,6 +7,8 @@ use rusqlite::params;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
+use crate::store::Fault;
+use crate::store::Part;
 use crate::store::Reader;
 use crate::store::RowsIn;
 use crate::store::StoreError;
@@ -20,10 +22,15 @@ const SELECT_AUTHOR_SEQ: &str = "SELECT seq FROM entries WHERE author = ?1 AND a
 const COUNT: &str = "SELECT coalesce(max(seq) + 1, 0) FROM entries";
 /// Of each table that is read by position: the rule that judges it, its first position, the least that there can be, and how
 /// it is called.
-const STRAYS: [(&str, &str, i64, &str); 2] = [
-    ("seq", "SELECT min(seq) FROM entries", 0, "entries.seq"),
+const STRAYS: [(Part, &str, i64, &str); 2] = [
     (
-        "checkpoint",
+        Part::Entries,
+        "SELECT min(seq) FROM entries",
+        0,
+        "entries.seq",
+    ),
+    (
+        Part::Checkpoints,
         "SELECT min(size) FROM checkpoints",
         1,
         "checkpoints.size",
@@ -203,19 +210,19 @@ impl Reader<'_> {
     }
 
     /// A row before the first entry or checkpoint of any log, where there is one: reads by position pass it by, and a row of
-    /// `entries` still takes its author's number. Gives the rule that it breaks, what was expected and what stands there.
+    /// `entries` still takes its author's number. Gives where it stands, what was expected and what stands there.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn stray(self) -> Result<Option<(&'static str, String, String)>, StoreError> {
-        for (rule, sql, least, column) in STRAYS {
+    pub fn stray(self) -> Result<Option<Fault>, StoreError> {
+        for (part, sql, least, column) in STRAYS {
             let first: Option<i64> = self
                 .conn
                 .prepare_cached(sql)?
                 .query_row([], |row| row.get(0))?;
             if let Some(first) = first.filter(|first| *first < least) {
                 let expected = format!("no row below {column} {least}");
-                return Ok(Some((rule, expected, format!("a row of {column} {first}"))));
+                return Ok(Some((part, expected, format!("a row of {column} {first}"))));
             }
         }
         Ok(None)

@@ -17,7 +17,9 @@ mod vault;
 
 pub use database::CreateOptions;
 pub use database::Durability;
+pub use database::Fault;
 pub use database::OpenOptions;
+pub use database::Part;
 pub use database::Reader;
 pub use database::RowsIn;
 pub use database::Store;

@@ -22,6 +22,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::projection::assumptions::Assumptions;
@@ -70,12 +71,17 @@ impl Rule for Deploying {
             now: event.recorded_at,
         };
         let breach = asked.breach_first(event);
-        breaches.extend(breach.map(|(wanted, found)| Breach::new("rollback", wanted, found)));
+        breaches
+            .extend(breach.map(|(wanted, found)| Breach::new(RuleName::Rollback, wanted, found)));
         let (rule, found) = match &event.event.payload {
-            Payload::DeploymentActivated(said) => ("deployment", asked.activated(said)),
-            Payload::RecalibrationCompleted(said) => ("recalibration", asked.recalibrated(said)),
-            Payload::GuardrailChecked(said) => ("guardrail", asked.checked(event.seq, said)),
-            Payload::DeploymentRolledBack(said) => ("rollback", asked.back(said)),
+            Payload::DeploymentActivated(said) => (RuleName::Deployment, asked.activated(said)),
+            Payload::RecalibrationCompleted(said) => {
+                (RuleName::Recalibration, asked.recalibrated(said))
+            }
+            Payload::GuardrailChecked(said) => {
+                (RuleName::Guardrail, asked.checked(event.seq, said))
+            }
+            Payload::DeploymentRolledBack(said) => (RuleName::Rollback, asked.back(said)),
             _ => return,
         };
         breaches.extend(found.map(|(wanted, found)| Breach::new(rule, wanted, found)));

@@ -29,6 +29,7 @@ use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::num::Count;
 use crate::projection::iterations::Iteration;
@@ -276,9 +277,11 @@ impl Rule for Documents {
             return;
         };
         let (rule, judged) = match &event.event.payload {
-            Payload::RubricRegistered(new) => ("rubric", registered(state, experiment, new)),
-            Payload::PatchProposed(new) => ("patch", proposed(state, experiment, new)),
-            Payload::PatchRejected(new) => ("patch", rejected(new)),
+            Payload::RubricRegistered(new) => {
+                (RuleName::Rubric, registered(state, experiment, new))
+            }
+            Payload::PatchProposed(new) => (RuleName::Patch, proposed(state, experiment, new)),
+            Payload::PatchRejected(new) => (RuleName::Patch, rejected(new)),
             _ => return,
         };
         let breach = judged.map(|(expected, found)| Breach::new(rule, expected, found));
@@ -290,7 +293,7 @@ impl Rule for Documents {
             let digest = canon::digest("clover/patch-id/v1", &new.patch);
             facts.push(Fact::Gives {
                 digest,
-                once: Some("patch"),
+                once: Some(RuleName::Patch),
             });
         }
     }

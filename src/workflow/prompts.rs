@@ -17,6 +17,7 @@ use crate::ground::digest::Digest;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::num::Count;
 use crate::projection::iterations::Iterations;
@@ -292,7 +293,8 @@ impl Rule for Commits {
             return;
         };
         let found = committed(state, experiment, event.seq, said).err();
-        breaches.extend(found.map(|(expected, found)| Breach::new("commit", expected, found)));
+        breaches
+            .extend(found.map(|(expected, found)| Breach::new(RuleName::Commit, expected, found)));
     }
 }
 

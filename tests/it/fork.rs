@@ -11,6 +11,7 @@ use clover::ground::sign::Signer;
 use clover::ledger::CreateLedger;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
+use clover::ledger::RuleName;
 use clover::ledger::error::Divergence;
 use clover::ledger::verify;
 use clover::ledger::verify::First;
@@ -111,7 +112,7 @@ fn yesterdays_copy_is_refused_against_todays_pin() {
         report.first,
         Some(First {
             seq: 3,
-            rule: "size"
+            rule: RuleName::Size
         })
     );
     assert!(
@@ -178,7 +179,7 @@ fn two_copies_that_went_on_are_a_fork() {
         report.first,
         Some(First {
             seq: 2,
-            rule: "root"
+            rule: RuleName::Root
         })
     );
     // Both heads are signed by the one log key: together they are the proof.

@@ -33,6 +33,7 @@ use crate::ground::shell;
 use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::num::Count;
 use crate::projection::gates;
@@ -82,7 +83,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     let is_new = !ledger.state().fold::<Gates>().by_id.contains_key(&id);
     let judged = gates::may_open(ledger.state(), whose, &opened);
     if let Some((expected, found)) = judged.filter(|_| is_new) {
-        let breach = Breach::new("gate", expected, found);
+        let breach = Breach::new(RuleName::Gate, expected, found);
         return Err(error::refusal(&breach, None));
     }
     let key = ctx.globals.key.clone();

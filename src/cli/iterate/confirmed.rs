@@ -30,6 +30,7 @@ use crate::ground::sign::Signer;
 use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
+use crate::ledger::RuleName;
 use crate::projection::budgets::Budgets;
 use crate::projection::decisions;
 use crate::projection::designs::Designs;
@@ -211,7 +212,7 @@ fn unseal(
         // Nothing is paid for what could not be opened.
         let found = format!("{found}; no peek was charged");
         return Err(error::refusal(
-            &Breach::new("sealing", expected, found),
+            &Breach::new(RuleName::Sealing, expected, found),
             None,
         ));
     }

@@ -34,6 +34,7 @@ use crate::ledger::open;
 use crate::ledger::open::Head;
 use crate::ledger::read;
 use crate::ledger::read::Measured;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::store::Reader;
@@ -73,7 +74,7 @@ pub(super) fn admit(
         let at_hand = computing.judge(&head.state, &candidate, history, &mut breaches)?;
         if let AtHand::Gone(why) = at_hand {
             let expected = "what it was computed from";
-            breaches.push(Breach::new("recompute", expected, why));
+            breaches.push(Breach::new(RuleName::Recompute, expected, why));
         }
         let breach = match first_breach(breaches) {
             None => missing_blob(reader, &prepared.blobs)?,
@@ -134,7 +135,7 @@ fn facts_of(
     // An own event of a natural key that stands was answered as a retry; what else is given once is judged.
     for fact in facts.iter_mut().filter(|_| is_own) {
         if let Fact::Gives { once, .. } = fact
-            && *once == Some("natural_key")
+            && *once == Some(RuleName::NaturalKey)
         {
             *once = None;
         }
@@ -171,15 +172,14 @@ fn missing_blob(
         if found != Some(*bytes) {
             let expected = format!("blob {digest} of {bytes} bytes");
             let found = found.map_or("no such blob".to_owned(), |found| format!("{found} bytes"));
-            return Ok(Some(Breach::new("blob", expected, found)));
+            return Ok(Some(Breach::new(RuleName::Blob, expected, found)));
         }
     }
     Ok(None)
 }
 
 fn first_breach(breaches: Vec<Breach>) -> Option<Breach> {
-    let place = |breach: &Breach| rules::RULES.iter().position(|rule| *rule == breach.rule);
-    breaches.into_iter().min_by_key(place)
+    breaches.into_iter().min_by_key(|breach| breach.rule)
 }
 
 fn judge_header(
@@ -229,7 +229,7 @@ fn judge_seen(
     let found = format!("size {size}, root {}", seen.root.0.to_base64());
     match reader.checkpoint(size)? {
         None => breaches.push(Breach::new(
-            "seen",
+            RuleName::Seen,
             format!("a kept checkpoint of size {size}"),
             found,
         )),
@@ -237,7 +237,7 @@ fn judge_seen(
             let root = open::parse_checkpoint(&stored)?.checkpoint().root;
             if root != seen.root.0 {
                 breaches.push(Breach::new(
-                    "seen",
+                    RuleName::Seen,
                     format!("root {} at size {size}", root.to_base64()),
                     found,
                 ));
@@ -397,7 +397,7 @@ fn judge_entry(
     Ok(match fact {
         Fact::Needs { digest, rule, .. } if *rule == "refs" => match giver(digest) {
             Some(giver) if recorded(reader, wanted, giver, digest)?.is_none() => {
-                Some((need_breach(rule, digest, seq, None), None))
+                Some((need_breach(*rule, digest, seq, None), None))
             }
             _ => None,
         },
@@ -405,7 +405,7 @@ fn judge_entry(
             Some(giver)
                 if recorded(reader, wanted, giver, digest)?.is_some_and(|found| found != *said) =>
             {
-                Some((says_breach(rule, giver), Some(giver)))
+                Some((says_breach(*rule, giver), Some(giver)))
             }
             _ => None,
         },
@@ -421,7 +421,7 @@ fn judge_entry(
                 None => giver(digest).map(of),
             };
             let found = found.filter(|(giver, _)| *giver < seq);
-            let breach = read_breach(rule, *value, *after, found);
+            let breach = read_breach(*rule, *value, *after, found);
             breach.map(|breach| (breach, found.map(|(giver, _)| giver)))
         }
         _ => None,
@@ -487,7 +487,7 @@ fn judge_fact(
         } => match giver(digest) {
             Some(earlier) if earlier < seq => Err((
                 Breach::new(
-                    rule,
+                    *rule,
                     "one event per natural key",
                     format!("seq {earlier} has it"),
                 ),
@@ -506,10 +506,10 @@ fn judge_fact(
             rule,
         } => match giver(digest) {
             Some(earlier) if earlier < *before => Ok(()),
-            other => Err((need_breach(rule, digest, *before, other), other)),
+            other => Err((need_breach(*rule, digest, *before, other), other)),
         },
         Fact::Forbids { digest, rule } => match giver(digest) {
-            Some(earlier) if earlier < seq => Err((forbid_breach(rule, earlier), Some(earlier))),
+            Some(earlier) if earlier < seq => Err((forbid_breach(*rule, earlier), Some(earlier))),
             _ => Ok(()),
         },
         Fact::ForbidsBelow {
@@ -518,7 +518,7 @@ fn judge_fact(
             rule,
         } => match giver(digest) {
             Some(earlier) if earlier < *before.min(&seq) => {
-                Err((forbid_breach(rule, earlier), Some(earlier)))
+                Err((forbid_breach(*rule, earlier), Some(earlier)))
             }
             _ => Ok(()),
         },

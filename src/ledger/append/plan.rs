@@ -30,6 +30,7 @@ use crate::ledger::error::LedgerError;
 use crate::ledger::fold::Breach;
 use crate::ledger::fold::Rule;
 use crate::ledger::open::Head;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::tail::Tail;
 use crate::num::Count;
 use crate::store::Reader;
@@ -156,7 +157,11 @@ fn natural_key_conflict(index: usize, kind: Kind, in_the_way: Option<u64>) -> Le
         Some(seq) => format!("seq {seq} recorded it with other data"),
         None => "the same batch holds it with other data".to_owned(),
     };
-    let breach = Breach::new("natural_key", format!("one {kind} per natural key"), found);
+    let breach = Breach::new(
+        RuleName::NaturalKey,
+        format!("one {kind} per natural key"),
+        found,
+    );
     LedgerError::Refused {
         index,
         breach,
@@ -269,7 +274,7 @@ pub(super) fn author_seq_conflict(
         None => "the same batch holds that number with other bytes".to_owned(),
     };
     let breach = Breach::new(
-        "author_seq",
+        RuleName::AuthorSeq,
         format!("one event numbered {author_seq}"),
         found,
     );
@@ -353,21 +358,21 @@ pub(super) fn verify_foreign(
     let author = decoded.header.author;
     let Some(key) = keys.get(&author) else {
         return Err(refuse(Breach::new(
-            "key",
+            RuleName::Key,
             "a key that was added before",
             format!("unknown key {author}"),
         )));
     };
     if signed.signer() != author {
         return Err(refuse(Breach::new(
-            "keyid",
+            RuleName::Keyid,
             author.to_string(),
             signed.signer().to_string(),
         )));
     }
     let signed = signed.verify(PAYLOAD_TYPE, key).map_err(|error| {
         refuse(Breach::new(
-            "signature",
+            RuleName::Signature,
             "a strict Ed25519 signature by the author",
             error.to_string(),
         ))

@@ -2,10 +2,11 @@
 
 use crate::ground::digest::Digest;
 use crate::ledger::fold::Breach;
+use crate::ledger::rule_names::RuleName;
 
 /// The breach of a value that is read, the same at append and in `verify`. `found` is the entry and what it says.
 pub(in crate::ledger) fn read_breach(
-    rule: &'static str,
+    rule: RuleName,
     value: i64,
     after: u64,
     found: Option<(u64, Option<i64>)>,
@@ -22,33 +23,33 @@ pub(in crate::ledger) fn read_breach(
 
 /// The wording of an unmet need, the same at append and in `verify`.
 pub(in crate::ledger) fn need_breach(
-    rule: &'static str,
+    rule: RuleName,
     digest: &Digest,
     before: u64,
     giver: Option<u64>,
 ) -> Breach {
     let expected = match rule {
-        "refs" => format!("event {digest} at a seq below {before}"),
-        "seal" => {
+        RuleName::Refs => format!("event {digest} at a seq below {before}"),
+        RuleName::Seal => {
             format!(
                 "an earlier label.sealed of that row to match, and before its reveal a seal.accepted ({digest})"
             )
         }
-        "charge" if before == 0 => {
+        RuleName::Charge if before == 0 => {
             "a budget.charged to an account of peeks, whose unit is peek".to_owned()
         }
-        "charge" => {
+        RuleName::Charge => {
             format!("a budget.charged at a seq below {before}, under the checkpoint that was seen")
         }
-        "seen" => format!("this tree's root at that size ({digest})"),
-        "judge" => "an earlier judge.registered of that judge".to_owned(),
-        "score_once" => "an earlier score.recorded of that key".to_owned(),
-        "split" => "a cluster that an earlier splits.listed put into confirm".to_owned(),
-        "calibrator" => "a calibrator of this judge, fitted before".to_owned(),
-        "drift" => "an earlier anchor_set.registered of that set".to_owned(),
-        "order" => "a unit that an earlier units.listed of this confirm root named".to_owned(),
-        "exposure" => "the unit at this place of the order drawn (E_ORDER)".to_owned(),
-        "observation" => "the unit at this place of the order drawn, with its stratum if it was listed with one (E_ORDER)".to_owned(),
+        RuleName::Seen => format!("this tree's root at that size ({digest})"),
+        RuleName::Judge => "an earlier judge.registered of that judge".to_owned(),
+        RuleName::ScoreOnce => "an earlier score.recorded of that key".to_owned(),
+        RuleName::Split => "a cluster that an earlier splits.listed put into confirm".to_owned(),
+        RuleName::Calibrator => "a calibrator of this judge, fitted before".to_owned(),
+        RuleName::Drift => "an earlier anchor_set.registered of that set".to_owned(),
+        RuleName::Order => "a unit that an earlier units.listed of this confirm root named".to_owned(),
+        RuleName::Exposure => "the unit at this place of the order drawn (E_ORDER)".to_owned(),
+        RuleName::Observation => "the unit at this place of the order drawn, with its stratum if it was listed with one (E_ORDER)".to_owned(),
         _ => format!("{digest} at a seq below {before}"),
     };
     let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));
@@ -56,29 +57,31 @@ pub(in crate::ledger) fn need_breach(
 }
 
 /// The wording of a number that the named event did not record, the same at append and in `verify`.
-pub(in crate::ledger) fn says_breach(rule: &'static str, event: u64) -> Breach {
+pub(in crate::ledger) fn says_breach(rule: RuleName, event: u64) -> Breach {
     let found = format!("seq {event}, which recorded another number or none");
     Breach::new(rule, "the recorded number of the event it names", found)
 }
 
 /// The wording of what must not have been there, the same at append and in `verify`.
-pub(in crate::ledger) fn forbid_breach(rule: &'static str, earlier: u64) -> Breach {
+pub(in crate::ledger) fn forbid_breach(rule: RuleName, earlier: u64) -> Breach {
     let expected = match rule {
-        "purpose" => {
+        RuleName::Purpose => {
             "a draw labelled for one purpose: calibrate, audit, or sealed in one design, never two"
         }
-        "split" => {
+        RuleName::Split => {
             "a cluster in one part of a split, in confirm once, and no open label of a confirm cluster"
         }
-        "transport" => {
+        RuleName::Transport => {
             "a policy that the probes of this design have not audited yet: register a design with new labels"
         }
-        "order" => {
+        RuleName::Order => {
             "units whose order was not drawn before the manifest came into force (E_ADAPTIVE_REUSE)"
         }
-        "sealing" => "a confirm label that was sealed after the newest split was formed",
-        "exposure" => "a unit that is exposed first: a gate's confirm set lists it (E_EXPOSURE)",
-        "observation" => "no recorded value for a draw that is said to be missing",
+        RuleName::Sealing => "a confirm label that was sealed after the newest split was formed",
+        RuleName::Exposure => {
+            "a unit that is exposed first: a gate's confirm set lists it (E_EXPOSURE)"
+        }
+        RuleName::Observation => "no recorded value for a draw that is said to be missing",
         _ => "nothing of the kind before",
     };
     Breach::new(rule, expected, format!("seq {earlier} stands against it"))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::ground::ambient::Ambient;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::Rulebook;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::verify::Progress;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
@@ -46,6 +47,6 @@ pub(super) fn verify_entries(
     let expected = "a file whose tables can all be read";
     judge
         .findings
-        .add(position, "sqlite", expected, broken.to_string());
+        .add(position, RuleName::Sqlite, expected, broken.to_string());
     judge.finish()
 }

@@ -18,6 +18,7 @@ use crate::ledger::checkpoint;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::lines::Lines;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::verify::Progress;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
@@ -28,6 +29,8 @@ use crate::ledger::verify::report::Report;
 use crate::ledger::verify::work;
 use crate::ledger::verify::work::Raw;
 use crate::store::EntryRef;
+use crate::store::Fault;
+use crate::store::Part;
 use crate::store::Reader;
 use crate::store::RowCursor;
 use crate::store::Store;
@@ -109,20 +112,28 @@ pub(super) fn walk_rules(
     })
 }
 
-/// A finding of a whole file: rule, expected, found.
-type Fault = (&'static str, String, String);
+/// The rule that a part of the file breaks.
+fn rule_of(part: Part) -> RuleName {
+    match part {
+        Part::Sqlite => RuleName::Sqlite,
+        Part::Schema => RuleName::SchemaSql,
+        Part::Entries => RuleName::Seq,
+        Part::Checkpoints => RuleName::Checkpoint,
+    }
+}
 
 /// Takes what `SQLite` itself, and the schema, say of the file.
 pub(super) fn take_integrity(judge: &mut Judge<'_>, found: Result<Vec<Fault>, StoreError>) {
     let position = judge.position();
     match found {
         Ok(all) => {
-            for (rule, expected, found) in all {
+            for (part, expected, found) in all {
+                let rule = rule_of(part);
                 judge.findings.add(position, rule, expected, found);
             }
         }
         Err(error) => {
-            let (rule, expected) = ("sqlite", "integrity_check: ok");
+            let (rule, expected) = (RuleName::Sqlite, "integrity_check: ok");
             judge
                 .findings
                 .add(position, rule, expected, error.to_string());
@@ -152,7 +163,7 @@ fn walk_tree(
         if let Some(why) = fault {
             judge
                 .findings
-                .add(seq, "line_format", "a readable entry", why);
+                .add(seq, RuleName::LineFormat, "a readable entry", why);
         }
         if lines.len() == LEAVES_AT_ONCE {
             result = take_lines(judge, &mut lines);
@@ -282,7 +293,7 @@ impl<'a> FileView<'a> {
         self.tiles += 1;
         let name = format!("tile {}/{}", tile.level, tile.index);
         let Some((root, hashes)) = self.reader.tile_bytes(tile.level, tile.index)? else {
-            findings.add(seq, "tile", name, "no such tile");
+            findings.add(seq, RuleName::Tile, name, "no such tile");
             return Ok(());
         };
         let same = tile
@@ -293,7 +304,7 @@ impl<'a> FileView<'a> {
         if root != tile.root.0 || !same {
             findings.add(
                 seq,
-                "tile",
+                RuleName::Tile,
                 format!("{name} of these entries"),
                 "other hashes",
             );
@@ -325,11 +336,16 @@ impl<'a> FileView<'a> {
                 cursor.advance()?;
             }
             if cursor.seq() != Some(at) {
-                findings.add(seq, "read_model", change.describe(), "no row");
+                findings.add(seq, RuleName::ReadModel, change.describe(), "no row");
                 continue;
             }
             if !cursor.matches(change) {
-                findings.add(seq, "read_model", change.describe(), cursor.describe());
+                findings.add(
+                    seq,
+                    RuleName::ReadModel,
+                    change.describe(),
+                    cursor.describe(),
+                );
             }
             cursor.advance()?;
         }
@@ -386,9 +402,12 @@ impl<'a> FileView<'a> {
             let same = expected.is_some_and(|(_, state)| state == snapshot.state);
             if !same || snapshot.root != judge.tiler.root() {
                 let expected = format!("snapshot {name} of the first {size} entries");
-                judge
-                    .findings
-                    .add(size - 1, "snapshot", expected, "another state or root");
+                judge.findings.add(
+                    size - 1,
+                    RuleName::Snapshot,
+                    expected,
+                    "another state or root",
+                );
             }
         }
         Ok(())
@@ -399,9 +418,12 @@ impl<'a> FileView<'a> {
         let parsed = match SignedCheckpoint::parse(&stored.note) {
             Ok(parsed) => parsed,
             Err(error) => {
-                judge
-                    .findings
-                    .add(seq, "checkpoint", "a signed checkpoint", error.to_string());
+                judge.findings.add(
+                    seq,
+                    RuleName::Checkpoint,
+                    "a signed checkpoint",
+                    error.to_string(),
+                );
                 return;
             }
         };
@@ -409,7 +431,7 @@ impl<'a> FileView<'a> {
         if size != stored.size {
             judge.findings.add(
                 seq,
-                "checkpoint",
+                RuleName::Checkpoint,
                 format!("size {}", stored.size),
                 format!("size {size}"),
             );
@@ -417,9 +439,12 @@ impl<'a> FileView<'a> {
         if root != judge.tiler.root() {
             judge.own_root_broken = true;
             let expected = format!("root {} of the checkpoint", root.to_base64());
-            judge
-                .findings
-                .add(seq, "root", expected, judge.tiler.root().to_base64());
+            judge.findings.add(
+                seq,
+                RuleName::Root,
+                expected,
+                judge.tiler.root().to_base64(),
+            );
         }
         self.remember(stored.size, root);
         if !self.tree_only {
@@ -446,7 +471,7 @@ impl<'a> FileView<'a> {
         for (seq, found) in found {
             judge.findings.add(
                 seq,
-                "checkpoint",
+                RuleName::Checkpoint,
                 format!("signed by the log key of {origin}"),
                 found,
             );
@@ -462,12 +487,12 @@ impl<'a> FileView<'a> {
             let expected = format!("{} entries of a kept checkpoint", stored.size);
             judge
                 .findings
-                .add(size, "size", expected, format!("{size} entries"));
+                .add(size, RuleName::Size, expected, format!("{size} entries"));
         } else if self.previous != size {
             let found = format!("the newest covers {}", self.previous);
             judge.findings.add(
                 size,
-                "checkpoint",
+                RuleName::Checkpoint,
                 format!("a checkpoint of {size} entries"),
                 found,
             );
@@ -476,7 +501,7 @@ impl<'a> FileView<'a> {
         if tiles != self.tiles {
             judge.findings.add(
                 size,
-                "tile",
+                RuleName::Tile,
                 format!("{} full tiles", self.tiles),
                 tiles.to_string(),
             );
@@ -495,7 +520,7 @@ impl<'a> FileView<'a> {
                 let expected = format!("a snapshot of at most {size} entries");
                 judge.findings.add(
                     size,
-                    "snapshot",
+                    RuleName::Snapshot,
                     expected,
                     format!("{name} of {at} entries"),
                 );
@@ -512,13 +537,13 @@ impl<'a> FileView<'a> {
         let findings = &mut judge.findings;
         if through > size {
             let expected = format!("a cursor of at most {size} entries");
-            findings.add(size, "index", expected, through.to_string());
+            findings.add(size, RuleName::Index, expected, through.to_string());
         }
         if stray > 0 {
-            findings.add(size, "index", "one cursor", format!("{stray} more"));
+            findings.add(size, RuleName::Index, "one cursor", format!("{stray} more"));
         }
         if !self.reader.blobs_are_numbered()? {
-            findings.add(size, "blob", "blobs numbered from 1", "a gap");
+            findings.add(size, RuleName::Blob, "blobs numbered from 1", "a gap");
         }
         Ok(())
     }
@@ -531,9 +556,12 @@ impl<'a> FileView<'a> {
     fn authors(&mut self, judge: &mut Judge<'_>, size: u64) {
         match self.reader.authors() {
             Err(error) => {
-                judge
-                    .findings
-                    .add(size, "authors", "a readable table", error.to_string());
+                judge.findings.add(
+                    size,
+                    RuleName::Authors,
+                    "a readable table",
+                    error.to_string(),
+                );
             }
             Ok(authors) => {
                 let listed: BTreeSet<_> = authors.iter().copied().collect();
@@ -541,7 +569,7 @@ impl<'a> FileView<'a> {
                     let expected = format!("the {} keys that signed", self.met.len());
                     judge.findings.add(
                         size,
-                        "authors",
+                        RuleName::Authors,
                         expected,
                         format!("{} keys", authors.len()),
                     );
@@ -557,7 +585,7 @@ impl<'a> FileView<'a> {
             if found != digest {
                 judge.findings.add(
                     size,
-                    "blob",
+                    RuleName::Blob,
                     format!("bytes of blob {digest}"),
                     format!("bytes of {found}"),
                 );
@@ -576,5 +604,10 @@ impl<'a> FileView<'a> {
 
 fn stray(findings: &mut Findings, seq: i64, cursor: &RowCursor<'_>) {
     let at = u64::try_from(seq).unwrap_or(0);
-    findings.add(at, "read_model", "no row of this entry", cursor.describe());
+    findings.add(
+        at,
+        RuleName::ReadModel,
+        "no row of this entry",
+        cursor.describe(),
+    );
 }

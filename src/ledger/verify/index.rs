@@ -1,6 +1,7 @@
 //! The digest index held against the sorted facts of all entries.
 
 use crate::ground::digest::Digest;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::report::Findings;
 use crate::ledger::verify::sorter::Op;
@@ -54,7 +55,7 @@ impl<'a> IndexWalk<'a> {
         self.peeked = None;
         findings.add(
             seq,
-            "index",
+            RuleName::Index,
             "no such digest",
             format!("{digest} at seq {seq}"),
         );
@@ -89,7 +90,7 @@ impl<'a> IndexWalk<'a> {
                 seq.map_or("none".to_owned(), |seq| format!("{digest} at seq {seq}"))
             };
             let at = expected.or(found).unwrap_or(0);
-            findings.add(at, "index", say(expected), say(found));
+            findings.add(at, RuleName::Index, say(expected), say(found));
         }
         Ok(())
     }

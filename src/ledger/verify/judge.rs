@@ -26,6 +26,7 @@ use crate::ledger::fold::Computing;
 use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::rulebooks;
 use crate::ledger::rules;
 use crate::ledger::state::State;
@@ -47,7 +48,7 @@ use crate::ledger::verify::work::Digested;
 use crate::ledger::verify::work::Signature;
 
 /// Rules whose breach keeps an entry from changing state: nobody with the right to say it said it.
-const UNFIT: [&str; 3] = ["key", "role", "signature"];
+const UNFIT: [RuleName; 3] = [RuleName::Key, RuleName::Role, RuleName::Signature];
 
 /// Walks entries in order.
 #[expect(
@@ -209,7 +210,7 @@ impl<'a> Judge<'a> {
                 root_digest(size, &self.tiler.root()),
                 size - 1,
                 Op::Holds,
-                "seen",
+                RuleName::Seen,
                 0,
             );
             self.sorter.push(record)?;
@@ -233,15 +234,19 @@ impl<'a> Judge<'a> {
             Ok(envelope) => envelope,
             Err(why) => {
                 self.findings
-                    .add(seq, "line_format", "the canonical entry line", why);
+                    .add(seq, RuleName::LineFormat, "the canonical entry line", why);
                 return self
                     .times
                     .push(self.state.keyring.recorded_at.unwrap_or(Timestamp::EPOCH));
             }
         };
         if envelope.seq != seq {
-            self.findings
-                .add(seq, "seq", seq.to_string(), envelope.seq.to_string());
+            self.findings.add(
+                seq,
+                RuleName::Seq,
+                seq.to_string(),
+                envelope.seq.to_string(),
+            );
         }
         self.times.push(envelope.recorded_at)?;
         let said = match body.unwrap_or_else(|| Err("not read".to_owned())) {
@@ -262,7 +267,7 @@ impl<'a> Judge<'a> {
         {
             let expected = format!("author_seq {}", header.author_seq);
             self.findings
-                .add(seq, "column", expected, column.to_string());
+                .add(seq, RuleName::Column, expected, column.to_string());
         }
         let since = self.options.since_size();
         let mut breaches = Vec::new();
@@ -290,7 +295,7 @@ impl<'a> Judge<'a> {
             self.findings.breach(seq, breach);
         }
         let expected = "the canonical form of a closed body";
-        self.findings.add(seq, "body_format", expected, why);
+        self.findings.add(seq, RuleName::BodyFormat, expected, why);
         self.state.keyring.recorded_at = Some(recorded_at);
     }
 
@@ -319,7 +324,7 @@ impl<'a> Judge<'a> {
         };
         if broken {
             breaches.push(Breach::new(
-                "signature",
+                RuleName::Signature,
                 "a strict Ed25519 signature by the author",
                 "one that does not hold",
             ));
@@ -360,20 +365,24 @@ impl<'a> Judge<'a> {
         let size = seen.size.value();
         let Some(file) = &mut self.file else {
             let digest = root_digest(size, &seen.root.0);
-            return Ok(self
-                .sorter
-                .push(Record::new(digest, seq, Op::Needs, "seen", u64::MAX))?);
+            return Ok(self.sorter.push(Record::new(
+                digest,
+                seq,
+                Op::Needs,
+                RuleName::Seen,
+                u64::MAX,
+            ))?);
         };
         let found = || format!("size {size}, root {}", seen.root.0.to_base64());
         match file.kept_root(size)? {
             None => breaches.push(Breach::new(
-                "seen",
+                RuleName::Seen,
                 format!("a kept checkpoint of size {size}"),
                 found(),
             )),
             Some(root) if root != seen.root.0 => {
                 breaches.push(Breach::new(
-                    "seen",
+                    RuleName::Seen,
                     format!("root {} at size {size}", root.to_base64()),
                     found(),
                 ));
@@ -429,7 +438,15 @@ impl<'a> Judge<'a> {
         }
         if self.state.keyring.origin.is_empty() {
             // Commitments hold the origin, which nobody knows here.
-            let on_origin = |fact: &Fact| matches!(fact, Fact::Needs { rule: "seal", .. });
+            let on_origin = |fact: &Fact| {
+                matches!(
+                    fact,
+                    Fact::Needs {
+                        rule: RuleName::Seal,
+                        ..
+                    }
+                )
+            };
             facts.retain(|fact| !on_origin(fact));
         }
         self.name_blobs(seq, blobs)?;
@@ -485,8 +502,12 @@ impl<'a> Judge<'a> {
                 }
                 self.judge_outside(&name, &outside, events.saturating_sub(1));
                 let expected = format!("{size} entries of {name}");
-                self.findings
-                    .add(events, "size", expected, format!("{events} entries"));
+                self.findings.add(
+                    events,
+                    RuleName::Size,
+                    expected,
+                    format!("{events} entries"),
+                );
                 if self.head.as_ref() != Some(&outside) {
                     self.divergence.get_or_insert(Divergent::RolledBack);
                 }
@@ -494,7 +515,7 @@ impl<'a> Judge<'a> {
         }
         if events == 0 {
             self.findings
-                .add(0, "genesis", "ledger.created at seq 0", "no entry");
+                .add(0, RuleName::Genesis, "ledger.created at seq 0", "no entry");
         }
         if let Some(mut file) = self.file.take() {
             file.finish(&mut self)?;

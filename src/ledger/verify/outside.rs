@@ -3,6 +3,7 @@
 use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::checkpoint;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::verify::judge::Judge;
 use crate::ledger::verify::report::Divergent;
 
@@ -19,8 +20,12 @@ impl Judge<'_> {
         let (size, expected) = (outside.checkpoint().size, outside.checkpoint().root);
         if root != expected {
             let expected = format!("root {} of {name}", expected.to_base64());
-            self.findings
-                .add(size.saturating_sub(1), "root", expected, root.to_base64());
+            self.findings.add(
+                size.saturating_sub(1),
+                RuleName::Root,
+                expected,
+                root.to_base64(),
+            );
             if self.head.as_ref() == Some(outside) {
                 self.own_root_broken = true;
             } else {
@@ -66,7 +71,8 @@ impl Judge<'_> {
             }
             Err(found) => {
                 let expected = format!("{name} signed by the log key of {}", keyring.origin);
-                self.findings.add(seq, "checkpoint", expected, found);
+                self.findings
+                    .add(seq, RuleName::Checkpoint, expected, found);
             }
         }
     }
@@ -76,7 +82,8 @@ impl Judge<'_> {
         let seq = self.position.saturating_sub(1);
         for (name, why) in &self.options.unreadable {
             let expected = format!("a signed checkpoint in {name}");
-            self.findings.add(seq, "checkpoint", expected, why.clone());
+            self.findings
+                .add(seq, RuleName::Checkpoint, expected, why.clone());
         }
     }
 
@@ -92,7 +99,7 @@ impl Judge<'_> {
                 .log_key()
                 .map_or("none".to_owned(), ToString::to_string);
             self.findings
-                .add(0, "checkpoint", format!("log key {known}"), found);
+                .add(0, RuleName::Checkpoint, format!("log key {known}"), found);
             self.divergence.get_or_insert(Divergent::Forged);
         } else if self.file.is_some() {
             self.identity = true;

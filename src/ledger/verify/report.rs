@@ -6,9 +6,9 @@ use crate::event::payload::Verdict;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ledger::fold::Breach;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Adopted;
-use crate::ledger::rules;
 
 /// Findings kept in a report; more are counted only.
 const KEPT_MAX: usize = 10_000;
@@ -19,7 +19,7 @@ pub struct Finding {
     /// The entry, or the place in the log, that shows it.
     pub seq: u64,
     /// The rule.
-    pub rule: &'static str,
+    pub rule: RuleName,
     /// What was expected.
     pub expected: String,
     /// What stands there.
@@ -32,7 +32,7 @@ pub struct First {
     /// Smallest offending position.
     pub seq: u64,
     /// The rule; of several at one position, the one judged first.
-    pub rule: &'static str,
+    pub rule: RuleName,
 }
 
 /// Events that are in the log and not to be relied on.
@@ -185,31 +185,20 @@ impl Report {
 pub(super) struct Findings {
     kept: Vec<Finding>,
     total: u64,
-    first: Option<(u64, usize, &'static str)>,
-}
-
-fn place(rule: &str) -> usize {
-    rules::RULES
-        .iter()
-        .position(|name| *name == rule)
-        .unwrap_or(rules::RULES.len())
+    first: Option<(u64, RuleName)>,
 }
 
 impl Findings {
     pub(super) fn add(
         &mut self,
         seq: u64,
-        rule: &'static str,
+        rule: RuleName,
         expected: impl Into<String>,
         found: impl Into<String>,
     ) {
         self.total += 1;
-        let key = (seq, place(rule), rule);
-        if self
-            .first
-            .is_none_or(|first| (key.0, key.1) < (first.0, first.1))
-        {
-            self.first = Some(key);
+        if self.first.is_none_or(|first| (seq, rule) < first) {
+            self.first = Some((seq, rule));
         }
         if self.kept.len() < KEPT_MAX {
             self.kept.push(Finding {
@@ -226,11 +215,11 @@ impl Findings {
     }
 
     pub(super) fn finish(mut self) -> (Vec<Finding>, u64, Option<First>) {
-        self.kept.sort_by_key(|a| (a.seq, place(a.rule)));
+        self.kept.sort_by_key(|a| (a.seq, a.rule));
         (
             self.kept,
             self.total,
-            self.first.map(|(seq, _, rule)| First { seq, rule }),
+            self.first.map(|(seq, rule)| First { seq, rule }),
         )
     }
 }

@@ -7,6 +7,7 @@ use crate::ground::ambient::Ambient;
 use crate::ground::digest::Digest;
 use crate::ledger::append;
 use crate::ledger::fold::Fact;
+use crate::ledger::rule_names::RuleName;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::judge::Judge;
 use crate::ledger::verify::report::Findings;
@@ -46,12 +47,12 @@ impl Judge<'_> {
     pub(super) fn give(&mut self, seq: u64, facts: &[Fact]) -> Result<(), VerifyError> {
         for fact in facts {
             self.sorter.push(match *fact {
-                Fact::Id { digest, said } => Record::new(digest, seq, Op::Id, "refs", said),
+                Fact::Id { digest, said } => Record::new(digest, seq, Op::Id, RuleName::Refs, said),
                 Fact::Recorded { digest, rule, said } => {
                     Record::new(digest, seq, Op::Recorded, rule, said)
                 }
                 Fact::Gives { digest, once: None } => {
-                    Record::new(digest, seq, Op::Gives, "refs", 0)
+                    Record::new(digest, seq, Op::Gives, RuleName::Refs, 0)
                 }
                 Fact::Gives {
                     digest,
@@ -69,7 +70,7 @@ impl Judge<'_> {
                     rule,
                 } => Record::new(digest, seq, Op::Forbids, rule, before.min(seq)),
                 Fact::Says { digest, value } => {
-                    Record::new(digest, seq, Op::Says, "refs", 0).with_value(value)
+                    Record::new(digest, seq, Op::Says, RuleName::Refs, 0).with_value(value)
                 }
                 Fact::Reads {
                     digest,
@@ -96,7 +97,7 @@ impl Judge<'_> {
                     blob_digest(digest, *bytes),
                     seq,
                     Op::Needs,
-                    "blob",
+                    RuleName::Blob,
                     u64::MAX,
                 ))?;
                 continue;
@@ -106,7 +107,9 @@ impl Judge<'_> {
             };
             let expected = format!("blob {digest} of {bytes} bytes");
             match source(digest)? {
-                None => self.findings.add(seq, "blob", expected, "no such blob"),
+                None => self
+                    .findings
+                    .add(seq, RuleName::Blob, expected, "no such blob"),
                 Some(found)
                     if Digest::blake3(&found) != *digest || found.len() as u64 != *bytes =>
                 {
@@ -115,7 +118,7 @@ impl Judge<'_> {
                         found.len(),
                         Digest::blake3(&found)
                     );
-                    self.findings.add(seq, "blob", expected, found);
+                    self.findings.add(seq, RuleName::Blob, expected, found);
                 }
                 Some(_) => {}
             }
@@ -129,7 +132,7 @@ impl Judge<'_> {
             blob_digest(digest, bytes),
             0,
             Op::Holds,
-            "blob",
+            RuleName::Blob,
             0,
         ))?)
     }

@@ -12,7 +12,7 @@ use crate::ground::ambient::Ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::ambient::Scratch;
 use crate::ground::digest::Digest;
-use crate::ledger::rules;
+use crate::ledger::rule_names::RuleName;
 
 /// Records held in memory before they are spilled (about 38 MB).
 const RUN_LEN: usize = 600_000;
@@ -59,18 +59,14 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(digest: Digest, seq: u64, op: Op, rule: &'static str, bound: u64) -> Self {
+    pub(super) fn new(digest: Digest, seq: u64, op: Op, rule: RuleName, bound: u64) -> Self {
         // What is given or said asks nothing, and its rule is never looked at.
         let asks = !matches!(op, Op::Id | Op::Gives | Op::Holds | Op::Says);
-        let names = rules::RULES.iter().filter(|_| asks);
-        let mut places = (0..).zip(names);
         Self {
             digest,
             seq,
             op,
-            rule: places
-                .find_map(|(at, name)| (*name == rule).then_some(at))
-                .unwrap_or(u8::MAX),
+            rule: if asks { rule as u8 } else { u8::MAX },
             bound,
             value: 0,
         }
@@ -80,11 +76,8 @@ impl Record {
         Self { value, ..self }
     }
 
-    pub(super) fn rule(&self) -> &'static str {
-        rules::RULES
-            .get(usize::from(self.rule))
-            .copied()
-            .unwrap_or("refs")
+    pub(super) fn rule(&self) -> RuleName {
+        RuleName::at(self.rule).unwrap_or(RuleName::Refs)
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -341,7 +334,7 @@ mod tests {
             // Every digest three times, in scattered order.
             let digest = Digest::sha256(&(seq % (count / 3 + 1)).to_be_bytes());
             sorter
-                .push(Record::new(digest, seq, Op::Gives, "refs", 0))
+                .push(Record::new(digest, seq, Op::Gives, RuleName::Refs, 0))
                 .unwrap();
             if seq % 1_700 == 0 {
                 sorter.spill().unwrap();

@@ -17,6 +17,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::projection::assumptions::Assumptions;
@@ -116,19 +117,20 @@ impl Rule for Bridge {
         let header = &event.event.header;
         let experiment = header.experiment.as_ref();
         let (rule, judged) = match &event.event.payload {
-            Payload::BridgeAssessed(new) => ("sdp", assessed(state, event, new)),
-            Payload::LabelDesignRegistered(new) => {
-                ("sdp", by_protocol(state, event, new.protocol.as_str()))
-            }
-            Payload::LabelRecorded(new) => ("sdp", labelled(state, event, &new.design)),
-            Payload::LabelSealed(new) => ("sdp", labelled(state, event, &new.design)),
-            Payload::AssumptionWaived(new) => ("waiver", waived(state, event, new)),
-            Payload::AssumptionCountersigned(new) => ("waiver", agreed(state, event, new)),
-            _ => ("sdp", protocol_stands(state, event)),
+            Payload::BridgeAssessed(new) => (RuleName::Sdp, assessed(state, event, new)),
+            Payload::LabelDesignRegistered(new) => (
+                RuleName::Sdp,
+                by_protocol(state, event, new.protocol.as_str()),
+            ),
+            Payload::LabelRecorded(new) => (RuleName::Sdp, labelled(state, event, &new.design)),
+            Payload::LabelSealed(new) => (RuleName::Sdp, labelled(state, event, &new.design)),
+            Payload::AssumptionWaived(new) => (RuleName::Waiver, waived(state, event, new)),
+            Payload::AssumptionCountersigned(new) => (RuleName::Waiver, agreed(state, event, new)),
+            _ => (RuleName::Sdp, protocol_stands(state, event)),
         };
         breaches.extend(judged.map(|(expected, found)| Breach::new(rule, expected, found)));
         if let Some((expected, found)) = blocked(state, event.event.kind(), experiment) {
-            breaches.push(Breach::new("blocked", expected, found));
+            breaches.push(Breach::new(RuleName::Blocked, expected, found));
         }
     }
 }

@@ -32,6 +32,7 @@ use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -245,7 +246,9 @@ impl Rule for Transport {
             Payload::OpeEstimated(estimate) => marked_off_policy(state, experiment, estimate),
             _ => None,
         };
-        breaches.extend(found.map(|(expected, found)| Breach::new("transport", expected, found)));
+        breaches.extend(
+            found.map(|(expected, found)| Breach::new(RuleName::Transport, expected, found)),
+        );
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -254,7 +257,7 @@ impl Rule for Transport {
             facts.push(Fact::Needs {
                 digest: fitted(experiment, judge, calibrator),
                 before: event.seq,
-                rule: "calibrator",
+                rule: RuleName::Calibrator,
             });
         };
         match &event.event.payload {
@@ -280,7 +283,7 @@ impl Rule for Transport {
                     facts.push(Fact::Needs {
                         digest: charge.0,
                         before: event.seq,
-                        rule: "refs",
+                        rule: RuleName::Refs,
                     });
                 }
                 if let Some(experiment) = experiment {
@@ -288,7 +291,7 @@ impl Rule for Transport {
                     facts.push(Fact::Gives { digest, once: None });
                     facts.push(Fact::Forbids {
                         digest,
-                        rule: "transport",
+                        rule: RuleName::Transport,
                     });
                 }
             }

@@ -17,6 +17,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::num::Count;
@@ -101,7 +102,8 @@ impl Rule for Attacked {
             Payload::GateEvaluated(said) => gated(state, said),
             _ => None,
         };
-        breaches.extend(found.map(|(expected, found)| Breach::new("battery", expected, found)));
+        breaches
+            .extend(found.map(|(expected, found)| Breach::new(RuleName::Battery, expected, found)));
     }
 }
 

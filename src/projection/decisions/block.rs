@@ -21,6 +21,7 @@ use crate::ground::time::Timestamp;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Judged as Found;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
@@ -170,7 +171,7 @@ pub(super) fn of_older_block(
     Some(Fact::ForbidsBelow {
         digest: registry::natural_key_of(Kind::LabelSealed, experiment, &fields),
         before: block.since?,
-        rule: "sealing",
+        rule: RuleName::Sealing,
     })
 }
 

@@ -20,6 +20,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::projection::access::Access;
@@ -151,7 +152,9 @@ impl Rule for Predicate {
             }
             _ => None,
         };
-        breaches.extend(found.map(|(expected, found)| Breach::new("predicate", expected, found)));
+        breaches.extend(
+            found.map(|(expected, found)| Breach::new(RuleName::Predicate, expected, found)),
+        );
     }
 }
 

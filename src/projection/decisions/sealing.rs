@@ -22,6 +22,7 @@ use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Judged as Found;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
@@ -81,27 +82,31 @@ impl Rule for Sealing {
             at: event.recorded_at,
         };
         let (rule, found) = match &event.event.payload {
-            Payload::CandidatesSealed(said) => ("sealing", now.sealed(said)),
-            Payload::ConfirmUnsealed(said) => ("sealing", now.unsealed(said)),
-            Payload::LabelSealed(said) => ("sealing", block::sealed_late(state, experiment, said)),
+            Payload::CandidatesSealed(said) => (RuleName::Sealing, now.sealed(said)),
+            Payload::ConfirmUnsealed(said) => (RuleName::Sealing, now.unsealed(said)),
+            Payload::LabelSealed(said) => (
+                RuleName::Sealing,
+                block::sealed_late(state, experiment, said),
+            ),
             Payload::LabelRevealed(said) => {
                 let paid = block::paid_before(state, experiment, said);
-                breaches
-                    .extend(paid.map(|(expected, found)| Breach::new("charge", expected, found)));
+                breaches.extend(
+                    paid.map(|(expected, found)| Breach::new(RuleName::Charge, expected, found)),
+                );
                 let found = now.revealed(said);
                 let header = &event.event.header;
                 let shown = || sequence::shown(state, experiment, header, said);
-                ("sealing", found.or_else(shown))
+                (RuleName::Sealing, found.or_else(shown))
             }
             Payload::ConfirmLooked(said) => {
                 let found = match live(state, experiment, &said.iteration) {
                     Ok(live) => sequence::looked(state, &live, &event.event.header, said),
                     Err(found) => Some(found),
                 };
-                ("sealing", found)
+                (RuleName::Sealing, found)
             }
-            Payload::IterationClosed(said) => ("acceptance", now.closed(said)),
-            Payload::PatchAccepted(said) => ("acceptance", now.accepted(said)),
+            Payload::IterationClosed(said) => (RuleName::Acceptance, now.closed(said)),
+            Payload::PatchAccepted(said) => (RuleName::Acceptance, now.accepted(said)),
             _ => return,
         };
         breaches.extend(found.map(|(expected, found)| Breach::new(rule, expected, found)));
@@ -126,7 +131,7 @@ impl Rule for Sealing {
                 facts.push(Fact::Needs {
                     digest: splits::confirm_root(experiment, &said.confirm_root),
                     before: event.seq,
-                    rule: "sealing",
+                    rule: RuleName::Sealing,
                 });
                 let seen = event
                     .event
@@ -137,7 +142,7 @@ impl Rule for Sealing {
                 facts.push(Fact::Needs {
                     digest: seals::charge(&said.charge.0),
                     before: seen,
-                    rule: "sealing",
+                    rule: RuleName::Sealing,
                 });
             }
             _ => {}

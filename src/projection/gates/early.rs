@@ -11,6 +11,7 @@ use crate::event::payload::manifest::Template;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::ledger::Fact;
 use crate::ledger::Judged;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
@@ -129,7 +130,7 @@ pub(super) fn exposed_first(
         .filter(|(_, waits, exposed)| *waits && !*exposed);
     facts.extend(closed.map(|(root, ..)| Fact::Forbids {
         digest: orders::listed_in(Some(experiment), root, &value.unit),
-        rule: "exposure",
+        rule: RuleName::Exposure,
     }));
 }
 
@@ -169,6 +170,6 @@ pub(super) fn placed(state: &State, before: u64, said: &ExposureOpened) -> Optio
     Some(Fact::Needs {
         digest: orders::placed(bound.digest, said.last_unit.value(), said.through.as_ref()?),
         before,
-        rule: "exposure",
+        rule: RuleName::Exposure,
     })
 }

@@ -19,6 +19,7 @@ use crate::event::registry;
 use crate::ground::digest::Digest;
 use crate::ledger::Fact;
 use crate::ledger::Judged;
+use crate::ledger::RuleName;
 use crate::ledger::no;
 use crate::num::Count;
 use crate::num::Micro;
@@ -238,7 +239,7 @@ pub(super) fn facts(
     (said, exposed_seq): (&GateObserved, u64),
     facts: &mut Vec<Fact>,
 ) {
-    let rule = "observation";
+    let rule = RuleName::Observation;
     let values = values(experiment, manifest, gate, said);
     facts.extend(values.map(|(digest, value)| match value {
         None => Fact::Forbids { digest, rule },

@@ -18,6 +18,7 @@ use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::projection::gates::Gate;
@@ -67,46 +68,49 @@ impl Rule for Gating {
         match &event.event.payload {
             Payload::GateOpened(said) => {
                 let acts = acts(&said.gate, said.digest);
-                judge("stale_version", acts.stale(state));
-                judge("gate", opened(state, &acts, said));
+                judge(RuleName::StaleVersion, acts.stale(state));
+                judge(RuleName::Gate, opened(state, &acts, said));
             }
             Payload::GateContinued(said) => {
                 let experiment = header.experiment.as_ref();
-                judge("gate", claims::continued(state, experiment, said));
+                judge(RuleName::Gate, claims::continued(state, experiment, said));
             }
             Payload::GateObserved(said) => {
                 let acts = acts(&said.gate, said.digest);
-                judge("stale_version", acts.stale(state));
+                judge(RuleName::StaleVersion, acts.stale(state));
                 match acts.known(state) {
                     Ok((gate, record)) => {
-                        judge("observation", observed::judge(gate, record, said));
-                        judge("observation", ordered(state, gate, record));
+                        judge(RuleName::Observation, observed::judge(gate, record, said));
+                        judge(RuleName::Observation, ordered(state, gate, record));
                     }
-                    Err(judged) => judge("gate", judged),
+                    Err(judged) => judge(RuleName::Gate, judged),
                 }
             }
             Payload::GateLooked(said) => {
                 let acts = acts(&said.gate, said.digest);
-                judge("stale_version", acts.stale(state));
+                judge(RuleName::StaleVersion, acts.stale(state));
                 match acts.known(state) {
-                    Ok((gate, record)) => judge("look", claims::looked(gate, record, said)),
-                    Err(judged) => judge("gate", judged),
+                    Ok((gate, record)) => judge(RuleName::Look, claims::looked(gate, record, said)),
+                    Err(judged) => judge(RuleName::Gate, judged),
                 }
             }
             Payload::GateDecided(said) => {
                 let acts = acts(&said.gate, said.digest);
                 match acts.known(state) {
                     Ok((gate, record)) => {
-                        judge("decision", claims::decided(gate, record, event, said));
+                        judge(
+                            RuleName::Decision,
+                            claims::decided(gate, record, event, said),
+                        );
                     }
-                    Err(judged) => judge("gate", judged),
+                    Err(judged) => judge(RuleName::Gate, judged),
                 }
             }
             Payload::GateEstimated(said) => {
                 let acts = acts(&said.gate, said.digest);
                 match acts.opened(state) {
-                    Ok(of) => judge("decision", estimated::judge(state, event, of, said)),
-                    Err(judged) => judge("gate", judged),
+                    Ok(of) => judge(RuleName::Decision, estimated::judge(state, event, of, said)),
+                    Err(judged) => judge(RuleName::Gate, judged),
                 }
             }
             _ => {
@@ -147,7 +151,7 @@ impl Rule for Gating {
                             &said.unit,
                         ),
                         before: event.seq,
-                        rule: "observation",
+                        rule: RuleName::Observation,
                     });
                     let data = bound.manifest.data.as_ref();
                     if let Some((stratum, data)) = said.stratum.as_ref().zip(data) {
@@ -155,7 +159,7 @@ impl Rule for Gating {
                         facts.push(Fact::Needs {
                             digest: orders::stratified(Some(experiment), data.confirm_root, of),
                             before: event.seq,
-                            rule: "observation",
+                            rule: RuleName::Observation,
                         });
                     }
                 }
@@ -172,24 +176,28 @@ impl Rule for Gating {
 }
 
 /// What is asked of events that act on no opened gate by themselves: the rule, and what stands against it.
-fn beside(state: &State, event: &Candidate<'_>) -> Option<(&'static str, Judged)> {
+fn beside(state: &State, event: &Candidate<'_>) -> Option<(RuleName, Judged)> {
     let header = &event.event.header;
     Some(match &event.event.payload {
         payload @ Payload::ScoreRecorded(_) => {
             let experiment = header.experiment.as_ref();
-            ("exposure", early::scaled(state, experiment, payload))
+            (
+                RuleName::Exposure,
+                early::scaled(state, experiment, payload),
+            )
         }
-        Payload::ExposureOpened(said) => ("exposure", early::named(state, said)),
-        Payload::ManifestAmended(said) => ("amendment", claims::amended(state, said)),
-        Payload::ManifestCountersigned(said) => {
-            ("countersign", claims::countersigned(state, said.digest))
-        }
-        Payload::FamilyClosed(said) => ("family", claims::closed(state, said)),
+        Payload::ExposureOpened(said) => (RuleName::Exposure, early::named(state, said)),
+        Payload::ManifestAmended(said) => (RuleName::Amendment, claims::amended(state, said)),
+        Payload::ManifestCountersigned(said) => (
+            RuleName::Countersign,
+            claims::countersigned(state, said.digest),
+        ),
+        Payload::FamilyClosed(said) => (RuleName::Family, claims::closed(state, said)),
         Payload::PromotionIssued(said) => {
             let (now, by) = (event.recorded_at, header.author);
-            ("promotion", claims::promoted(state, now, by, said))
+            (RuleName::Promotion, claims::promoted(state, now, by, said))
         }
-        Payload::PromotionRevoked(said) => ("promotion", claims::revoked(state, said)),
+        Payload::PromotionRevoked(said) => (RuleName::Promotion, claims::revoked(state, said)),
         _ => return None,
     })
 }

@@ -18,6 +18,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
@@ -64,7 +65,8 @@ impl Rule for Iterating {
             }
             _ => None,
         };
-        let breach = judged.map(|(expected, found)| Breach::new("iteration", expected, found));
+        let breach =
+            judged.map(|(expected, found)| Breach::new(RuleName::Iteration, expected, found));
         breaches.extend(breach);
     }
 }

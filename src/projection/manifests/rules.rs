@@ -17,6 +17,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
@@ -43,60 +44,75 @@ impl Rule for Prereg {
         };
         match &event.event.payload {
             Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => {
-                judge("manifest_first", outcome(manifests, experiment));
+                judge(RuleName::ManifestFirst, outcome(manifests, experiment));
             }
-            Payload::FamilyOpened(opened) => judge("family", family::opened(opened)),
+            Payload::FamilyOpened(opened) => judge(RuleName::Family, family::opened(opened)),
             Payload::ManifestRegistered(said) => {
                 let by = header.author;
                 let judged = registered(manifests, experiment, by, said);
-                judge("manifest", judged.or_else(|| noisy(state, &said.manifest)));
                 judge(
-                    "manifest_first",
+                    RuleName::Manifest,
+                    judged.or_else(|| noisy(state, &said.manifest)),
+                );
+                judge(
+                    RuleName::ManifestFirst,
                     first(manifests, experiment, &said.manifest),
                 );
-                judge("family", family::join(manifests, &said.manifest));
+                judge(RuleName::Family, family::join(manifests, &said.manifest));
             }
             Payload::ManifestAmended(said) => {
                 let digests = [said.digest, said.h0_digest];
                 let by = header.author;
                 let judged = whole(experiment, by, &said.manifest, digests);
-                judge("manifest", judged.or_else(|| noisy(state, &said.manifest)));
+                judge(
+                    RuleName::Manifest,
+                    judged.or_else(|| noisy(state, &said.manifest)),
+                );
                 let judged = amended(manifests, said).or_else(|| ordered(state, manifests, said));
                 let anew = judged.is_none() && matches!(said.class.value(), 1 | 3);
-                judge("amendment", judged);
+                judge(RuleName::Amendment, judged);
                 judge(
-                    "manifest_first",
+                    RuleName::ManifestFirst,
                     again(manifests, experiment, &said.manifest, anew),
                 );
                 let record = manifests.by_id.get(&said.manifest.manifest);
-                judge("stale_version", record.and_then(superseded));
-                judge("family", family::amended(manifests, &said.manifest));
+                judge(RuleName::StaleVersion, record.and_then(superseded));
+                judge(RuleName::Family, family::amended(manifests, &said.manifest));
             }
             Payload::ManifestCountersigned(said) => {
                 let digest = said.digest;
-                judge("manifest_first", waited(manifests, digest));
-                judge("stale_version", countersigned_newest(manifests, digest));
-                judge("countersign", countersigned(state, header.author, digest));
+                judge(RuleName::ManifestFirst, waited(manifests, digest));
+                judge(
+                    RuleName::StaleVersion,
+                    countersigned_newest(manifests, digest),
+                );
+                judge(
+                    RuleName::Countersign,
+                    countersigned(state, header.author, digest),
+                );
             }
             Payload::ManifestDeviated(said) => {
-                judge("manifest", known(manifests, experiment, said.digest));
-                judge("stale_version", current(manifests, said.digest));
+                judge(
+                    RuleName::Manifest,
+                    known(manifests, experiment, said.digest),
+                );
+                judge(RuleName::StaleVersion, current(manifests, said.digest));
             }
-            Payload::PlanSealed(said) => judge("plan", sealed(manifests, experiment, said)),
+            Payload::PlanSealed(said) => judge(RuleName::Plan, sealed(manifests, experiment, said)),
             Payload::PlanRevealed(said) => {
                 judge(
-                    "plan",
+                    RuleName::Plan,
                     revealed(manifests, experiment, &header.ledger, said),
                 );
             }
             Payload::ExposureOpened(said) => {
                 judge(
-                    "manifest_first",
+                    RuleName::ManifestFirst,
                     registered_before(manifests, experiment, said),
                 );
-                judge("stale_version", current(manifests, said.digest));
-                judge("countersign", in_force(manifests, said.digest));
-                judge("exposure", exposed(manifests, event, said));
+                judge(RuleName::StaleVersion, current(manifests, said.digest));
+                judge(RuleName::Countersign, in_force(manifests, said.digest));
+                judge(RuleName::Exposure, exposed(manifests, event, said));
             }
             _ => {}
         }

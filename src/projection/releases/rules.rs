@@ -12,6 +12,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::projection::iterations::Iterations;
@@ -28,7 +29,8 @@ impl Rule for Approving {
         let (meaning, subject) = match &event.event.payload {
             Payload::ReviewRecorded(said) => {
                 let found = review(state, event, said);
-                breaches.extend(found.map(|(wanted, is)| Breach::new("approval", wanted, is)));
+                breaches
+                    .extend(found.map(|(wanted, is)| Breach::new(RuleName::Approval, wanted, is)));
                 return;
             }
             Payload::ApprovalGranted(said) => (said.meaning, said.subject),
@@ -39,7 +41,9 @@ impl Rule for Approving {
             .experiment
             .as_ref()
             .and_then(|of| approval(state, of, header.author, (meaning, subject)));
-        breaches.extend(found.map(|(expected, found)| Breach::new("approval", expected, found)));
+        breaches.extend(
+            found.map(|(expected, found)| Breach::new(RuleName::Approval, expected, found)),
+        );
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::num::Finite;
 use crate::projection::manifests::Manifests;
@@ -30,11 +31,15 @@ pub struct Recomputed;
 impl Rule for Recomputed {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let (rule, judged) = match &event.event.payload {
-            Payload::ManifestRegistered(said) => ("manifest", registered(state, &said.manifest)),
-            Payload::ManifestAmended(said) => ("amendment", registered(state, &said.manifest)),
-            Payload::GateOpened(said) => ("gate", opened(state, said)),
-            Payload::GateContinued(said) => ("gate", continued(state, said)),
-            Payload::GateLooked(said) => ("look", looked(state, said)),
+            Payload::ManifestRegistered(said) => {
+                (RuleName::Manifest, registered(state, &said.manifest))
+            }
+            Payload::ManifestAmended(said) => {
+                (RuleName::Amendment, registered(state, &said.manifest))
+            }
+            Payload::GateOpened(said) => (RuleName::Gate, opened(state, said)),
+            Payload::GateContinued(said) => (RuleName::Gate, continued(state, said)),
+            Payload::GateLooked(said) => (RuleName::Look, looked(state, said)),
             Payload::FamilyClosed(said) => {
                 let found = family::rejected(state, &said.family, &said.evidence);
                 let differs = found != said.rejected;
@@ -50,14 +55,17 @@ impl Rule for Recomputed {
                     )
                 };
                 (
-                    "family",
+                    RuleName::Family,
                     differs.then(|| (list(&found), list(&said.rejected))),
                 )
             }
             _ => return,
         };
         // What recorded facts refuse already needs no second finding of the same rule.
-        let whole = rule == "amendment" && breaches.iter().any(|breach| breach.rule == "manifest");
+        let whole = rule == RuleName::Amendment
+            && breaches
+                .iter()
+                .any(|breach| breach.rule == RuleName::Manifest);
         if whole || breaches.iter().any(|breach| breach.rule == rule) {
             return;
         }

@@ -26,6 +26,7 @@ use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Judged;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::no;
 use crate::num::Finite;
@@ -75,7 +76,8 @@ impl Rule for Generating {
             Payload::GeneratorRolledBack(said) => asked.rolled_back(said),
             _ => None,
         };
-        breaches.extend(found.map(|(wanted, found)| Breach::new("generator", wanted, found)));
+        breaches
+            .extend(found.map(|(wanted, found)| Breach::new(RuleName::Generator, wanted, found)));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::event::payload::predicate::Verdicts;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
 use crate::ledger::Rule;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::workflow::predicate;
 
@@ -21,7 +22,11 @@ impl Rule for Recomputed {
         let found = predicate::verdicts(&said.evidence, &said.thresholds);
         if found != said.verdicts {
             let expected = format!("{} {}, from its statistics", said.gate, words(found));
-            breaches.push(Breach::new("verdict", expected, words(said.verdicts)));
+            breaches.push(Breach::new(
+                RuleName::Verdict,
+                expected,
+                words(said.verdicts),
+            ));
         }
     }
 }

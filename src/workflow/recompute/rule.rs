@@ -9,6 +9,7 @@ use crate::ledger::Candidate;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::ledger::Recompute;
+use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::workflow::estimate::rows::NoCovariates;
 use crate::workflow::recompute::Context;
@@ -20,7 +21,7 @@ use crate::workflow::recompute::iterations;
 use crate::workflow::recompute::recipe;
 
 /// The name in findings.
-const NAME: &str = "recompute";
+const NAME: RuleName = RuleName::Recompute;
 
 /// Estimates and what belongs to them: computed again at append and under `verify --recompute`.
 pub const AGAIN: Again = Again {

@@ -192,7 +192,7 @@ impl Run {
             v,
         };
         if let Some(first) = self.trial.say(at, &event).first() {
-            return Err(first.rule);
+            return Err(first.rule.as_str());
         }
         let root = if let Some(lines) = &mut self.signed {
             let signed = Signed::sign(PAYLOAD_TYPE, body, &signer(who));

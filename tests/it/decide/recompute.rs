@@ -15,6 +15,7 @@ use clover::event::payload::label::LabelPurpose;
 use clover::event::payload::label::LabelRecorded;
 use clover::ledger::Command;
 use clover::ledger::LedgerError;
+use clover::ledger::RuleName;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Count;
 use clover::num::Finite;
@@ -218,5 +219,8 @@ fn a_changed_number_is_found_under_recompute_and_named_without() {
     assert!(default.not_checked.contains(&"recompute".to_owned()));
     let report = forge.verify_with(&recompute);
     let first = report.first.unwrap();
-    assert_eq!((first.seq, first.rule), (forge.size() - 1, "recompute"));
+    assert_eq!(
+        (first.seq, first.rule),
+        (forge.size() - 1, RuleName::Recompute)
+    );
 }

@@ -34,6 +34,7 @@ use clover::ground::seal::Identity;
 use clover::ground::sign::KeyId;
 use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
+use clover::ledger::RuleName;
 use clover::num::Count;
 use clover::num::Micro;
 use serde_json::Value;
@@ -976,7 +977,7 @@ fn genesis_of_a_forged_ledger() {
         found.first,
         Some(First {
             seq: 0,
-            rule: "genesis"
+            rule: RuleName::Genesis
         })
     );
     let mut forge = Forge::empty();
@@ -988,7 +989,7 @@ fn genesis_of_a_forged_ledger() {
         report
             .findings
             .iter()
-            .any(|found| (found.seq, found.rule) == (0, "genesis")),
+            .any(|found| (found.seq, found.rule) == (0, RuleName::Genesis)),
         "{:#?}",
         report.findings
     );
@@ -1008,7 +1009,7 @@ fn genesis_of_a_forged_ledger() {
         first(&forge),
         First {
             seq: 0,
-            rule: "genesis"
+            rule: RuleName::Genesis
         }
     );
     let mut forge = Forge::empty();
@@ -1019,7 +1020,7 @@ fn genesis_of_a_forged_ledger() {
         first(&forge),
         First {
             seq: 0,
-            rule: "genesis"
+            rule: RuleName::Genesis
         }
     );
     let mut forge = Forge::empty();
@@ -1029,7 +1030,7 @@ fn genesis_of_a_forged_ledger() {
         first(&forge),
         First {
             seq: 0,
-            rule: "separation"
+            rule: RuleName::Separation
         }
     );
 }
@@ -1098,7 +1099,7 @@ fn blob() {
         .unwrap();
         let first = (!passes).then_some(clover::ledger::verify::First {
             seq: 1,
-            rule: "blob",
+            rule: RuleName::Blob,
         });
         assert_eq!(report.first, first);
     }
@@ -1195,7 +1196,7 @@ fn a_root_that_was_never_a_checkpoint_is_not_seen() {
         report.first,
         Some(First {
             seq: 4,
-            rule: "seen"
+            rule: RuleName::Seen
         }),
         "{:#?}",
         report.findings

@@ -12,7 +12,7 @@ use clover::ground::digest::Digest;
 use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
 use clover::ledger::LedgerError;
-use clover::ledger::rules::RULES;
+use clover::ledger::RuleName;
 use clover::ledger::verify::First;
 use clover::store::CreateOptions;
 
@@ -76,9 +76,8 @@ pub const SOLO: Start = Start {
     roles: &Role::ALL,
 };
 
-fn checked(rule: &str) -> &str {
-    assert!(RULES.contains(&rule), "{rule} is no rule");
-    rule
+fn checked(rule: &str) -> RuleName {
+    rule.parse().unwrap()
 }
 
 pub struct Live {
@@ -271,12 +270,11 @@ impl World for Forged {
         self.forge.push(signer, &line);
         let report = self.forge.verify();
         assert_eq!(report.verdict, Verdict::Fail, "{rule}");
-        let expected = RULES.iter().find(|name| **name == first).unwrap();
         assert_eq!(
             report.first,
             Some(First {
                 seq,
-                rule: expected
+                rule: checked(first)
             }),
             "{:#?}",
             report.findings

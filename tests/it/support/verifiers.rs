@@ -83,11 +83,13 @@ pub fn ours(case: &Case) -> Outcome {
         verify::verify_lines(lines, &options, &RULEBOOK, &ambient, &mut |_, _| {}).unwrap();
     assert_eq!(report.verdict == Verdict::Pass, report.first.is_none());
     Outcome {
-        first: report.first.map(|first| (first.seq, first.rule.to_owned())),
+        first: report
+            .first
+            .map(|first| (first.seq, first.rule.to_string())),
         all: report
             .findings
             .iter()
-            .map(|finding| (finding.seq, finding.rule.to_owned()))
+            .map(|finding| (finding.seq, finding.rule.to_string()))
             .collect(),
     }
 }
