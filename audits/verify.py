@@ -3558,6 +3558,18 @@ def audit_problem(state, e):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
+    return audit_width(e) if state.asks("checked_claims") else None
+
+
+def audit_width(e):
+    """An audit reaches as far as the bound of nearly constant labels, and passes nothing by a width of zero."""
+    if e.data["algorithm"] != "transport/2":
+        return "algorithm transport/2", e.data["algorithm"]
+    ends = (e.data[name].get("interval") for name in ("narrow", "wide"))
+    if any(of and of["low"] >= of["high"] for of in ends):
+        return "an interval with a width, or none", "a width of zero"
+
+
 # Thresholds that a manifest registers, and drift of judges (`schema/DRIFT.md`).
 
 def rule_thresholds(state, e):

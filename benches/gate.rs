@@ -28,9 +28,9 @@ use clover::stats::eprocess::Gate;
 use clover::stats::eprocess::Looks;
 use clover::stats::eprocess::Terms;
 use desk::clover;
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+use rand::Rng as _;
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha20Rng;
 
 const OBSERVATIONS: u64 = 1_000_000;
 const UNIT: i64 = 1_000_000;

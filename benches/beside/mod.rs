@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use clover::cli;
 use clover::cli::World;
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+use rand::Rng as _;
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha20Rng;
 use serde_json::Value;
 
 /// The peer in a process that prints its own peak memory in KiB at the end.

@@ -135,6 +135,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         judge_scale: args.judge_scale,
         label_scale: args.label_scale,
         probes: &probes,
+        bounds_probes: true,
         labels: calibration.as_ref().map_or(Labels::Own, Labels::File),
         ..Request::default()
     };

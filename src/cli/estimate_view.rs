@@ -20,8 +20,8 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
 use crate::workflow::estimate::advice;
-use crate::workflow::estimate::compute::Form;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::form::Form;
 
 /// Longest name of a policy in a table.
 const LABEL: usize = 25;

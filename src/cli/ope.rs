@@ -26,7 +26,7 @@ use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::report::spark;
-use crate::workflow::estimate::compute::Form;
+use crate::workflow::estimate::form::Form;
 use crate::workflow::ope;
 use crate::workflow::ope::Target;
 use crate::workflow::ope::logs;

@@ -33,6 +33,7 @@ use crate::projection::designs::Designs;
 use crate::projection::manifests::Manifests;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
+use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::rows::Gathered;
 
 #[derive(Debug, clap::Subcommand)]
@@ -263,6 +264,7 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         design: &design,
         policies: &wanted.places,
         terms: &terms,
+        form: Form::asked(read.ledger.state()),
     };
     let (found, tested) =
         audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;

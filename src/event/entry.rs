@@ -5,8 +5,7 @@
 //! one line of JCS JSON of at most 65,535 bytes without its newline. The form is fixed, so it is written
 //! and read as a template: what differs from its own re-encoding is not a line.
 
-use base64ct::Base64;
-use base64ct::Encoding;
+use crate::ground::base64;
 
 use crate::event::header::PAYLOAD_TYPE;
 use crate::ground::digest::Digest;
@@ -110,7 +109,7 @@ pub fn parse_envelope(envelope: &[u8]) -> Result<Signed<Unverified>, LineError> 
 }
 
 fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    base64_simd::STANDARD.encode_append(bytes, out);
+    base64::encode_append(out, bytes);
 }
 
 impl Entry {
@@ -145,7 +144,8 @@ impl Entry {
             .iter()
             .position(|&c| c == b'"')
             .ok_or(form("payload", "base64 text"))?;
-        let body = base64(&rest[..end]).ok_or(form("payload", "canonical padded base64"))?;
+        let body =
+            base64::decode(&rest[..end]).ok_or(form("payload", "canonical padded base64"))?;
         let rest = rest[end..]
             .strip_prefix(KEYID)
             .ok_or(form("payloadType", PAYLOAD_TYPE))?;
@@ -159,7 +159,7 @@ impl Entry {
         let (sig, rest) = rest
             .split_at_checked(SIG_LEN)
             .ok_or(form("sig", "64 bytes in base64"))?;
-        let sig = base64(sig).and_then(|sig| <[u8; 64]>::try_from(sig).ok());
+        let sig = base64::decode(sig).and_then(|sig| <[u8; 64]>::try_from(sig).ok());
         let sig = sig.ok_or(form("sig", "64 bytes in canonical padded base64"))?;
         let rest = rest
             .strip_prefix(RECORDED)
@@ -194,10 +194,6 @@ impl Entry {
 
 fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
-}
-
-fn base64(bytes: &[u8]) -> Option<Vec<u8>> {
-    Base64::decode_vec(text(bytes)?).ok()
 }
 
 #[cfg(test)]

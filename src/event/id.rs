@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
-use base64ct::Base64;
-use base64ct::Encoding;
+use crate::ground::base64;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -224,10 +223,7 @@ pub struct Root(pub Digest);
 
 impl Serialize for Root {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut text = [0; 44];
-        serializer.serialize_str(
-            Base64::encode(&self.0.0, &mut text).expect("BUG: 32 bytes make 44 characters"),
-        )
+        serializer.serialize_str(&self.0.to_base64())
     }
 }
 
@@ -248,16 +244,14 @@ pub struct Base64Bytes<const N: usize>(pub [u8; N]);
 
 impl<const N: usize> Serialize for Base64Bytes<N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&Base64::encode_string(&self.0))
+        serializer.serialize_str(&base64::encode(&self.0))
     }
 }
 
 impl<'de, const N: usize> Deserialize<'de> for Base64Bytes<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        let bytes = Base64::decode_vec(&text)
-            .ok()
-            .and_then(|bytes| bytes.try_into().ok());
+        let bytes = base64::decode(text.as_bytes()).and_then(|bytes| bytes.try_into().ok());
         bytes.map(Self).ok_or_else(|| {
             D::Error::custom(format_args!(
                 "expected {N} bytes in padded base64, found {text:?}"
@@ -272,16 +266,15 @@ pub struct Base64Text(pub Vec<u8>);
 
 impl Serialize for Base64Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&Base64::encode_string(&self.0))
+        serializer.serialize_str(&base64::encode(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for Base64Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        Base64::decode_vec(&text)
-            .map(Self)
-            .map_err(|_| D::Error::custom("expected padded base64"))
+        let bytes = base64::decode(text.as_bytes()).map(Self);
+        bytes.ok_or_else(|| D::Error::custom("expected padded base64"))
     }
 }
 

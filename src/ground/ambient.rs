@@ -31,8 +31,9 @@ use std::time::Duration;
 use std::time::Instant;
 use std::time::SystemTime;
 
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+use rand::Rng as _;
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha20Rng;
 
 use crate::ground::time::Timestamp;
 
@@ -172,12 +173,12 @@ impl Clock for FixedClock {
 }
 
 /// `ChaCha20` from a seed: reproducible entropy for samples and tests, never for keys that guard anything.
-pub struct SeededEntropy(rand_chacha::ChaCha20Rng);
+pub struct SeededEntropy(ChaCha20Rng);
 
 impl SeededEntropy {
     /// From a 32-byte seed.
     pub fn new(seed: [u8; 32]) -> Self {
-        Self(rand_chacha::ChaCha20Rng::from_seed(seed))
+        Self(ChaCha20Rng::from_seed(seed))
     }
 }
 

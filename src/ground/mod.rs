@@ -5,6 +5,7 @@
 //! gates; what a signed byte string *means* is `event`'s to say.
 
 pub mod ambient;
+pub mod base64;
 pub mod canon;
 pub mod digest;
 mod json;

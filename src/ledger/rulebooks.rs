@@ -98,7 +98,7 @@ questions! {
         "a person holds keys under one spelling, without what nobody sees";
     /// What estimates and comparisons may claim.
     CheckedClaims "checked_claims" since 18 rule Transport:
-        "a comparison tells apart only what own labels or a passed audit support, an estimate has no interval of width zero, and a withheld level is refused everywhere";
+        "a comparison tells apart only what own labels or a passed audit support, no estimate or audit has an interval of width zero, and a withheld level is refused everywhere";
 }
 
 /// A rulebook with the entry after which it judges.

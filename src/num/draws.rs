@@ -1,13 +1,13 @@
 //! Seeded draws: one `ChaCha20` stream per replicate, so that results do not depend on the number of threads.
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+use rand::Rng as _;
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha20Rng;
 
 use crate::num::math;
 
 /// Draws of one replicate: a stream of its seed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Draws(ChaCha20Rng);
 
 impl Draws {

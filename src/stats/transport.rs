@@ -95,6 +95,19 @@ pub struct Terms {
     pub family_size: usize,
     /// Kish-effective clusters below which nothing passes, at least 2.
     pub effective_clusters_min: f64,
+    /// What bounds the mean label where nearly all labels are one value.
+    pub mean_label: MeanLabel,
+}
+
+/// What is known of the mean label of a probe beside its sample variance, which says nothing where all labels are equal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MeanLabel {
+    /// Labels vary enough, or the caller asks for the peer's width.
+    Varies,
+    /// Labels are nearly constant; their mean lies here, at level 1 - alpha / family size.
+    Within(Interval),
+    /// Labels are equal on a scale that nobody declared: nothing bounds their mean.
+    Unbounded,
 }
 
 impl Terms {
@@ -105,7 +118,13 @@ impl Terms {
             alpha: 0.05,
             family_size: 1,
             effective_clusters_min: EFFECTIVE_CLUSTERS_MIN,
+            mean_label: MeanLabel::Varies,
         }
+    }
+
+    /// Error rate of one audit of the family.
+    pub fn level(&self) -> f64 {
+        self.alpha / self.family_size as f64
     }
 
     fn check(&self) -> Result<(), SampleError> {
@@ -148,6 +167,8 @@ pub enum Doubt {
     FewClusters,
     /// The interval crosses the margin.
     CrossesMargin,
+    /// All labels are equal, on a scale that nobody declared.
+    EqualLabels,
 }
 
 /// An interval for the mean residual and what follows from it.
@@ -202,7 +223,8 @@ pub struct Audit {
 /// Audits a probe.
 ///
 /// The wide width uses the smaller of the narrow df and the Welch-Satterthwaite df of both variances, so it is never
-/// the narrower one.
+/// the narrower one. Where labels are nearly constant, both reach as far as the bound of their mean does too: residuals
+/// that are all equal pass and fail nothing by a width of zero.
 ///
 /// # Errors
 /// [`SampleError::Parameter`] for terms or a jackknife variance outside their ranges.
@@ -233,6 +255,23 @@ pub fn audit(
         }
         _ => narrow,
     };
+    let predicted = || crv1::mean(probe.predictions.as_slice(), probe.clusters, weights).mean;
+    let bounded = |width: Width, own: f64| match terms.mean_label {
+        MeanLabel::Varies => width,
+        MeanLabel::Unbounded => unbounded(width, terms),
+        MeanLabel::Within(bound) => {
+            let predicted = predicted();
+            let reach = Interval {
+                low: bound.low - predicted - own,
+                high: bound.high - predicted + own,
+            };
+            widened(width, reach, mean.effective_clusters, terms)
+        }
+    };
+    let own = jackknife.map_or(0.0, |own| {
+        distribution::t_quantile(1.0 - 0.5 * terms.level(), own.df) * own.variance.sqrt()
+    });
+    let (narrow, wide) = (bounded(narrow, 0.0), bounded(wide, own));
     Ok(Audit {
         state: wide.state,
         mean: mean.mean,
@@ -244,9 +283,42 @@ pub fn audit(
     })
 }
 
+/// A width that reaches as far as `reach` too. Without an interval, that of few clusters, it stays as it is.
+fn widened(of: Width, reach: Interval, effective_clusters: f64, terms: &Terms) -> Width {
+    let Some(plain) = of.interval else {
+        return of;
+    };
+    let interval = plain.hull(reach);
+    Width {
+        half_width: Some(0.5 * interval.width()),
+        interval: Some(interval),
+        min_margin_for_pass: Some(interval.low.abs().max(interval.high.abs())),
+        detectable_bias: None,
+        zero_null_p: None,
+        state: state(Some(interval), effective_clusters, terms),
+        ..of
+    }
+}
+
+/// A width of labels whose mean nothing bounds: no interval, and no pass.
+fn unbounded(of: Width, terms: &Terms) -> Width {
+    let state = match terms.margin {
+        None => State::NotGraded,
+        Some(_) => State::Inconclusive(Doubt::EqualLabels),
+    };
+    Width {
+        half_width: None,
+        interval: None,
+        min_margin_for_pass: None,
+        detectable_bias: None,
+        zero_null_p: None,
+        state,
+        ..of
+    }
+}
+
 fn width(mean: &crv1::ClusteredMean, error: Option<f64>, df: f64, terms: &Terms) -> Width {
-    let level = terms.alpha / terms.family_size as f64;
-    let critical = distribution::t_quantile(1.0 - 0.5 * level, df);
+    let critical = distribution::t_quantile(1.0 - 0.5 * terms.level(), df);
     let half_width = error.map(|error| critical * error);
     let interval = half_width.map(|half| Interval::around(mean.mean, half));
     let moved = error.filter(|error| *error > 0.0);
@@ -323,6 +395,58 @@ mod tests {
             None,
         );
         audit(&probe.unwrap(), terms, jackknife).unwrap()
+    }
+
+    /// Ninety labels of 1 beside predictions of .98 pass by the peer's width of zero. One label in ninety could be 0 and a
+    /// sample like this one still come about, so that the mean residual may reach from -.02 to .02 and below.
+    #[test]
+    fn labels_that_are_all_equal_pass_by_their_bound_alone() {
+        let predictions = vec![0.98; 90];
+        let labels = vec![1.0; 90];
+        let clusters = Clusters::singletons(90).unwrap();
+        let probe = Probe::new(
+            Values::new("prediction", &predictions).unwrap(),
+            Values::new("y", &labels).unwrap(),
+            &clusters,
+            None,
+        )
+        .unwrap();
+        let peers = Terms::new(Some(0.03));
+        let found = audit(&probe, &peers, None).unwrap();
+        assert_eq!(found.state, State::Pass);
+        assert!(found.wide.interval.unwrap().width() < 1e-12);
+        // Clopper and Pearson, 0 of 90 at 95 %: 1 - .025^(1/90) = .04016 (their formula, by hand).
+        let bound = Interval {
+            low: 1.0 - 0.040_158,
+            high: 1.0,
+        };
+        let bounded = |margin: f64| Terms {
+            mean_label: MeanLabel::Within(bound),
+            ..Terms::new(Some(margin))
+        };
+        let found = audit(&probe, &bounded(0.019), None).unwrap();
+        assert_eq!(found.state, State::Inconclusive(Doubt::CrossesMargin));
+        assert_eq!(
+            found.narrow.state,
+            State::Inconclusive(Doubt::CrossesMargin)
+        );
+        let reach = found.wide.interval.unwrap();
+        assert!((reach.low + 0.020_158).abs() < 1e-9 && (reach.high - 0.02).abs() < 1e-9);
+        let found = audit(&probe, &bounded(0.03), None).unwrap();
+        assert_eq!(found.state, State::Pass);
+        let own = Jackknife {
+            variance: 0.0004,
+            df: 4.0,
+        };
+        let found = audit(&probe, &bounded(0.03), Some(own)).unwrap();
+        assert_eq!(found.state, State::Inconclusive(Doubt::CrossesMargin));
+        let unknown = Terms {
+            mean_label: MeanLabel::Unbounded,
+            ..peers
+        };
+        let found = audit(&probe, &unknown, None).unwrap();
+        assert_eq!(found.state, State::Inconclusive(Doubt::EqualLabels));
+        assert_eq!(found.wide.interval, None);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Opening, creating, migrating and checking the file; transactions; online backup.
 
-use std::io::Read as _;
 use std::ops::Deref;
 use std::path::Path;
 use std::path::PathBuf;
@@ -16,29 +15,13 @@ use crate::ground::ambient;
 use crate::store::StoreError;
 
 /// `PRAGMA application_id` of a ledger file: "Clvr".
-const APPLICATION_ID: i64 = 0x436c_7672;
+pub(super) const APPLICATION_ID: i64 = 0x436c_7672;
 
 /// Migrations in order; `user_version` counts those applied. A test pins each file's digest.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_create_ledger.sql"),
     // The next migration goes here.
 ];
-
-/// A part of the file that can be wrong by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// What `SQLite` checks of any database.
-    Sqlite,
-    /// Tables, triggers, indexes and header values.
-    Schema,
-    /// Rows of the log before its first entry.
-    Entries,
-    /// Rows of checkpoints before the first.
-    Checkpoints,
-}
-
-/// What is wrong with a part of the file: the part, what was expected and what was found.
-pub type Fault = (Part, String, String);
 
 /// How a commit is synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +70,7 @@ impl Default for OpenOptions {
 /// An open ledger file.
 #[derive(Debug)]
 pub struct Store {
-    conn: Connection,
+    pub(super) conn: Connection,
     path: PathBuf,
     options: OpenOptions,
 }
@@ -393,96 +376,6 @@ impl Store {
         to.close().map_err(|(_, error)| error)?;
         Ok(())
     }
-
-    /// What `SQLite`'s own checks and the schema say: empty when all is well. Each finding is (what, expected,
-    /// found).
-    ///
-    /// # Errors
-    /// [`StoreError`] when the file cannot be read at all.
-    pub fn integrity(&self) -> Result<Vec<Fault>, StoreError> {
-        let mut findings = Vec::new();
-        // At most one line: `SQLite` first checks every tree, and where one is damaged it must not walk its
-        // rows, which may repeat without end.
-        let mut check = self.conn.prepare("PRAGMA integrity_check(1)")?;
-        let lines = check.query_map([], |row| row.get::<_, String>(0));
-        let lines: Result<Vec<_>, _> = lines.and_then(Iterator::collect);
-        match lines {
-            Ok(lines) if lines == ["ok"] => {}
-            Ok(lines) => {
-                findings.extend(
-                    lines
-                        .into_iter()
-                        .map(|line| (Part::Sqlite, "integrity_check: ok".to_owned(), line)),
-                );
-            }
-            Err(error) => findings.push((
-                Part::Sqlite,
-                "integrity_check: ok".to_owned(),
-                error.to_string(),
-            )),
-        }
-        findings.extend(self.unwritable()?);
-        // A damaged tree has its finding already.
-        findings.extend(self.reader().stray().ok().flatten());
-        self.compare_schema(&mut findings)?;
-        Ok(findings)
-    }
-
-    /// Byte 18 of the file is the format version needed to write it. `SQLite` knows 1 and 2, and opens a file
-    /// that claims more for reading only: whole to every reader, and closed to the next append.
-    fn unwritable(&self) -> Result<Option<Fault>, StoreError> {
-        let io = |error: &dyn std::fmt::Display| StoreError::Io(error.to_string());
-        let mut file = ambient::reader(&self.path).map_err(|error| io(&error))?;
-        let mut header = [0; 19];
-        file.read_exact(&mut header).map_err(|error| io(&error))?;
-        Ok((!(1..=2).contains(&header[18])).then(|| {
-            let expected = "a file format version for writing of 1 or 2".to_owned();
-            (Part::Sqlite, expected, header[18].to_string())
-        }))
-    }
-
-    /// Compares schema and header values with those that the migrations make in an empty database.
-    fn compare_schema(&self, findings: &mut Vec<Fault>) -> Result<(), StoreError> {
-        let fresh = Connection::open_in_memory()?;
-        fresh.pragma_update(None, "application_id", APPLICATION_ID)?;
-        for (version, sql) in (1..).zip(MIGRATIONS) {
-            fresh.execute_batch(sql)?;
-            fresh.pragma_update(None, "user_version", version)?;
-        }
-        let expected = schema_rows(&fresh)?;
-        match schema_rows(&self.conn) {
-            Err(error) => findings.push((
-                Part::Schema,
-                "a readable schema".to_owned(),
-                error.to_string(),
-            )),
-            Ok(found) => {
-                for (want, have) in expected.iter().zip(&found) {
-                    if want != have {
-                        findings.push((Part::Schema, want.clone(), have.clone()));
-                    }
-                }
-                if expected.len() != found.len() {
-                    let count = |rows: &[String]| format!("{} schema objects", rows.len());
-                    findings.push((Part::Schema, count(&expected), count(&found)));
-                }
-            }
-        }
-        for name in ["user_version", "application_id", "auto_vacuum", "encoding"] {
-            let value = |conn: &Connection| {
-                conn.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
-            };
-            let (want, have) = (value(&fresh)?, value(&self.conn)?);
-            if want != have {
-                findings.push((
-                    Part::Schema,
-                    format!("{name} {want:?}"),
-                    format!("{name} {have:?}"),
-                ));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Version of the `SQLite` library inside the program.
@@ -494,7 +387,7 @@ fn migrations_known() -> i64 {
     i64::try_from(MIGRATIONS.len()).expect("BUG: few migrations")
 }
 
-fn schema_rows(conn: &Connection) -> Result<Vec<String>, StoreError> {
+pub(super) fn schema_rows(conn: &Connection) -> Result<Vec<String>, StoreError> {
     let mut statement = conn.prepare(
         "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY rowid",
     )?;

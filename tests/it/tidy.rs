@@ -434,3 +434,38 @@ fn migrations_are_numbered_and_every_one_is_applied() {
     // `released_migrations_never_change` in the store pins their digests.
     assert!(store.contains("fn released_migrations_never_change"));
 }
+
+/// Each dependency stands on its page with its use and what was weighed, and no page names one that is gone.
+#[test]
+fn every_dependency_is_explained() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let page = std::fs::read_to_string(root().join("schema/DEPENDENCIES.md")).unwrap();
+    let declared = |section: &str| -> Vec<&str> {
+        let lines = manifest.lines().skip_while(|line| *line != section).skip(1);
+        let lines = lines.take_while(|line| !line.starts_with('['));
+        lines
+            .filter_map(|line| Some(line.split_once(" = ")?.0))
+            .collect()
+    };
+    let explained = |heading: &str| -> Vec<&str> {
+        let lines = page.lines().skip_while(|line| *line != heading).skip(1);
+        let lines = lines.take_while(|line| !line.starts_with('#'));
+        let rows = lines.filter_map(|line| line.strip_prefix("| `"));
+        rows.map(|row| {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            assert!(
+                cells.len() == 3 && cells.iter().all(|cell| cell.len() > 2),
+                "{row}"
+            );
+            cells[0].trim_end_matches('`')
+        })
+        .collect()
+    };
+    for (section, heading) in [
+        ("[dependencies]", "## In the program"),
+        ("[dev-dependencies]", "## In tests alone"),
+    ] {
+        assert!(declared(section).len() > 5, "{section}");
+        assert_eq!(declared(section), explained(heading), "{section}");
+    }
+}

@@ -29,26 +29,22 @@ pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
-/// Lines hashed side by side; more of them leave the nearest cache.
+/// Lines that one thread hashes in one go; more of them leave the nearest cache.
 pub const LEAVES_AT_ONCE: usize = 64;
 
-/// [`leaf_hash`] of each of `data`, in their order. Independent hashes run interleaved, which a core does faster than
-/// one after the other; [`LEAVES_AT_ONCE`] at a time are enough.
+/// [`leaf_hash`] of each of `data`, in their order.
 pub fn leaf_hashes(data: &[&[u8]]) -> Vec<Digest> {
-    let mut hashes = vec![[0; 32]; data.len()];
-    tape_sha256::hash_many_prefixed(&[0], data, &mut hashes);
-    hashes.into_iter().map(Digest).collect()
+    data.iter().map(|data| leaf_hash(data)).collect()
 }
 
 /// [`node_hash`] of each two neighbours, in their order: a level from the one below, of even length.
 pub(super) fn level_above(below: &[Digest]) -> Vec<Digest> {
     let (pairs, rest) = below.as_chunks::<2>();
     debug_assert!(rest.is_empty());
-    let left: Vec<&[u8]> = pairs.iter().map(|[left, _]| &left.0[..]).collect();
-    let right: Vec<&[u8]> = pairs.iter().map(|[_, right]| &right.0[..]).collect();
-    let mut hashes = vec![[0; 32]; pairs.len()];
-    tape_sha256::hash_pairs(&[1], &left, &right, &mut hashes);
-    hashes.into_iter().map(Digest).collect()
+    pairs
+        .iter()
+        .map(|[left, right]| node_hash(left, right))
+        .collect()
 }
 
 /// The root of the tree without leaves: SHA-256 of nothing.

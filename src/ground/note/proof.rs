@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use base64ct::Base64;
-use base64ct::Encoding;
+use crate::ground::base64;
 use thiserror::Error;
 
 use super::checkpoint::CheckpointError;
@@ -221,7 +220,7 @@ impl fmt::Display for ProofFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{MAGIC}")?;
         if let Some(extra) = &self.extra {
-            writeln!(f, "extra {}", Base64::encode_string(extra))?;
+            writeln!(f, "extra {}", base64::encode(extra))?;
         }
         writeln!(f, "index {}", self.index)?;
         for hash in &self.hashes {

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use base64ct::Base64;
-use base64ct::Encoding;
+use crate::ground::base64;
 use ed25519_dalek::Signer;
 use ed25519_dalek::SigningKey;
 use thiserror::Error;
@@ -204,12 +203,7 @@ impl fmt::Display for NoteSignature {
     /// The signature line without its newline.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let blob = [&self.key_id[..], &self.signature].concat();
-        write!(
-            f,
-            "{SIGNATURE_MARK}{} {}",
-            self.name,
-            Base64::encode_string(&blob)
-        )
+        write!(f, "{SIGNATURE_MARK}{} {}", self.name, base64::encode(&blob))
     }
 }
 

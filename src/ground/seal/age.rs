@@ -14,8 +14,7 @@
 //! Base64 is standard, without padding, canonical. What an envelope means, and where it is kept,
 //! is the neighbours' business; randomness comes in through [`Entropy`].
 
-use base64ct::Base64Unpadded;
-use base64ct::Encoding;
+use crate::ground::base64;
 use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::KeyInit;
 use chacha20poly1305::aead::Aead;
@@ -130,7 +129,7 @@ pub(super) fn finish(
     file.extend_from_slice(b"---");
     let mac = header_mac(file_key, &file).finalize().into_bytes();
     file.push(b' ');
-    file.extend_from_slice(Base64Unpadded::encode_string(&mac).as_bytes());
+    file.extend_from_slice(base64::encode_unpadded(&mac).as_bytes());
     file.push(b'\n');
 
     let mut nonce = [0; PAYLOAD_NONCE_BYTES];
@@ -175,10 +174,10 @@ fn write_stanza(
         .encrypt(&[0; 12].into(), file_key.as_slice())
         .expect("BUG: 16 bytes are within the cipher's limit");
     file.extend_from_slice(b"-> X25519 ");
-    file.extend_from_slice(Base64Unpadded::encode_string(&share).as_bytes());
+    file.extend_from_slice(base64::encode_unpadded(&share).as_bytes());
     file.push(b'\n');
     // 32 bytes are 43 characters: one short line, which also ends the body.
-    file.extend_from_slice(Base64Unpadded::encode_string(&wrapped).as_bytes());
+    file.extend_from_slice(base64::encode_unpadded(&wrapped).as_bytes());
     file.push(b'\n');
     Ok(())
 }
@@ -312,7 +311,7 @@ mod tests {
         let file_key = Zeroizing::new(FILE_KEY);
         let mut file = format!("age-encryption.org/v1\n{stanzas}---").into_bytes();
         let mac = header_mac(&file_key, &file).finalize().into_bytes();
-        file.extend(format!(" {}\n", Base64Unpadded::encode_string(&mac)).bytes());
+        file.extend(format!(" {}\n", base64::encode_unpadded(&mac)).bytes());
         let nonce = [1; PAYLOAD_NONCE_BYTES];
         file.extend(nonce);
         let cipher = payload_cipher(&file_key, &nonce);

@@ -1,7 +1,6 @@
 //! The header of an age envelope: its grammar, and the file key that an identity unwraps from it.
 
-use base64ct::Base64Unpadded;
-use base64ct::Encoding;
+use crate::ground::base64;
 use chacha20poly1305::aead::Aead;
 use hmac::Mac;
 use x25519_dalek::PublicKey;
@@ -194,10 +193,5 @@ fn unwrap_any(
 /// Decodes base64 without padding and refuses every spelling but the canonical one.
 pub(super) fn base64_bytes(text: &[u8]) -> Result<Vec<u8>, AgeError> {
     const REFUSED: AgeError = AgeError::Header("not canonical base64 without padding");
-    let text = std::str::from_utf8(text).map_err(|_| REFUSED)?;
-    let bytes = Base64Unpadded::decode_vec(text).map_err(|_| REFUSED)?;
-    if Base64Unpadded::encode_string(&bytes) != text {
-        return Err(REFUSED);
-    }
-    Ok(bytes)
+    base64::decode_unpadded(text).ok_or(REFUSED)
 }

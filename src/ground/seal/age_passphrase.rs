@@ -4,8 +4,7 @@
 //! ChaCha20-Poly1305 with nonce 0 and the key
 //! `scrypt(passphrase, "age-encryption.org/v1/scrypt" ‖ salt, N, r = 8, p = 1)`. Source: <https://age-encryption.org/v1>.
 
-use base64ct::Base64Unpadded;
-use base64ct::Encoding;
+use crate::ground::base64;
 use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::KeyInit;
 use chacha20poly1305::aead::Aead;
@@ -48,8 +47,8 @@ pub fn encrypt_with_passphrase(
     let mut file = AGE_VERSION_LINE.to_vec();
     let stanza = format!(
         "\n-> scrypt {} {LOG_N}\n{}\n",
-        Base64Unpadded::encode_string(&salt),
-        Base64Unpadded::encode_string(&wrapped)
+        base64::encode_unpadded(&salt),
+        base64::encode_unpadded(&wrapped)
     );
     file.extend_from_slice(stanza.as_bytes());
     finish(file, &file_key, plaintext, entropy)

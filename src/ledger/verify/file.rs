@@ -23,14 +23,13 @@ use crate::ledger::verify::Progress;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
 use crate::ledger::verify::index::IndexWalk;
+use crate::ledger::verify::integrity::take_integrity;
 use crate::ledger::verify::judge::Judge;
 use crate::ledger::verify::report::Findings;
 use crate::ledger::verify::report::Report;
 use crate::ledger::verify::work;
 use crate::ledger::verify::work::Raw;
 use crate::store::EntryRef;
-use crate::store::Fault;
-use crate::store::Part;
 use crate::store::Reader;
 use crate::store::RowCursor;
 use crate::store::Store;
@@ -110,35 +109,6 @@ pub(super) fn walk_rules(
         }
         Ok(())
     })
-}
-
-/// The rule that a part of the file breaks.
-fn rule_of(part: Part) -> RuleName {
-    match part {
-        Part::Sqlite => RuleName::Sqlite,
-        Part::Schema => RuleName::SchemaSql,
-        Part::Entries => RuleName::Seq,
-        Part::Checkpoints => RuleName::Checkpoint,
-    }
-}
-
-/// Takes what `SQLite` itself, and the schema, say of the file.
-pub(super) fn take_integrity(judge: &mut Judge<'_>, found: Result<Vec<Fault>, StoreError>) {
-    let position = judge.position();
-    match found {
-        Ok(all) => {
-            for (part, expected, found) in all {
-                let rule = rule_of(part);
-                judge.findings.add(position, rule, expected, found);
-            }
-        }
-        Err(error) => {
-            let (rule, expected) = (RuleName::Sqlite, "integrity_check: ok");
-            judge
-                .findings
-                .add(position, rule, expected, error.to_string());
-        }
-    }
 }
 
 /// Takes the entries into the tree and does nothing else, where they are read: handing them to other threads

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::event::PAYLOAD_TYPE;
 use crate::event::Seen;
-use crate::event::payload::Verdict;
 use crate::ground::ambient::Ambient;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
@@ -27,18 +26,15 @@ use crate::ledger::fold::Fact;
 use crate::ledger::fold::Rulebook;
 use crate::ledger::fold::VerifiedEvent;
 use crate::ledger::rule_names::RuleName;
-use crate::ledger::rulebooks;
 use crate::ledger::rules;
 use crate::ledger::state::State;
 use crate::ledger::verify::BlobSource;
-use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyError;
 use crate::ledger::verify::VerifyOptions;
 use crate::ledger::verify::file::FileView;
 use crate::ledger::verify::report::Divergent;
 use crate::ledger::verify::report::Findings;
 use crate::ledger::verify::report::Report;
-use crate::ledger::verify::report::Taint;
 use crate::ledger::verify::sets::root_digest;
 use crate::ledger::verify::sorter::Op;
 use crate::ledger::verify::sorter::Record;
@@ -63,9 +59,9 @@ pub(super) struct Judge<'a> {
     /// Leaves of the tile at hand that the tree does not hold yet.
     leaves: Vec<Digest>,
     pub(super) sorter: Sorter,
-    times: Times,
+    pub(super) times: Times,
     pub(super) position: u64,
-    signers: BTreeSet<KeyId>,
+    pub(super) signers: BTreeSet<KeyId>,
     /// The file that the entries came from, when there is one.
     pub(super) file: Option<FileView<'a>>,
     pub(super) blobs: Option<BlobSource<'a>>,
@@ -75,9 +71,9 @@ pub(super) struct Judge<'a> {
     outside: BTreeMap<u64, Vec<(String, SignedCheckpoint)>>,
     pub(super) head: Option<SignedCheckpoint>,
     pub(super) head_held: bool,
-    not_checked: Vec<String>,
-    notes: Vec<String>,
-    unproven_keys: u64,
+    pub(super) not_checked: Vec<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) unproven_keys: u64,
     pub(super) divergence: Option<Divergent>,
     /// The entries do not even match the log's own checkpoints: changed in place, not another history.
     pub(super) own_root_broken: bool,
@@ -525,95 +521,5 @@ impl<'a> Judge<'a> {
         self.judge_sets()?;
         self.remarks();
         Ok(self.into_report(events))
-    }
-
-    fn remarks(&mut self) {
-        if self.unproven_keys > 0 {
-            self.notes.push(format!(
-                "{} keys without proof of possession (key.added v1)",
-                self.unproven_keys
-            ));
-        }
-        if self.state.keyring.format == 1 {
-            self.not_checked
-                .push("possession and experiment (format 1)".to_owned());
-        }
-        if self.state.keyring.was_loosened() {
-            self.notes.push(
-                "the policy was loosened from strict to solo: later claims are self-governed"
-                    .to_owned(),
-            );
-        }
-        (self.state.rulebook().notes)(&self.state, &mut self.notes);
-        if let Some(head) = &self.head
-            && self.head_held
-            && head.checkpoint().size < self.position
-        {
-            self.not_checked.push(format!(
-                "checkpoint after seq {}",
-                head.checkpoint().size - 1
-            ));
-        }
-        if let Some(since) = &self.options.since {
-            let last = since.checkpoint().size.saturating_sub(1);
-            self.not_checked
-                .push(format!("signatures and rules through seq {last}"));
-        }
-        if self.options.tree_only {
-            self.not_checked.push("everything but the tree".to_owned());
-        } else if self.file.is_none() && self.blobs.is_none() && self.blobs_named {
-            self.not_checked.push("blobs".to_owned());
-        }
-        if !self.identity {
-            self.not_checked.push("identity".to_owned());
-        }
-        self.not_checked.extend(self.not_computed());
-    }
-
-    fn into_report(self, events: u64) -> Report {
-        let keyring = &self.state.keyring;
-        let tainted = keyring.keys.iter().filter_map(|(key, record)| {
-            let end = record.end.as_ref()?;
-            Some(Taint {
-                key: *key,
-                since_seq: end.tainted_since?,
-                declared_seq: end.seq,
-            })
-        });
-        let (findings, findings_total, first) = self.findings.finish();
-        Report {
-            verdict: if findings_total == 0 {
-                Verdict::Pass
-            } else {
-                Verdict::Fail
-            },
-            origin: keyring.origin.clone(),
-            events,
-            signers: self.signers.len() as u64,
-            root: self.tiler.root(),
-            findings,
-            findings_total,
-            first,
-            divergence: self
-                .divergence
-                .filter(|word| *word != Divergent::Forked || !self.own_root_broken),
-            not_checked: self.not_checked,
-            not_recomputed: self.out_of_hand + self.unrecorded,
-            since: self.options.since_size(),
-            signatures: match (self.options.tree_only, self.options.signatures) {
-                (true, _) => "not checked",
-                (false, Signatures::Strict) => "strict",
-                (false, Signatures::Fast) => {
-                    "batch (a key holder can craft a signature that passes here and fails strictly)"
-                }
-            },
-            tainted: tainted.collect(),
-            notes: self.times.remarked(self.notes),
-            not_asked: rulebooks::not_asked(&keyring.rulebooks),
-            rulebooks: keyring.rulebooks.clone(),
-            separation: keyring
-                .separation()
-                .map_or("unknown".to_owned(), |of| of.to_string()),
-        }
     }
 }

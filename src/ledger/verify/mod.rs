@@ -5,9 +5,11 @@
 //! externally. The rules are those that judged the append. Nothing stops at the first finding.
 
 mod again;
+mod ending;
 mod entries;
 mod file;
 mod index;
+mod integrity;
 mod judge;
 mod outside;
 mod report;

@@ -40,6 +40,9 @@ use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
 
+/// Algorithm of an audit whose width reaches as far as the bound of nearly constant labels; asked for from rulebook 18 on.
+pub const BOUNDED_AUDIT: &str = "transport/2";
+
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::CalibratorFitted, Kind::TransportTested];
 

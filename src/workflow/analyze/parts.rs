@@ -378,11 +378,31 @@ impl Parts<'_> {
         let probes = self.request.probes.len();
         terms.family_size = self.request.family_size.unwrap_or(probes).max(1);
         terms.effective_clusters_min = self.request.clusters_min;
+        if self.request.bounds_probes {
+            let seen: Vec<(f64, u32)> = labels
+                .iter()
+                .copied()
+                .zip(source.prompts.iter().copied())
+                .collect();
+            terms.mean_label = self.mean_label(&seen, terms.level());
+        }
         let jackknife = transport::Jackknife {
             variance: inference::jackknife_variance(&without).unwrap_or(0.0),
             df: without.len().saturating_sub(1).max(1) as f64,
         };
         Ok(transport::audit(&rows, &terms, Some(jackknife))?)
+    }
+
+    /// What bounds the mean of a probe's labels, on the unit scale.
+    fn mean_label(&self, labels: &[(f64, u32)], level: f64) -> transport::MeanLabel {
+        let declared = self.request.label_scale.is_some() || self.scales.label == Some(Scale::UNIT);
+        match direct::rare(labels, level) {
+            None => transport::MeanLabel::Varies,
+            Some(found) if declared || found.off_mode > 0 => {
+                transport::MeanLabel::Within(found.bound)
+            }
+            Some(_) => transport::MeanLabel::Unbounded,
+        }
     }
 
     /// No response of the probe may be one whose label the calibrator saw.

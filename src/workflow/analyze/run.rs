@@ -138,6 +138,8 @@ pub struct Request<'a> {
     pub family_size: Option<usize>,
     /// Kish-effective prompts below which no audit passes.
     pub clusters_min: f64,
+    /// Whether an audit of nearly constant labels reaches as far as the bound of their mean; the peer's does not.
+    pub bounds_probes: bool,
     /// Whether shares and labels by decile are wanted.
     pub detail: bool,
 }
@@ -158,6 +160,7 @@ impl Default for Request<'_> {
             probes: &[],
             family_size: None,
             clusters_min: transport::EFFECTIVE_CLUSTERS_MIN,
+            bounds_probes: false,
             detail: false,
         }
     }

@@ -11,6 +11,7 @@ use crate::event::payload::estimated::TransportState;
 use crate::event::payload::manifest::TransportPlan;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
+use crate::projection::audits::BOUNDED_AUDIT;
 use crate::stats::transport::Audit;
 use crate::stats::transport::State;
 use crate::stats::transport::Width;
@@ -20,6 +21,7 @@ use crate::workflow::analyze::Probe;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::AuditRequest;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::rows::Gathered;
 use crate::workflow::estimate::rows::Probes;
 use crate::workflow::estimate::terms;
@@ -30,8 +32,14 @@ use crate::workflow::estimate::terms::finite;
 use crate::workflow::estimate::terms::size;
 use crate::workflow::estimate::terms::text;
 
-/// Algorithm of an audit, with its version.
-pub const ALGORITHM: &str = "transport/1";
+/// Algorithm of an audit by its form, with its version.
+pub fn algorithm(form: Form) -> &'static str {
+    match form {
+        Form::Bare => "transport/1",
+        Form::Claimed => BOUNDED_AUDIT,
+    }
+}
+
 /// Largest acceptable mean residual where nothing else is said, in millionths (CJE paper, D.6).
 pub const MARGIN_DEFAULT: i64 = 50_000;
 
@@ -66,6 +74,8 @@ pub struct Ask<'a> {
     pub policies: &'a [usize],
     /// How they are graded.
     pub terms: &'a AuditTerms,
+    /// By which rulebook they are recorded.
+    pub form: Form,
 }
 
 /// Audits of some policies: the events, and the computation that they come from. Every policy that the design has open
@@ -90,6 +100,7 @@ pub fn audit(
         alpha: terms::unit(ask.terms.alpha_micro),
         family_size: usize::try_from(ask.terms.family_size.value()).unwrap_or(usize::MAX),
         clusters_min: ask.terms.clusters_min.value() as f64,
+        form: ask.form,
     };
     let fit = compute::fit_terms(of);
     let found = compute::compute(gathered, fit, &probes, Some(&request), None)?;
@@ -119,7 +130,7 @@ fn tested(
     let span = found.analysis.output_scale.span();
     let audit = &found.analysis.policies[policy].transport.as_ref()?.audit;
     Some(TransportTested {
-        algorithm: text(ALGORITHM),
+        algorithm: text(algorithm(ask.form)),
         audit: ask.terms.clone(),
         build: text(BUILD),
         calibrator: found.digest()?,

@@ -29,8 +29,6 @@ use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
-use crate::ledger::State;
-use crate::ledger::rulebooks::Question;
 use crate::num::math;
 use crate::stats::boundary::Tail;
 use crate::stats::direct::ClusterWeights;
@@ -44,6 +42,7 @@ use crate::workflow::analyze::Method;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::Probe;
 use crate::workflow::analyze::Replicates;
+use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::model;
 use crate::workflow::estimate::rows::Gathered;
 use crate::workflow::estimate::terms;
@@ -67,26 +66,6 @@ pub struct Found {
     pub calibrator: Option<(Vec<u8>, Digest)>,
     /// The Merkle root of each policy's rows.
     roots: Vec<Root>,
-}
-
-/// What events say, by the rulebook that they are recorded under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Before rulebook 18: intervals as statistics give them, and differences without the claims of their sides.
-    Bare,
-    /// From rulebook 18 on: nothing is told apart unless both sides are checked, and equal labels give no width of zero.
-    Claimed,
-}
-
-impl Form {
-    /// The form that the rulebook in force asks for.
-    pub fn asked(state: &State) -> Self {
-        if state.asks(Question::CheckedClaims) {
-            Self::Claimed
-        } else {
-            Self::Bare
-        }
-    }
 }
 
 /// A fit with the blobs that it names.
@@ -133,6 +112,7 @@ pub fn compute(
         request.options.alpha = audit.alpha;
         request.family_size = Some(audit.family_size);
         request.clusters_min = audit.clusters_min;
+        request.bounds_probes = audit.form == Form::Claimed;
     }
     let analysis = analyze::analyze(&gathered.dataset, &gathered.prompts, &request)?;
     let calibration = analysis.calibration.as_ref().ok();
@@ -157,6 +137,8 @@ pub struct AuditRequest {
     pub family_size: usize,
     /// Kish-effective prompts below which nothing passes.
     pub clusters_min: f64,
+    /// By which rulebook the audit is recorded.
+    pub form: Form,
 }
 
 pub(in crate::workflow) fn blob(bytes: &[u8], media: &str) -> BlobRef {

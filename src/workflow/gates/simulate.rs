@@ -1,8 +1,8 @@
 //! What a registered design does to streams of known effect: how often it says what, and after how many units.
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+use rand::Rng as _;
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha20Rng;
 use rayon::prelude::*;
 
 use crate::stats::eprocess::Design;

@@ -185,6 +185,8 @@ fn state(state: State, expected: &Node<'_>, check: &mut Check<'_>) -> Result<(),
             ("INCONCLUSIVE", "insufficient_effective_clusters")
         }
         State::Inconclusive(Doubt::CrossesMargin) => ("INCONCLUSIVE", "interval_crosses_margin"),
+        // The peer has no such doubt: it grades a width of zero.
+        State::Inconclusive(Doubt::EqualLabels) => ("INCONCLUSIVE", ""),
         State::NotGraded => ("NOT_GRADED", "margin_not_declared"),
         State::NotChecked => ("NOT_CHECKED", ""),
     };

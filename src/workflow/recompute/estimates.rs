@@ -5,11 +5,12 @@ use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimate::EstimateTerms;
+use crate::projection::audits::BOUNDED_AUDIT;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::compute;
-use crate::workflow::estimate::compute::Form;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::planning;
 use crate::workflow::estimate::rows;
 use crate::workflow::estimate::rows::Gathered;
@@ -207,6 +208,7 @@ pub(super) fn transport(context: &mut Context<'_>, _: u64, event: &Event) -> Res
         design: &said.design,
         policies: &[policy],
         terms: &said.audit,
+        form: form(said.algorithm.as_str() == BOUNDED_AUDIT),
     };
     let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
     let event = events.into_iter().next();

@@ -16,9 +16,9 @@ mod sizes;
 mod tests_and_distances;
 
 use clover::stats::distribution;
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
+use rand::Rng as _;
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha20Rng;
 
 pub(crate) fn is_slow() -> bool {
     std::env::var_os("RUN_SLOW_TESTS").is_some()

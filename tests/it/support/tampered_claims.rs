@@ -51,6 +51,18 @@ pub fn all() -> Vec<Sample> {
     read["through_seq"] = 7.into();
     read["direct_claim"] = "refused".into();
     read["guide"] = json!([{"estimator": "direct", "reasons": [], "verdict": "admissible"}]);
+    let audit = |algorithm: &str, low: f64| {
+        let mut data = valued::tested(5, "probe", "pass");
+        data["algorithm"] = algorithm.into();
+        data["policy"] = "tuned".into();
+        data["through_seq"] = 7.into();
+        data["mean_residual"] = 0.02.into();
+        for width in ["narrow", "wide"] {
+            data[width]["interval"] = json!({"high": 0.02, "low": low});
+            data[width]["min_margin_for_pass"] = 0.02.into();
+        }
+        data
+    };
     let unchecked = contrast(Some(("borrowed_unchecked", "unchecked")));
     let apart = contrast(Some(("borrowed_unchecked", "told_apart")));
     let checked = contrast(Some(("borrowed_checked", "told_apart")));
@@ -83,6 +95,24 @@ pub fn all() -> Vec<Sample> {
             "equal-labels-as-exact",
             "An estimate from equal labels has an interval of width zero.",
             with("estimate.recorded", equal),
+            true,
+        ),
+        sample(
+            "good-bounded-audit",
+            "Nothing. Probes with equal labels were audited, and the interval reaches as far as their bound.",
+            with("transport.tested", audit("transport/2", -0.02)),
+            false,
+        ),
+        sample(
+            "audit-without-bound",
+            "Probes with equal labels were audited by the sample variance alone, which is zero.",
+            with("transport.tested", audit("transport/1", -0.02)),
+            true,
+        ),
+        sample(
+            "audit-of-width-zero",
+            "An audit passed by an interval of width zero.",
+            with("transport.tested", audit("transport/2", 0.02)),
             true,
         ),
         sample(

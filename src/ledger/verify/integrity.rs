@@ -1,0 +1,36 @@
+//! What `SQLite` and the schema say of the whole file.
+
+use crate::ledger::rule_names::RuleName;
+use crate::ledger::verify::judge::Judge;
+use crate::store::Fault;
+use crate::store::Part;
+use crate::store::StoreError;
+
+/// The rule that a part of the file breaks.
+fn rule_of(part: Part) -> RuleName {
+    match part {
+        Part::Sqlite => RuleName::Sqlite,
+        Part::Schema => RuleName::SchemaSql,
+        Part::Entries => RuleName::Seq,
+        Part::Checkpoints => RuleName::Checkpoint,
+    }
+}
+
+/// Takes what `SQLite` itself, and the schema, say of the file.
+pub(super) fn take_integrity(judge: &mut Judge<'_>, found: Result<Vec<Fault>, StoreError>) {
+    let position = judge.position();
+    match found {
+        Ok(all) => {
+            for (part, expected, found) in all {
+                let rule = rule_of(part);
+                judge.findings.add(position, rule, expected, found);
+            }
+        }
+        Err(error) => {
+            let (rule, expected) = (RuleName::Sqlite, "integrity_check: ok");
+            judge
+                .findings
+                .add(position, rule, expected, error.to_string());
+        }
+    }
+}

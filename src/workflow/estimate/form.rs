@@ -1,0 +1,24 @@
+//! The form of what is recorded, by rulebook.
+
+use crate::ledger::State;
+use crate::ledger::rulebooks::Question;
+
+/// What events say, by the rulebook that they are recorded under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Before rulebook 18: intervals as statistics give them, and differences without the claims of their sides.
+    Bare,
+    /// From rulebook 18 on: nothing is told apart unless both sides are checked, and equal labels give no width of zero.
+    Claimed,
+}
+
+impl Form {
+    /// The form that the rulebook in force asks for.
+    pub fn asked(state: &State) -> Self {
+        if state.asks(Question::CheckedClaims) {
+            Self::Claimed
+        } else {
+            Self::Bare
+        }
+    }
+}
