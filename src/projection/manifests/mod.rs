@@ -5,7 +5,9 @@
 mod amend;
 mod check;
 mod design;
+mod exposed;
 mod family;
+mod plan;
 mod rules;
 
 use std::collections::BTreeMap;

@@ -6,12 +6,9 @@ use crate::event::id::ExperimentId;
 use crate::event::payload::custody::Separation;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
-use crate::event::payload::manifest::plan_commitment;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::event::payload::prereg::ManifestAmended;
 use crate::event::payload::prereg::ManifestRegistered;
-use crate::event::payload::prereg::PlanRevealed;
-use crate::event::payload::prereg::PlanSealed;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
@@ -31,7 +28,9 @@ use crate::projection::manifests::Record;
 use crate::projection::manifests::Version;
 use crate::projection::manifests::amend;
 use crate::projection::manifests::check;
+use crate::projection::manifests::exposed;
 use crate::projection::manifests::family;
+use crate::projection::manifests::plan;
 
 /// The rules `manifest`, `manifest_first`, `amendment`, `stale_version`, `countersign`, `family`, `exposure` and
 /// `plan`.
@@ -67,10 +66,13 @@ impl Rule for Prereg {
                 breaches.take(RuleName::StaleVersion, checked);
             }
             Payload::PlanSealed(said) => {
-                breaches.take(RuleName::Plan, check_sealing(manifests, experiment, said));
+                breaches.take(
+                    RuleName::Plan,
+                    plan::check_sealing(manifests, experiment, said),
+                );
             }
             Payload::PlanRevealed(said) => {
-                let checked = check_plan(manifests, experiment, &header.ledger, said);
+                let checked = plan::check_revealing(manifests, experiment, &header.ledger, said);
                 breaches.take(RuleName::Plan, checked);
             }
             Payload::ExposureOpened(said) => {
@@ -82,7 +84,8 @@ impl Rule for Prereg {
                     RuleName::Countersign,
                     check_in_force(manifests, said.digest),
                 );
-                breaches.take(RuleName::Exposure, check_exposure(manifests, event, said));
+                breaches.take(RuleName::Exposure, exposed::check(manifests, event, said));
+                breaches.take(RuleName::Plan, plan::check_exposure(state, said.digest));
             }
             _ => {}
         }
@@ -527,124 +530,6 @@ fn check_countersignature(state: &State, author: KeyId, digest: Digest) -> Check
     {
         let found = format!("{custodian}, who registered it");
         return unmet("another holder than the registrar's, under strict", found);
-    }
-    Ok(())
-}
-
-fn check_sealing(
-    manifests: &Manifests,
-    experiment: Option<&ExperimentId>,
-    said: &PlanSealed,
-) -> Checked {
-    let id = &said.manifest;
-    let record = manifests.by_id.get(id);
-    let Some(record) = record.filter(|record| record.experiment.as_ref() == experiment) else {
-        return unmet("a manifest of this experiment", id.to_string());
-    };
-    if let Some(look) = &record.first_look {
-        return unmet(
-            "a plan before the first look",
-            format!("a first look at seq {}", look.seq),
-        );
-    }
-    let Some(bound) = record.in_force().and_then(Version::plan_commitment) else {
-        // A version need not bind a plan, and a plan may be sealed before any is in force.
-        return Ok(());
-    };
-    ensure!(
-        said.commitment == bound,
-        format!("commitment {bound}, as registered"),
-        said.commitment.to_string(),
-    );
-    Ok(())
-}
-
-fn check_plan(
-    manifests: &Manifests,
-    experiment: Option<&ExperimentId>,
-    origin: &str,
-    said: &PlanRevealed,
-) -> Checked {
-    let id = &said.manifest;
-    let record = manifests.by_id.get(id);
-    let record = record.filter(|record| record.experiment.as_ref() == experiment);
-    let plan = record.and_then(|record| record.plan.as_ref());
-    let plan = plan.required("a sealed plan of this manifest")?;
-    let opened = plan_commitment(origin, id.as_str(), &said.salt.0, &said.plan.blake3);
-    ensure!(
-        opened == plan.commitment,
-        format!("what opens to {}", plan.commitment),
-        opened.to_string(),
-    );
-    Ok(())
-}
-
-fn check_exposure(manifests: &Manifests, event: &Candidate<'_>, said: &ExposureOpened) -> Checked {
-    let Some((_, record)) = manifests.of_digest(said.digest) else {
-        // The rule `manifest_first` refuses it.
-        return Ok(());
-    };
-    let Some(version) = record.in_force() else {
-        // The rule `countersign` refuses it.
-        return Ok(());
-    };
-    let manifest = &version.manifest;
-    let Some(data) = &manifest.data else {
-        return unmet("a manifest that binds confirm data", "none (E_DATA_ROOT)");
-    };
-    ensure!(
-        said.confirm_root == data.confirm_root,
-        format!("confirm_root {}", data.confirm_root.0.to_base64()),
-        format!("{} (E_DATA_ROOT)", said.confirm_root.0.to_base64()),
-    );
-    let cap = data.exposure_cap.value();
-    let number = record.exposures + 1;
-    ensure!(
-        said.exposure.value() == number && number <= cap,
-        format!("exposure {number} of at most {cap}"),
-        format!("exposure {} (E_EXPOSURE)", said.exposure),
-    );
-    let (from, to) = (said.first_unit.value(), said.last_unit.value());
-    if from != record.units || to < from || to >= data.n_units.value() {
-        let last = data.n_units.value().saturating_sub(1);
-        let expected = format!("units from {} to at most {last}", record.units);
-        return unmet(expected, format!("units {from} to {to} (E_EXPOSURE)"));
-    }
-    let custodian = manifest.roles.as_ref().and_then(|roles| roles.custodian);
-    check_signer("custodian", custodian, event.event.header.author)?;
-    check_dates(record, manifest, event)
-}
-
-/// Whether units may be exposed now, as far as a manifest limits when.
-fn check_dates(record: &Record, manifest: &Manifest, event: &Candidate<'_>) -> Checked {
-    let Some(expiry) = &manifest.expiry else {
-        return Ok(());
-    };
-    let now = event.recorded_at;
-    if let Some(until) = expiry.embargo_until {
-        ensure!(
-            now >= until,
-            format!("not before the embargo ends at {until}"),
-            now.to_string(),
-        );
-    }
-    let has_started = record.exposures > 0;
-    if has_started {
-        return Ok(());
-    }
-    if let Some(before) = expiry.must_start_before {
-        ensure!(
-            now < before,
-            format!("a start before {before}"),
-            now.to_string()
-        );
-    }
-    if let Some(before) = expiry.must_start_before_seq {
-        ensure!(
-            event.seq < before.value(),
-            format!("a start below seq {before}"),
-            format!("seq {}", event.seq),
-        );
     }
     Ok(())
 }
