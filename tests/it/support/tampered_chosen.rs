@@ -295,7 +295,7 @@ fn plan() -> Vec<Sample> {
                 data["through"] = "item-1".into();
                 adopt(&mut world, rulebook);
             }
-            world.say(who, kind, v, EXPERIMENT.into(), data)
+            world.say(who, kind, v.into(), EXPERIMENT.into(), data)
         };
         say(ADA, planned::amended(&second, &first, 1));
         say(CLEO, planned::countersigned(&second));
