@@ -1302,7 +1302,7 @@ QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18,
     "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
-    "tainted_evidence": 18, "one_charge": 18,
+    "tainted_evidence": 18, "one_charge": 18, "sealed_plan": 18, "carried_grade": 18,
     "assigned_ids": 18, "one_spelling": 18, "checked_claims": 18,
 }
 
@@ -3317,6 +3317,12 @@ def early_problem(state, e):
 
 
 def rule_plan(state, e):
+    if e.kind == "exposure.opened" and state.asks("sealed_plan"):
+        record_ = state.of_digest(e.data["digest"])
+        current = record_ and record_.in_force()
+        bound = current and current.manifest.get("analysis", {}).get("plan_commitment")
+        if bound and not record_.exposures and record_.plan != bound:
+            return "plan.sealed of analysis.plan_commitment %s before units are exposed" % bound, record_.plan or "none"
     if e.kind not in ("plan.sealed", "plan.revealed"):
         return None
     record_ = state.manifests.get(e.data["manifest"])
@@ -6523,12 +6529,25 @@ KNOWING = frozenset(("labeler", "meta_optimizer", "optimizer", "registrar", "sco
 
 
 def grade_of(state, gate, record_, now):
+    """The grade of a gate: no better than that of any which it continues."""
+    if record_.superseded_by:
+        return "void"
+    grade, left = grade_alone(state, gate, record_, now), len(state.gates_by_id)
+    while gate.parent is not None and state.asks("carried_grade"):
+        gate, record_ = state.gates_by_id.get(gate.parent), state.manifests.get(gate.parent)
+        if gate is None or record_ is None or left == 0:
+            return "void"
+        grade, left = max(grade, grade_alone(state, gate, record_, now), key=RANKS.index), left - 1
+    return grade
+
+
+def grade_alone(state, gate, record_, now):
     tainted = any(state.compromised.get(one.author, one.seq + 1) <= one.seq for one in record_.versions)
     if state.asks("tainted_evidence"):
         rests = list(gate.rests.items())
         rests += [(one.countersigned_by, one.since) for one in record_.versions if one.countersigned]
         tainted = tainted or any(state.compromised.get(key, seq + 1) <= seq for key, seq in rests)
-    if is_late(record_, now) or record_.superseded_by or tainted:
+    if is_late(record_, now) or tainted:
         return "void"
     looked = SAFE_INTEGER if gate.first_look is None else gate.first_look
     if any(seen or seq > looked for seen, seq in record_.deviations):

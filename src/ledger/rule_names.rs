@@ -159,7 +159,7 @@ rules! {
         "another confirm set, units or number of exposures than the manifest has, another custodian, or outside its dates; an exposure that does not name its last unit, a unit of a gate that is scored before its exposure or off the scale (18)"
         => "units beyond the plan are exploratory; ask who read them";
     Plan "plan" next "clover log --kind manifest.registered":
-        "a plan sealed after the first look or other than registered, or a revealed one that does not open its seal"
+        "a plan sealed after the first look or other than registered, or a revealed one that does not open its seal; units exposed on another plan than the version in force binds (18)"
         => "the plan was changed: what rests on it is void";
     Access "access" next "clover access list":
         "a read by a key that is unknown or ended, or in a role that it does not hold (`ASSUMPTIONS.md`)"

@@ -96,6 +96,12 @@ questions! {
     /// How holders are spelled.
     OneSpelling "one_spelling" since 18 rule Separation:
         "a person holds keys under one spelling, without what nobody sees";
+    /// Which plan units are exposed on.
+    SealedPlan "sealed_plan" since 18 rule Plan:
+        "units are exposed only on the sealed plan that the version in force binds";
+    /// What a gate takes over from the one that it continues.
+    CarriedGrade "carried_grade" since 18 rule Promotion:
+        "a gate that continues another has no better grade than that one";
     /// What estimates and comparisons may claim.
     CheckedClaims "checked_claims" since 18 rule Transport:
         "a comparison tells apart only what own labels or a passed audit support, no estimate or audit has an interval of width zero, and a withheld level is refused everywhere";

@@ -1,6 +1,10 @@
 //! Orders: the units of a confirm set by name, and the order drawn from a checkpoint that nobody could choose; the
 //! rule `order`. Membership is exact over the whole history by digests; the fold keeps right edges of trees.
 
+use crate::ensure;
+use crate::event::payload::manifest::Test;
+use crate::ledger::Breaches;
+use crate::ledger::Unmet;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -26,16 +30,16 @@ use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
-use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
 use crate::ledger::fold;
-use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
 use crate::projection::beacons::Beacons;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
@@ -230,15 +234,14 @@ pub struct Ordered;
 impl Rule for Ordered {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let header = &event.event.header;
-        let judged = match &event.event.payload {
-            Payload::UnitsListed(said) => units_listed(state, header, said),
-            Payload::OrderListed(said) => order_listed(state, header, said),
-            Payload::OrderDrawn(said) => order_drawn(state, header, said),
-            _ => None,
+        let own = || match &event.event.payload {
+            Payload::UnitsListed(said) => check_units(state, header, said),
+            Payload::OrderListed(said) => check_listing(state, header, said),
+            Payload::OrderDrawn(said) => check_drawing(state, header, said),
+            _ => Ok(()),
         };
-        let judged = names_beacon(state, event).or(judged);
-        breaches
-            .extend(judged.map(|(expected, found)| Breach::new(RuleName::Order, expected, found)));
+        let checked = check_beacon(state, event).and_then(|()| own());
+        breaches.take(RuleName::Order, checked);
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -273,6 +276,7 @@ impl Rule for Ordered {
         let Some((version, data)) =
             version.and_then(|one| Some((one, one.manifest.data.as_ref()?)))
         else {
+            // The ground of an order is asked for by the same rule, which refuses a version without confirm data.
             return;
         };
         for unit in &said.units {
@@ -292,25 +296,28 @@ impl Rule for Ordered {
 
 /// The entry after one that fixes what is tested names the checkpoint between them: an order is drawn from that one. Who
 /// could write entries that name older checkpoints would wait until the newest one suits.
-fn names_beacon(state: &State, event: &Candidate<'_>) -> Judged {
+fn check_beacon(state: &State, event: &Candidate<'_>) -> Checked {
     if !state.asks(Question::BeaconPlace) {
-        return None;
+        return Ok(());
     }
-    let fixed = state.fold::<Beacons>().fixed?;
+    let Some(fixed) = state.fold::<Beacons>().fixed else {
+        // No entry has fixed what is tested.
+        return Ok(());
+    };
+    let is_next = event.seq == fixed + 1;
     let seen = event.event.header.seen.map_or(0, |seen| seen.size.value());
-    if event.seq != fixed + 1 || seen == event.seq {
-        return None;
-    }
-    no(
+    ensure!(
+        !is_next || seen == event.seq,
         format!(
             "an entry that has seen the checkpoint of size {}: an order is drawn from it, as seq {fixed} fixed what is tested",
             event.seq
         ),
         format!("one that has seen size {seen} (E_ORDER)"),
-    )
+    );
+    Ok(())
 }
 
-fn units_listed(state: &State, header: &Header, said: &UnitsListed) -> Judged {
+fn check_units(state: &State, header: &Header, said: &UnitsListed) -> Checked {
     let orders = state.fold::<Orders>();
     let of = header
         .experiment
@@ -320,57 +327,62 @@ fn units_listed(state: &State, header: &Header, said: &UnitsListed) -> Judged {
     let part = listing.map(|listing| &listing.units);
     let count = part.map_or(0, |part| part.count);
     if part.is_some_and(|part| part.root() == said.confirm_root.0) {
-        return no(
+        return unmet(
             "a confirm root whose units are not all listed",
             format!("{count} units, all of them"),
         );
     }
     if said.first.value() != count {
-        return no(format!("first {count}"), format!("first {}", said.first));
+        return unmet(format!("first {count}"), format!("first {}", said.first));
     }
     let last = part.and_then(|part| part.last.as_ref());
     let mut all = last.into_iter().chain(&said.units);
     let mut before = all.next();
     let ascending = all.all(|unit| before.replace(unit).is_some_and(|last| last < unit));
     if said.units.is_empty() || !ascending {
-        return no(
+        return unmet(
             "units in ascending order, each once, at least one",
             "another order (E_DUP_UNIT)",
         );
     }
-    strata_listed(listing, said)
+    check_strata(listing, said)
 }
 
 /// The units of a listing all have strata or all have none, and those are not too many.
-fn strata_listed(listing: Option<&Listing>, said: &UnitsListed) -> Judged {
+fn check_strata(listing: Option<&Listing>, said: &UnitsListed) -> Checked {
     let before = listing.map(|listing| listing.strata.is_some());
     if before.is_some_and(|before| before != said.strata.is_some()) {
-        return no(
+        return unmet(
             "a stratum of every unit of a listing, or of none",
             "strata of some",
         );
     }
-    let strata = said.strata.as_ref()?;
+    let Some(strata) = &said.strata else {
+        // Units need not have strata.
+        return Ok(());
+    };
     if strata.len() != said.units.len() {
         let expected = format!("{} strata, one for each unit", said.units.len());
-        return no(expected, strata.len().to_string());
+        return unmet(expected, strata.len().to_string());
     }
     let known = listing.and_then(|listing| listing.strata.as_ref());
     let known = known.into_iter().flat_map(BTreeMap::keys);
     let all: std::collections::BTreeSet<_> = known.chain(strata).collect();
     if all.len() > STRATA_MAX {
-        return no(
+        return unmet(
             format!("at most {STRATA_MAX} strata"),
             all.len().to_string(),
         );
     }
-    None
+    Ok(())
 }
 
 /// The strata that a test corrects for are those listed, with as many units.
-fn strata_registered(ground: &Ground<'_>, listing: &Listing) -> Judged {
-    let registered = ground.bound.manifest.test.as_ref()?;
-    let registered = registered.control_variate.as_ref()?;
+fn check_corrected(ground: &Ground<'_>, listing: &Listing) -> Checked {
+    let Some(registered) = &ground.test.control_variate else {
+        // A test need not correct for strata.
+        return Ok(());
+    };
     let registered: BTreeMap<_, _> = registered
         .iter()
         .map(|one| (&one.stratum, one.units.value()))
@@ -378,7 +390,7 @@ fn strata_registered(ground: &Ground<'_>, listing: &Listing) -> Judged {
     let listed = listing.strata.iter().flatten();
     let listed: BTreeMap<_, _> = listed.map(|(stratum, units)| (stratum, *units)).collect();
     if registered == listed {
-        return None;
+        return Ok(());
     }
     let text = |of: &BTreeMap<&StratumId, u64>| {
         let each = of
@@ -391,7 +403,7 @@ fn strata_registered(ground: &Ground<'_>, listing: &Listing) -> Judged {
             each.join(", ")
         }
     };
-    no(
+    unmet(
         format!(
             "units by stratum as test.control_variate has them: {}",
             text(&registered)
@@ -406,19 +418,16 @@ struct Ground<'a> {
     bound: &'a Version,
     data: &'a DataBinding,
     seed: Digest,
+    test: &'a Test,
 }
 
-fn ground<'a>(
-    state: &'a State,
-    header: &Header,
-    digest: Digest,
-) -> Result<Ground<'a>, (String, String)> {
+fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Ground<'a>, Unmet> {
     let manifests = state.fold::<Manifests>();
     let found = manifests.of_digest(digest).filter(|(_, record)| {
         let gate = |version: &Version| version.manifest.template == Template::Gate;
         record.experiment == header.experiment && record.versions.first().is_some_and(gate)
     });
-    let fail = |expected: String, found: String| Err((expected, found));
+    let fail = |expected: String, found: String| Err(Unmet { expected, found });
     let Some((_, record)) = found else {
         let expected = "the digest of a gate's manifest of this experiment".to_owned();
         return fail(expected, digest.to_string());
@@ -458,22 +467,20 @@ fn ground<'a>(
         bound,
         data,
         seed: seed(bound.digest, data.confirm_root, &beacon),
+        test,
     })
 }
 
-fn order_listed(state: &State, header: &Header, said: &OrderListed) -> Judged {
-    let ground = match ground(state, header, said.digest) {
-        Ok(ground) => ground,
-        Err(judged) => return Some(judged),
-    };
+fn check_listing(state: &State, header: &Header, said: &OrderListed) -> Checked {
+    let ground = ground(state, header, said.digest)?;
     let order = state.fold::<Orders>().by_digest.get(&ground.bound.digest);
     if let Some(drawn) = order.and_then(|order| order.drawn.as_ref()) {
         let found = format!("one drawn at seq {} (E_ORDER)", drawn.seq);
-        return no("an order that is not drawn yet", found);
+        return unmet("an order that is not drawn yet", found);
     }
     let count = order.map_or(0, |order| order.listed.count);
     if said.first.value() != count {
-        return no(format!("first {count}"), format!("first {}", said.first));
+        return unmet(format!("first {count}"), format!("first {}", said.first));
     }
     let last = order.and_then(|order| order.listed.last.as_ref());
     let units = last.into_iter().chain(&said.units);
@@ -482,21 +489,18 @@ fn order_listed(state: &State, header: &Header, said: &OrderListed) -> Judged {
     let ascending = keys.all(|key| before.replace(key).is_some_and(|last| last < key));
     if said.units.is_empty() || !ascending {
         let expected = format!("units in the order that seed {} gives", ground.seed);
-        return no(expected, "another order (E_ORDER)");
+        return unmet(expected, "another order (E_ORDER)");
     }
-    None
+    Ok(())
 }
 
-fn order_drawn(state: &State, header: &Header, said: &OrderDrawn) -> Judged {
-    let ground = match ground(state, header, said.digest) {
-        Ok(ground) => ground,
-        Err(judged) => return Some(judged),
-    };
+fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> Checked {
+    let ground = ground(state, header, said.digest)?;
     if said.confirm_root != ground.data.confirm_root || said.n_units != ground.data.n_units {
         let text = |n, root: Root| format!("{n} units under {}", root.0.to_base64());
         let expected = text(ground.data.n_units, ground.data.confirm_root);
         let found = text(said.n_units, said.confirm_root);
-        return no(expected, format!("{found} (E_DATA_ROOT)"));
+        return unmet(expected, format!("{found} (E_DATA_ROOT)"));
     }
     if (said.beacon, said.seed) != (ground.beacon, ground.seed) {
         let text = |of: &DrawnFrom, seed| {
@@ -507,43 +511,17 @@ fn order_drawn(state: &State, header: &Header, said: &OrderDrawn) -> Judged {
             )
         };
         let found = text(&said.beacon, said.seed);
-        return no(
+        return unmet(
             text(&ground.beacon, ground.seed),
             format!("{found} (E_ORDER)"),
         );
     }
-    let orders = state.fold::<Orders>();
-    let listing = header
-        .experiment
-        .as_ref()
-        .and_then(|id| orders.units.get(id)?.get(&ground.data.confirm_root.0));
-    let units = listing.map(|listing| &listing.units);
-    let lacks = |part: &Part| {
-        part.count != ground.data.n_units.value() || part.root() != ground.data.confirm_root.0
-    };
+    check_units_of(state, header, &ground)?;
+    let order = state.fold::<Orders>().by_digest.get(&said.digest);
     let empty = Part::default();
-    if units.is_none_or(lacks) {
-        let root = ground.data.confirm_root.0.to_base64();
-        let found = units.unwrap_or(&empty);
-        return no(
-            format!("{} listed units under {root}", ground.data.n_units),
-            format!(
-                "{} under {} (E_DATA_ROOT)",
-                found.count,
-                found.root().to_base64()
-            ),
-        );
-    }
-    if let Some(judged) = listing.and_then(|listing| strata_registered(&ground, listing)) {
-        return Some(judged);
-    }
-    let order = orders.by_digest.get(&said.digest);
     let listed = order.map_or(&empty, |order| &order.listed);
-    let good = listed.count == said.n_units.value() && listed.root() == said.permutation_root.0;
-    if good {
-        return None;
-    }
-    no(
+    ensure!(
+        listed.count == said.n_units.value() && listed.root() == said.permutation_root.0,
         format!(
             "all {} units, under the root of those listed in order",
             said.n_units
@@ -554,7 +532,33 @@ fn order_drawn(state: &State, header: &Header, said: &OrderDrawn) -> Judged {
             listed.root().to_base64(),
             said.permutation_root.0.to_base64()
         ),
-    )
+    );
+    Ok(())
+}
+
+/// The units of the confirm set are listed by name, all of them, with the strata that the test corrects for.
+fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> Checked {
+    let units = &state.fold::<Orders>().units;
+    let of = header.experiment.as_ref().and_then(|id| units.get(id));
+    let listing = of.and_then(|of| of.get(&ground.data.confirm_root.0));
+    let none = Listing::default();
+    let listing = listing.unwrap_or(&none);
+    let found = &listing.units;
+    let root = ground.data.confirm_root.0;
+    ensure!(
+        found.count == ground.data.n_units.value() && found.root() == root,
+        format!(
+            "{} listed units under {}",
+            ground.data.n_units,
+            root.to_base64()
+        ),
+        format!(
+            "{} under {} (E_DATA_ROOT)",
+            found.count,
+            found.root().to_base64()
+        ),
+    );
+    check_corrected(ground, listing)
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 //! `split`. Membership is exact over the whole history by digests; the fold keeps the right edge of each
 //! part's tree.
 
+use crate::ensure;
+use crate::ledger::Breaches;
+use crate::ledger::unmet;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -31,9 +34,9 @@ use crate::ground::merkle::Frontier;
 use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
 use crate::ledger::Candidate;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
-use crate::ledger::Judged;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
@@ -241,27 +244,20 @@ pub struct Split;
 impl Rule for Split {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let Some(experiment) = &event.event.header.experiment else {
+            // The rule `experiment` refuses an event of splits or labels of none.
             return;
         };
         let splits = &state.fold::<Splits>().by_experiment;
         let of = splits.get(experiment);
-        let breach = match &event.event.payload {
-            Payload::SplitsListed(new) => listed(of, new),
-            Payload::SplitsFormed(new) => formed(of, new).or_else(|| apart(new)),
+        let checked = match &event.event.payload {
+            Payload::SplitsListed(new) => check_listing(of, new),
+            Payload::SplitsFormed(new) => check_forming(of, new).and_then(|()| check_apart(new)),
             Payload::LabelSealed(label) if is_confirm(state, experiment, label) => {
-                let open = of.and_then(|of| of.open.as_ref());
-                let formed = of.is_some_and(|of| !of.formed.is_empty());
-                match open {
-                    Some(open) => Some(format!("{}, listed and not formed", open.split)),
-                    None if !formed => Some("no splits.formed".to_owned()),
-                    None => None,
-                }
-                .map(|found| ("splits.formed before confirm labels".to_owned(), found))
+                check_formed_before(of)
             }
-            _ => None,
+            _ => Ok(()),
         };
-        breaches
-            .extend(breach.map(|(expected, found)| Breach::new(RuleName::Split, expected, found)));
+        breaches.take(RuleName::Split, checked);
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -288,8 +284,10 @@ impl Rule for Split {
 
     fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
         let Some(experiment) = &event.event.header.experiment else {
+            // The rule `experiment` refuses it.
             return;
         };
+        // The rule `design` refuses a row that names no draw.
         if let Payload::LabelSealed(label) = &event.event.payload
             && is_confirm(state, experiment, label)
             && let Some((_, item, _)) = draw_of_row(&label.row)
@@ -310,21 +308,36 @@ fn is_confirm(state: &State, experiment: &ExperimentId, label: &LabelSealed) -> 
         .is_some_and(|design| design.purpose == DesignPurpose::Confirm)
 }
 
+/// A split is formed, and none is being listed, before a confirm label is sealed.
+fn check_formed_before(of: Option<&OfExperiment>) -> Checked {
+    let expected = "splits.formed before confirm labels";
+    let open = of.and_then(|of| of.open.as_ref());
+    if let Some(open) = open {
+        return unmet(expected, format!("{}, listed and not formed", open.split));
+    }
+    ensure!(
+        of.is_some_and(|of| !of.formed.is_empty()),
+        expected,
+        "no splits.formed"
+    );
+    Ok(())
+}
+
 /// A listing goes on where the last one of its part ended.
-fn listed(of: Option<&OfExperiment>, new: &SplitsListed) -> Judged {
+fn check_listing(of: Option<&OfExperiment>, new: &SplitsListed) -> Checked {
     let open = of.and_then(|of| of.open.as_ref());
     if let Some(open) = open.filter(|open| open.split != new.split) {
         let expected = format!("clusters of {}, which is not formed yet", open.split);
-        return Some((expected, new.split.to_string()));
+        return unmet(expected, new.split.to_string());
     }
     if let Some(formed) = of.and_then(|of| of.formed.get(&new.split)) {
         let found = format!("{}, formed at seq {}", new.split, formed.seq);
-        return Some(("a split that is not formed yet".to_owned(), found));
+        return unmet("a split that is not formed yet".to_owned(), found);
     }
     let part = open.map(|open| &open.parts[place(new.part)]);
     let count = part.map_or(0, |part| part.count);
     if new.first.value() != count {
-        return Some((format!("first {count}"), format!("first {}", new.first)));
+        return unmet(format!("first {count}"), format!("first {}", new.first));
     }
     let last = part.and_then(|part| part.last.as_ref());
     let mut all = last.into_iter().chain(&new.clusters);
@@ -332,22 +345,27 @@ fn listed(of: Option<&OfExperiment>, new: &SplitsListed) -> Judged {
     let ascending = all.all(|cluster| before.replace(cluster).is_some_and(|last| last < cluster));
     if new.clusters.is_empty() || !ascending {
         let expected = "clusters in ascending order, each once, at least one";
-        return Some((expected.to_owned(), "another order".to_owned()));
+        return unmet(expected.to_owned(), "another order".to_owned());
     }
     if let Some(open) = open.filter(|open| open.by != new.by) {
         let expected = match open.by {
             Some(by) => format!("listings by seed {}, as the first says", by.seed),
             None => "listings without a rule, as the first".to_owned(),
         };
-        return Some((expected, "otherwise".to_owned()));
+        return unmet(expected, "otherwise".to_owned());
     }
-    let by = new.by?;
+    let Some(by) = new.by else {
+        // A listing need not say by which rule; then its places are not checked, and whoever reads the split is told so.
+        return Ok(());
+    };
     let misplaced = |cluster: &&ItemId| !belongs(cluster, new.part, by);
-    let cluster = new.clusters.iter().find(misplaced)?;
-    Some((
-        format!("clusters that seed {} puts into {}", by.seed, new.part),
-        cluster.to_string(),
-    ))
+    match new.clusters.iter().find(misplaced) {
+        None => Ok(()),
+        Some(cluster) => unmet(
+            format!("clusters that seed {} puts into {}", by.seed, new.part),
+            cluster.to_string(),
+        ),
+    }
 }
 
 /// Whether the hash of a cluster puts it into a part, as far as the hash decides: what a later block of time
@@ -369,11 +387,11 @@ fn belongs(cluster: &ItemId, part: SplitPart, by: ListedBy) -> bool {
 }
 
 /// A split is closed under the roots of what was listed.
-fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Judged {
+fn check_forming(of: Option<&OfExperiment>, new: &SplitsFormed) -> Checked {
     let open = of.and_then(|of| of.open.as_ref());
     let Some(open) = open.filter(|open| open.split == new.split) else {
         let expected = format!("listed clusters of {}", new.split);
-        return Some((expected, "none".to_owned()));
+        return unmet(expected, "none".to_owned());
     };
     if let Some(by) = open.by {
         let found = ListedBy {
@@ -384,7 +402,7 @@ fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Judged {
         if found != by {
             let text =
                 |by: ListedBy| format!("seed {}, separation {}", by.seed, by.separation.as_str());
-            return Some((format!("{}, as listed", text(by)), text(found)));
+            return unmet(format!("{}, as listed", text(by)), text(found));
         }
     }
     let claimed = [new.confirm, new.dev, new.fit];
@@ -394,28 +412,26 @@ fn formed(of: Option<&OfExperiment>, new: &SplitsFormed) -> Judged {
             let text = |count: u64, root: &Digest| {
                 format!("{count} clusters of {part} under {}", root.to_base64())
             };
-            return Some((text(of.count, &of.root()), text(count.value(), &root.0)));
+            return unmet(text(of.count, &of.root()), text(count.value(), &root.0));
         }
     }
-    None
+    Ok(())
 }
 
 /// What a split says of time fits together.
-fn apart(new: &SplitsFormed) -> Judged {
+fn check_apart(new: &SplitsFormed) -> Checked {
     let gap = new.gap_seconds.map(crate::num::Count::value);
     match (new.separation, new.gap, gap) {
-        (Separation::Hashed, Verdict::NotChecked, None) => None,
+        (Separation::Hashed, Verdict::NotChecked, None) => Ok(()),
         (Separation::Time, Verdict::Pass, Some(gap)) if gap >= GAP_SECONDS_MIN => {
             let ordered = new.t1.zip(new.t2).is_some_and(|(t1, t2)| t1 < t2);
-            (!ordered).then(|| ("t1 before t2".to_owned(), "another order".to_owned()))
+            ensure!(ordered, "t1 before t2", "another order");
+            Ok(())
         }
-        (Separation::Hashed, ..) => Some((
-            "gap not_checked where confirm is hashed".to_owned(),
-            "a gap".to_owned(),
-        )),
-        (Separation::Time, _, gap) => Some((
+        (Separation::Hashed, ..) => unmet("gap not_checked where confirm is hashed", "a gap"),
+        (Separation::Time, _, gap) => unmet(
             format!("a checked gap of at least {GAP_SECONDS_MIN} s"),
             gap.map_or("none".to_owned(), |gap| format!("{gap} s")),
-        )),
+        ),
     }
 }

@@ -10,6 +10,7 @@ use crate::event::payload::manifest::RepRule;
 use crate::event::payload::manifest::Test;
 use crate::event::payload::manifest::TransportPlan;
 use crate::ground::shell;
+use crate::ledger::Unmet;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::num::math;
@@ -71,7 +72,7 @@ impl Report {
 /// Judges a manifest by itself and the sizes of its template.
 pub fn preflight(manifest: &Manifest) -> Report {
     let mut report = Report::default();
-    if let Some(fault) = manifests::fault_of(manifest) {
+    if let Err(fault) = manifests::check(manifest) {
         report.faults.push(fault);
         return report;
     }
@@ -93,7 +94,7 @@ pub fn preflight(manifest: &Manifest) -> Report {
     if let Some(test) = &manifest.test {
         values(manifest, &mut report);
         gate(manifest, test, &mut report);
-        if let Some((expected, found)) = gates::testable(manifest) {
+        if let Err(Unmet { expected, found }) = gates::testable(manifest) {
             report.fault("test", expected, found);
         }
     }

@@ -1,5 +1,6 @@
 //! `clover gate open`: units, order and opening, each where it does not stand yet.
 
+use crate::ledger::Unmet;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -81,8 +82,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     // Nothing is listed or drawn for a gate that could not be opened then.
     let whose = (signer.id(), Some(&experiment));
     let is_new = !ledger.state().fold::<Gates>().by_id.contains_key(&id);
-    let judged = gates::may_open(ledger.state(), whose, &opened);
-    if let Some((expected, found)) = judged.filter(|_| is_new) {
+    let checked = gates::may_open(ledger.state(), whose, &opened);
+    if is_new && let Err(Unmet { expected, found }) = checked {
         let breach = Breach::new(RuleName::Gate, expected, found);
         return Err(error::refusal(&breach, None));
     }

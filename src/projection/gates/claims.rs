@@ -1,5 +1,6 @@
 //! Looks, decisions, continuations, closed families and promotions: what recorded facts demand of them.
 
+use crate::ensure;
 use crate::event::id::ExperimentId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::EvidenceClass;
@@ -14,15 +15,18 @@ use crate::event::payload::decision::PromotionRevoked;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::HypothesisKind;
+use crate::event::payload::manifest::Test;
 use crate::event::payload::prereg::ManifestAmended;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
 use crate::num::Finite;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
@@ -36,28 +40,39 @@ use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::projection::manifests::Version;
 
-pub(super) fn looked(gate: &Gate, record: &Record, said: &GateLooked) -> Judged {
+/// The test of the version in force: an opened gate has one.
+fn test_in_force(record: &Record) -> Result<&Test, Unmet> {
+    let version = record.in_force().required("a version in force")?;
+    test_of(version)
+}
+
+/// The test of a version of a gate's manifest, which has one.
+fn test_of(version: &Version) -> Result<&Test, Unmet> {
+    version.manifest.test.as_ref().required("section test")
+}
+
+/// Whether a look may be taken now, and with these numbers.
+pub(super) fn check_look(gate: &Gate, record: &Record, said: &GateLooked) -> Checked {
     if let Some(decided) = &gate.decided {
         let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
-        return no("a gate that is not decided", found);
+        return unmet("a gate that is not decided", found);
     }
     if gate.is_terminal() {
         let seq = gate.look.as_ref().map_or(0, |look| look.seq);
         let expected = format!("gate.decided after the look at seq {seq}");
-        return no(expected, "another look (E_AFTER_TERMINAL)");
+        return unmet(expected, "another look (E_AFTER_TERMINAL)");
     }
     if said.n.value() != gate.n || gate.n == 0 {
         let found = format!("n {} (E_N)", said.n);
-        return no(format!("n {}, at least 1", gate.n), found);
+        return unmet(format!("n {}, at least 1", gate.n), found);
     }
-    let version = record.in_force()?;
-    let test = version.manifest.test.as_ref()?;
+    let test = test_in_force(record)?;
     if let Some(at) = &test.look_at
         && !at.contains(&said.n)
         && said.n != test.n_max
     {
         let planned: Vec<_> = at.iter().map(ToString::to_string).collect();
-        return no(
+        return unmet(
             format!("a look after {} or test.n_max", planned.join(", ")),
             format!("n {} (E_N)", said.n),
         );
@@ -68,212 +83,248 @@ pub(super) fn looked(gate: &Gate, record: &Record, said: &GateLooked) -> Judged 
             test.alpha_micro.value()
         );
         let found = format!("{} (E_ALPHA)", said.alpha_micro.value());
-        return no(expected, found);
+        return unmet(expected, found);
     }
     if said.bettor != gate.test.bettor || test.bettor != gate.test.bettor {
-        return no(
+        return unmet(
             "the bettor that the gate was opened with; another one takes a continuation",
             "another (E_BETTOR)",
         );
     }
     if said.state_digest != gate.state_digest {
-        return no(
+        return unmet(
             format!("state_digest {}", gate.state_digest),
             said.state_digest.to_string(),
         );
     }
-    None
+    Ok(())
 }
 
-pub(super) fn decided(
+/// Whether a gate may end so.
+pub(super) fn check_decision(
     gate: &Gate,
     record: &Record,
     event: &Candidate<'_>,
     said: &GateDecided,
-) -> Judged {
+) -> Checked {
     if let Some(decided) = &gate.decided {
         let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
-        return no("a gate that is not decided", found);
+        return unmet("a gate that is not decided", found);
     }
-    if said.class != EvidenceClass::Exact {
-        return no("class exact", "class asymptotic");
-    }
-    if (said.n.value(), said.log_e) != (gate.n, gate.log_e()) {
-        return no(
-            format!("n {} and log_e {}, as recorded", gate.n, gate.log_e()),
-            format!("n {} and log_e {}", said.n, said.log_e),
-        );
-    }
+    ensure!(
+        said.class == EvidenceClass::Exact,
+        "class exact",
+        "class asymptotic"
+    );
+    ensure!(
+        (said.n.value(), said.log_e) == (gate.n, gate.log_e()),
+        format!("n {} and log_e {}, as recorded", gate.n, gate.log_e()),
+        format!("n {} and log_e {}", said.n, said.log_e),
+    );
     match said.outcome {
-        Outcome::Superseded => record
-            .superseded_by
-            .is_none()
-            .then(|| ("a manifest that another superseded".into(), "none".into())),
+        Outcome::Superseded => {
+            let superseded = record.superseded_by.is_some();
+            ensure!(superseded, "a manifest that another superseded", "none");
+            Ok(())
+        }
         Outcome::Void => {
             let late = grade::is_late(record, event.recorded_at);
-            (!late).then(|| ("a sealed plan past its day".into(), "none".into()))
+            ensure!(late, "a sealed plan past its day", "none");
+            Ok(())
         }
-        outcome => {
-            if let Some(judged) = record.in_force().and_then(|current| {
-                (current.digest != said.digest).then(|| {
-                    let found = format!("{} (E_STALE_VERSION)", said.digest);
-                    (format!("version {}, in force", current.digest), found)
-                })
-            }) {
-                return Some(judged);
-            }
-            let look = gate.look.as_ref().filter(|look| look.n == gate.n);
-            let led = look.and_then(|look| outcome_of(look.standing));
-            if led == Some(outcome) {
-                return None;
-            }
-            let expected = look.map_or("a look after the last observation".to_owned(), |look| {
-                format!(
-                    "what the look at seq {} found, {:?}",
-                    look.seq, look.standing
-                )
-            });
-            no(expected, format!("{outcome:?}"))
-        }
+        _ => check_outcome(gate, record, said),
     }
+}
+
+/// An outcome by evidence is said under the version in force, and is the one that the last look led to.
+fn check_outcome(gate: &Gate, record: &Record, said: &GateDecided) -> Checked {
+    let current = record.in_force().required("a version in force")?;
+    ensure!(
+        current.digest == said.digest,
+        format!("version {}, in force", current.digest),
+        format!("{} (E_STALE_VERSION)", said.digest),
+    );
+    let look = gate.look.as_ref().filter(|look| look.n == gate.n);
+    let led = look.and_then(|look| outcome_of(look.standing));
+    if led == Some(said.outcome) {
+        return Ok(());
+    }
+    let expected = look.map_or("a look after the last observation".to_owned(), |look| {
+        format!(
+            "what the look at seq {} found, {:?}",
+            look.seq, look.standing
+        )
+    });
+    unmet(expected, format!("{:?}", said.outcome))
 }
 
 /// An amendment of an opened gate leaves what is tested, on what and with whom: its order was drawn for that. And it leaves
 /// the bettor: looks hold every unit's bet against the one the gate was opened with.
-pub(super) fn amended(state: &State, said: &ManifestAmended) -> Judged {
-    let gate = state.fold::<Gates>().by_id.get(&said.manifest.manifest)?;
-    if said.class.value() >= 3 {
-        return no(
-            format!(
-                "no change of what is tested after gate.opened at seq {}; a new manifest with supersedes would be accepted",
-                gate.opened_seq
-            ),
-            format!("class {} (E_ORDER)", said.class),
-        );
-    }
-    let test = said.manifest.test.as_ref()?;
-    if test.bettor == gate.test.bettor {
-        return None;
-    }
-    no(
+pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> Checked {
+    let Some(gate) = state.fold::<Gates>().by_id.get(&said.manifest.manifest) else {
+        // No gate of this name is opened: its order is not in use yet.
+        return Ok(());
+    };
+    ensure!(
+        said.class.value() < 3,
+        format!(
+            "no change of what is tested after gate.opened at seq {}; a new manifest with supersedes would be accepted",
+            gate.opened_seq
+        ),
+        format!("class {} (E_ORDER)", said.class),
+    );
+    let Some(test) = &said.manifest.test else {
+        // The rule `manifest` refuses a gate without this section.
+        return Ok(());
+    };
+    ensure!(
+        test.bettor == gate.test.bettor,
         "the bettor that the gate was opened with; another one takes a continuation",
         "another (E_BETTOR)",
-    )
+    );
+    Ok(())
 }
 
 /// What an opened gate tests is what its order was drawn for: no version of it that waited comes into force then.
-pub(super) fn countersigned(state: &State, digest: Digest) -> Judged {
-    let (id, record) = state.fold::<Manifests>().of_digest(digest)?;
-    let class = record.version(digest)?.class.filter(|class| *class >= 3)?;
-    let opened = state.fold::<Gates>().by_id.get(id)?.opened_seq;
-    no(
-        format!(
-            "a version of what is tested that comes into force before gate.opened at seq {opened}"
+pub(super) fn check_countersignature(state: &State, digest: Digest) -> Checked {
+    let Some((id, record)) = state.fold::<Manifests>().of_digest(digest) else {
+        // Whoever asks about the countersignature itself refuses a digest of no version, under the same rule.
+        return Ok(());
+    };
+    let Some(gate) = state.fold::<Gates>().by_id.get(id) else {
+        // Not opened yet.
+        return Ok(());
+    };
+    let version = record.version(digest).required("a registered version")?;
+    match version.class {
+        Some(class) if class >= 3 => unmet(
+            format!(
+                "a version of what is tested that comes into force before gate.opened at seq {}",
+                gate.opened_seq
+            ),
+            format!("one of class {class} (E_ORDER)"),
         ),
-        format!("one of class {class} (E_ORDER)"),
-    )
+        _ => Ok(()),
+    }
+}
+
+/// A gate with its manifest.
+#[derive(Clone, Copy)]
+struct Run<'s> {
+    gate: &'s Gate,
+    record: &'s Record,
+}
+
+/// A gate that was opened, with its manifest.
+fn run_of<'s>(state: &'s State, id: &ManifestId) -> Option<Run<'s>> {
+    let gate = state.fold::<Gates>().by_id.get(id)?;
+    let record = state.fold::<Manifests>().by_id.get(id)?;
+    Some(Run { gate, record })
 }
 
 /// Whether a gate may go on where another ended.
-pub(super) fn continued(
+pub(super) fn check_continuation(
     state: &State,
     experiment: Option<&ExperimentId>,
     said: &GateContinued,
-) -> Judged {
-    let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
-    let of = |id: &ManifestId| gates.by_id.get(id).zip(manifests.by_id.get(id));
-    let Some((gate, record)) =
-        of(&said.gate).filter(|(gate, _)| gate.experiment.as_ref() == experiment)
-    else {
-        return no("an opened gate of this experiment", said.gate.to_string());
+) -> Checked {
+    let own = run_of(state, &said.gate).filter(|of| of.gate.experiment.as_ref() == experiment);
+    let Some(own) = own else {
+        return unmet("an opened gate of this experiment", said.gate.to_string());
     };
-    let Some((parent, parent_record)) = of(&said.parent) else {
-        return no("a parent that was opened", said.parent.to_string());
+    let Some(parent) = run_of(state, &said.parent) else {
+        return unmet("a parent that was opened", said.parent.to_string());
     };
-    if gate.n > 0 || gate.parent.is_some() {
-        return no(
-            "a gate without observations that continues no other yet",
-            format!("one with {}", gate.n),
-        );
-    }
-    let version = record.in_force()?;
-    let named = version.manifest.test.as_ref()?.continuation_of;
-    if named.is_none_or(|digest| parent_record.version(digest).is_none()) {
+    let gate = own.gate;
+    ensure!(
+        gate.n == 0 && gate.parent.is_none(),
+        "a gate without observations that continues no other yet",
+        format!("one with {}", gate.n),
+    );
+    let named = test_in_force(own.record)?.continuation_of;
+    if named.is_none_or(|digest| parent.record.version(digest).is_none()) {
         let found = named.map_or("none".to_owned(), |digest| digest.to_string());
         let expected = format!("test.continuation_of a version of {}", said.parent);
-        return no(expected, format!("{found} (E_UNREGISTERED_RULE)"));
+        return unmet(expected, format!("{found} (E_UNREGISTERED_RULE)"));
     }
-    if let Some(child) = &parent.child {
+    check_carried(own, parent, said)
+}
+
+/// Whether a parent that is named ended so that its wealth may be carried on, and this is that wealth.
+fn check_carried(own: Run<'_>, parent: Run<'_>, said: &GateContinued) -> Checked {
+    if let Some(child) = &parent.gate.child {
         let found = format!("one that {child} continues");
-        return no("a parent that no other gate continues", found);
+        return unmet("a parent that no other gate continues", found);
     }
-    let other = |one: &super::Decided| one.outcome != Outcome::UndecidedAtNMax;
-    if parent.decided.as_ref().is_none_or(other) {
-        return no(
-            "a parent that ended undecided_at_n_max",
-            "another end, or none",
-        );
-    }
-    let other = parent_record.in_force()?;
-    if let Some(judged) = goes_on(said, version, other) {
-        return Some(judged);
-    }
-    let since = record.bound()?.seq;
-    if since < parent.opened_seq {
-        return no(
-            format!(
-                "a manifest registered after seq {}, where the parent was opened: on units that its order does not hold",
-                parent.opened_seq
-            ),
-            format!("seq {since} (E_ADAPTIVE_REUSE)"),
-        );
-    }
-    if gate.sources != parent.sources {
-        return no("the sources of the parent", "others (E_JUDGE_DIGEST)");
-    }
-    let wealth = parent
-        .look
-        .as_ref()
-        .map(|look| look.log_wealth)
-        .unwrap_or_default();
-    if said.carried != wealth {
-        return no("the wealth of the parent's last look", "another");
-    }
-    None
+    let undecided = |one: &super::Decided| one.outcome == Outcome::UndecidedAtNMax;
+    ensure!(
+        parent.gate.decided.as_ref().is_some_and(undecided),
+        "a parent that ended undecided_at_n_max",
+        "another end, or none",
+    );
+    let version = own.record.in_force().required("a version in force")?;
+    let other = parent.record.in_force();
+    let other = other.required("a version of the parent in force")?;
+    check_one_test(said, version, other)?;
+    let bound = own.record.bound();
+    let since = bound.required("a version that set what is tested")?.seq;
+    let opened = parent.gate.opened_seq;
+    ensure!(
+        since >= opened,
+        format!(
+            "a manifest registered after seq {opened}, where the parent was opened: on units that its order does not hold"
+        ),
+        format!("seq {since} (E_ADAPTIVE_REUSE)"),
+    );
+    ensure!(
+        own.gate.sources == parent.gate.sources,
+        "the sources of the parent",
+        "others (E_JUDGE_DIGEST)",
+    );
+    // A parent that ended without a look carries nothing.
+    let look = parent.gate.look.as_ref();
+    let wealth = look.map_or_else(Default::default, |look| look.log_wealth);
+    ensure!(
+        said.carried == wealth,
+        "the wealth of the parent's last look",
+        "another",
+    );
+    Ok(())
 }
 
 /// Whether the one test may go on with the wealth of the other.
-fn goes_on(said: &GateContinued, version: &Version, other: &Version) -> Judged {
-    if version.h0_digest != said.h0_digest || other.h0_digest != said.h0_digest {
-        return no(
-            format!("h0_digest {} of both", other.h0_digest),
-            format!("{} of {}", version.h0_digest, said.gate),
-        );
-    }
-    if version.manifest.arms != other.manifest.arms {
-        return no("the arms of the parent", "others (E_ARM_DIGEST)");
-    }
-    let [own, parents] = [version, other].map(|of| of.manifest.alpha().unwrap_or(0));
-    if own > parents {
-        return no(
-            format!(
-                "test.alpha_micro of at most the parent's {parents}, which was chosen before any of this wealth"
-            ),
-            format!("{own} (E_ALPHA)"),
-        );
-    }
-    let effects = [version, other].map(|of| of.manifest.test.as_ref()?.delta_design_micro);
+fn check_one_test(said: &GateContinued, version: &Version, other: &Version) -> Checked {
+    ensure!(
+        version.h0_digest == said.h0_digest && other.h0_digest == said.h0_digest,
+        format!("h0_digest {} of both", other.h0_digest),
+        format!("{} of {}", version.h0_digest, said.gate),
+    );
+    ensure!(
+        version.manifest.arms == other.manifest.arms,
+        "the arms of the parent",
+        "others (E_ARM_DIGEST)",
+    );
+    let (own, parents) = (test_of(version)?, test_of(other)?);
+    ensure!(
+        own.alpha_micro <= parents.alpha_micro,
+        format!(
+            "test.alpha_micro of at most the parent's {}, which was chosen before any of this wealth",
+            parents.alpha_micro.value()
+        ),
+        format!("{} (E_ALPHA)", own.alpha_micro.value()),
+    );
+    let effects = [own.delta_design_micro, parents.delta_design_micro];
     if effects[0] != effects[1] && said.carried.futile.is_some() {
         let [own, parents] =
             effects.map(|effect| effect.map_or("none".to_owned(), |of| of.to_string()));
-        return no(
+        return unmet(
             format!(
                 "test.delta_design_micro {parents} of the parent, whose wealth against it is carried"
             ),
             format!("{own} (E_MARGIN)"),
         );
     }
-    None
+    Ok(())
 }
 
 /// What a member adds to its family: log e of its last look, of which more than 0 counts only from `n_min` units on and
@@ -294,11 +345,11 @@ pub fn evidence(gate: Option<&Gate>, record: Option<&Record>) -> Finite {
 }
 
 /// What recorded facts demand of a closing; which claims it finds to hold is computed again elsewhere.
-pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
+pub(super) fn check_closing(state: &State, said: &FamilyClosed) -> Checked {
     let name = &said.family;
     let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
     let Some(family) = manifests.families.get(name) else {
-        return no("an open family", format!("{name}, never opened"));
+        return unmet("an open family", format!("{name}, never opened"));
     };
     let terms = (family.method, family.alpha, family.members_max);
     let stated = (
@@ -311,16 +362,16 @@ pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
             format!("{method:?} at {alpha} with {most} members")
         };
         let found = format!("{} (E_FAMILY_BUDGET)", text(stated));
-        return no(format!("{}, as it was opened", text(terms)), found);
+        return unmet(format!("{}, as it was opened", text(terms)), found);
     }
     let members = family.joined.iter().map(|(id, _)| id);
-    let mut running = members
-        .clone()
-        .filter_map(|id| Some((id, gates.by_id.get(id)?)));
+    // A member whose gate is not opened has no units to look at.
+    let opened = |id| gates.by_id.get(id).map(|gate| (id, gate));
+    let mut running = members.clone().filter_map(opened);
     let together = !matches!(family.method, FamilyMethod::Elond | FamilyMethod::Spend);
     let unlooked = |gate: &Gate| together && gate.decided.is_none() && gate.is_unlooked();
     if let Some((id, gate)) = running.find(|(_, gate)| unlooked(gate)) {
-        return no(
+        return unmet(
             format!("a look at {id} after its {} units, or its decision", gate.n),
             "units that no look has seen: which of its looks counts is not chosen afterwards",
         );
@@ -343,12 +394,12 @@ pub(super) fn closed(state: &State, said: &FamilyClosed) -> Judged {
             let list = list.iter().map(|(id, log_e)| format!("{id} {log_e}"));
             list.collect::<Vec<_>>().join(", ")
         };
-        return no(
+        return unmet(
             format!("every member with its last log_e: {}", text(&evidence)),
             text(&found),
         );
     }
-    None
+    Ok(())
 }
 
 /// Whether what may be concluded speaks for the candidate: not that it harms, nor that it differs.
@@ -359,121 +410,121 @@ pub fn favours(kind: HypothesisKind) -> bool {
     }
 }
 
-pub(super) fn promoted(
+/// Whether a candidate may be promoted on these gates, with this grade.
+pub(super) fn check_promotion(
     state: &State,
     now: Timestamp,
     author: KeyId,
     said: &PromotionIssued,
-) -> Judged {
-    let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
-    if said.gates.is_empty() || !said.gates.windows(2).all(|pair| pair[0] < pair[1]) {
-        return no("gates in order, each once, at least one", "another list");
-    }
+) -> Checked {
+    ensure!(
+        !said.gates.is_empty() && said.gates.windows(2).all(|pair| pair[0] < pair[1]),
+        "gates in order, each once, at least one",
+        "another list",
+    );
     let mut grade = Grade::Certified;
     for id in &said.gates {
-        let found = gates.by_id.get(id).zip(manifests.by_id.get(id));
-        let Some((gate, record)) = found else {
-            return no("opened gates", id.to_string());
+        let Some(run) = run_of(state, id) else {
+            return unmet("opened gates", id.to_string());
         };
-        let manifest = &record.in_force()?.manifest;
-        let named = manifest.roles.as_ref().and_then(|roles| roles.releaser);
-        if let Some(judged) = manifests::signer("releaser", named, author) {
-            return Some(judged);
-        }
-        let kind = manifest.hypothesis.kind;
-        if !favours(kind) {
-            return no(
-                format!("a claim of {id} that speaks for its candidate"),
-                format!("{kind:?} (E_DIRECTION)"),
-            );
-        }
-        let arms = manifest.arms.iter().flatten();
-        let mut candidates = arms.filter(|arm| arm.role == ArmRole::Candidate);
-        if !candidates.any(|arm| arm.artifact_digest == said.candidate_digest) {
-            let expected = format!("the candidate of {id}");
-            return no(
-                expected,
-                format!("{} (E_ARM_DIGEST)", said.candidate_digest),
-            );
-        }
-        if let Some(judged) = stands(gates, manifests, (id, gate, record)) {
-            return Some(judged);
-        }
-        grade = grade::least(grade, grade::graded(gate, record, state, now));
+        check_ground(state, author, (id, run), said)?;
+        grade = grade::least(grade, grade::graded(run.gate, run.record, state, now));
     }
-    if grade == Grade::Void {
-        return no("gates whose grade is not void", "void");
-    }
-    if said.grade != grade {
-        return no(
-            format!("grade {grade:?}, derived"),
-            format!("{:?}", said.grade),
-        );
-    }
-    rests(state, said).or_else(|| counted(state, said))
+    ensure!(
+        grade != Grade::Void,
+        "gates whose grade is not void",
+        "void"
+    );
+    ensure!(
+        said.grade == grade,
+        format!("grade {grade:?}, derived"),
+        format!("{:?}", said.grade),
+    );
+    check_rests(state, said)?;
+    check_counted(state, said)
+}
+
+/// Whether one gate is a ground for the promotion of this candidate by this key.
+fn check_ground(
+    state: &State,
+    author: KeyId,
+    (id, run): (&ManifestId, Run<'_>),
+    said: &PromotionIssued,
+) -> Checked {
+    let version = run.record.in_force().required("a version in force")?;
+    let manifest = &version.manifest;
+    let named = manifest.roles.as_ref().and_then(|roles| roles.releaser);
+    manifests::check_signer("releaser", named, author)?;
+    let kind = manifest.hypothesis.kind;
+    ensure!(
+        favours(kind),
+        format!("a claim of {id} that speaks for its candidate"),
+        format!("{kind:?} (E_DIRECTION)"),
+    );
+    let arms = manifest.arms.iter().flatten();
+    let mut candidates = arms.filter(|arm| arm.role == ArmRole::Candidate);
+    ensure!(
+        candidates.any(|arm| arm.artifact_digest == said.candidate_digest),
+        format!("the candidate of {id}"),
+        format!("{} (E_ARM_DIGEST)", said.candidate_digest),
+    );
+    check_standing(state, (id, run))
 }
 
 /// A promotion rests on more than claims about exactly the units that were tested.
-fn rests(state: &State, said: &PromotionIssued) -> Judged {
+fn check_rests(state: &State, said: &PromotionIssued) -> Checked {
+    if !state.asks(Question::FiniteClaims) {
+        return Ok(());
+    }
     let manifests = state.fold::<Manifests>();
     let finite = |id: &ManifestId| {
         let bound = manifests.by_id.get(id).and_then(Record::bound);
         let test = bound.and_then(|of| of.manifest.test.as_ref());
+        // A test that nobody finds is no ground either.
         test.is_none_or(|test| test.without_replacement)
     };
-    if !state.asks(Question::FiniteClaims) || !said.gates.iter().all(finite) {
-        return None;
-    }
-    no(
+    ensure!(
+        !said.gates.iter().all(finite),
         "a gate about what its units were drawn from: what was recorded of exactly these units says nothing of the next ones",
         "gates about exactly their own units (E_UNIT)",
-    )
+    );
+    Ok(())
 }
 
 /// A promotion says in how many gates its candidate was.
-fn counted(state: &State, said: &PromotionIssued) -> Judged {
+fn check_counted(state: &State, said: &PromotionIssued) -> Checked {
     if !state.asks(Question::OneFamily) {
-        return None;
+        return Ok(());
     }
     let tests = elsewhere::tests_of(state, said.candidate_digest).len() as u64;
     let found = said.tests.map(crate::num::Count::value);
-    if found == Some(tests) {
-        return None;
-    }
-    no(
+    ensure!(
+        found == Some(tests),
         format!("tests {tests}, the gates that tested the candidate in this ledger"),
         found.map_or("none".to_owned(), |found| found.to_string()),
-    )
+    );
+    Ok(())
 }
 
 /// Whether a gate's claim holds by the procedure of its family.
-fn stands(
-    gates: &Gates,
-    manifests: &Manifests,
-    (id, gate, record): (&ManifestId, &Gate, &Record),
-) -> Judged {
-    let Some(decided) = &gate.decided else {
-        return no(format!("a decision of {id}"), "none");
+fn check_standing(state: &State, (id, run): (&ManifestId, Run<'_>)) -> Checked {
+    let Some(decided) = &run.gate.decided else {
+        return unmet(format!("a decision of {id}"), "none");
     };
-    let family = family_of(record).and_then(|name| Some((name, manifests.families.get(name)?)));
-    let alone = family.is_none_or(|(_, family)| {
-        matches!(family.method, FamilyMethod::Spend | FamilyMethod::Elond)
-    });
-    if alone {
-        if holds(decided.outcome) {
-            return None;
-        }
-        return no(
+    let name = family_of(run.record).required("section multiplicity")?;
+    let family = state.fold::<Manifests>().families.get(name);
+    let family = family.required("an open family")?;
+    if matches!(family.method, FamilyMethod::Spend | FamilyMethod::Elond) {
+        ensure!(
+            holds(decided.outcome),
             format!("a decision of {id} that its claim holds"),
             format!("{:?}", decided.outcome),
         );
+        return Ok(());
     }
-    let (name, _) = family?;
-    let Some(closed) = gates.closed.get(name) else {
-        return no(
-            format!("family.closed of {name}, which decides for {id}"),
-            "none",
-        );
+    let Some(closed) = state.fold::<Gates>().closed.get(name) else {
+        let expected = format!("family.closed of {name}, which decides for {id}");
+        return unmet(expected, "none");
     };
     let against = [
         Outcome::Futile,
@@ -481,25 +532,26 @@ fn stands(
         Outcome::Superseded,
         Outcome::Void,
     ];
-    if against.contains(&decided.outcome) {
-        return no(
-            format!("a decision of {id} that is not against its claim"),
-            format!("{:?}", decided.outcome),
-        );
-    }
-    if closed.rejected.contains(id) {
-        return None;
-    }
-    no(
+    ensure!(
+        !against.contains(&decided.outcome),
+        format!("a decision of {id} that is not against its claim"),
+        format!("{:?}", decided.outcome),
+    );
+    ensure!(
+        closed.rejected.contains(id),
         format!("a claim that the closing of {name} found to hold"),
         id.to_string(),
-    )
+    );
+    Ok(())
 }
 
-pub(super) fn revoked(state: &State, said: &PromotionRevoked) -> Judged {
+/// Whether the promotion that is revoked stands.
+pub(super) fn check_revocation(state: &State, said: &PromotionRevoked) -> Checked {
     let mut all = state.fold::<Gates>().promotions.iter();
-    if all.any(|one| one.id == said.promotion && one.revoked_seq.is_none()) {
-        return None;
-    }
-    no("a promotion that stands", said.promotion.to_string())
+    ensure!(
+        all.any(|one| one.id == said.promotion && one.revoked_seq.is_none()),
+        "a promotion that stands",
+        said.promotion.to_string(),
+    );
+    Ok(())
 }

@@ -1,19 +1,21 @@
 //! The part of the rule `exposure` that keeps units of gates from being scored before they are exposed, or off the scale:
 //! what an observation could not take is not recorded.
 
+use crate::ensure;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::JudgeId;
+use crate::event::id::ManifestId;
 use crate::event::id::Root;
 use crate::event::payload::label::draw_of_row;
 use crate::event::payload::manifest::Template;
 use crate::event::payload::prereg::ExposureOpened;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
-use crate::ledger::Judged;
+use crate::ledger::Required;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
@@ -29,6 +31,7 @@ struct Value {
     unit: ItemId,
 }
 
+/// What an event records of a unit. A row that names no draw is of no unit: the rule `design` refuses to seal it.
 fn value(payload: &Payload) -> Option<Value> {
     match payload {
         Payload::ScoreRecorded(said) => Some(Value {
@@ -48,12 +51,13 @@ fn value(payload: &Payload) -> Option<Value> {
     }
 }
 
-/// Gates of an experiment of which one arm is this one, each with the version that bound its units.
+/// Gates of an experiment of which one arm is this one, each with the version that bound its units. Without one no unit of it
+/// is bound, and the rule `manifest_first` lets none come into force after an outcome.
 fn gates_of<'s>(
     state: &'s State,
     experiment: &'s ExperimentId,
     arm: &'s str,
-) -> impl Iterator<Item = (&'s crate::event::id::ManifestId, &'s Record, &'s Version)> {
+) -> impl Iterator<Item = (&'s ManifestId, &'s Record, &'s Version)> {
     let all = state.fold::<Manifests>().gates(experiment);
     all.filter_map(move |(id, record)| {
         let bound = record.bound()?;
@@ -64,30 +68,51 @@ fn gates_of<'s>(
 }
 
 /// A score that a gate reads is on its scale.
-pub(super) fn scaled(
+pub(super) fn check_scale(
     state: &State,
     experiment: Option<&ExperimentId>,
     payload: &Payload,
-) -> Judged {
+) -> Checked {
     if !state.asks(Question::ScoredInOrder) {
-        return None;
+        return Ok(());
     }
-    let value = value(payload)?;
-    let (judge, score) = value.score?;
-    let gates = state.fold::<Gates>();
-    gates_of(state, experiment?, &value.arm).find_map(|(id, _, bound)| {
-        let gate = gates.by_id.get(id).filter(|gate| gate.decided.is_none())?;
-        let mut sources = gate.sources.iter();
-        sources.find(|source| source.judge.as_ref() == Some(&judge))?;
-        let metric = bound.manifest.metric.as_ref()?;
-        let (low, high) = (metric.scale_lo_micro.value(), metric.scale_hi_micro.value());
-        if (low..=high).contains(&score) {
-            return None;
+    let Some(experiment) = experiment else {
+        // The rule `experiment` refuses a score of none.
+        return Ok(());
+    };
+    let Some((arm, judge, score)) = score_of(payload) else {
+        // Labels are no scores of a judge.
+        return Ok(());
+    };
+    for (id, _, bound) in gates_of(state, experiment, &arm) {
+        if !is_read_by(state, id, &judge) {
+            continue;
         }
-        no(
+        let metric = bound.manifest.metric.as_ref();
+        let metric = metric.required("section metric")?;
+        let (low, high) = (metric.scale_lo_micro.value(), metric.scale_hi_micro.value());
+        ensure!(
+            (low..=high).contains(&score),
             format!("a score from {low} to {high} millionths, the scale of gate {id}"),
             format!("{score} (E_SCALE)"),
-        )
+        );
+    }
+    Ok(())
+}
+
+/// The arm, the judge and the value of a score; `None` of what is no score.
+fn score_of(payload: &Payload) -> Option<(String, JudgeId, i64)> {
+    let value = value(payload)?;
+    let (judge, score) = value.score?;
+    Some((value.arm, judge, score))
+}
+
+/// Whether a gate is opened, not decided, and takes scores of this judge.
+fn is_read_by(state: &State, gate: &ManifestId, judge: &JudgeId) -> bool {
+    let gate = state.fold::<Gates>().by_id.get(gate);
+    gate.is_some_and(|gate| {
+        let mut sources = gate.sources.iter();
+        gate.decided.is_none() && sources.any(|source| source.judge.as_ref() == Some(judge))
     })
 }
 
@@ -148,22 +173,24 @@ fn is_exposed(state: &State, record: &Record, unit: &ItemId) -> bool {
 }
 
 /// The exposure of a gate's units names the last of them.
-pub(super) fn named(state: &State, said: &ExposureOpened) -> Judged {
-    let (_, record) = state.fold::<Manifests>().of_digest(said.digest)?;
-    let first = record.versions.first()?;
-    if !state.asks(Question::ScoredInOrder)
-        || first.manifest.template != Template::Gate
-        || said.through.is_some()
-    {
-        return None;
+pub(super) fn check_through(state: &State, said: &ExposureOpened) -> Checked {
+    let found = state.fold::<Manifests>().of_digest(said.digest);
+    let first = found.and_then(|(_, record)| record.versions.first());
+    // The rule `manifest_first` refuses an exposure under no manifest.
+    let is_gate = first.is_some_and(|first| first.manifest.template == Template::Gate);
+    if !state.asks(Question::ScoredInOrder) || !is_gate {
+        return Ok(());
     }
-    no(
+    ensure!(
+        said.through.is_some(),
         "through: the name of the last unit exposed",
         "none (E_EXPOSURE)",
-    )
+    );
+    Ok(())
 }
 
-/// The unit that an exposure names stands where it says in the order drawn.
+/// The unit that an exposure names stands where it says in the order drawn. Without an order nothing can be asked of it: no
+/// order is drawn after an exposure, and no gate is opened without one.
 pub(super) fn placed(state: &State, before: u64, said: &ExposureOpened) -> Option<Fact> {
     let (_, record) = state.fold::<Manifests>().of_digest(said.digest)?;
     let (bound, _) = state.fold::<Orders>().of(record)?;

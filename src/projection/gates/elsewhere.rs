@@ -6,10 +6,11 @@ use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::digest::Digest;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::State;
-use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
 use crate::projection::gates::Gates;
 use crate::projection::gates::rules::family_of;
 use crate::projection::manifests;
@@ -20,13 +21,15 @@ use crate::projection::orders::Orders;
 /// One candidate's scores are evidence in one family: whoever may test it at a level of another family chooses among orders,
 /// units or experiments. Before [`Question::OneFamily`] it was one judge's scores in one experiment, and a manifest that was
 /// registered after an order was drawn could test the candidate again.
-pub(super) fn tested_elsewhere(state: &State, record: &Record, said: &GateOpened) -> Judged {
-    let bound = record.bound()?;
-    let mine = said.sources.first()?;
+pub(super) fn check_elsewhere(state: &State, record: &Record, said: &GateOpened) -> Checked {
+    let bound = record.bound();
+    let bound = bound.required("a version that set what is tested")?;
+    let mine = said.sources.first().required("a source of the metric")?;
     let family = family_of(record);
     let other_family = |other: &Record| family.is_none() || family != family_of(other);
     let manifests = state.fold::<Manifests>();
     let mut others = state.fold::<Gates>().by_id.iter();
+    // A gate is opened on a manifest, with sources, after its order was drawn: one that lacks them is refused there.
     let same_values = others.find_map(|(id, gate)| {
         let other = manifests.by_id.get(id)?;
         let theirs = gate.sources.first()?;
@@ -48,7 +51,9 @@ pub(super) fn tested_elsewhere(state: &State, record: &Record, said: &GateOpened
                 && theirs.is_some_and(|one| is_one_test(&one.manifest, &bound.manifest))
         })
     };
-    let (id, other) = same_values.or_else(registered)?;
+    let Some((id, other)) = same_values.or_else(registered) else {
+        return Ok(());
+    };
     let with = family_of(other).map_or("none", |name| name.as_str());
     let expected = if state.asks(Question::OneFamily) {
         format!("family {with}, in which {id} tests this candidate")
@@ -58,7 +63,7 @@ pub(super) fn tested_elsewhere(state: &State, record: &Record, said: &GateOpened
         )
     };
     let family = family.map_or("none", |name| name.as_str());
-    no(expected, format!("{family} (E_FAMILY_BUDGET)"))
+    unmet(expected, format!("{family} (E_FAMILY_BUDGET)"))
 }
 
 /// Whether two manifests ask the same of one candidate: by what it is, and by the metric, the judge or the confirm set.

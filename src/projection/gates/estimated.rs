@@ -3,6 +3,7 @@
 //!
 //! The sample is drawn from the first checkpoint after the decision: nobody could fit a prediction to who would be labelled.
 
+use crate::ensure;
 use crate::event::Seen;
 use crate::event::id::ItemId;
 use crate::event::payload::decision::EvidenceClass;
@@ -13,9 +14,10 @@ use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::unmet;
 use crate::num::Micro;
 use crate::projection::gates::Gate;
 use crate::projection::gates::grade;
@@ -84,87 +86,95 @@ pub fn graded(
     grade::least(Grade::Asymptotic, grade::graded(gate, record, state, now))
 }
 
-/// Judges an estimate of an opened gate.
-pub(super) fn judge(
+/// Whether an estimate may be said of an opened gate.
+pub(super) fn check(
     state: &State,
     event: &Candidate<'_>,
     (gate, record): (&Gate, &Record),
     said: &GateEstimated,
-) -> Judged {
-    if gate.decided.is_none() {
-        return no("gate.decided before an estimate beside it", "none");
-    }
-    if said.class != EvidenceClass::Asymptotic {
-        return no("class asymptotic", "class exact");
-    }
+) -> Checked {
+    ensure!(
+        gate.decided.is_some(),
+        "gate.decided before an estimate beside it",
+        "none"
+    );
+    ensure!(
+        said.class == EvidenceClass::Asymptotic,
+        "class asymptotic",
+        "class exact"
+    );
     let Some(version) = record.in_force().filter(|one| one.digest == said.digest) else {
         let found = format!("{} (E_STALE_VERSION)", said.digest);
-        return no("the version in force", found);
+        return unmet("the version in force", found);
     };
     let seen = event.event.header.seen;
     let Some(found) = drawn(state, gate, record, seen) else {
-        return no("a checkpoint above gate.decided", "none (E_ORDER)");
+        return unmet("a checkpoint above gate.decided", "none (E_ORDER)");
     };
     if (said.beacon, said.seed) != found {
         let (beacon, seed) = found;
         let expected = format!("the checkpoint of size {}, seed {seed}", beacon.size);
         let found = format!("of size {}, seed {} (E_ORDER)", said.beacon.size, said.seed);
-        return no(expected, found);
+        return unmet(expected, found);
     }
-    if let Some(judged) = registered(&version.manifest, gate, said) {
-        return Some(judged);
-    }
+    check_registered(&version.manifest, gate, said)?;
     let grade = graded(gate, record, state, event.recorded_at);
-    (said.grade != grade).then(|| {
-        (
-            format!("grade {grade:?}, derived"),
-            format!("{:?}", said.grade),
-        )
-    })
+    ensure!(
+        said.grade == grade,
+        format!("grade {grade:?}, derived"),
+        format!("{:?}", said.grade),
+    );
+    Ok(())
 }
 
-/// Judges what the manifest and the gate fix.
-fn registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> Judged {
-    let test = manifest.test.as_ref()?;
-    if said.alpha_micro != test.alpha_micro {
-        let expected = format!("test.alpha_micro {}", test.alpha_micro.value());
-        return no(expected, format!("{} (E_ALPHA)", said.alpha_micro.value()));
-    }
-    let policy = manifest
-        .data
-        .as_ref()
-        .and_then(|data| data.label_policy.as_ref());
-    let Some(policy) = policy else {
+/// Whether an estimate is what the manifest and the gate fix.
+fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> Checked {
+    let test = manifest.test.as_ref().required("section test")?;
+    ensure!(
+        said.alpha_micro == test.alpha_micro,
+        format!("test.alpha_micro {}", test.alpha_micro.value()),
+        format!("{} (E_ALPHA)", said.alpha_micro.value()),
+    );
+    let data = manifest.data.as_ref();
+    let Some(policy) = data.and_then(|data| data.label_policy.as_ref()) else {
         let expected = "data.label_policy, which says how units are drawn for labels";
-        return no(expected, "none (E_UNREGISTERED_RULE)");
+        return unmet(expected, "none (E_UNREGISTERED_RULE)");
     };
-    if said.pi_micro != policy.pi_min_micro {
-        let expected = format!("pi_micro {}, as registered", policy.pi_min_micro.value());
-        return no(expected, said.pi_micro.value().to_string());
-    }
-    if gate
-        .sources
-        .first()
-        .is_none_or(|source| source.judge.is_none())
-    {
-        return no("a gate on the scores of a judge", "one on labels");
-    }
+    ensure!(
+        said.pi_micro == policy.pi_min_micro,
+        format!("pi_micro {}, as registered", policy.pi_min_micro.value()),
+        said.pi_micro.value().to_string(),
+    );
+    let source = gate.sources.first();
+    ensure!(
+        source.is_some_and(|source| source.judge.is_some()),
+        "a gate on the scores of a judge",
+        "one on labels",
+    );
     let (n, labels) = (said.n.value(), said.labels.value());
-    if n == 0 || n > gate.n {
-        let expected = format!("n from 1 to {}, the units observed", gate.n);
-        return no(expected, format!("n {n} (E_N)"));
-    }
-    if labels < LABELS_MIN || labels > n {
-        let expected = format!("{LABELS_MIN} to {n} labelled units");
-        return no(expected, format!("{labels} (E_N)"));
-    }
+    ensure!(
+        (1..=gate.n).contains(&n),
+        format!("n from 1 to {}, the units observed", gate.n),
+        format!("n {n} (E_N)"),
+    );
+    ensure!(
+        (LABELS_MIN..=n).contains(&labels),
+        format!("{LABELS_MIN} to {n} labelled units"),
+        format!("{labels} (E_N)"),
+    );
     let interval = (said.cs_lo_micro.value(), said.cs_hi_micro.value());
-    if interval.0 > interval.1 {
-        let found = format!("{} to {}", interval.0, interval.1);
-        return no("an interval from its lower end", found);
-    }
+    ensure!(
+        interval.0 <= interval.1,
+        "an interval from its lower end",
+        format!("{} to {}", interval.0, interval.1),
+    );
     let shows = shows(manifest, interval);
-    (said.shows != shows).then(|| (format!("shows {shows}"), said.shows.to_string()))
+    ensure!(
+        said.shows == shows,
+        format!("shows {shows}"),
+        said.shows.to_string()
+    );
+    Ok(())
 }
 
 #[cfg(test)]

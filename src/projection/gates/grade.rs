@@ -22,7 +22,31 @@ use crate::projection::manifests::Version;
 /// taken on trust; `finite` where it is about exactly its own units; `self_governed` where who fixed its order could know
 /// outcomes; `certified_amended` after an amendment in flight, a deviation before any outcome, or where another manifest
 /// had drawn an order of the same units before; else `certified`.
+/// A gate that continues another rests on what that one observed, and its grade is no better.
 pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Grade {
+    if record.superseded_by.is_some() {
+        return Grade::Void;
+    }
+    let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
+    let mut grade = graded_alone(gate, record, state, now);
+    let mut parent = gate.parent.as_ref();
+    // A gate continues one that ended before: a chain as long as there are gates is none.
+    let mut left = gates.by_id.len();
+    while let Some(id) = parent.filter(|_| state.asks(Question::CarriedGrade)) {
+        let found = gates.by_id.get(id).zip(manifests.by_id.get(id));
+        let Some((gate, record)) = found.filter(|_| left > 0) else {
+            return Grade::Void;
+        };
+        grade = least(grade, graded_alone(gate, record, state, now));
+        parent = gate.parent.as_ref();
+        left -= 1;
+    }
+    grade
+}
+
+/// The grade of a gate by its own record, whatever it continues and whatever replaced its manifest: what was observed before
+/// stands.
+fn graded_alone(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Grade {
     let tainted = |key: &KeyId, seq: u64| {
         let end = state.keyring.keys.get(key).and_then(|key| key.end.as_ref());
         end.and_then(|end| end.tainted_since)
@@ -36,7 +60,6 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
             }));
     let void = rests
         || is_late(record, now)
-        || record.superseded_by.is_some()
         || record
             .versions
             .iter()

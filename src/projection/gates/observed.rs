@@ -1,5 +1,6 @@
 //! What one observation may say.
 
+use crate::ensure;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
@@ -15,12 +16,15 @@ use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
 use crate::event::payload::manifest::MissingRule;
+use crate::event::payload::manifest::Test;
 use crate::event::registry;
 use crate::ground::digest::Digest;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
-use crate::ledger::Judged;
+use crate::ledger::Required;
 use crate::ledger::RuleName;
-use crate::ledger::no;
+use crate::ledger::Unmet;
+use crate::ledger::unmet;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::gates::Gate;
@@ -80,41 +84,17 @@ fn arm_of(reading: &Reading, role: ArmRole) -> (&[Micro], &[Count]) {
     (values, missing.as_deref().unwrap_or_default())
 }
 
-/// Judges an observation of a gate that may take one.
-pub(super) fn judge(gate: &Gate, record: &Record, said: &GateObserved) -> Judged {
-    if gate.is_terminal() {
-        return no(
-            "no observation of a gate that has ended",
-            format!("t {} (E_AFTER_TERMINAL)", said.t),
-        );
-    }
-    let manifest = &record.in_force()?.manifest;
-    let (test, metric) = manifest.test.as_ref().zip(manifest.metric.as_ref())?;
-    if test.continuation_of.is_some() && gate.parent.is_none() {
-        return no(
-            "gate.continued before the first observation of a gate that continues another",
-            "none (E_UNREGISTERED_RULE)",
-        );
-    }
-    if said.t.value() != gate.n + 1 {
-        let found = format!("t {} (E_ORDER)", said.t);
-        return no(format!("t {}", gate.n + 1), found);
-    }
-    if said.t > test.n_max {
-        let found = format!("t {} (E_PAST_MAXN)", said.t);
-        return no(format!("at most test.n_max {}", test.n_max), found);
-    }
-    let looks = test.look_at.iter().flatten();
-    if looks.into_iter().any(|look| look.value() == gate.n) && gate.is_unlooked() {
-        return no(
-            format!("gate.looked after {} units, as test.look_at has it", gate.n),
-            format!("t {} (E_N)", said.t),
-        );
-    }
-    if said.t.value() > record.units {
-        let expected = format!("one of the {} units exposed", record.units);
-        return no(expected, format!("t {} (E_EXPOSURE)", said.t));
-    }
+/// Whether a gate that may take an observation may take this one.
+pub(super) fn check(gate: &Gate, record: &Record, said: &GateObserved) -> Checked {
+    ensure!(
+        !gate.is_terminal(),
+        "no observation of a gate that has ended",
+        format!("t {} (E_AFTER_TERMINAL)", said.t),
+    );
+    let version = record.in_force().required("a version in force")?;
+    let manifest = &version.manifest;
+    let test = manifest.test.as_ref().required("section test")?;
+    check_turn(gate, record, test, said)?;
     let strata = test.control_variate.is_some();
     if strata != said.stratum.is_some() || strata && gate.stratum_of(said).is_none() {
         let expected = if strata {
@@ -123,85 +103,139 @@ pub(super) fn judge(gate: &Gate, record: &Record, said: &GateObserved) -> Judged
             "no stratum without test.control_variate"
         };
         let found = said.stratum.as_ref().map_or("none", |one| one.as_str());
-        return no(expected, format!("{found} (E_UNREGISTERED_RULE)"));
+        return unmet(expected, format!("{found} (E_UNREGISTERED_RULE)"));
     }
-    if said.readings.len() != gate.sources.len() {
-        let expected = format!("{} readings, one for each metric", gate.sources.len());
-        return no(expected, said.readings.len().to_string());
-    }
+    ensure!(
+        said.readings.len() == gate.sources.len(),
+        format!("{} readings, one for each metric", gate.sources.len()),
+        said.readings.len().to_string(),
+    );
+    let metric = manifest.metric.as_ref().required("section metric")?;
+    let estimand = manifest.estimand.as_ref();
+    let estimand = estimand.required("section estimand")?;
     // What stands for a missing draw is against the candidate, not against a claim of harm, equality or difference.
     let against = matches!(
         manifest.hypothesis.kind,
         HypothesisKind::Different | HypothesisKind::Equivalent | HypothesisKind::Kill
     );
-    let excluded = against || manifest.estimand.as_ref()?.missing_rule == MissingRule::Excluded;
-    let mut readings = said.readings.iter().zip(&gate.sources);
-    readings.find_map(|(reading, source)| {
-        let judged = judge_reading(reading, metric, excluded);
-        judged.map(|(expected, found)| (format!("{}: {expected}", source.metric), found))
-    })
+    let excluded = against || estimand.missing_rule == MissingRule::Excluded;
+    for (reading, source) in said.readings.iter().zip(&gate.sources) {
+        check_reading(reading, metric, excluded).map_err(|wrong| Unmet {
+            expected: format!("{}: {}", source.metric, wrong.expected),
+            ..wrong
+        })?;
+    }
+    Ok(())
 }
 
-fn judge_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Judged {
+/// Whether it is the turn of this observation: the next one, of a unit that is exposed, within the plan and its looks.
+fn check_turn(gate: &Gate, record: &Record, test: &Test, said: &GateObserved) -> Checked {
+    ensure!(
+        test.continuation_of.is_none() || gate.parent.is_some(),
+        "gate.continued before the first observation of a gate that continues another",
+        "none (E_UNREGISTERED_RULE)",
+    );
+    ensure!(
+        said.t.value() == gate.n + 1,
+        format!("t {}", gate.n + 1),
+        format!("t {} (E_ORDER)", said.t),
+    );
+    ensure!(
+        said.t <= test.n_max,
+        format!("at most test.n_max {}", test.n_max),
+        format!("t {} (E_PAST_MAXN)", said.t),
+    );
+    let mut looks = test.look_at.iter().flatten();
+    let is_due = looks.any(|look| look.value() == gate.n) && gate.is_unlooked();
+    ensure!(
+        !is_due,
+        format!("gate.looked after {} units, as test.look_at has it", gate.n),
+        format!("t {} (E_N)", said.t),
+    );
+    ensure!(
+        said.t.value() <= record.units,
+        format!("one of the {} units exposed", record.units),
+        format!("t {} (E_EXPOSURE)", said.t),
+    );
+    Ok(())
+}
+
+/// Whether a reading holds the draws of both arms, and the difference that they have.
+fn check_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Checked {
     let mut sums = [0_i64; 2];
-    for (at, role) in [ArmRole::Baseline, ArmRole::Candidate]
-        .into_iter()
-        .enumerate()
-    {
-        let (values, missing) = arm_of(reading, role);
-        if values.len() as u64 != metric.repeats.value() {
-            let expected = format!("{} draws of each arm", metric.repeats);
-            return no(expected, format!("{} draws", values.len()));
-        }
-        let ascending = missing.windows(2).all(|pair| pair[0] < pair[1]);
-        let there = missing.iter().all(|draw| *draw < metric.repeats);
-        if !ascending || !there {
-            return no("missing draws in order, each once", "another list");
-        }
-        if excluded && !missing.is_empty() {
-            let found = format!("{} missing draws (E_UNREGISTERED_RULE)", missing.len());
-            let expected = "every draw, where missing_rule is excluded or the claim does not favour the candidate";
-            return no(expected, found);
-        }
-        let stands = missing_value(metric, role);
-        for (draw, value) in (0..).zip(values) {
-            let is_missing = missing.iter().any(|of| of.value() == draw);
-            if is_missing && *value != stands {
-                let expected =
-                    format!("{stands} for a missing draw: the end against the candidate");
-                return no(expected, value.to_string());
-            }
-            if *value < metric.scale_lo_micro || *value > metric.scale_hi_micro {
-                let expected = format!(
-                    "values from {} to {}",
-                    metric.scale_lo_micro, metric.scale_hi_micro
-                );
-                return no(expected, format!("{value} (E_SCALE)"));
-            }
-            sums[at] = sums[at].saturating_add(value.value());
-        }
-        let scored = (0..).zip(values);
-        let mut scored = scored.filter(|(draw, _)| missing.iter().all(|of| of.value() != *draw));
-        let first = scored.next().map(|(_, value)| value);
-        if metric.noise.is_some() && scored.any(|(_, value)| Some(value) != first) {
-            return no(
-                "draws of one unit that agree, as metric.noise is none",
-                "draws that differ (E_UNIT)",
-            );
+    let roles = [ArmRole::Baseline, ArmRole::Candidate];
+    for (sum, role) in sums.iter_mut().zip(roles) {
+        check_draws(arm_of(reading, role), metric, role, excluded)?;
+        for value in arm_of(reading, role).0 {
+            *sum = sum.saturating_add(value.value());
         }
     }
     let delta = delta(metric, sums, absent(reading) > 0);
-    if reading.delta_micro.value() != delta {
-        let found = reading.delta_micro.value().to_string();
-        return no(format!("delta_micro {delta}"), found);
-    }
+    ensure!(
+        reading.delta_micro.value() == delta,
+        format!("delta_micro {delta}"),
+        reading.delta_micro.value().to_string(),
+    );
     let repeats = i64::try_from(metric.repeats.value()).unwrap_or(i64::MAX);
     let most = scale(metric).saturating_mul(repeats);
-    if delta.saturating_abs() > most {
-        let expected = format!("a difference of at most {most} in magnitude");
-        return no(expected, format!("{delta} (E_SCALE)"));
+    ensure!(
+        delta.saturating_abs() <= most,
+        format!("a difference of at most {most} in magnitude"),
+        format!("{delta} (E_SCALE)"),
+    );
+    Ok(())
+}
+
+/// Whether an arm has as many draws as are registered, each on the scale, and those that are missing stand for what they must.
+fn check_draws(
+    (values, missing): (&[Micro], &[Count]),
+    metric: &Metric,
+    role: ArmRole,
+    excluded: bool,
+) -> Checked {
+    ensure!(
+        values.len() as u64 == metric.repeats.value(),
+        format!("{} draws of each arm", metric.repeats),
+        format!("{} draws", values.len()),
+    );
+    let ascending = missing.windows(2).all(|pair| pair[0] < pair[1]);
+    let there = missing.iter().all(|draw| *draw < metric.repeats);
+    ensure!(
+        ascending && there,
+        "missing draws in order, each once",
+        "another list"
+    );
+    ensure!(
+        !excluded || missing.is_empty(),
+        "every draw, where missing_rule is excluded or the claim does not favour the candidate",
+        format!("{} missing draws (E_UNREGISTERED_RULE)", missing.len()),
+    );
+    let stands = missing_value(metric, role);
+    for (draw, value) in (0..).zip(values) {
+        let is_missing = missing.iter().any(|of| of.value() == draw);
+        ensure!(
+            !is_missing || *value == stands,
+            format!("{stands} for a missing draw: the end against the candidate"),
+            value.to_string(),
+        );
+        ensure!(
+            (metric.scale_lo_micro..=metric.scale_hi_micro).contains(value),
+            format!(
+                "values from {} to {}",
+                metric.scale_lo_micro, metric.scale_hi_micro
+            ),
+            format!("{value} (E_SCALE)"),
+        );
     }
-    None
+    let scored = (0..).zip(values);
+    let mut scored = scored.filter(|(draw, _)| missing.iter().all(|of| of.value() != *draw));
+    let first = scored.next().map(|(_, value)| value);
+    ensure!(
+        metric.noise.is_none() || scored.all(|(_, value)| Some(value) == first),
+        "draws of one unit that agree, as metric.noise is none",
+        "draws that differ (E_UNIT)",
+    );
+    Ok(())
 }
 
 /// The natural keys of the values that an observation reads, with what it says that they are: `None` of those that it says
@@ -252,7 +286,8 @@ pub(super) fn facts(
     }));
 }
 
-/// Natural key of the event that records a value; `None` where no such event can be.
+/// Natural key of the event that records a value; `None` where no such event can be: of a source without judge and design,
+/// with which no gate is opened. Names of arms are spelled as those of policies are.
 pub fn value_key(
     experiment: &ExperimentId,
     source: &GateSource,

@@ -1,6 +1,7 @@
 //! The rules `gate`, `observation`, `look`, `decision` and `promotion`, as far as recorded facts decide them. What
 //! looks and closings are worth is computed again elsewhere, under the same names.
 
+use crate::ensure;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
@@ -14,13 +15,16 @@ use crate::event::payload::manifest::Template;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
-use crate::ledger::Judged;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
+use crate::ledger::unmet;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::gates::claims;
@@ -31,6 +35,7 @@ use crate::projection::gates::observed;
 use crate::projection::manifests;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
+use crate::projection::manifests::Version;
 use crate::projection::orders;
 use crate::projection::orders::Orders;
 
@@ -60,64 +65,54 @@ impl Rule for Gating {
             experiment: header.experiment.as_ref(),
             gate: gate.clone(),
         };
-        let mut judge = |rule, judged: Judged| {
-            if let Some((expected, found)) = judged {
-                breaches.push(Breach::new(rule, expected, found));
-            }
-        };
         match &event.event.payload {
             Payload::GateOpened(said) => {
                 let acts = acts(&said.gate, said.digest);
-                judge(RuleName::StaleVersion, acts.stale(state));
-                judge(RuleName::Gate, opened(state, &acts, said));
+                breaches.take(RuleName::StaleVersion, acts.check_current(state));
+                breaches.take(RuleName::Gate, check_opening(state, &acts, said));
             }
             Payload::GateContinued(said) => {
                 let experiment = header.experiment.as_ref();
-                judge(RuleName::Gate, claims::continued(state, experiment, said));
+                let checked = claims::check_continuation(state, experiment, said);
+                breaches.take(RuleName::Gate, checked);
             }
             Payload::GateObserved(said) => {
                 let acts = acts(&said.gate, said.digest);
-                judge(RuleName::StaleVersion, acts.stale(state));
+                breaches.take(RuleName::StaleVersion, acts.check_current(state));
                 match acts.known(state) {
                     Ok((gate, record)) => {
-                        judge(RuleName::Observation, observed::judge(gate, record, said));
-                        judge(RuleName::Observation, ordered(state, gate, record));
+                        let rule = RuleName::Observation;
+                        breaches.take(rule, observed::check(gate, record, said));
+                        breaches.take(rule, check_order(state, gate, record));
                     }
-                    Err(judged) => judge(RuleName::Gate, judged),
+                    Err(wrong) => breaches.take(RuleName::Gate, Err(wrong)),
                 }
             }
             Payload::GateLooked(said) => {
                 let acts = acts(&said.gate, said.digest);
-                judge(RuleName::StaleVersion, acts.stale(state));
-                match acts.known(state) {
-                    Ok((gate, record)) => judge(RuleName::Look, claims::looked(gate, record, said)),
-                    Err(judged) => judge(RuleName::Gate, judged),
-                }
-            }
-            Payload::GateDecided(said) => {
-                let acts = acts(&said.gate, said.digest);
+                breaches.take(RuleName::StaleVersion, acts.check_current(state));
                 match acts.known(state) {
                     Ok((gate, record)) => {
-                        judge(
-                            RuleName::Decision,
-                            claims::decided(gate, record, event, said),
-                        );
+                        breaches.take(RuleName::Look, claims::check_look(gate, record, said));
                     }
-                    Err(judged) => judge(RuleName::Gate, judged),
+                    Err(wrong) => breaches.take(RuleName::Gate, Err(wrong)),
                 }
             }
-            Payload::GateEstimated(said) => {
-                let acts = acts(&said.gate, said.digest);
-                match acts.opened(state) {
-                    Ok(of) => judge(RuleName::Decision, estimated::judge(state, event, of, said)),
-                    Err(judged) => judge(RuleName::Gate, judged),
+            Payload::GateDecided(said) => match acts(&said.gate, said.digest).known(state) {
+                Ok((gate, record)) => {
+                    let checked = claims::check_decision(gate, record, event, said);
+                    breaches.take(RuleName::Decision, checked);
                 }
-            }
-            _ => {
-                if let Some((rule, judged)) = beside(state, event) {
-                    judge(rule, judged);
+                Err(wrong) => breaches.take(RuleName::Gate, Err(wrong)),
+            },
+            Payload::GateEstimated(said) => match acts(&said.gate, said.digest).opened(state) {
+                Ok(of) => {
+                    let checked = estimated::check(state, event, of, said);
+                    breaches.take(RuleName::Decision, checked);
                 }
-            }
+                Err(wrong) => breaches.take(RuleName::Gate, Err(wrong)),
+            },
+            _ => check_beside(state, event, breaches),
         }
     }
 
@@ -141,8 +136,10 @@ impl Rule for Gating {
             Payload::GateObserved(said) => {
                 let record = state.fold::<Manifests>().by_id.get(&said.gate);
                 let Some((gate, record)) = gates.by_id.get(&said.gate).zip(record) else {
+                    // The rule `gate` refuses an observation of no opened gate.
                     return;
                 };
+                // Without an order the rule `observation` refuses it.
                 if let Some((bound, _)) = state.fold::<Orders>().of(record) {
                     facts.push(Fact::Needs {
                         digest: orders::placed(
@@ -163,6 +160,7 @@ impl Rule for Gating {
                         });
                     }
                 }
+                // A unit past those exposed, or of a version not in force, is refused by the same rule.
                 if let Some(version) = record.in_force()
                     && let Some(exposed) = record.exposed_seq(said.t.value())
                 {
@@ -175,31 +173,35 @@ impl Rule for Gating {
     }
 }
 
-/// What is asked of events that act on no opened gate by themselves: the rule, and what stands against it.
-fn beside(state: &State, event: &Candidate<'_>) -> Option<(RuleName, Judged)> {
+/// What is asked of events that act on no opened gate by themselves.
+fn check_beside(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
     let header = &event.event.header;
-    Some(match &event.event.payload {
+    let (rule, checked) = match &event.event.payload {
         payload @ Payload::ScoreRecorded(_) => {
             let experiment = header.experiment.as_ref();
-            (
-                RuleName::Exposure,
-                early::scaled(state, experiment, payload),
-            )
+            let checked = early::check_scale(state, experiment, payload);
+            (RuleName::Exposure, checked)
         }
-        Payload::ExposureOpened(said) => (RuleName::Exposure, early::named(state, said)),
-        Payload::ManifestAmended(said) => (RuleName::Amendment, claims::amended(state, said)),
-        Payload::ManifestCountersigned(said) => (
-            RuleName::Countersign,
-            claims::countersigned(state, said.digest),
-        ),
-        Payload::FamilyClosed(said) => (RuleName::Family, claims::closed(state, said)),
+        Payload::ExposureOpened(said) => (RuleName::Exposure, early::check_through(state, said)),
+        Payload::ManifestAmended(said) => {
+            (RuleName::Amendment, claims::check_amendment(state, said))
+        }
+        Payload::ManifestCountersigned(said) => {
+            let checked = claims::check_countersignature(state, said.digest);
+            (RuleName::Countersign, checked)
+        }
+        Payload::FamilyClosed(said) => (RuleName::Family, claims::check_closing(state, said)),
         Payload::PromotionIssued(said) => {
             let (now, by) = (event.recorded_at, header.author);
-            (RuleName::Promotion, claims::promoted(state, now, by, said))
+            let checked = claims::check_promotion(state, now, by, said);
+            (RuleName::Promotion, checked)
         }
-        Payload::PromotionRevoked(said) => (RuleName::Promotion, claims::revoked(state, said)),
-        _ => return None,
-    })
+        Payload::PromotionRevoked(said) => {
+            (RuleName::Promotion, claims::check_revocation(state, said))
+        }
+        _ => return,
+    };
+    breaches.take(rule, checked);
 }
 
 /// Who acts on which gate, under which version.
@@ -212,47 +214,50 @@ struct Acts<'a> {
 
 impl Acts<'_> {
     /// The version in force is named, and its manifest is not superseded.
-    fn stale(&self, state: &State) -> Judged {
-        manifests::current(state.fold::<Manifests>(), self.digest)
+    fn check_current(&self, state: &State) -> Checked {
+        manifests::check_current(state.fold::<Manifests>(), self.digest)
     }
 
     /// The opened gate with its manifest, when this key may act on it under this digest, and its family is not closed.
-    fn known<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Judged> {
+    fn known<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Unmet> {
         let (gate, record) = self.opened(state)?;
         let gates = state.fold::<Gates>();
         if let Some(closed) = family_of(record).and_then(|name| gates.closed.get(name)) {
-            let found = format!("closed at seq {} (E_AFTER_TERMINAL)", closed.seq);
-            return Err(no("a gate of a family that is not closed", found));
+            return Err(Unmet {
+                expected: "a gate of a family that is not closed".to_owned(),
+                found: format!("closed at seq {} (E_AFTER_TERMINAL)", closed.seq),
+            });
         }
         Ok((gate, record))
     }
 
     /// The same, of a family that may be closed.
-    fn opened<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Judged> {
+    fn opened<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Unmet> {
         let id = &self.gate;
-        let gates = state.fold::<Gates>();
-        let found = gates
-            .by_id
-            .get(id)
-            .zip(state.fold::<Manifests>().by_id.get(id));
+        let manifests = state.fold::<Manifests>();
+        let gate = state.fold::<Gates>().by_id.get(id);
+        let found = gate.zip(manifests.by_id.get(id));
         let found = found.filter(|(gate, _)| gate.experiment.as_ref() == self.experiment);
-        let Some((gate, record)) = found else {
-            return Err(no("an opened gate of this experiment", id.to_string()));
-        };
+        let (gate, record) = found.ok_or_else(|| Unmet {
+            expected: "an opened gate of this experiment".to_owned(),
+            found: id.to_string(),
+        })?;
         if record.version(self.digest).is_none() {
-            let expected = format!("the digest of a version of {id}");
-            return Err(no(expected, self.digest.to_string()));
+            return Err(Unmet {
+                expected: format!("the digest of a version of {id}"),
+                found: self.digest.to_string(),
+            });
         }
-        if let Some(judged) = arbiter(record, self.author) {
-            return Err(Some(judged));
-        }
+        check_arbiter(record, self.author)?;
         Ok((gate, record))
     }
 }
 
-fn arbiter(record: &Record, author: KeyId) -> Judged {
-    let roles = record.in_force()?.manifest.roles.as_ref()?;
-    manifests::signer("arbiter", roles.arbiter, author)
+/// An arbiter that the version in force names acts, and no other; it need not name one.
+fn check_arbiter(record: &Record, author: KeyId) -> Checked {
+    let version = record.in_force().required("a version in force")?;
+    let roles = version.manifest.roles.as_ref();
+    manifests::check_signer("arbiter", roles.and_then(|roles| roles.arbiter), author)
 }
 
 /// The family that a manifest belongs to.
@@ -261,48 +266,50 @@ pub(super) fn family_of(record: &Record) -> Option<&crate::event::id::FamilyId> 
     Some(&first.family)
 }
 
-fn opened(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Judged {
-    let drawn = || -> Judged {
-        let record = state.fold::<Manifests>().by_id.get(&said.gate)?;
-        let none = state.fold::<Orders>().of(record).is_none();
-        none.then(|| no("order.drawn before the gate is opened", "none (E_ORDER)"))
-            .flatten()
-    };
-    let but_for_order = may_open(state, (acts.author, acts.experiment), said);
-    but_for_order.or_else(drawn)
+fn check_opening(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Checked {
+    may_open(state, (acts.author, acts.experiment), said)?;
+    let record = state.fold::<Manifests>().by_id.get(&said.gate);
+    let record = record.required("a gate's manifest of this experiment")?;
+    ensure!(
+        state.fold::<Orders>().of(record).is_some(),
+        "order.drawn before the gate is opened",
+        "none (E_ORDER)",
+    );
+    Ok(())
 }
 
-/// What stands against the opening of a gate, whatever became of its order so far: it is asked before that is drawn, too.
+/// Whether a gate may be opened, whatever became of its order so far: it is asked before that is drawn, too.
+///
+/// # Errors
+/// What stands against it.
 pub fn may_open(
     state: &State,
     (author, experiment): (KeyId, Option<&ExperimentId>),
     said: &GateOpened,
-) -> Judged {
+) -> Checked {
     let id = &said.gate;
     let record = state.fold::<Manifests>().by_id.get(id);
     let gate = |record: &&Record| {
-        let template = |one: &manifests::Version| one.manifest.template == Template::Gate;
+        let template = |one: &Version| one.manifest.template == Template::Gate;
         record.experiment.as_ref() == experiment && record.versions.first().is_some_and(template)
     };
     let Some(record) = record.filter(gate) else {
-        return no("a gate's manifest of this experiment", id.to_string());
+        return unmet("a gate's manifest of this experiment", id.to_string());
     };
     let Some(version) = record.in_force() else {
-        return no(
+        return unmet(
             "a manifest that its custodian has countersigned",
             format!("{id}, not countersigned"),
         );
     };
     if record.version(said.digest).is_none() {
         let expected = format!("the digest of a version of {id}");
-        return no(expected, said.digest.to_string());
+        return unmet(expected, said.digest.to_string());
     }
-    if let Some(judged) = arbiter(record, author) {
-        return Some(judged);
-    }
+    check_arbiter(record, author)?;
     if let Some(look) = &record.first_look {
         let found = format!("a first look at seq {} (E_EXPOSURE)", look.seq);
-        return no("a gate that is opened before any unit is exposed", found);
+        return unmet("a gate that is opened before any unit is exposed", found);
     }
     let stated = Manifest {
         test: Some(said.test.clone()),
@@ -310,19 +317,20 @@ pub fn may_open(
     };
     if let Some(change) = manifests::changes(&version.manifest, &stated).first() {
         let text = |value: &Option<String>| value.clone().unwrap_or("none".to_owned());
-        return no(
+        return unmet(
             format!("{} {}, as registered", change.path, text(&change.from)),
             format!("{} ({})", text(&change.to), change.code()),
         );
     }
-    sources(&version.manifest, said)
-        .or_else(|| testable(&version.manifest))
-        .or_else(|| elsewhere::tested_elsewhere(state, record, said))
-        .or_else(|| unsealed(record, version))
+    check_sources(&version.manifest, said)?;
+    testable(&version.manifest)?;
+    elsewhere::check_elsewhere(state, record, said)?;
+    check_plan(record, version)
 }
 
-fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
-    let metric = manifest.metric.as_ref()?;
+/// Each metric of the manifest has one source, and each source is of one metric.
+fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
+    let metric = manifest.metric.as_ref().required("section metric")?;
     let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
     let names: Vec<_> = std::iter::once(&metric.metric).chain(guardrails).collect();
     let found: Vec<_> = said.sources.iter().map(|source| &source.metric).collect();
@@ -331,7 +339,7 @@ fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
         names.collect::<Vec<_>>().join(", ")
     };
     if names != found {
-        return no(
+        return unmet(
             format!("sources for {}", list(&names)),
             format!("{} (E_JUDGE_DIGEST)", list(&found)),
         );
@@ -340,7 +348,7 @@ fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
         source.judge.is_some() != source.design.is_some()
     };
     if !said.sources.iter().all(one) {
-        return no(
+        return unmet(
             "a judge or a design for each metric",
             "both, or neither (E_JUDGE_DIGEST)",
         );
@@ -349,71 +357,77 @@ fn sources(manifest: &Manifest, said: &GateOpened) -> Judged {
     let whose = |source: &crate::event::payload::gate::GateSource| {
         (source.judge.clone(), source.design.clone())
     };
-    let mut all = said.sources.iter().enumerate();
-    let twice = all.find_map(|(at, source)| {
+    for (at, source) in said.sources.iter().enumerate() {
         let mut before = said.sources[..at].iter();
-        let other = before.find(|other| whose(other) == whose(source))?;
-        Some(format!(
-            "one for {} and {} (E_JUDGE_DIGEST)",
-            other.metric, source.metric
-        ))
-    });
-    twice.and_then(|found| no("a judge or a design of its own for each metric", found))
+        if let Some(other) = before.find(|other| whose(other) == whose(source)) {
+            return unmet(
+                "a judge or a design of its own for each metric",
+                format!(
+                    "one for {} and {} (E_JUDGE_DIGEST)",
+                    other.metric, source.metric
+                ),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Units are those of the order that was drawn before the gate was opened.
-fn ordered(state: &State, gate: &Gate, record: &Record) -> Judged {
+fn check_order(state: &State, gate: &Gate, record: &Record) -> Checked {
     let drawn = state.fold::<Orders>().of(record);
-    if drawn.is_some_and(|(_, drawn)| drawn.seq < gate.opened_seq) {
-        return None;
-    }
-    no(
+    ensure!(
+        drawn.is_some_and(|(_, drawn)| drawn.seq < gate.opened_seq),
         "an order drawn before the gate was opened",
         "none of the version in force (E_ORDER)",
-    )
+    );
+    Ok(())
 }
 
 /// A plan that a manifest is bound to is sealed before the gate is opened.
-fn unsealed(record: &Record, version: &manifests::Version) -> Judged {
-    let analysis = version.manifest.analysis.as_ref();
-    let bound = analysis.and_then(|analysis| analysis.plan_commitment)?;
-    if record.plan.is_some() {
-        return None;
-    }
-    no(
+fn check_plan(record: &Record, version: &Version) -> Checked {
+    let Some(bound) = version.plan_commitment() else {
+        // A version need not bind a plan.
+        return Ok(());
+    };
+    ensure!(
+        record.plan.is_some(),
         format!("plan.sealed of analysis.plan_commitment {bound}"),
         "none (E_UNREGISTERED_RULE)",
-    )
+    );
+    Ok(())
 }
 
 /// What a registered gate must be for its test to be this one.
-pub fn testable(manifest: &Manifest) -> Judged {
+///
+/// # Errors
+/// What it is otherwise.
+pub fn testable(manifest: &Manifest) -> Checked {
     let candidates = manifest.arms.iter().flatten();
     let candidates = candidates.filter(|arm| arm.role == ArmRole::Candidate);
     let count = candidates.count();
     if count != 1 {
-        return no("one candidate", format!("{count} (E_ARM_DIGEST)"));
+        return unmet("one candidate", format!("{count} (E_ARM_DIGEST)"));
     }
     let excludes = manifest
         .estimand
         .as_ref()
         .and_then(|of| of.exclusions.as_ref());
     if excludes.is_some_and(|list| !list.is_empty()) {
-        return no(
+        return unmet(
             "an estimand without exclusions: fields of units are not recorded",
             "exclusions (E_UNREGISTERED_RULE)",
         );
     }
     let strata = manifest.data.as_ref().and_then(|data| data.strata.as_ref());
-    let test = manifest.test.as_ref()?;
+    let test = manifest.test.as_ref().required("section test")?;
     if strata.is_some_and(|list| !list.is_empty()) && test.control_variate.is_none() {
-        return no(
+        return unmet(
             "test.control_variate, which says what counts of units' strata",
             "data.strata alone (E_UNREGISTERED_RULE)",
         );
     }
     if test.without_replacement && test.continuation_of.is_some() {
-        return no(
+        return unmet(
             "a continuation about what its units were drawn from: one finite set says nothing of another",
             "test.without_replacement (E_DATA_ROOT)",
         );
@@ -426,9 +440,9 @@ pub fn testable(manifest: &Manifest) -> Judged {
         HypothesisKind::Measure => true,
     };
     if fits {
-        return None;
+        return Ok(());
     }
-    no(
+    unmet(
         "test.side upper to promote or for noninferiority, lower to kill, two_sided for equivalence and difference",
         format!("{kind:?} with {side:?} (E_DIRECTION)"),
     )

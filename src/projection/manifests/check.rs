@@ -24,16 +24,12 @@ pub struct Fault {
     pub found: String,
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the last word of functions that may find nothing"
-)]
-pub(super) fn fault(
-    path: &str,
-    expected: impl Into<String>,
-    found: impl Into<String>,
-) -> Option<Fault> {
-    Some(Fault {
+/// What a manifest by itself may be asked: nothing is wrong, or this is.
+pub type Sound = Result<(), Fault>;
+
+/// The answer that something is wrong, as the last word of a question.
+pub(super) fn fault(path: &str, expected: impl Into<String>, found: impl Into<String>) -> Sound {
+    Err(Fault {
         path: path.to_owned(),
         expected: expected.into(),
         found: found.into(),
@@ -48,16 +44,23 @@ const GAP_SECONDS_MIN: i64 = 48 * 3600;
 /// A number of a manifest with the least and the largest value it may have.
 type Range = (&'static str, i64, i64, i64);
 
-/// The first fault of a manifest, judged by itself: sections, then ranges, then sizes.
-pub fn fault_of(manifest: &Manifest) -> Option<Fault> {
-    sections(manifest)
-        .or_else(|| outside(manifest))
-        .or_else(|| sizes(manifest))
-        .or_else(|| plans(manifest))
-        .or_else(|| design::fault_of(manifest.iteration.as_ref()?))
+/// Whether nothing is wrong with a manifest, judged by itself: sections, then ranges, then sizes.
+///
+/// # Errors
+/// The first fault.
+pub fn check(manifest: &Manifest) -> Sound {
+    check_sections(manifest)?;
+    check_ranges(manifest)?;
+    check_sizes(manifest)?;
+    check_plans(manifest)?;
+    match &manifest.iteration {
+        Some(plan) => design::check(plan),
+        // Another template has no iteration.
+        None => Ok(()),
+    }
 }
 
-fn sections(manifest: &Manifest) -> Option<Fault> {
+fn check_sections(manifest: &Manifest) -> Sound {
     let template = manifest.template;
     for section in template.needs() {
         if !manifest.has(section) {
@@ -75,25 +78,26 @@ fn sections(manifest: &Manifest) -> Option<Fault> {
             );
         }
     }
-    None
+    Ok(())
 }
 
 fn count(value: crate::num::Count) -> i64 {
     i64::try_from(value.value()).unwrap_or(i64::MAX)
 }
 
-fn outside(manifest: &Manifest) -> Option<Fault> {
+fn check_ranges(manifest: &Manifest) -> Sound {
     let mut ranges = Vec::new();
     claim_ranges(manifest, &mut ranges);
     test_ranges(manifest, &mut ranges);
     plan_ranges(manifest, &mut ranges);
     iteration_ranges(manifest, &mut ranges);
     diagnostic_ranges(manifest, &mut ranges);
-    let wrong = ranges.into_iter();
-    let (path, value, low, high) = wrong
-        .into_iter()
-        .find(|(_, value, low, high)| value < low || value > high)?;
-    fault(path, format!("{low} to {high}"), value.to_string())
+    for (path, value, low, high) in ranges {
+        if !(low..=high).contains(&value) {
+            return fault(path, format!("{low} to {high}"), value.to_string());
+        }
+    }
+    Ok(())
 }
 
 fn claim_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
@@ -289,7 +293,7 @@ fn overlap_ranges(of: &OverlapThresholds, out: &mut Vec<Range>) {
 }
 
 /// Numbers that only make sense together.
-fn sizes(manifest: &Manifest) -> Option<Fault> {
+fn check_sizes(manifest: &Manifest) -> Sound {
     if let Some(arms) = &manifest.arms {
         let baselines = arms.iter().filter(|arm| arm.role == ArmRole::Baseline);
         let found = (arms.len(), baselines.count());
@@ -310,7 +314,15 @@ fn sizes(manifest: &Manifest) -> Option<Fault> {
         let found = format!("{} (E_SCALE)", metric.scale_hi_micro.value());
         return fault("metric.scale_hi_micro", expected, found);
     }
-    let test = manifest.test.as_ref()?;
+    match &manifest.test {
+        Some(test) => check_test(manifest, test),
+        // Only a gate has one, and must.
+        None => Ok(()),
+    }
+}
+
+/// Numbers of a test that only make sense with those of other sections.
+fn check_test(manifest: &Manifest, test: &Test) -> Sound {
     if let Some(data) = &manifest.data
         && test.n_max > data.n_units
     {
@@ -337,12 +349,15 @@ fn sizes(manifest: &Manifest) -> Option<Fault> {
         let expected = format!("at most test.n_max {}", test.n_max);
         return fault("test.n_min", expected, format!("{} (E_N)", test.n_min));
     }
-    looks(test).or_else(|| control_variate(manifest, test))
+    check_looks(test)?;
+    check_strata(manifest, test)
 }
 
 /// Strata are all the units of a test of exactly these.
-fn control_variate(manifest: &Manifest, test: &Test) -> Option<Fault> {
-    let strata = test.control_variate.as_ref()?;
+fn check_strata(manifest: &Manifest, test: &Test) -> Sound {
+    let Some(strata) = &test.control_variate else {
+        return Ok(());
+    };
     let wrong = |expected: String, found: String| fault("test.control_variate", expected, found);
     if !test.without_replacement {
         let expected =
@@ -365,7 +380,9 @@ fn control_variate(manifest: &Manifest, test: &Test) -> Option<Fault> {
         };
         return wrong(expected, found);
     }
-    let (metric, data) = manifest.metric.as_ref().zip(manifest.data.as_ref())?;
+    let (Some(metric), Some(data)) = (&manifest.metric, &manifest.data) else {
+        return wrong("sections metric and data".to_owned(), "none".to_owned());
+    };
     let most = gates::scale(metric);
     let far = |one: &&Prediction| one.predicted_micro.value().saturating_abs() > most;
     if let Some(one) = strata.iter().find(far) {
@@ -383,11 +400,14 @@ fn control_variate(manifest: &Manifest, test: &Test) -> Option<Fault> {
         let expected = format!("strata of data.n_units {} together", data.n_units);
         return wrong(expected, format!("{all} (E_N)"));
     }
-    None
+    Ok(())
 }
 
-fn looks(test: &Test) -> Option<Fault> {
-    let at = test.look_at.as_ref()?;
+fn check_looks(test: &Test) -> Sound {
+    let Some(at) = &test.look_at else {
+        // Looks are where the arbiter takes them.
+        return Ok(());
+    };
     let ascending = at.windows(2).all(|pair| pair[0] < pair[1]);
     let within = at
         .iter()
@@ -400,10 +420,10 @@ fn looks(test: &Test) -> Option<Fault> {
             format!("{} looks (E_N)", at.len()),
         );
     }
-    None
+    Ok(())
 }
 
-fn plans(manifest: &Manifest) -> Option<Fault> {
+fn check_plans(manifest: &Manifest) -> Sound {
     if let Some(plan) = &manifest.iteration {
         let (test, section) = (plan.confirm_test, plan.sequential.is_some());
         if section != (test == ConfirmTest::Sequential) {
@@ -444,5 +464,5 @@ fn plans(manifest: &Manifest) -> Option<Fault> {
         let found = plan.lr_min_micro.value().to_string();
         return fault("sgd.lr_min_micro", expected, found);
     }
-    None
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::manifest::SliceFamily;
-use crate::projection::manifests::check::Fault;
+use crate::projection::manifests::check::Sound;
 use crate::projection::manifests::check::fault;
 
 /// Most families of slices, and most slices of a family.
@@ -25,9 +25,11 @@ fn each_once<T: Ord>(names: impl Iterator<Item = T>) -> bool {
     names.all(|name| seen.insert(name))
 }
 
-/// The first fault of a design; a plan without one has none.
-pub(super) fn fault_of(plan: &IterationPlan) -> Option<Fault> {
-    let design = plan.design.as_ref()?;
+/// Whether nothing is wrong with a design; a plan need not have one.
+pub(super) fn check(plan: &IterationPlan) -> Sound {
+    let Some(design) = &plan.design else {
+        return Ok(());
+    };
     let families = plan.patch_families.iter();
     let known = families
         .clone()
@@ -55,24 +57,23 @@ pub(super) fn fault_of(plan: &IterationPlan) -> Option<Fault> {
             format!("{} families", slices.len()),
         );
     }
-    slices.iter().find_map(cells).or_else(|| {
-        let topics = &design.topics;
-        let ascending = topics
-            .windows(2)
-            .all(|pair| pair[0].as_str() < pair[1].as_str());
-        let short = |topic: &str| (1..=64).contains(&topic.chars().count());
-        if topics.len() <= TOPICS_MAX && ascending && topics.iter().all(|of| short(of.as_str())) {
-            return None;
-        }
-        fault(
-            "iteration.design.topics",
-            format!("at most {TOPICS_MAX} topics of 1 to 64 characters, ascending, each once"),
-            format!("{} topics", topics.len()),
-        )
-    })
+    slices.iter().try_for_each(check_cells)?;
+    let topics = &design.topics;
+    let ascending = topics
+        .windows(2)
+        .all(|pair| pair[0].as_str() < pair[1].as_str());
+    let short = |topic: &str| (1..=64).contains(&topic.chars().count());
+    if topics.len() <= TOPICS_MAX && ascending && topics.iter().all(|of| short(of.as_str())) {
+        return Ok(());
+    }
+    fault(
+        "iteration.design.topics",
+        format!("at most {TOPICS_MAX} topics of 1 to 64 characters, ascending, each once"),
+        format!("{} topics", topics.len()),
+    )
 }
 
-fn cells(of: &SliceFamily) -> Option<Fault> {
+fn check_cells(of: &SliceFamily) -> Sound {
     let path = "iteration.design.slices";
     let count = of.cells.len();
     if !(1..=SLICES_MAX).contains(&count) || !each_once(of.cells.iter().map(|cell| &cell.slice)) {
@@ -97,5 +98,5 @@ fn cells(of: &SliceFamily) -> Option<Fault> {
             return fault(path, expected, stakes.to_string());
         }
     }
-    None
+    Ok(())
 }

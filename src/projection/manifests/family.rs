@@ -1,12 +1,14 @@
 //! Families: what one is, who may join, and what a member may spend.
 
+use crate::ensure;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Multiplicity;
 use crate::event::payload::prereg::FamilyOpened;
-use crate::ledger::Judged;
-use crate::ledger::no;
+use crate::ledger::Checked;
+use crate::ledger::Unmet;
+use crate::ledger::unmet;
 use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
 
@@ -14,10 +16,11 @@ const ONE: i64 = 1_000_000;
 /// Most members of a family that is closed together: its procedures take steps in the cube of them.
 pub const FAMILY_MAX: u64 = 1_000;
 
-pub(super) fn opened(opened: &FamilyOpened) -> Judged {
+/// Whether a family can be.
+pub(super) fn check_opening(opened: &FamilyOpened) -> Checked {
     let alpha = opened.alpha_micro.value();
     if !(1..ONE).contains(&alpha) {
-        return no(format!("alpha_micro 1 to {}", ONE - 1), alpha.to_string());
+        return unmet(format!("alpha_micro 1 to {}", ONE - 1), alpha.to_string());
     }
     let most = opened.members_max.value();
     let listed = opened
@@ -25,7 +28,7 @@ pub(super) fn opened(opened: &FamilyOpened) -> Judged {
         .as_ref()
         .map_or(0, |members| members.len() as u64);
     if most == 0 || listed > most {
-        return no(
+        return unmet(
             format!("members_max of at least {}", listed.max(1)),
             most.to_string(),
         );
@@ -34,54 +37,57 @@ pub(super) fn opened(opened: &FamilyOpened) -> Judged {
     if !alone && most > FAMILY_MAX {
         let expected =
             format!("members_max of at most {FAMILY_MAX} where members are closed together");
-        return no(expected, most.to_string());
+        return unmet(expected, most.to_string());
     }
     let elond = opened.method == FamilyMethod::Elond;
     let Some(gamma) = &opened.gamma_micro else {
-        return elond.then(|| ("gamma_micro for elond".to_owned(), "none".to_owned()));
+        ensure!(!elond, "gamma_micro for elond", "none");
+        return Ok(());
     };
-    if !elond {
-        return no("gamma_micro for elond only", "gamma_micro");
-    }
+    ensure!(elond, "gamma_micro for elond only", "gamma_micro");
     let legal = gamma.iter().all(|share| (1..=ONE).contains(&share.value()));
     let sum = gamma
         .iter()
         .map(|share| share.value())
         .fold(0, i64::saturating_add);
     if legal && !gamma.is_empty() && sum <= ONE {
-        return None;
+        return Ok(());
     }
-    no(
+    unmet(
         format!("shares from 1, together at most {ONE}"),
         format!("{} shares, together {sum}", gamma.len()),
     )
 }
 
-fn family_of<'a>(manifests: &'a Manifests, of: &Multiplicity) -> Result<&'a Family, Judged> {
+fn family_of<'a>(manifests: &'a Manifests, of: &Multiplicity) -> Result<&'a Family, Unmet> {
     let name = &of.family;
-    let Some(family) = manifests.families.get(name) else {
-        return Err(no("an open family", format!("{name}, never opened")));
-    };
+    let family = manifests.families.get(name).ok_or_else(|| Unmet {
+        expected: "an open family".to_owned(),
+        found: format!("{name}, never opened"),
+    })?;
     if family.method != of.method || family.alpha != of.family_alpha_micro.value() {
         let found = format!("{:?} at {}", of.method, of.family_alpha_micro.value());
-        let expected = format!(
-            "{:?} at {}, as {name} was opened",
-            family.method, family.alpha
-        );
-        return Err(no(expected, format!("{found} (E_FAMILY_BUDGET)")));
+        return Err(Unmet {
+            expected: format!(
+                "{:?} at {}, as {name} was opened",
+                family.method, family.alpha
+            ),
+            found: format!("{found} (E_FAMILY_BUDGET)"),
+        });
     }
     Ok(family)
 }
 
-pub(super) fn join(manifests: &Manifests, manifest: &Manifest) -> Judged {
-    let of = manifest.multiplicity.as_ref()?;
-    let family = match family_of(manifests, of) {
-        Ok(family) => family,
-        Err(judged) => return judged,
+/// Whether a manifest may join the family that it names. One without a family spends nothing of any: the rule `manifest`
+/// refuses a gate without one.
+pub(super) fn check_joining(manifests: &Manifests, manifest: &Manifest) -> Checked {
+    let Some(of) = &manifest.multiplicity else {
+        return Ok(());
     };
+    let family = family_of(manifests, of)?;
     if let Some(seq) = family.closed_seq {
         let found = format!("{}, closed at seq {seq} (E_FAMILY_BUDGET)", of.family);
-        return no("a family that is not closed", found);
+        return unmet("a family that is not closed", found);
     }
     let id = &manifest.manifest;
     if family
@@ -89,7 +95,7 @@ pub(super) fn join(manifests: &Manifests, manifest: &Manifest) -> Judged {
         .as_ref()
         .is_some_and(|members| !members.contains(id))
     {
-        return no(format!("a listed member of {}", of.family), id.to_string());
+        return unmet(format!("a listed member of {}", of.family), id.to_string());
     }
     let others = family
         .joined
@@ -98,9 +104,9 @@ pub(super) fn join(manifests: &Manifests, manifest: &Manifest) -> Judged {
         .count();
     if others as u64 >= family.members_max {
         let expected = format!("at most {} members of {}", family.members_max, of.family);
-        return no(expected, format!("{id} more (E_FAMILY_BUDGET)"));
+        return unmet(expected, format!("{id} more (E_FAMILY_BUDGET)"));
     }
-    alpha(family, of, id, manifest.alpha().unwrap_or(0))
+    check_alpha(family, of, manifest)
 }
 
 impl Family {
@@ -133,36 +139,36 @@ impl Family {
     }
 }
 
-/// What a member may spend.
-fn alpha(family: &Family, of: &Multiplicity, id: &ManifestId, alpha: i64) -> Judged {
-    let most = family.alpha_of(Some(id));
-    if alpha <= most {
-        return None;
-    }
-    no(
+/// Whether a member spends no more than it may. What has no level spends nothing.
+fn check_alpha(family: &Family, of: &Multiplicity, manifest: &Manifest) -> Checked {
+    let most = family.alpha_of(Some(&manifest.manifest));
+    let alpha = manifest.alpha().unwrap_or(0);
+    ensure!(
+        alpha <= most,
         format!("at most alpha_micro {} left in {}", most.max(0), of.family),
         format!("{alpha} (E_FAMILY_BUDGET)"),
-    )
+    );
+    Ok(())
 }
 
-pub(super) fn amended(manifests: &Manifests, manifest: &Manifest) -> Judged {
-    let record = manifests.by_id.get(&manifest.manifest)?;
-    let old = record.versions.first()?.manifest.multiplicity.as_ref();
+/// Whether a version leaves the family of its manifest, and spends no more than it may. The rule `amendment` refuses one of a
+/// manifest that is not registered.
+pub(super) fn check_amendment(manifests: &Manifests, manifest: &Manifest) -> Checked {
+    let record = manifests.by_id.get(&manifest.manifest);
+    let Some(first) = record.and_then(|record| record.versions.first()) else {
+        return Ok(());
+    };
+    let old = first.manifest.multiplicity.as_ref();
     let new = manifest.multiplicity.as_ref();
     if old.map(|of| &of.family) != new.map(|of| &of.family) {
         let name =
             |of: Option<&Multiplicity>| of.map_or("none".to_owned(), |of| of.family.to_string());
         let expected = format!("family {}: membership is fixed at registration", name(old));
-        return no(expected, format!("{} (E_FAMILY_BUDGET)", name(new)));
+        return unmet(expected, format!("{} (E_FAMILY_BUDGET)", name(new)));
     }
-    let of = new?;
-    match family_of(manifests, of) {
-        Ok(family) => alpha(
-            family,
-            of,
-            &manifest.manifest,
-            manifest.alpha().unwrap_or(0),
-        ),
-        Err(judged) => judged,
-    }
+    let Some(of) = new else {
+        // It has joined none.
+        return Ok(());
+    };
+    check_alpha(family_of(manifests, of)?, of, manifest)
 }

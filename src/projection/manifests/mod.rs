@@ -5,7 +5,9 @@
 mod amend;
 mod check;
 mod design;
+mod exposed;
 mod family;
+mod plan;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -17,11 +19,12 @@ pub use amend::Change;
 pub use amend::changes;
 pub use amend::class;
 pub use check::Fault;
-pub use check::fault_of;
+pub use check::Sound;
+pub use check::check;
 pub use family::FAMILY_MAX;
 pub use rules::Prereg;
-pub(super) use rules::current;
-pub(super) use rules::signer;
+pub(super) use rules::check_current;
+pub(super) use rules::check_signer;
 
 use crate::event::Event;
 use crate::event::Kind;
@@ -88,6 +91,12 @@ impl Version {
     /// change in flight.
     pub fn needs_countersignature(&self) -> bool {
         self.manifest.data.is_some() && self.class.is_none_or(|class| class == 1 || class >= 3)
+    }
+
+    /// The commitment of the plan that it binds itself to.
+    pub fn plan_commitment(&self) -> Option<Digest> {
+        let analysis = self.manifest.analysis.as_ref()?;
+        analysis.plan_commitment
     }
 
     /// Whether it is in force unless a later one is.

@@ -1,31 +1,36 @@
 //! The rules of pre-registration: what is said before anybody looks binds.
 
+use crate::ensure;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::payload::custody::Separation;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
-use crate::event::payload::manifest::plan_commitment;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::event::payload::prereg::ManifestAmended;
 use crate::event::payload::prereg::ManifestRegistered;
-use crate::event::payload::prereg::PlanRevealed;
-use crate::event::payload::prereg::PlanSealed;
 use crate::ground::digest::Digest;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
+use crate::projection::manifests::Change;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
+use crate::projection::manifests::Version;
 use crate::projection::manifests::amend;
 use crate::projection::manifests::check;
+use crate::projection::manifests::exposed;
 use crate::projection::manifests::family;
+use crate::projection::manifests::plan;
 
 /// The rules `manifest`, `manifest_first`, `amendment`, `stale_version`, `countersign`, `family`, `exposure` and
 /// `plan`.
@@ -37,233 +42,282 @@ impl Rule for Prereg {
         let manifests = state.fold::<Manifests>();
         let header = &event.event.header;
         let experiment = header.experiment.as_ref();
-        let mut judge = |rule, judged: Judged| {
-            if let Some((expected, found)) = judged {
-                breaches.push(Breach::new(rule, expected, found));
-            }
-        };
         match &event.event.payload {
             Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => {
-                judge(RuleName::ManifestFirst, outcome(manifests, experiment));
+                let checked = check_outcome(manifests, experiment);
+                breaches.take(RuleName::ManifestFirst, checked);
             }
-            Payload::FamilyOpened(opened) => judge(RuleName::Family, family::opened(opened)),
-            Payload::ManifestRegistered(said) => {
-                let by = header.author;
-                let judged = registered(manifests, experiment, by, said);
-                judge(
-                    RuleName::Manifest,
-                    judged.or_else(|| noisy(state, &said.manifest)),
-                );
-                judge(
-                    RuleName::ManifestFirst,
-                    first(manifests, experiment, &said.manifest),
-                );
-                judge(RuleName::Family, family::join(manifests, &said.manifest));
+            Payload::FamilyOpened(opened) => {
+                breaches.take(RuleName::Family, family::check_opening(opened));
             }
-            Payload::ManifestAmended(said) => {
-                let digests = [said.digest, said.h0_digest];
-                let by = header.author;
-                let judged = whole(experiment, by, &said.manifest, digests);
-                judge(
-                    RuleName::Manifest,
-                    judged.or_else(|| noisy(state, &said.manifest)),
-                );
-                let judged = amended(manifests, said).or_else(|| ordered(state, manifests, said));
-                let anew = judged.is_none() && matches!(said.class.value(), 1 | 3);
-                judge(RuleName::Amendment, judged);
-                judge(
-                    RuleName::ManifestFirst,
-                    again(manifests, experiment, &said.manifest, anew),
-                );
-                let record = manifests.by_id.get(&said.manifest.manifest);
-                judge(RuleName::StaleVersion, record.and_then(superseded));
-                judge(RuleName::Family, family::amended(manifests, &said.manifest));
-            }
+            Payload::ManifestRegistered(said) => check_registering(state, event, said, breaches),
+            Payload::ManifestAmended(said) => check_amending(state, event, said, breaches),
             Payload::ManifestCountersigned(said) => {
                 let digest = said.digest;
-                judge(RuleName::ManifestFirst, waited(manifests, digest));
-                judge(
-                    RuleName::StaleVersion,
-                    countersigned_newest(manifests, digest),
-                );
-                judge(
-                    RuleName::Countersign,
-                    countersigned(state, header.author, digest),
-                );
+                breaches.take(RuleName::ManifestFirst, check_waited(manifests, digest));
+                breaches.take(RuleName::StaleVersion, check_newest(manifests, digest));
+                let checked = check_countersignature(state, header.author, digest);
+                breaches.take(RuleName::Countersign, checked);
             }
             Payload::ManifestDeviated(said) => {
-                judge(
-                    RuleName::Manifest,
-                    known(manifests, experiment, said.digest),
-                );
-                judge(RuleName::StaleVersion, current(manifests, said.digest));
+                let checked = check_known(manifests, experiment, said.digest);
+                breaches.take(RuleName::Manifest, checked);
+                let checked = check_current(manifests, said.digest);
+                breaches.take(RuleName::StaleVersion, checked);
             }
-            Payload::PlanSealed(said) => judge(RuleName::Plan, sealed(manifests, experiment, said)),
-            Payload::PlanRevealed(said) => {
-                judge(
+            Payload::PlanSealed(said) => {
+                breaches.take(
                     RuleName::Plan,
-                    revealed(manifests, experiment, &header.ledger, said),
+                    plan::check_sealing(manifests, experiment, said),
                 );
+            }
+            Payload::PlanRevealed(said) => {
+                let checked = plan::check_revealing(manifests, experiment, &header.ledger, said);
+                breaches.take(RuleName::Plan, checked);
             }
             Payload::ExposureOpened(said) => {
-                judge(
-                    RuleName::ManifestFirst,
-                    registered_before(manifests, experiment, said),
+                let checked = check_registered_before(manifests, experiment, said);
+                breaches.take(RuleName::ManifestFirst, checked);
+                let checked = check_current(manifests, said.digest);
+                breaches.take(RuleName::StaleVersion, checked);
+                breaches.take(
+                    RuleName::Countersign,
+                    check_in_force(manifests, said.digest),
                 );
-                judge(RuleName::StaleVersion, current(manifests, said.digest));
-                judge(RuleName::Countersign, in_force(manifests, said.digest));
-                judge(RuleName::Exposure, exposed(manifests, event, said));
+                breaches.take(RuleName::Exposure, exposed::check(manifests, event, said));
+                breaches.take(RuleName::Plan, plan::check_exposure(state, said.digest));
             }
             _ => {}
         }
     }
 }
 
+/// What is asked of a manifest that is registered.
+fn check_registering(
+    state: &State,
+    event: &Candidate<'_>,
+    said: &ManifestRegistered,
+    breaches: &mut Vec<Breach>,
+) {
+    let manifests = state.fold::<Manifests>();
+    let header = &event.event.header;
+    let experiment = header.experiment.as_ref();
+    let whole = check_registration(manifests, experiment, header.author, said);
+    let checked = whole.and_then(|()| check_noise(state, &said.manifest));
+    breaches.take(RuleName::Manifest, checked);
+    let checked = check_first(manifests, experiment, &said.manifest);
+    breaches.take(RuleName::ManifestFirst, checked);
+    let checked = family::check_joining(manifests, &said.manifest);
+    breaches.take(RuleName::Family, checked);
+}
+
+/// What is asked of a new version of a manifest.
+fn check_amending(
+    state: &State,
+    event: &Candidate<'_>,
+    said: &ManifestAmended,
+    breaches: &mut Vec<Breach>,
+) {
+    let manifests = state.fold::<Manifests>();
+    let header = &event.event.header;
+    let experiment = header.experiment.as_ref();
+    let digests = [said.digest, said.h0_digest];
+    let whole = check_whole(experiment, header.author, &said.manifest, digests);
+    let checked = whole.and_then(|()| check_noise(state, &said.manifest));
+    breaches.take(RuleName::Manifest, checked);
+    let follows = check_amendment(manifests, said);
+    let checked = follows.and_then(|()| check_one_order(state, manifests, said));
+    // What is tested, on what, with whom and at which level is registered anew: nobody has looked before that either.
+    let is_anew = checked.is_ok() && matches!(said.class.value(), 1 | 3);
+    breaches.take(RuleName::Amendment, checked);
+    if is_anew {
+        let checked = check_first(manifests, experiment, &said.manifest);
+        breaches.take(RuleName::ManifestFirst, checked);
+    }
+    // The rule `amendment` refuses a version of a manifest that is not registered.
+    if let Some(record) = manifests.by_id.get(&said.manifest.manifest) {
+        breaches.take(RuleName::StaleVersion, check_superseded(record));
+    }
+    let checked = family::check_amendment(manifests, &said.manifest);
+    breaches.take(RuleName::Family, checked);
+}
+
 /// A manifest by itself: its experiment, its digests, its contents, its registrar.
-fn whole(
+fn check_whole(
     experiment: Option<&ExperimentId>,
     author: KeyId,
     manifest: &Manifest,
     [digest, h0_digest]: [Digest; 2],
-) -> Judged {
+) -> Checked {
     if experiment != Some(&manifest.experiment) {
         let found = experiment.map_or("null", ExperimentId::as_str);
-        return no(
+        return unmet(
             format!("an event of experiment {}", manifest.experiment),
             found,
         );
     }
     if manifest.digest() != digest {
-        return no(format!("digest {}", manifest.digest()), digest.to_string());
+        return unmet(format!("digest {}", manifest.digest()), digest.to_string());
     }
     if manifest.h0_digest() != h0_digest {
         let found = h0_digest.to_string();
-        return no(format!("h0_digest {}", manifest.h0_digest()), found);
+        return unmet(format!("h0_digest {}", manifest.h0_digest()), found);
     }
-    if let Some(fault) = check::fault_of(manifest) {
-        let expected = format!("{}: {}", fault.path, fault.expected);
-        return no(expected, fault.found);
-    }
+    check(manifest).map_err(|fault| Unmet {
+        expected: format!("{}: {}", fault.path, fault.expected),
+        found: fault.found,
+    })?;
     let registrar = manifest.roles.as_ref().and_then(|roles| roles.registrar);
-    signer("registrar", registrar, author)
+    check_signer("registrar", registrar, author)
 }
 
 /// A claim about exactly its own units is one about scores without noise. The mean of noisy ones is not what was judged: two
 /// arms that are the same differ in it, and a test of all units would find that.
-fn noisy(state: &State, manifest: &Manifest) -> Judged {
-    let test = manifest.test.as_ref()?;
-    let noise = manifest.metric.as_ref().and_then(|metric| metric.noise);
-    if !state.asks(Question::FiniteClaims) || !test.without_replacement || noise.is_some() {
-        return None;
+fn check_noise(state: &State, manifest: &Manifest) -> Checked {
+    let test = manifest.test.as_ref();
+    let is_finite = test.is_some_and(|test| test.without_replacement);
+    if !state.asks(Question::FiniteClaims) || !is_finite {
+        return Ok(());
     }
-    no(
+    let noise = manifest.metric.as_ref().and_then(|metric| metric.noise);
+    ensure!(
+        noise.is_some(),
         "metric.noise none, where scoring a unit again gives the same score; or test.without_replacement false and estimand.population superpopulation",
         "a claim about exactly its own units, of scores that may be noisy (E_UNIT)",
-    )
+    );
+    Ok(())
 }
 
-/// A key that the manifest names signs, and no other.
-pub(in crate::projection) fn signer(role: &str, named: Option<KeyId>, author: KeyId) -> Judged {
-    let named = named.filter(|named| *named != author)?;
-    no(
+/// A key that the manifest names signs, and no other; where it names none, the key's role is enough.
+pub(in crate::projection) fn check_signer(
+    role: &str,
+    named: Option<KeyId>,
+    author: KeyId,
+) -> Checked {
+    let Some(named) = named else {
+        return Ok(());
+    };
+    ensure!(
+        named == author,
         format!("signed by roles.{role} {named}"),
         format!("{author} (E_SIGNER_ROLE)"),
-    )
+    );
+    Ok(())
 }
 
-fn registered(
+fn check_registration(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
     author: KeyId,
     said: &ManifestRegistered,
-) -> Judged {
+) -> Checked {
     let manifest = &said.manifest;
     let digests = [said.digest, said.h0_digest];
-    if let Some(judged) = whole(experiment, author, manifest, digests) {
-        return Some(judged);
-    }
-    if manifest.version.value() != 1 || manifest.parent_digest.is_some() {
-        let found = format!("version {}", manifest.version);
-        return no("version 1 without parent_digest", found);
-    }
+    check_whole(experiment, author, manifest, digests)?;
+    ensure!(
+        manifest.version.value() == 1 && manifest.parent_digest.is_none(),
+        "version 1 without parent_digest",
+        format!("version {}", manifest.version),
+    );
     if let Some(record) = manifests.by_id.get(&manifest.manifest) {
         let seq = record.versions.first().map_or(0, |version| version.seq);
         let found = format!("{}, registered at seq {seq}", manifest.manifest);
-        return no("a manifest id that is not used yet", found);
+        return unmet("a manifest id that is not used yet", found);
     }
-    let old = manifest.supersedes?;
-    match manifests.of_digest(old) {
-        None => no(
-            "supersedes: the digest of a registered version",
-            old.to_string(),
+    let Some(old) = manifest.supersedes else {
+        // It replaces none.
+        return Ok(());
+    };
+    let Some((id, record)) = manifests.of_digest(old) else {
+        let expected = "supersedes: the digest of a registered version";
+        return unmet(expected, old.to_string());
+    };
+    match &record.superseded_by {
+        None => Ok(()),
+        Some(by) => unmet(
+            "a manifest that is not superseded yet",
+            format!("{id}, superseded by {by}"),
         ),
-        Some((id, record)) => record.superseded_by.as_ref().and_then(|by| {
-            let found = format!("{id}, superseded by {by}");
-            no("a manifest that is not superseded yet", found)
-        }),
     }
 }
 
 /// Nobody has looked before a manifest is registered.
-fn first(manifests: &Manifests, experiment: Option<&ExperimentId>, manifest: &Manifest) -> Judged {
+fn check_first(
+    manifests: &Manifests,
+    experiment: Option<&ExperimentId>,
+    manifest: &Manifest,
+) -> Checked {
+    // The rule `manifest` refuses one of another experiment, or of none.
     if manifest.template == Template::Gate
         && let Some(seq) = experiment.and_then(|id| manifests.first_outcome.get(id))
     {
-        return no(
+        return unmet(
             "a gate's manifest before any score or readable label of its experiment",
             format!("one at seq {seq} (E_ADAPTIVE_REUSE)"),
         );
     }
-    let root = manifest.data.as_ref()?.confirm_root.0;
-    let seq = manifests.exposed.get(&root.to_hex())?;
-    no(
-        "a confirm root whose units nobody has seen",
-        format!(
-            "{}, exposed at seq {seq} (E_ADAPTIVE_REUSE)",
-            root.to_base64()
+    let Some(data) = &manifest.data else {
+        // It binds no confirm set; the rule `manifest` refuses a gate without one.
+        return Ok(());
+    };
+    let root = data.confirm_root.0;
+    match manifests.exposed.get(&root.to_hex()) {
+        None => Ok(()),
+        Some(seq) => unmet(
+            "a confirm root whose units nobody has seen",
+            format!(
+                "{}, exposed at seq {seq} (E_ADAPTIVE_REUSE)",
+                root.to_base64()
+            ),
         ),
-    )
+    }
+}
+
+/// A registered version by its digest, with its manifest.
+fn version_of(manifests: &Manifests, digest: Digest) -> Option<(&Record, &Version)> {
+    let (_, record) = manifests.of_digest(digest)?;
+    Some((record, record.version(digest)?))
 }
 
 /// A version that waits for its countersignature comes into force before anybody has looked too: its order is drawn from what
 /// the log is then.
-fn waited(manifests: &Manifests, digest: Digest) -> Judged {
-    let (_, record) = manifests.of_digest(digest)?;
-    let version = record.version(digest)?;
+fn check_waited(manifests: &Manifests, digest: Digest) -> Checked {
+    let Some((record, version)) = version_of(manifests, digest) else {
+        // The rule `countersign` refuses it.
+        return Ok(());
+    };
     let waits = version.needs_countersignature() && version.countersigned_seq.is_none();
-    waits
-        .then(|| first(manifests, record.experiment.as_ref(), &version.manifest))
-        .flatten()
-}
-
-/// What is tested, on what, with whom and at which level is registered anew: nobody has looked before that either.
-fn again(
-    manifests: &Manifests,
-    experiment: Option<&ExperimentId>,
-    manifest: &Manifest,
-    anew: bool,
-) -> Judged {
-    anew.then(|| first(manifests, experiment, manifest))
-        .flatten()
+    if !waits {
+        return Ok(());
+    }
+    check_first(manifests, record.experiment.as_ref(), &version.manifest)
 }
 
 /// In an experiment with a gate nothing is scored before units are exposed under one.
-fn outcome(manifests: &Manifests, experiment: Option<&ExperimentId>) -> Judged {
-    let mut gates = manifests.gates(experiment?);
-    let (id, record) = gates.next()?;
-    if record.exposures > 0 || gates.any(|(_, record)| record.exposures > 0) {
-        return None;
-    }
-    no(
+fn check_outcome(manifests: &Manifests, experiment: Option<&ExperimentId>) -> Checked {
+    let Some(experiment) = experiment else {
+        // The rule `experiment` refuses it.
+        return Ok(());
+    };
+    let mut gates = manifests.gates(experiment);
+    let Some((id, record)) = gates.next() else {
+        // An experiment without a gate exposes nothing.
+        return Ok(());
+    };
+    let is_exposed = record.exposures > 0 || gates.any(|(_, record)| record.exposures > 0);
+    ensure!(
+        is_exposed,
         format!("exposure.opened under gate manifest {id} before any score or open label"),
         "none (E_EXPOSURE)",
-    )
+    );
+    Ok(())
 }
 
-fn amended(manifests: &Manifests, said: &ManifestAmended) -> Judged {
+/// Whether a version follows the one in force, with the class that its changes have.
+fn check_amendment(manifests: &Manifests, said: &ManifestAmended) -> Checked {
     let id = &said.manifest.manifest;
     let Some(record) = manifests.by_id.get(id) else {
-        return no("a registered manifest", format!("{id}, not registered"));
+        return unmet("a registered manifest", format!("{id}, not registered"));
     };
     let parent = record.in_force();
     let newest = record.versions.len() as u64;
@@ -273,12 +327,13 @@ fn amended(manifests: &Manifests, said: &ManifestAmended) -> Judged {
         let expected = parent.map_or("a version in force".to_owned(), |parent| {
             format!("parent_digest {}, in force", parent.digest)
         });
-        return no(expected, said.parent_digest.to_string());
+        return unmet(expected, said.parent_digest.to_string());
     };
-    if said.manifest.version.value() != newest + 1 {
-        let found = format!("version {}", said.manifest.version);
-        return no(format!("version {}", newest + 1), found);
-    }
+    ensure!(
+        said.manifest.version.value() == newest + 1,
+        format!("version {}", newest + 1),
+        format!("version {}", said.manifest.version),
+    );
     let changes = amend::changes(&parent.manifest, &said.manifest);
     let fixed = ["experiment", "manifest", "supersedes", "template"];
     if let Some(change) = changes
@@ -287,19 +342,26 @@ fn amended(manifests: &Manifests, said: &ManifestAmended) -> Judged {
     {
         let found = change.to.as_deref().unwrap_or("none");
         let from = change.from.as_deref().unwrap_or("none");
-        return no(
+        return unmet(
             format!("{} {from}, which no amendment changes", change.path),
             found,
         );
     }
     let class = amend::class(&parent.manifest, &said.manifest);
-    if said.class.value() != class {
-        return no(format!("class {class}"), format!("class {}", said.class));
+    ensure!(
+        said.class.value() == class,
+        format!("class {class}"),
+        format!("class {}", said.class),
+    );
+    match &record.first_look {
+        Some(look) if class == 1 || class == 3 => unmet_after(look.seq, parent, class, &changes),
+        // Before the first look anything may change; words and what is predictable may later.
+        _ => Ok(()),
     }
-    let look = record
-        .first_look
-        .as_ref()
-        .filter(|_| class == 1 || class == 3)?;
+}
+
+/// The refusal of an amendment of a class that no version has after the first look.
+fn unmet_after(look: u64, parent: &Version, class: u64, changes: &[Change]) -> Checked {
     // One of a lower class may be of this one by its value, as a smaller n_max.
     let of_class = changes.iter().any(|change| change.class() == class);
     let codes = changes
@@ -310,132 +372,147 @@ fn amended(manifests: &Manifests, said: &ManifestAmended) -> Judged {
         .collect();
     let expected = if class == 3 {
         format!(
-            "no change of what is tested after the first look at seq {}; a new manifest with supersedes {} would be accepted",
-            look.seq, parent.digest
+            "no change of what is tested after the first look at seq {look}; a new manifest with supersedes {} would be accepted",
+            parent.digest
         )
     } else {
-        format!(
-            "an amendment of class 0 or 2 after the first look at seq {}",
-            look.seq
-        )
+        format!("an amendment of class 0 or 2 after the first look at seq {look}")
     };
-    no(expected, format!("class {class}: {}", codes.join(", ")))
+    unmet(expected, format!("class {class}: {}", codes.join(", ")))
 }
 
 /// What is tested binds from its first countersignature on: the checkpoint above that draws the order, and an amendment
 /// would draw another.
-fn ordered(state: &State, manifests: &Manifests, said: &ManifestAmended) -> Judged {
+fn check_one_order(state: &State, manifests: &Manifests, said: &ManifestAmended) -> Checked {
     if !state.asks(Question::OneOrder) || said.class.value() < 3 {
-        return None;
+        return Ok(());
     }
-    let record = manifests.by_id.get(&said.manifest.manifest)?;
+    let record = manifests.by_id.get(&said.manifest.manifest);
+    let record = record.required("a registered manifest")?;
     let mut versions = record.versions.iter();
-    let seq = versions.find_map(|version| version.countersigned_seq)?;
-    no(
-        format!(
-            "no change of what is tested after the countersignature at seq {seq}; a new manifest that supersedes this one would be accepted"
+    match versions.find_map(|version| version.countersigned_seq) {
+        // Nobody has agreed to any version yet.
+        None => Ok(()),
+        Some(seq) => unmet(
+            format!(
+                "no change of what is tested after the countersignature at seq {seq}; a new manifest that supersedes this one would be accepted"
+            ),
+            "class 3 (E_ORDER)",
         ),
-        "class 3 (E_ORDER)",
-    )
-}
-
-fn superseded(record: &Record) -> Judged {
-    let by = record.superseded_by.as_ref()?;
-    no(
-        "a manifest in force",
-        format!("one that {by} superseded (E_STALE_VERSION)"),
-    )
-}
-
-/// The digest of a version in force, where the manifest is known and any is.
-pub(in crate::projection) fn current(manifests: &Manifests, digest: Digest) -> Judged {
-    let (_, record) = manifests.of_digest(digest)?;
-    if let Some(judged) = superseded(record) {
-        return Some(judged);
     }
-    let current = record
-        .in_force()
-        .filter(|current| current.digest != digest)?;
-    no(
+}
+
+fn check_superseded(record: &Record) -> Checked {
+    match &record.superseded_by {
+        None => Ok(()),
+        Some(by) => unmet(
+            "a manifest in force",
+            format!("one that {by} superseded (E_STALE_VERSION)"),
+        ),
+    }
+}
+
+/// The digest of a version in force, where the manifest is known and any is. Of an unknown manifest, or of one that no version
+/// brought into force, nothing is stale: the rules `manifest`, `manifest_first`, `countersign` and `gate` refuse it where it
+/// must be there.
+pub(in crate::projection) fn check_current(manifests: &Manifests, digest: Digest) -> Checked {
+    let Some((_, record)) = manifests.of_digest(digest) else {
+        return Ok(());
+    };
+    check_superseded(record)?;
+    let Some(current) = record.in_force() else {
+        return Ok(());
+    };
+    ensure!(
+        current.digest == digest,
         format!(
             "version {} in force, {}",
             current.manifest.version, current.digest
         ),
         format!("{digest} (E_STALE_VERSION)"),
-    )
+    );
+    Ok(())
 }
 
-fn known(manifests: &Manifests, experiment: Option<&ExperimentId>, digest: Digest) -> Judged {
+/// Whether a manifest of this experiment has a version of this digest.
+fn is_known(manifests: &Manifests, experiment: Option<&ExperimentId>, digest: Digest) -> bool {
     let found = manifests.of_digest(digest);
-    if found.is_some_and(|(_, record)| record.experiment.as_ref() == experiment) {
-        return None;
-    }
-    no(
+    found.is_some_and(|(_, record)| record.experiment.as_ref() == experiment)
+}
+
+fn check_known(
+    manifests: &Manifests,
+    experiment: Option<&ExperimentId>,
+    digest: Digest,
+) -> Checked {
+    ensure!(
+        is_known(manifests, experiment, digest),
         "the digest of a manifest of this experiment",
         digest.to_string(),
-    )
+    );
+    Ok(())
 }
 
-fn registered_before(
+fn check_registered_before(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
     said: &ExposureOpened,
-) -> Judged {
-    let (_, found) = known(manifests, experiment, said.digest)?;
-    no(
+) -> Checked {
+    ensure!(
+        is_known(manifests, experiment, said.digest),
         "a manifest of this experiment, registered before its exposure",
-        found,
-    )
+        said.digest.to_string(),
+    );
+    Ok(())
 }
 
-fn in_force(manifests: &Manifests, digest: Digest) -> Judged {
-    let (id, record) = manifests.of_digest(digest)?;
-    if record.in_force().is_some() {
-        return None;
-    }
-    no(
+fn check_in_force(manifests: &Manifests, digest: Digest) -> Checked {
+    let Some((id, record)) = manifests.of_digest(digest) else {
+        // The rule `manifest_first` refuses it.
+        return Ok(());
+    };
+    ensure!(
+        record.in_force().is_some(),
         "a manifest that its custodian has countersigned",
         format!("{id}, not countersigned"),
-    )
+    );
+    Ok(())
 }
 
-fn countersigned_newest(manifests: &Manifests, digest: Digest) -> Judged {
-    let (_, record) = manifests.of_digest(digest)?;
-    if let Some(judged) = superseded(record) {
-        return Some(judged);
-    }
-    let newest = record
-        .versions
-        .last()
-        .filter(|newest| newest.digest != digest)?;
-    no(
+fn check_newest(manifests: &Manifests, digest: Digest) -> Checked {
+    let Some((_, record)) = manifests.of_digest(digest) else {
+        // The rule `countersign` refuses it.
+        return Ok(());
+    };
+    check_superseded(record)?;
+    let newest = record.versions.last().required("a registered version")?;
+    ensure!(
+        newest.digest == digest,
         format!("the newest version, {}", newest.digest),
         format!("{digest} (E_STALE_VERSION)"),
-    )
+    );
+    Ok(())
 }
 
-fn countersigned(state: &State, author: KeyId, digest: Digest) -> Judged {
-    let manifests = state.fold::<Manifests>();
-    let found = manifests.of_digest(digest);
-    let Some(version) = found.and_then(|(_, record)| record.version(digest)) else {
-        return no("the digest of a registered version", digest.to_string());
+fn check_countersignature(state: &State, author: KeyId, digest: Digest) -> Checked {
+    let Some((record, version)) = version_of(state.fold::<Manifests>(), digest) else {
+        return unmet("the digest of a registered version", digest.to_string());
     };
-    if !version.needs_countersignature() {
-        let found = "one that needs no countersignature";
-        return no("a version that binds confirm data", found);
-    }
+    ensure!(
+        version.needs_countersignature(),
+        "a version that binds confirm data",
+        "one that needs no countersignature",
+    );
     let roles = version.manifest.roles.as_ref();
-    if let Some(judged) = signer("custodian", roles.and_then(|roles| roles.custodian), author) {
-        return Some(judged);
-    }
-    if author == version.author {
-        return no("another key than the registrar's", author.to_string());
-    }
+    check_signer("custodian", roles.and_then(|roles| roles.custodian), author)?;
+    ensure!(
+        author != version.author,
+        "another key than the registrar's",
+        author.to_string(),
+    );
     // An amendment that could wait for outcomes would be chosen by them.
-    if let Some((_, record)) = found
-        && let (Some(class), Some(look)) = (version.class, &record.first_look)
-    {
-        return no(
+    if let (Some(class), Some(look)) = (version.class, &record.first_look) {
+        return unmet(
             format!(
                 "an amendment that comes into force before the first look at seq {}",
                 look.seq
@@ -444,109 +521,15 @@ fn countersigned(state: &State, author: KeyId, digest: Digest) -> Judged {
         );
     }
     let keyring = &state.keyring;
+    let is_strict = keyring.separation() == Some(Separation::Strict);
+    // The rule `key` refuses an author whom nobody knows.
     let holder = |key: &KeyId| keyring.keys.get(key).map(|record| &record.holder);
-    if keyring.separation() == Some(Separation::Strict)
+    if is_strict
         && let Some(custodian) = holder(&author)
         && Some(custodian) == holder(&version.author)
     {
         let found = format!("{custodian}, who registered it");
-        return no("another holder than the registrar's, under strict", found);
+        return unmet("another holder than the registrar's, under strict", found);
     }
-    None
-}
-
-fn sealed(manifests: &Manifests, experiment: Option<&ExperimentId>, said: &PlanSealed) -> Judged {
-    let id = &said.manifest;
-    let record = manifests.by_id.get(id);
-    let Some(record) = record.filter(|record| record.experiment.as_ref() == experiment) else {
-        return no("a manifest of this experiment", id.to_string());
-    };
-    if let Some(look) = &record.first_look {
-        return no(
-            "a plan before the first look",
-            format!("a first look at seq {}", look.seq),
-        );
-    }
-    let analysis = record
-        .in_force()
-        .and_then(|version| version.manifest.analysis.as_ref());
-    let bound = analysis.and_then(|analysis| analysis.plan_commitment);
-    let bound = bound.filter(|bound| *bound != said.commitment)?;
-    no(
-        format!("commitment {bound}, as registered"),
-        said.commitment.to_string(),
-    )
-}
-
-fn revealed(
-    manifests: &Manifests,
-    experiment: Option<&ExperimentId>,
-    origin: &str,
-    said: &PlanRevealed,
-) -> Judged {
-    let id = &said.manifest;
-    let record = manifests.by_id.get(id);
-    let record = record.filter(|record| record.experiment.as_ref() == experiment);
-    let Some(plan) = record.and_then(|record| record.plan.as_ref()) else {
-        return no("a sealed plan of this manifest", "none");
-    };
-    let opened = plan_commitment(origin, id.as_str(), &said.salt.0, &said.plan.blake3);
-    if opened == plan.commitment {
-        return None;
-    }
-    no(
-        format!("what opens to {}", plan.commitment),
-        opened.to_string(),
-    )
-}
-
-fn exposed(manifests: &Manifests, event: &Candidate<'_>, said: &ExposureOpened) -> Judged {
-    let (_, record) = manifests.of_digest(said.digest)?;
-    let manifest = &record.in_force()?.manifest;
-    let Some(data) = &manifest.data else {
-        return no("a manifest that binds confirm data", "none (E_DATA_ROOT)");
-    };
-    if said.confirm_root != data.confirm_root {
-        let found = format!("{} (E_DATA_ROOT)", said.confirm_root.0.to_base64());
-        return no(
-            format!("confirm_root {}", data.confirm_root.0.to_base64()),
-            found,
-        );
-    }
-    let cap = data.exposure_cap.value();
-    if said.exposure.value() != record.exposures + 1 || said.exposure.value() > cap {
-        let expected = format!("exposure {} of at most {cap}", record.exposures + 1);
-        return no(expected, format!("exposure {} (E_EXPOSURE)", said.exposure));
-    }
-    let (from, to) = (said.first_unit.value(), said.last_unit.value());
-    if from != record.units || to < from || to >= data.n_units.value() {
-        let last = data.n_units.value().saturating_sub(1);
-        let expected = format!("units from {} to at most {last}", record.units);
-        return no(expected, format!("units {from} to {to} (E_EXPOSURE)"));
-    }
-    let custodian = manifest.roles.as_ref().and_then(|roles| roles.custodian);
-    if let Some(judged) = signer("custodian", custodian, event.event.header.author) {
-        return Some(judged);
-    }
-    let expiry = manifest.expiry.as_ref()?;
-    let now = event.recorded_at;
-    if let Some(until) = expiry.embargo_until.filter(|until| now < *until) {
-        return no(
-            format!("not before the embargo ends at {until}"),
-            now.to_string(),
-        );
-    }
-    if record.exposures > 0 {
-        return None;
-    }
-    if let Some(before) = expiry.must_start_before.filter(|before| now >= *before) {
-        return no(format!("a start before {before}"), now.to_string());
-    }
-    let before = expiry
-        .must_start_before_seq
-        .filter(|before| event.seq >= before.value())?;
-    no(
-        format!("a start below seq {before}"),
-        format!("seq {}", event.seq),
-    )
+    Ok(())
 }

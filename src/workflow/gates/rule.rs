@@ -1,22 +1,28 @@
 //! The rules `manifest`, `gate`, `look` and `family` where they compute: a registered test can end, values of looks and closings equal what the recorded
 //! observations give, within 1e-9, and verdicts exactly.
 
+use crate::ensure;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
+use crate::event::payload::decision::FamilyClosed;
 use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
+use crate::ledger::Unmet;
 use crate::num::Finite;
 use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design;
+use crate::workflow::gates::design::Untestable;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Found;
 use crate::workflow::gates::family;
@@ -30,35 +36,17 @@ pub struct Recomputed;
 
 impl Rule for Recomputed {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
-        let (rule, judged) = match &event.event.payload {
+        let (rule, checked) = match &event.event.payload {
             Payload::ManifestRegistered(said) => {
-                (RuleName::Manifest, registered(state, &said.manifest))
+                (RuleName::Manifest, check_horizon(state, &said.manifest))
             }
             Payload::ManifestAmended(said) => {
-                (RuleName::Amendment, registered(state, &said.manifest))
+                (RuleName::Amendment, check_horizon(state, &said.manifest))
             }
-            Payload::GateOpened(said) => (RuleName::Gate, opened(state, said)),
-            Payload::GateContinued(said) => (RuleName::Gate, continued(state, said)),
-            Payload::GateLooked(said) => (RuleName::Look, looked(state, said)),
-            Payload::FamilyClosed(said) => {
-                let found = family::rejected(state, &said.family, &said.evidence);
-                let differs = found != said.rejected;
-                let list = |ids: &[ManifestId]| {
-                    let names: Vec<_> = ids.iter().map(ManifestId::as_str).collect();
-                    format!(
-                        "claims that hold: {}",
-                        if names.is_empty() {
-                            "none".to_owned()
-                        } else {
-                            names.join(", ")
-                        }
-                    )
-                };
-                (
-                    RuleName::Family,
-                    differs.then(|| (list(&found), list(&said.rejected))),
-                )
-            }
+            Payload::GateOpened(said) => (RuleName::Gate, check_opening(state, said)),
+            Payload::GateContinued(said) => (RuleName::Gate, check_continuation(state, said)),
+            Payload::GateLooked(said) => (RuleName::Look, check_look(state, said)),
+            Payload::FamilyClosed(said) => (RuleName::Family, check_closing(state, said)),
             _ => return,
         };
         // What recorded facts refuse already needs no second finding of the same rule.
@@ -69,95 +57,116 @@ impl Rule for Recomputed {
         if whole || breaches.iter().any(|breach| breach.rule == rule) {
             return;
         }
-        breaches.extend(judged.map(|(expected, found)| Breach::new(rule, expected, found)));
+        breaches.take(rule, checked);
+    }
+}
+
+/// A design that cannot be is what was found.
+fn untestable(wrong: Untestable) -> Unmet {
+    Unmet {
+        expected: wrong.expected,
+        found: wrong.found,
     }
 }
 
 /// A gate that could not end by its claim is not registered: it would take its level from the family all the same.
-fn registered(state: &State, manifest: &Manifest) -> Judged {
-    if manifest.template != Template::Gate {
-        return None;
+fn check_horizon(state: &State, manifest: &Manifest) -> Checked {
+    let is_gate = manifest.template == Template::Gate;
+    if !is_gate {
+        return Ok(());
     }
     let family = evidence::family_named(state.fold::<Manifests>(), manifest);
-    let wrong = design::horizon(manifest, family)?;
-    Some((wrong.expected, wrong.found))
+    match design::horizon(manifest, family) {
+        None => Ok(()),
+        Some(wrong) => Err(untestable(wrong)),
+    }
 }
 
-fn opened(state: &State, said: &GateOpened) -> Judged {
+fn check_opening(state: &State, said: &GateOpened) -> Checked {
     let manifests = state.fold::<Manifests>();
-    let record = manifests.by_id.get(&said.gate)?;
-    let manifest = &record.in_force()?.manifest;
+    let record = manifests.by_id.get(&said.gate);
+    let record = record.required("a gate's manifest of this experiment")?;
+    let version = record.in_force().required("a version in force")?;
     let family = evidence::family_of(manifests, record);
     let looks = design::looks(&said.test);
-    let wrong = design::of(manifest, &said.test, family, None, looks).err()?;
-    Some((wrong.expected, wrong.found))
+    let design = design::of(&version.manifest, &said.test, family, None, looks);
+    design.map(drop).map_err(untestable)
 }
 
-fn continued(state: &State, said: &GateContinued) -> Judged {
-    let known = evidence::known(state, &said.gate)?;
-    let manifest = &known.record.in_force()?.manifest;
+fn check_continuation(state: &State, said: &GateContinued) -> Checked {
+    let known = evidence::known(state, &said.gate).required("an opened gate")?;
+    let version = known.record.in_force().required("a version in force")?;
     let test = &known.gate.test;
     let looks = design::looks(test);
-    let wrong = design::of(manifest, test, known.family, Some(&said.carried), looks).err()?;
-    Some((wrong.expected, wrong.found))
+    let carried = Some(&said.carried);
+    let design = design::of(&version.manifest, test, known.family, carried, looks);
+    design.map(drop).map_err(untestable)
 }
 
-fn looked(state: &State, said: &GateLooked) -> Judged {
-    let known = evidence::known(state, &said.gate)?;
+fn check_look(state: &State, said: &GateLooked) -> Checked {
+    let Some(known) = evidence::known(state, &said.gate) else {
+        // The rule `gate` refuses a look at no opened gate.
+        return Ok(());
+    };
     // Elsewhere said: a look at another number of units, or at a gate that has ended.
-    if said.n.value() != known.gate.n || known.gate.is_terminal() {
-        return None;
+    let is_refused = said.n.value() != known.gate.n || known.gate.is_terminal();
+    if is_refused {
+        return Ok(());
     }
-    match evidence::found(known) {
-        Ok(found) => differs(&found, said),
-        Err(wrong) => Some((wrong.expected, wrong.found)),
-    }
+    check_values(&evidence::found(known).map_err(untestable)?, said)
 }
 
-/// The first value of a look that is not what the observations give.
-fn differs(found: &Found, said: &GateLooked) -> Judged {
+/// The claims that a closing finds to hold are those that the procedure of its family does.
+fn check_closing(state: &State, said: &FamilyClosed) -> Checked {
+    let found = family::rejected(state, &said.family, &said.evidence);
+    let list = |ids: &[ManifestId]| {
+        let names: Vec<_> = ids.iter().map(ManifestId::as_str).collect();
+        let names = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        };
+        format!("claims that hold: {names}")
+    };
+    ensure!(found == said.rejected, list(&found), list(&said.rejected));
+    Ok(())
+}
+
+/// The values of a look are what the observations give; the first that is not is named.
+fn check_values(found: &Found, said: &GateLooked) -> Checked {
     let (now, then) = (&found.log_wealth, &said.log_wealth);
-    let pairs = [
-        ("claim", now.claim, then.claim),
-        ("second", now.second, then.second),
-        ("kill", now.kill, then.kill),
-        ("futile", now.futile, then.futile),
-    ];
-    let wrong = |(name, now, then): (&str, Option<Finite>, Option<Finite>)| log(name, now, then);
-    if let Some(judged) = pairs.into_iter().find_map(wrong) {
-        return Some(judged);
-    }
+    check_log("claim", now.claim, then.claim)?;
+    check_log("second", now.second, then.second)?;
+    check_log("kill", now.kill, then.kill)?;
+    check_log("futile", now.futile, then.futile)?;
     let guardrails = said.guardrails.as_deref().unwrap_or_default();
-    if guardrails.len() != found.guardrails.len() {
-        let expected = format!("the wealth of {} guardrails", found.guardrails.len());
-        return Some((expected, guardrails.len().to_string()));
-    }
+    ensure!(
+        guardrails.len() == found.guardrails.len(),
+        format!("the wealth of {} guardrails", found.guardrails.len()),
+        guardrails.len().to_string(),
+    );
     for (expected, said) in found.guardrails.iter().zip(guardrails) {
-        if let Some(judged) = log("guardrail", Some(*expected), Some(*said)) {
-            return Some(judged);
-        }
+        check_log("guardrail", Some(*expected), Some(*said))?;
     }
-    if let Some(judged) = log("log_e", Some(found.log_e), Some(said.log_e)) {
-        return Some(judged);
-    }
+    check_log("log_e", Some(found.log_e), Some(said.log_e))?;
     let (p, stated) = (found.p.value(), said.p.value());
-    if (p - stated).abs() > TOLERANCE {
-        return Some((format!("p {p}"), format!("p {stated}")));
-    }
+    ensure!(
+        (p - stated).abs() <= TOLERANCE,
+        format!("p {p}"),
+        format!("p {stated}")
+    );
     let cs = (said.cs_lo_micro.value(), said.cs_hi_micro.value());
-    if cs != found.cs {
-        let text = |(lo, hi): (i64, i64)| format!("a confidence interval from {lo} to {hi}");
-        return Some((text(found.cs), text(cs)));
-    }
-    (said.standing != found.standing).then(|| {
-        (
-            format!("standing {:?}", found.standing),
-            format!("{:?}", said.standing),
-        )
-    })
+    let text = |(lo, hi): (i64, i64)| format!("a confidence interval from {lo} to {hi}");
+    ensure!(cs == found.cs, text(found.cs), text(cs));
+    ensure!(
+        said.standing == found.standing,
+        format!("standing {:?}", found.standing),
+        format!("{:?}", said.standing),
+    );
+    Ok(())
 }
 
-fn log(name: &str, expected: Option<Finite>, found: Option<Finite>) -> Judged {
+fn check_log(name: &str, expected: Option<Finite>, found: Option<Finite>) -> Checked {
     let text = |value: Option<Finite>| value.map_or("none".to_owned(), |value| value.to_string());
     let near = match (expected, found) {
         (None, None) => true,
@@ -168,11 +177,10 @@ fn log(name: &str, expected: Option<Finite>, found: Option<Finite>) -> Judged {
         }
         _ => false,
     };
-    if near {
-        return None;
-    }
-    Some((
+    ensure!(
+        near,
         format!("log wealth {} of {name}, computed again", text(expected)),
         text(found),
-    ))
+    );
+    Ok(())
 }

@@ -468,6 +468,61 @@ fn grades_are_not_what_somebody_says() {
     });
 }
 
+/// Given a parent with a deviation after its looks; when another gate goes on with its wealth and its claim holds; then from
+/// rulebook 18 on that claim is no better than the parent's.
+#[test]
+fn a_grade_is_carried_with_the_wealth() {
+    tell_all(SOLO, "promotion", |world| {
+        let level = |gate: &mut Value| gate["test"]["alpha_micro"] = 25_000.into();
+        let mut parent = in_force(world, |gate| {
+            level(gate);
+            gate["test"]["n_max"] = 8.into();
+        });
+        let beacon = head(world);
+        draw(world, &mut parent, beacon, "exp-1");
+        begin(world, &parent);
+        let carried = undecided(world, &mut parent).log_wealth;
+        say(world, planned::deviated(&parent.value));
+        let exp = Some("exp-2");
+        world.say(&owner(), planned::experiment_registered(), exp);
+        let digest = parent.manifest.digest().to_hex();
+        let mut child = registered_in(world, "exp-2", "m-2", |gate| {
+            level(gate);
+            gate["test"]["continuation_of"] = digest.clone().into();
+        });
+        let beacon = head(world);
+        draw(world, &mut child, beacon, "exp-2");
+        world.say(&owner(), child.opened().into(), exp);
+        world.say(&custodian(), child.exposed(1, 0, 9), exp);
+        let said = GateContinued {
+            carried,
+            gate: child.manifest.manifest.clone(),
+            h0_digest: child.manifest.h0_digest(),
+            parent: parent.manifest.manifest.clone(),
+        };
+        world.say(&owner(), said.into(), exp);
+        child.carried = Some(carried);
+        let (zero, one) = (values(0), values(1_000_000));
+        for t in 1..=10 {
+            for score in child.scores(t, &[[&zero, &one]]) {
+                world.say(&owner(), score, exp);
+            }
+            let said = child.observed(t, &[[&zero, &one]]);
+            world.say(&owner(), said.into(), exp);
+        }
+        let look = child.looked();
+        assert_eq!(look.standing, Standing::Promote);
+        world.say(&owner(), look.into(), exp);
+        world.say(&owner(), child.decided().into(), exp);
+        let version = Count::new(18).unwrap();
+        let adopted = clover::event::payload::custody::RulebookAdopted { version };
+        world.say(&owner(), adopted.into(), None);
+        let mut said = promotion(&child, Grade::SelfGoverned);
+        said.gates = vec![child.manifest.manifest.clone()];
+        not_promoted(world, &["grade Exploratory, derived"], said);
+    });
+}
+
 fn ebh(gate: &mut Value) {
     gate["multiplicity"] =
         json!({"family": "secondary", "family_alpha_micro": 100_000, "method": "ebh"});

@@ -1,5 +1,6 @@
 //! Samples around rulebooks, and around evidence that somebody could choose: what rulebook 18 asks and 17 did not.
 
+use clover::event::Payload;
 use clover::ground::digest::Digest;
 use clover::ground::time::Timestamp;
 use serde_json::Value;
@@ -20,6 +21,7 @@ pub fn all() -> Vec<Sample> {
     let mut rows = rulebooks();
     rows.extend(confirm());
     rows.extend(order());
+    rows.extend(plan());
     rows
 }
 
@@ -269,6 +271,49 @@ fn order() -> Vec<Sample> {
             "order-drawn-again-unasked",
             "The same under rulebook 17, which did not ask: the verdict says so.",
             &redrawn(17).0,
+            None,
+        ),
+    ]
+}
+
+/// A plan that was sealed, and a version that binds another one: whoever reads the manifest takes that for what was run.
+fn plan() -> Vec<Sample> {
+    let story = planned::story();
+    let [first, ..] = planned::versions();
+    let bound = |rulebook| {
+        let mut world = before(&story, "amended-2", 17);
+        let mut second = planned::next(&first, &first);
+        let digest = Digest::sha256(b"another plan").to_hex();
+        second["analysis"] = json!({
+            "code_digest": digest, "env_digest": digest, "exploratory_allowed": false, "plan_commitment": digest,
+        });
+        let mut say = |who, payload: Payload| {
+            let kind = payload.kind();
+            let (kind, v) = (kind.as_str(), kind.version());
+            let mut data = serde_json::to_value(&payload).unwrap();
+            if rulebook > 17 && kind == "exposure.opened" {
+                data["through"] = "item-1".into();
+                adopt(&mut world, rulebook);
+            }
+            world.say(who, kind, v.into(), EXPERIMENT.into(), data)
+        };
+        say(ADA, planned::amended(&second, &first, 1));
+        say(CLEO, planned::countersigned(&second));
+        let at = say(CLEO, planned::exposed(&second, 1, 0, 49));
+        (world, at)
+    };
+    let (world, at) = bound(18);
+    vec![
+        Sample::forged(
+            "plan-other-than-bound",
+            "After a plan was sealed, the manifest was amended to bind another one, and units were exposed.",
+            &world,
+            Some((at, "plan")),
+        ),
+        Sample::forged(
+            "plan-other-than-bound-unasked",
+            "The same under rulebook 17, which did not ask: the verdict says so.",
+            &bound(17).0,
             None,
         ),
     ]

@@ -1,0 +1,91 @@
+//! The rule `plan`: what will be run is sealed before anybody looks, and is what the manifest binds.
+
+use crate::ensure;
+use crate::event::id::ExperimentId;
+use crate::event::payload::manifest::plan_commitment;
+use crate::event::payload::prereg::PlanRevealed;
+use crate::event::payload::prereg::PlanSealed;
+use crate::ground::digest::Digest;
+use crate::ledger::Checked;
+use crate::ledger::Required;
+use crate::ledger::State;
+use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+use crate::projection::manifests::Version;
+
+/// Whether a plan may be sealed: before the first look, and as the version in force binds it.
+pub(super) fn check_sealing(
+    manifests: &Manifests,
+    experiment: Option<&ExperimentId>,
+    said: &PlanSealed,
+) -> Checked {
+    let id = &said.manifest;
+    let record = manifests.by_id.get(id);
+    let Some(record) = record.filter(|record| record.experiment.as_ref() == experiment) else {
+        return unmet("a manifest of this experiment", id.to_string());
+    };
+    if let Some(look) = &record.first_look {
+        return unmet(
+            "a plan before the first look",
+            format!("a first look at seq {}", look.seq),
+        );
+    }
+    let Some(bound) = record.in_force().and_then(Version::plan_commitment) else {
+        // A version need not bind a plan. A plan may be sealed before any is in force: units are not exposed on another.
+        return Ok(());
+    };
+    ensure!(
+        said.commitment == bound,
+        format!("commitment {bound}, as registered"),
+        said.commitment.to_string(),
+    );
+    Ok(())
+}
+
+/// Whether what is revealed opens the plan that was sealed.
+pub(super) fn check_revealing(
+    manifests: &Manifests,
+    experiment: Option<&ExperimentId>,
+    origin: &str,
+    said: &PlanRevealed,
+) -> Checked {
+    let id = &said.manifest;
+    let record = manifests.by_id.get(id);
+    let record = record.filter(|record| record.experiment.as_ref() == experiment);
+    let plan = record.and_then(|record| record.plan.as_ref());
+    let plan = plan.required("a sealed plan of this manifest")?;
+    let opened = plan_commitment(origin, id.as_str(), &said.salt.0, &said.plan.blake3);
+    ensure!(
+        opened == plan.commitment,
+        format!("what opens to {}", plan.commitment),
+        opened.to_string(),
+    );
+    Ok(())
+}
+
+/// Units are exposed on the plan that the version in force binds: before that a version may bind another plan than the sealed
+/// one, and from then on none may.
+pub(super) fn check_exposure(state: &State, digest: Digest) -> Checked {
+    let found = state.fold::<Manifests>().of_digest(digest);
+    // The rule `manifest_first` refuses an exposure under no manifest, and `countersign` one under no version in force.
+    let record = found.map(|(_, record)| record);
+    let bound = record
+        .and_then(Record::in_force)
+        .and_then(Version::plan_commitment);
+    let (Some(record), Some(bound)) = (record, bound) else {
+        return Ok(());
+    };
+    let is_first = record.exposures == 0;
+    if !state.asks(Question::SealedPlan) || !is_first {
+        return Ok(());
+    }
+    let sealed = record.plan.as_ref().map(|plan| plan.commitment);
+    ensure!(
+        sealed == Some(bound),
+        format!("plan.sealed of analysis.plan_commitment {bound} before units are exposed"),
+        sealed.map_or("none".to_owned(), |sealed| sealed.to_string()),
+    );
+    Ok(())
+}
