@@ -1,6 +1,7 @@
 //! Deployments: what may run, on which calibrator, what recalibration it needs, and the way back. The rules
 //! `deployment`, `recalibration`, `guardrail` and `rollback`; `schema/DEPLOYMENT.md` says what they ask.
 
+use crate::ensure;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
@@ -14,17 +15,23 @@ use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::Versions;
 use crate::event::payload::estimated::TransportState;
 use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
+use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
+use crate::ledger::checked;
+use crate::ledger::unmet;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::deployments::Deployments;
@@ -59,6 +66,7 @@ pub struct Deploying;
 
 impl Rule for Deploying {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
@@ -70,21 +78,21 @@ impl Rule for Deploying {
             of: of.unwrap_or(&none),
             now: event.recorded_at,
         };
-        let breach = asked.breach_first(event);
-        breaches
-            .extend(breach.map(|(wanted, found)| Breach::new(RuleName::Rollback, wanted, found)));
-        let (rule, found) = match &event.event.payload {
-            Payload::DeploymentActivated(said) => (RuleName::Deployment, asked.activated(said)),
+        breaches.take(RuleName::Rollback, asked.check_breach_first(event));
+        let (rule, checked) = match &event.event.payload {
+            Payload::DeploymentActivated(said) => {
+                (RuleName::Deployment, asked.check_activated(said))
+            }
             Payload::RecalibrationCompleted(said) => {
-                (RuleName::Recalibration, asked.recalibrated(said))
+                (RuleName::Recalibration, asked.check_recalibrated(said))
             }
             Payload::GuardrailChecked(said) => {
-                (RuleName::Guardrail, asked.checked(event.seq, said))
+                (RuleName::Guardrail, asked.check_guardrail(event.seq, said))
             }
-            Payload::DeploymentRolledBack(said) => (RuleName::Rollback, asked.back(said)),
+            Payload::DeploymentRolledBack(said) => (RuleName::Rollback, asked.check_back(said)),
             _ => return,
         };
-        breaches.extend(found.map(|(wanted, found)| Breach::new(rule, wanted, found)));
+        breaches.take(rule, checked);
     }
 }
 
@@ -108,77 +116,98 @@ impl Asked<'_> {
         Some((releases.acceptances.get(&commit.acceptance)?, commit))
     }
 
+    /// The first rubric of an experiment was accepted by nobody: what is asked of accepted patches is not asked of it.
+    fn is_first_rubric(&self, commit: EventId) -> bool {
+        let releases = self.state.fold::<Releases>().of(self.experiment);
+        releases.and_then(|of| of.commit(commit)).is_none()
+    }
+
+    /// The acceptance of what a patch brought.
+    fn acceptance(&self, commit: EventId) -> Result<&Acceptance, Unmet> {
+        let accepted = self.accepted(commit);
+        let (accepted, _) = accepted.required("the acceptance of the commit")?;
+        Ok(accepted)
+    }
+
     fn registered(&self, commit: EventId) -> Option<&Registered> {
         self.state.fold::<Rubrics>().of_id(self.experiment, commit)
     }
 
+    /// What is named to run, or to be recalibrated.
+    fn named(&self, commit: EventId) -> Result<&Registered, Unmet> {
+        self.registered(commit).ok_or_else(|| Unmet {
+            expected: format!(
+                "a prompt.committed or rubric.registered of {}",
+                self.experiment
+            ),
+            found: commit.to_string(),
+        })
+    }
+
     /// After a breach nothing of the experiment is recorded before its rollback.
-    fn breach_first(&self, event: &Candidate<'_>) -> Judged {
-        let breach = self.of.breach()?;
+    fn check_breach_first(&self, event: &Candidate<'_>) -> Checked {
+        let Some(breach) = self.of.breach() else {
+            return Ok(());
+        };
         if let Payload::DeploymentRolledBack(said) = &event.event.payload
             && said.breach == Some(breach.id)
         {
-            return None;
+            return Ok(());
         }
         let (experiment, seq) = (self.experiment, breach.seq);
-        no(
+        unmet(
             format!("deployment.rolled_back of {experiment} next, after the breach at seq {seq}"),
             event.event.kind().to_string(),
         )
     }
 
-    fn activated(&self, said: &DeploymentActivated) -> Judged {
-        let Some(registered) = self.registered(said.commit) else {
-            let expected = format!(
-                "a prompt.committed or rubric.registered of {}",
-                self.experiment
-            );
-            return no(expected, said.commit.to_string());
-        };
-        self.may_run(registered)
-            .or_else(|| self.consistent(said, registered))
-            .or_else(|| self.approved(said.commit))
-            .or_else(|| self.waived(said.commit))
-            .or_else(|| self.by_protocol(&said.versions, registered))
-            .or_else(|| self.calibrated(&said.versions))
-            .or_else(|| self.evaluated(said, registered))
-            .or_else(|| self.fresh(said, registered))
-            .or_else(|| {
-                (said.previous != self.of.active).then(|| {
-                    let expected = format!("previous {}", optional(self.of.active));
-                    (expected, optional(said.previous))
-                })
-            })
+    fn check_activated(&self, said: &DeploymentActivated) -> Checked {
+        let registered = self.named(said.commit)?;
+        self.check_may_run(registered)?;
+        self.check_consistent(said, registered)?;
+        self.check_approved(said.commit)?;
+        self.check_waived(said.commit)?;
+        self.check_protocol(&said.versions, registered)?;
+        self.check_calibrated(&said.versions)?;
+        self.check_evaluated(said, registered)?;
+        self.check_fresh(said, registered)?;
+        ensure!(
+            said.previous == self.of.active,
+            format!("previous {}", optional(self.of.active)),
+            optional(said.previous)
+        );
+        Ok(())
     }
 
     /// The head runs; the first rubric only as the first deployment, and nothing that was rolled back.
-    fn may_run(&self, registered: &Registered) -> Judged {
+    fn check_may_run(&self, registered: &Registered) -> Checked {
         if let Some(seq) = self.of.rolled_back(registered.id) {
             let expected = "a commit that was not rolled back; accept the patch anew";
             let found = format!("{}, rolled back at seq {seq}", registered.version);
-            return no(expected, found);
+            return unmet(expected, found);
         }
-        let head = prompts::head(self.state, self.experiment)?;
-        if head.id != registered.id {
-            let expected = format!("the head, {}", head.version);
-            return no(expected, registered.version.clone());
-        }
+        let head = prompts::head(self.state, self.experiment).required("a head")?;
+        ensure!(
+            head.id == registered.id,
+            format!("the head, {}", head.version),
+            registered.version.clone()
+        );
         if self.accepted(registered.id).is_none()
             && let Some(first) = self.of.deployments.first()
         {
             let expected = "a committed prompt; the first rubric is deployed first or never";
-            return no(
+            return unmet(
                 expected,
                 format!("{} after seq {}", registered.version, first.seq),
             );
         }
-        None
+        Ok(())
     }
 
-    fn consistent(&self, said: &DeploymentActivated, registered: &Registered) -> Judged {
-        let told = prompts::told(self.state, self.experiment, registered)?;
+    fn check_consistent(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+        let told = prompts::told(self.state, self.experiment, registered);
+        let told = told.required("leaves that are a rubric")?;
         let versions = &said.versions;
-        let model = self.of.models.get(&versions.judge);
         let pairs = [
             (
                 "rubric_hash",
@@ -195,140 +224,170 @@ impl Asked<'_> {
                 registered.version.clone(),
                 versions.rubric_version.clone(),
             ),
-            (
-                "model",
-                model.cloned().unwrap_or(versions.model.as_str().to_owned()),
-                versions.model.as_str().to_owned(),
-            ),
         ];
-        let differs = pairs.into_iter().find(|(_, wanted, found)| wanted != found);
-        differs.and_then(|(name, wanted, found)| no(format!("{name} {wanted}"), found))
+        for (name, wanted, found) in pairs {
+            ensure!(wanted == found, format!("{name} {wanted}"), found);
+        }
+        let model = versions.model.as_str();
+        // A judge that is not registered has scores that were handed over: nothing says which model gave them.
+        if let Some(wanted) = self.of.models.get(&versions.judge) {
+            ensure!(wanted == model, format!("model {wanted}"), model);
+        }
+        Ok(())
     }
 
     /// Approvals stand where they are needed, and no refusal does.
-    fn approved(&self, commit: EventId) -> Judged {
-        let (accepted, _) = self.accepted(commit)?;
-        prompts::approved(self.state, self.experiment, accepted).err()
+    fn check_approved(&self, commit: EventId) -> Checked {
+        if self.is_first_rubric(commit) {
+            return Ok(());
+        }
+        let accepted = self.acceptance(commit)?;
+        checked(prompts::approved(self.state, self.experiment, accepted).err())
     }
 
     /// What nobody could check before acceptance needs a waiver that was granted after it.
-    fn waived(&self, commit: EventId) -> Judged {
-        let (accepted, _) = self.accepted(commit)?;
-        let decided = self.state.fold::<AllDecisions>().of(&accepted.iteration)?;
-        let judged = decided.candidate(accepted.patch_hash)?;
-        let unchecked = |gate| {
-            let said = judged.said(gate, GateSplit::Dev);
-            said.is_some_and(|said| said.verdict == Verdict::NotChecked)
-        };
+    fn check_waived(&self, commit: EventId) -> Checked {
+        if self.is_first_rubric(commit) {
+            return Ok(());
+        }
+        let accepted = self.acceptance(commit)?;
+        let decided = self.state.fold::<AllDecisions>().of(&accepted.iteration);
+        let gates = decided.and_then(|of| of.candidate(accepted.patch_hash));
+        let gates = gates.required("gates of the accepted patch")?;
         let codes = [
             (GateId::P0, Assumption::CloverJ2),
             (GateId::P7, Assumption::Adv),
         ];
-        codes.into_iter().find_map(|(gate, code)| {
-            let row = self
-                .state
-                .fold::<Assumptions>()
-                .row(code, Some(self.experiment));
-            let granted = row.and_then(|row| row.granted.as_ref());
-            let agreed = granted.and_then(|of| of.agreed).map(|agreed| agreed.seq);
-            let fresh = agreed > Some(accepted.seq);
-            let open = granted.is_some_and(|of| self.now < of.expires_at);
-            if !unchecked(gate) || fresh && open {
-                return None;
+        for (gate, code) in codes {
+            let said = gates.said(gate, GateSplit::Dev);
+            let is_unchecked = said.is_some_and(|said| said.verdict == Verdict::NotChecked);
+            if is_unchecked {
+                self.check_waiver(code, accepted.seq)?;
             }
-            no(
-                format!("a waiver of {code} by two keys after seq {}", accepted.seq),
-                agreed.map_or("none".to_owned(), |seq| format!("one at seq {seq}")),
-            )
-        })
+        }
+        Ok(())
     }
 
-    /// Where the protocol in force was registered.
+    /// Two keys answer for an assumption since an entry, and still do.
+    fn check_waiver(&self, code: Assumption, since: u64) -> Checked {
+        let assumptions = self.state.fold::<Assumptions>();
+        let row = assumptions.row(code, Some(self.experiment));
+        let granted = row.and_then(|row| row.granted.as_ref());
+        let agreed = granted.and_then(|of| of.agreed).map(|agreed| agreed.seq);
+        let is_fresh = agreed.is_some_and(|agreed| agreed > since);
+        let is_open = granted.is_some_and(|of| self.now < of.expires_at);
+        ensure!(
+            is_fresh && is_open,
+            format!("a waiver of {code} by two keys after seq {since}"),
+            agreed.map_or("none".to_owned(), |seq| format!("one at seq {seq}"))
+        );
+        Ok(())
+    }
+
+    /// The protocol in force and where it was registered; `None` before the first one.
     fn protocol(&self) -> Option<(&str, u64)> {
         let force = self.state.fold::<Assumptions>().sdp_in_force(self.now)?;
         Some((force.version.as_str(), force.seq))
     }
 
-    fn by_protocol(&self, versions: &Versions, registered: &Registered) -> Judged {
-        let rubric = patches::rubric_of(registered)?;
+    fn check_protocol(&self, versions: &Versions, registered: &Registered) -> Checked {
+        let rubric = patches::rubric_of(registered).required("leaves that are a rubric")?;
         let found = versions.sdp_version.as_str();
-        if rubric.sdp_version() != found {
-            let expected = format!("sdp_version {}, as in the rubric", rubric.sdp_version());
-            return no(expected, found);
+        ensure!(
+            rubric.sdp_version() == found,
+            format!("sdp_version {}, as in the rubric", rubric.sdp_version()),
+            found
+        );
+        if let Some((force, seq)) = self.protocol() {
+            ensure!(
+                force == found,
+                format!("a rubric by protocol {force}, in force since seq {seq}"),
+                found
+            );
         }
-        if let Some((force, seq)) = self.protocol()
-            && force != found
-        {
-            let expected = format!("a rubric by protocol {force}, in force since seq {seq}");
-            return no(expected, found);
+        let assumptions = self.state.fold::<Assumptions>();
+        if let Some(failed) = assumptions.failed(Assumption::A0, None) {
+            return unmet("A0 that does not fail", format!("fail since seq {failed}"));
         }
-        let failed = self
-            .state
-            .fold::<Assumptions>()
-            .failed(Assumption::A0, None)?;
-        no("A0 that does not fail", format!("fail since seq {failed}"))
+        Ok(())
     }
 
     /// A calibrator of this judge that no protocol voided.
-    fn calibrated(&self, versions: &Versions) -> Judged {
+    fn check_calibrated(&self, versions: &Versions) -> Checked {
         let fitted = self.of.calibrators.get(&versions.calibrator);
         let Some(fitted) = fitted.filter(|of| of.judge == versions.judge) else {
             let expected = format!("a calibrator that was fitted for {}", versions.judge);
-            return no(expected, versions.calibrator.to_string());
+            return unmet(expected, versions.calibrator.to_string());
         };
-        let (protocol, since) = self.protocol()?;
-        if fitted.seq > since {
-            return None;
+        if let Some((protocol, since)) = self.protocol() {
+            ensure!(
+                fitted.seq > since,
+                format!(
+                    "a calibrator fitted after {protocol}, which voids those before seq {since}"
+                ),
+                format!("one fitted at seq {}", fitted.seq)
+            );
         }
-        no(
-            format!("a calibrator fitted after {protocol}, which voids those before seq {since}"),
-            format!("one fitted at seq {}", fitted.seq),
-        )
+        Ok(())
     }
 
     /// What was accepted runs on the calibrator that its gates were evaluated with, unless it was recalibrated since.
-    fn evaluated(&self, said: &DeploymentActivated, registered: &Registered) -> Judged {
-        self.accepted(said.commit)?;
+    fn check_evaluated(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+        let is_recalibrated = said.recalibration.is_some();
+        if self.is_first_rubric(said.commit) || is_recalibrated {
+            return Ok(());
+        }
         let hashes = prompts::judged_as(self.state, self.experiment, registered);
         let (judge, own) = (&said.versions.judge, said.versions.calibrator);
-        let newest = self.of.evaluated(judge, &hashes)?;
+        let Some(newest) = self.of.evaluated(judge, &hashes) else {
+            // Gates whose numbers were given by hand were evaluated with no calibrator on record.
+            return Ok(());
+        };
         let fitted = self.of.calibrators.get(&own);
-        let is = fitted.is_some_and(|of| of.is_of(&hashes));
-        if is || said.recalibration.is_some() {
-            return None;
-        }
-        no(
+        ensure!(
+            fitted.is_some_and(|of| of.is_of(&hashes)),
             format!("calibrator {newest}, with which its gates were evaluated, or a recalibration"),
-            own.to_string(),
-        )
+            own.to_string()
+        );
+        Ok(())
     }
 
     /// Why a deployment needs a recalibration, if it does.
-    pub fn recalibration(&self, versions: &Versions, registered: &Registered) -> Option<String> {
+    ///
+    /// # Errors
+    /// Where what it follows is not on record.
+    pub fn recalibration(
+        &self,
+        versions: &Versions,
+        registered: &Registered,
+    ) -> Result<Option<String>, Unmet> {
         let running = self.of.running();
         if let Some(running) = running.filter(|of| of.versions.model != versions.model) {
-            return Some(format!("the model was {}", running.versions.model.as_str()));
+            return Ok(Some(format!(
+                "the model was {}",
+                running.versions.model.as_str()
+            )));
         }
-        let accepted = self.accepted(registered.id);
-        let before = match (running, accepted) {
-            (Some(running), _) => self.registered(running.commit),
-            (None, Some((_, commit))) => self.registered(commit.parent),
-            (None, None) => None,
-        }?;
-        let (before, after) = (patches::rubric_of(before)?, patches::rubric_of(registered)?);
-        let (changes, _) = between(&before, &after);
-        let hard = changes
-            .into_iter()
-            .find(|change| is_hard_rule(&change.path));
-        hard.map(|change| format!("{} changes", change.path))
+        let commit = match (running, self.accepted(registered.id)) {
+            (Some(running), _) => running.commit,
+            (None, Some((_, commit))) => commit.parent,
+            // The first rubric, where nothing runs, follows nothing.
+            (None, None) => return Ok(None),
+        };
+        let before = self.registered(commit).required("what it follows")?;
+        let read = |of| patches::rubric_of(of).required("leaves that are a rubric");
+        let (changes, _) = between(&read(before)?, &read(registered)?);
+        let mut changes = changes.into_iter();
+        let hard = changes.find(|change| is_hard_rule(&change.path));
+        Ok(hard.map(|change| format!("{} changes", change.path)))
     }
 
     /// The recalibration that a deployment names is of it, and one is named where one is needed.
-    fn fresh(&self, said: &DeploymentActivated, registered: &Registered) -> Judged {
-        let needed = self.recalibration(&said.versions, registered);
+    fn check_fresh(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+        let needed = self.recalibration(&said.versions, registered)?;
         match (needed, said.recalibration) {
-            (None, None) => None,
-            (Some(why), None) => no(
+            (None, None) => Ok(()),
+            (Some(why), None) => unmet(
                 format!("a recalibration, because {why} (clover deploy recalibrate)"),
                 "none",
             ),
@@ -339,201 +398,213 @@ impl Asked<'_> {
                         && of.calibrator == said.versions.calibrator
                         && of.judge == said.versions.judge
                 });
-                if fits {
-                    return None;
-                }
                 let expected = "a recalibration.completed of this commit, judge and calibrator";
-                no(expected, id.to_string())
+                ensure!(fits, expected, id.to_string());
+                Ok(())
             }
         }
     }
 
-    fn recalibrated(&self, said: &RecalibrationCompleted) -> Judged {
-        let Some(registered) = self.registered(said.commit) else {
-            let expected = format!(
-                "a prompt.committed or rubric.registered of {}",
-                self.experiment
-            );
-            return no(expected, said.commit.to_string());
-        };
+    fn check_recalibrated(&self, said: &RecalibrationCompleted) -> Checked {
+        let registered = self.named(said.commit)?;
         let labels = said.labels.value();
-        if labels < LABELS_MIN {
-            let expected = format!("at least {LABELS_MIN} fresh labels");
-            return no(expected, labels.to_string());
-        }
-        let design = self
-            .state
-            .fold::<Designs>()
-            .design(self.experiment, &said.design);
+        ensure!(
+            labels >= LABELS_MIN,
+            format!("at least {LABELS_MIN} fresh labels"),
+            labels.to_string()
+        );
+        let designs = self.state.fold::<Designs>();
+        let design = designs.design(self.experiment, &said.design);
         let fresh = design.filter(|design| {
             let known = design.registered.as_ref();
             known.is_some_and(|of| of.seq > registered.seq && of.purpose != DesignPurpose::Confirm)
         });
         let given = fresh.map_or(0, |design| design.open + design.revealed);
-        if given < labels {
-            let expected = format!(
+        ensure!(
+            given >= labels,
+            format!(
                 "{labels} open labels of {}, registered after seq {}",
                 said.design, registered.seq
-            );
-            return no(expected, given.to_string());
-        }
+            ),
+            given.to_string()
+        );
+        let wanted = "what it was computed from, or a transport.tested";
         match (&said.computed, said.transport) {
-            (Some(computed), None) => self.computed(computed, registered).or_else(|| steady(said)),
-            (None, Some(transport)) => self.audited(said, transport, registered.seq),
-            (computed, _) => {
-                let found = if computed.is_some() {
-                    "both"
-                } else {
-                    "neither"
-                };
-                no("what it was computed from, or a transport.tested", found)
-            }
+            (Some(computed), None) => self.check_computed(computed, registered)?,
+            (None, Some(transport)) => self.check_audited(said, transport, registered.seq)?,
+            (Some(_), Some(_)) => return unmet(wanted, "both"),
+            (None, None) => return unmet(wanted, "neither"),
         }
+        check_steady(said)
+    }
+
+    /// The plan that the judge is told by.
+    fn plan(&self, registered: &Registered) -> Result<&IterationPlan, Unmet> {
+        let plan = prompts::plan_told(self.state, self.experiment, registered);
+        plan.required("a rubric with the plan of an iteration")
     }
 
     /// Residuals pass by the thresholds of the plan.
-    fn computed(&self, said: &Recalibrated, registered: &Registered) -> Judged {
-        let Some(plan) = prompts::plan_told(self.state, self.experiment, registered) else {
-            return no("a rubric with the plan of an iteration", "none");
-        };
-        if said.thresholds != guardrails::thresholds(plan) {
-            return no("the thresholds of the plan", "others");
-        }
+    fn check_computed(&self, said: &Recalibrated, registered: &Registered) -> Checked {
+        let plan = self.plan(registered)?;
+        ensure!(
+            said.thresholds == guardrails::thresholds(plan),
+            "the thresholds of the plan",
+            "others"
+        );
         let environments = &said.transport.environments;
-        if environments.first().is_none_or(|of| !of.required) {
-            return no(
-                "residuals of all fresh labels first, which must pass",
-                "none",
-            );
-        }
+        ensure!(
+            environments.first().is_some_and(|of| of.required),
+            "residuals of all fresh labels first, which must pass",
+            "none"
+        );
         let verdict = predicate::verdicts(&Evidence::P6(said.transport.clone()), &said.thresholds);
-        (verdict.recommended != Verdict::Pass).then(|| {
-            let expected = "residuals on fresh labels that pass".to_owned();
-            (expected, word(verdict.recommended).to_owned())
-        })
+        ensure!(
+            verdict.recommended == Verdict::Pass,
+            "residuals on fresh labels that pass",
+            word(verdict.recommended)
+        );
+        Ok(())
     }
 
     /// A calibrator that was fitted for the judge, with an audit of transport that passed.
-    fn audited(&self, said: &RecalibrationCompleted, transport: EventId, since: u64) -> Judged {
+    fn check_audited(
+        &self,
+        said: &RecalibrationCompleted,
+        transport: EventId,
+        since: u64,
+    ) -> Checked {
         let fitted = self.of.calibrators.get(&said.calibrator);
-        if fitted.is_none_or(|of| of.judge != said.judge) {
-            let expected = format!("a calibrator that was fitted for {}", said.judge);
-            return no(expected, said.calibrator.to_string());
-        }
+        ensure!(
+            fitted.is_some_and(|of| of.judge == said.judge),
+            format!("a calibrator that was fitted for {}", said.judge),
+            said.calibrator.to_string()
+        );
         let tested = self.of.transports.get(&transport);
-        let passed = tested.filter(|of| of.calibrator == said.calibrator && of.seq > since);
-        match passed.map(|of| of.state) {
-            Some(TransportState::Pass) => steady(said),
-            found => no(
-                format!("a transport.tested of this calibrator after seq {since} that passed"),
-                found.map_or("none".to_owned(), |state| state.to_string()),
-            ),
-        }
+        let tested = tested.filter(|of| of.calibrator == said.calibrator && of.seq > since);
+        let found = tested.map(|of| of.state);
+        ensure!(
+            found == Some(TransportState::Pass),
+            format!("a transport.tested of this calibrator after seq {since} that passed"),
+            found.map_or("none".to_owned(), |state| state.to_string())
+        );
+        Ok(())
     }
 
-    fn checked(&self, seq: u64, said: &GuardrailChecked) -> Judged {
+    fn check_guardrail(&self, seq: u64, said: &GuardrailChecked) -> Checked {
         let running = self.of.running();
         let Some(running) = running.filter(|of| of.id == said.deployment) else {
             let expected = format!("the running deployment, {}", optional(self.of.active));
-            return no(expected, said.deployment.to_string());
+            return unmet(expected, said.deployment.to_string());
         };
-        let registered = self.registered(running.commit)?;
-        let Some(plan) = prompts::plan_told(self.state, self.experiment, registered) else {
-            return no("a rubric with the plan of an iteration", "none");
-        };
-        if said.thresholds != guardrails::thresholds(plan) {
-            return no("the thresholds of the plan", "others");
-        }
+        let registered = self.registered(running.commit);
+        let plan = self.plan(registered.required("the rubric of what runs")?)?;
+        ensure!(
+            said.thresholds == guardrails::thresholds(plan),
+            "the thresholds of the plan",
+            "others"
+        );
         let (from, through) = (
             said.window.from_seq.value(),
             said.window.through_seq.value(),
         );
-        if from <= running.seq || through < from || through >= seq {
-            let expected = format!("a window from above seq {} to below {seq}", running.seq);
-            return no(expected, format!("{from} to {through}"));
-        }
-        if let Some(found) = self.window(running.seq, said) {
-            return Some(found);
-        }
+        ensure!(
+            from > running.seq && through >= from && through < seq,
+            format!("a window from above seq {} to below {seq}", running.seq),
+            format!("{from} to {through}")
+        );
+        self.check_window(running.seq, said)?;
         let wanted = guardrails::verdicts(&said.evidence, &said.thresholds);
         let pairs = wanted.each().into_iter().zip(said.verdicts.each());
-        pairs
-            .into_iter()
-            .find(|(wanted, found)| wanted != found)
-            .and_then(|((name, wanted), (_, found))| {
-                no(format!("{name} {}", word(wanted)), word(found))
-            })
+        for ((name, wanted), (_, found)) in pairs {
+            ensure!(
+                wanted == found,
+                format!("{name} {}", word(wanted)),
+                word(found)
+            );
+        }
+        Ok(())
     }
 
     /// Evidence from live rows is read from the activation on, or from the last check on, and is not given by hand too.
-    fn window(&self, since: u64, said: &GuardrailChecked) -> Judged {
-        let inputs = said.inputs?;
-        if said.by_hand.is_some() {
-            return no("evidence from rows or by hand", "both");
-        }
+    fn check_window(&self, since: u64, said: &GuardrailChecked) -> Checked {
+        let Some(inputs) = said.inputs else {
+            // Evidence that was given by hand.
+            return Ok(());
+        };
+        ensure!(
+            said.by_hand.is_none(),
+            "evidence from rows or by hand",
+            "both"
+        );
         let last = self.of.checked.map(|of| of.seq + 1);
         let (from, through) = (
             said.window.from_seq.value(),
             said.window.through_seq.value(),
         );
         let starts = from == since + 1 || Some(from) == last;
-        if starts && inputs.through_seq == said.window.through_seq {
-            return None;
-        }
         let or = last.map_or(String::new(), |seq| format!(" or {seq}"));
-        no(
+        ensure!(
+            starts && inputs.through_seq == said.window.through_seq,
             format!(
                 "live rows from seq {}{or} on, through the window",
                 since + 1
             ),
-            format!("{from} to {through}"),
-        )
+            format!("{from} to {through}")
+        );
+        Ok(())
     }
 
-    fn back(&self, said: &DeploymentRolledBack) -> Judged {
-        if self.of.active != Some(said.deployment) {
-            let expected = format!("the running deployment, {}", optional(self.of.active));
-            return no(expected, said.deployment.to_string());
-        }
+    fn check_back(&self, said: &DeploymentRolledBack) -> Checked {
+        ensure!(
+            self.of.active == Some(said.deployment),
+            format!("the running deployment, {}", optional(self.of.active)),
+            said.deployment.to_string()
+        );
         let breach = self.of.breach().map(|of| of.id);
-        if said.breach.is_some() && said.breach != breach {
-            let expected = format!("the breach of it, {}", optional(breach));
-            return no(expected, optional(said.breach));
-        }
+        // A person rolls back without one.
+        ensure!(
+            said.breach.is_none() || said.breach == breach,
+            format!("the breach of it, {}", optional(breach)),
+            optional(said.breach)
+        );
         let before = self.of.before();
         let restored = before.map(|of| of.id);
-        if said.restored != restored {
-            let expected = format!("restored {}, which ran before", optional(restored));
-            return no(expected, optional(said.restored));
-        }
+        ensure!(
+            said.restored == restored,
+            format!("restored {}, which ran before", optional(restored)),
+            optional(said.restored)
+        );
         let hash = before.map(|of| of.rubric_hash);
-        (said.rubric_hash != hash).then(|| {
-            let shown = |hash: Option<crate::ground::digest::Digest>| {
-                hash.map_or("none".to_owned(), |hash| hash.to_string())
-            };
-            let expected = format!("rubric_hash {}", shown(hash));
-            (expected, shown(said.rubric_hash))
-        })
+        let shown = |hash: Option<Digest>| hash.map_or("none".to_owned(), |hash| hash.to_string());
+        ensure!(
+            said.rubric_hash == hash,
+            format!("rubric_hash {}", shown(hash)),
+            shown(said.rubric_hash)
+        );
+        Ok(())
     }
 }
 
 /// Anchors of a recalibration stay where they are.
-fn steady(said: &RecalibrationCompleted) -> Judged {
+fn check_steady(said: &RecalibrationCompleted) -> Checked {
     let anchors = &said.anchors.anchors;
-    if anchors.len() < ANCHOR_SETS_MIN {
-        let expected = format!("{ANCHOR_SETS_MIN} anchor policies");
-        return no(expected, anchors.len().to_string());
+    ensure!(
+        anchors.len() >= ANCHOR_SETS_MIN,
+        format!("{ANCHOR_SETS_MIN} anchor policies"),
+        anchors.len().to_string()
+    );
+    for anchor in anchors {
+        ensure!(
+            anchor.rows.value() >= ANCHOR_ROWS_MIN && anchor.drift.value() <= DRIFT_MAX,
+            format!(
+                "a drift of at most {DRIFT_MAX} on {ANCHOR_ROWS_MIN} rows of {}",
+                anchor.policy
+            ),
+            format!("{} on {}", anchor.drift, anchor.rows)
+        );
     }
-    let moved = anchors
-        .iter()
-        .find(|anchor| anchor.rows.value() < ANCHOR_ROWS_MIN || anchor.drift.value() > DRIFT_MAX)?;
-    no(
-        format!(
-            "a drift of at most {DRIFT_MAX} on {ANCHOR_ROWS_MIN} rows of {}",
-            moved.policy
-        ),
-        format!("{} on {}", moved.drift, moved.rows),
-    )
+    Ok(())
 }
 
 /// The word of a verdict.
