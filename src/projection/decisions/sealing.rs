@@ -507,13 +507,16 @@ impl Now<'_> {
         let is_judged = self.is_judged(&said.iteration, decided);
         let due = self.order(it, decided).len();
         let missing = "every gate of every sealed candidate";
+        let kept_back = || block::is_kept_back(self.state, it, self.at);
+        let may_stop = || decided.unsealed.is_none() || is_judged || kept_back();
         match said.outcome {
             Tainted => self.check_tainted(&said.iteration)?,
-            Stopped => {
-                let kept_back = || block::is_kept_back(self.state, it, self.at);
-                let may_stop = decided.unsealed.is_none() || is_judged || kept_back();
-                ensure!(may_stop, missing, "some missing");
-            }
+            Stopped => ensure!(may_stop(), missing, "some missing"),
+            TransportFailed => ensure!(
+                may_stop() || !self.state.asks(Question::EndAfterPeek),
+                missing,
+                "some missing"
+            ),
             PausedForLabels => {
                 decided
                     .paused
@@ -542,8 +545,6 @@ impl Now<'_> {
             ),
             // Whether the protocol was replaced is asked by the rule `sdp`.
             SdpChanged => {}
-            // What the rubric does in an environment is not decided here.
-            TransportFailed => {}
         }
         Ok(())
     }
