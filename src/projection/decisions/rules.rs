@@ -380,8 +380,9 @@ fn check_carded(live: &Live<'_>, said: &CardPublished) -> Checked {
 }
 
 fn check_paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Checked {
+    let is_small = said.share.value() < PAUSE_SHARE;
     ensure!(
-        said.share.value() >= PAUSE_SHARE,
+        !is_small,
         format!("a share of at least {PAUSE_SHARE}"),
         said.share.to_string()
     );

@@ -134,9 +134,10 @@ pub fn accepted_on(teller: &mut Teller, fits: bool) -> Vec<String> {
     let gate = |split, id: &GateId| {
         let of = (hash, split, id.as_str());
         let passing = decided::passing(id.as_str());
-        match fits {
-            true => calibrated::gate(&plan, of, None),
-            false => decided::gate(&plan, hash, split, &passing),
+        if fits {
+            calibrated::gate(&plan, of, None)
+        } else {
+            decided::gate(&plan, hash, split, &passing)
         }
     };
     for (name, id) in GATES.iter().zip(&DEV_GATES) {
