@@ -1304,6 +1304,7 @@ QUESTIONS = {
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
     "tainted_evidence": 18, "one_charge": 18, "sealed_plan": 18, "carried_grade": 18,
     "assigned_ids": 18, "one_spelling": 18, "checked_claims": 18,
+    "end_after_peek": 18, "evaluated_judge": 18,
 }
 
 
@@ -4281,7 +4282,8 @@ def ending_problem(state, e):
     due, accepted = len(order_of(state, e, it, decided)), len(decided.accepted)
     shut, shown, day = state.blocks.get(it.experiment, (0, 0, 0))
     kept_back = state.asks("confirm_rows") and shut != shown and day < e.recorded_at
-    if outcome == "stopped" and decided.unsealed and not judged and not kept_back:
+    stops = outcome == "stopped" or (outcome == "transport_failed" and state.asks("end_after_peek"))
+    if stops and decided.unsealed and not judged and not kept_back:
         return "every gate of every sealed candidate", "some missing"
     if outcome == "paused_for_labels" and not decided.paused:
         return "iteration.paused_for_labels first", "none"
@@ -4521,7 +4523,8 @@ def running_problem(state, e, of, leaves_):
     if force and seq <= force[2]:
         return "a calibrator fitted after %s, which voids those before" % force[0], "one fitted at seq %d" % seq
     saw = judged_as(state, e, leaves_)
-    evaluated = any(saw & set(known[2]) and known[0] == judge for known in of.calibrators.values())
+    any_judge = state.asks("evaluated_judge")
+    evaluated = any(saw & set(known[2]) and (any_judge or known[0] == judge) for known in of.calibrators.values())
     accepted = data["commit"] in state.commits
     if accepted and evaluated and not saw & set(rubrics) and "recalibration" not in data:
         return "the calibrator with which its gates were evaluated, or a recalibration", versions["calibrator"]

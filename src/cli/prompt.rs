@@ -22,6 +22,7 @@ use crate::ledger::Breach;
 use crate::ledger::Command;
 use crate::ledger::RuleName;
 use crate::ledger::State;
+use crate::ledger::Unmet;
 use crate::num::Count;
 use crate::projection::releases::Commit;
 use crate::projection::releases::Releases;
@@ -128,10 +129,10 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
             version.as_str(),
             Count::new(ledger.size()).unwrap_or_default(),
         );
-        let refused = |(expected, found)| {
-            error::refusal(&Breach::new(RuleName::Commit, expected, found), None).with_next(
-                format!("clover approve {} --help", shell::word(&args.patch)),
-            )
+        let refused = |unmet: Unmet| {
+            let breach = Breach::new(RuleName::Commit, unmet.expected, unmet.found);
+            let next = format!("clover approve {} --help", shell::word(&args.patch));
+            error::refusal(&breach, None).with_next(next)
         };
         let (said, text) =
             prompts::commit(state, experiment, accepted.id, terms).map_err(refused)?;

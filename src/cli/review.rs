@@ -91,17 +91,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let (_, _, it) = patch::proposed(ledger.state(), &args.patch)?;
     let of = &it.candidates[&name];
-    let lacking = decisions::unreviewed(ledger.state(), &id, &[of.patch_hash]);
+    let lacking = decisions::check_reviewed(ledger.state(), &id, &[of.patch_hash]);
     let [accepted, disputed] =
         [ReviewOutcome::Accepted, ReviewOutcome::Disputed].map(|outcome| of.reviewed(outcome));
     answer.line(&format!(
         "{name}: accepted by {accepted}, disputed by {disputed}"
     ));
     answer.data["reviews"] = counts(of);
-    if let Some((wanted, found)) = lacking {
-        answer.line(&format!(
-            "before it is sealed: expected {wanted}, found {found}"
-        ));
+    if let Err(unmet) = lacking {
+        answer.line(&format!("before it is sealed: {unmet}"));
     }
     Ok(answer.with_next(format!("clover iterate run {id}", id = shell::word(&id))))
 }

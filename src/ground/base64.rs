@@ -22,15 +22,15 @@ pub fn encode_unpadded(bytes: &[u8]) -> String {
 
 /// The bytes of a padded text; `None` for every spelling but the canonical one.
 pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    canonical(STANDARD, text)
+    canonical(&STANDARD, text)
 }
 
 /// The bytes of a text without padding; `None` for every spelling but the canonical one.
 pub fn decode_unpadded(text: &[u8]) -> Option<Vec<u8>> {
-    canonical(STANDARD_NO_PAD, text)
+    canonical(&STANDARD_NO_PAD, text)
 }
 
-fn canonical(form: Base64, text: &[u8]) -> Option<Vec<u8>> {
+fn canonical(form: &Base64, text: &[u8]) -> Option<Vec<u8>> {
     let bytes = form.decode_to_vec(text).ok()?;
     let mut own = Vec::with_capacity(text.len());
     form.encode_append(&bytes, &mut own);

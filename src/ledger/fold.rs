@@ -97,14 +97,15 @@ pub fn unmet(expected: impl Into<String>, found: impl Into<String>) -> Checked {
 }
 
 /// Goes on where a condition holds; else the question is answered with what was expected and what was found.
-#[macro_export]
 macro_rules! ensure {
     ($condition:expr, $expected:expr, $found:expr $(,)?) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             return $crate::ledger::unmet($expected, $found);
         }
     };
 }
+pub(crate) use ensure;
 
 /// A fact that a question cannot do without.
 pub trait Required<T> {
@@ -138,25 +139,10 @@ impl Breaches for Vec<Breach> {
     }
 }
 
-/// An answer in the old form.
-pub fn judged(checked: Checked) -> Judged {
-    checked.err().map(|unmet| (unmet.expected, unmet.found))
-}
-
-/// An answer of the old form.
-///
-/// # Errors
-/// What the answer says.
-pub fn checked(judged: Judged) -> Checked {
-    judged.map_or(Ok(()), |(expected, found)| Err(Unmet { expected, found }))
-}
-
-/// What a rule says of one event: nothing, or what was expected and what was found.
-pub type Judged = Option<(String, String)>;
-
-/// A breach, as the last word of a function that may find nothing.
-pub fn no(expected: impl Into<String>, found: impl Into<String>) -> Judged {
-    Some((expected.into(), found.into()))
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, found {}", self.expected, self.found)
+    }
 }
 
 impl fmt::Display for Breach {

@@ -105,6 +105,12 @@ questions! {
     /// What estimates and comparisons may claim.
     CheckedClaims "checked_claims" since 18 rule Transport:
         "a comparison tells apart only what own labels or a passed audit support, no estimate or audit has an interval of width zero, and a withheld level is refused everywhere";
+    /// How an iteration may end after its peek.
+    EndAfterPeek "end_after_peek" since 18 rule Acceptance:
+        "an iteration whose confirm was unsealed ends as transport_failed after every gate of every sealed candidate";
+    /// With which judge something may run.
+    EvaluatedJudge "evaluated_judge" since 18 rule Deployment:
+        "what was accepted runs on a calibrator that its gates were evaluated with, whichever judge is named, or is recalibrated";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -21,18 +21,23 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::overlap::OverlapThresholds;
 use crate::event::registry;
 use crate::ground::digest::Digest;
+use crate::ledger;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
-use crate::ledger::Judged;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
+use crate::ledger::Unmet;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::ensure;
 use crate::ledger::fold;
-use crate::ledger::no;
+use crate::ledger::unmet;
 use crate::num::Micro;
+use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
@@ -126,6 +131,7 @@ pub fn stale(
 ) -> Option<Stale> {
     let drifts = state.fold::<Drifts>();
     sources.iter().find_map(|source| {
+        // A source without a judge, or of a judge that was never checked or never failed, makes nothing stale.
         let judge = source.judge.as_ref()?;
         let checked = drifts.of(experiment, judge)?;
         let check_seq = checked.failed_seq?;
@@ -140,12 +146,20 @@ pub fn stale(
     })
 }
 
-/// Whether an opened gate is stale.
+/// Whether an opened gate is stale; one that nobody opened is not.
 pub fn stale_gate(state: &State, gate: &ManifestId) -> Option<Stale> {
     let of = state.fold::<Gates>().by_id.get(gate)?;
-    let record = state.fold::<Manifests>().by_id.get(gate)?;
-    let experiment = of.experiment.as_ref()?;
-    stale(state, experiment, record, &of.sources, Some(of.opened_seq))
+    found_stale(state, gate, of).ok().flatten()
+}
+
+/// Whether an opened gate is stale, by its manifest and experiment.
+fn found_stale(state: &State, gate: &ManifestId, of: &Gate) -> Result<Option<Stale>, Unmet> {
+    let record = state.fold::<Manifests>().by_id.get(gate);
+    let record = record.required(&format!("the manifest of the opened gate {gate}"))?;
+    let experiment = of.experiment.as_ref();
+    let experiment = experiment.required(&format!("the experiment of the opened gate {gate}"))?;
+    let opened = Some(of.opened_seq);
+    Ok(stale(state, experiment, record, &of.sources, opened))
 }
 
 /// The rules `thresholds` and `drift`.
@@ -154,33 +168,16 @@ pub struct Drifting;
 
 impl Rule for Drifting {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let mut judge = |rule, judged: Judged| {
-            if let Some((expected, found)) = judged {
-                breaches.push(Breach::new(rule, expected, found));
-            }
-        };
         let payload = &event.event.payload;
-        judge(RuleName::Thresholds, graded(state, experiment, payload));
-        match payload {
-            Payload::JudgeDriftChecked(said) => judge(RuleName::Drift, follows(said)),
-            Payload::GateOpened(said) => {
-                let record = state.fold::<Manifests>().by_id.get(&said.gate);
-                let found = record.and_then(|of| stale(state, experiment, of, &said.sources, None));
-                judge(RuleName::Drift, found.and_then(|of| waits(&said.gate, &of)));
-            }
-            Payload::GateObserved(said) => judge(RuleName::Drift, gate(state, &said.gate)),
-            Payload::GateLooked(said) => judge(RuleName::Drift, gate(state, &said.gate)),
-            // These claim nothing.
-            Payload::GateDecided(said)
-                if !matches!(said.outcome, Outcome::Superseded | Outcome::Void) =>
-            {
-                judge(RuleName::Drift, gate(state, &said.gate));
-            }
-            _ => {}
-        }
+        breaches.take(
+            RuleName::Thresholds,
+            check_graded(state, experiment, payload),
+        );
+        breaches.take(RuleName::Drift, check_drift(state, experiment, payload));
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -197,14 +194,44 @@ impl Rule for Drifting {
     }
 }
 
-fn gate(state: &State, gate: &ManifestId) -> Judged {
-    waits(gate, &stale_gate(state, gate)?)
+fn check_drift(state: &State, experiment: &ExperimentId, payload: &Payload) -> ledger::Checked {
+    match payload {
+        Payload::JudgeDriftChecked(said) => check_follows(said),
+        Payload::GateOpened(said) => {
+            // A gate without a manifest is refused by the rule `gate`.
+            let Some(record) = state.fold::<Manifests>().by_id.get(&said.gate) else {
+                return Ok(());
+            };
+            let stale = stale(state, experiment, record, &said.sources, None);
+            check_fresh(&said.gate, stale)
+        }
+        Payload::GateObserved(said) => check_gate(state, &said.gate),
+        Payload::GateLooked(said) => check_gate(state, &said.gate),
+        Payload::GateDecided(said) => {
+            let claims_nothing = matches!(said.outcome, Outcome::Superseded | Outcome::Void);
+            if claims_nothing {
+                return Ok(());
+            }
+            check_gate(state, &said.gate)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_gate(state: &State, gate: &ManifestId) -> ledger::Checked {
+    // An act on a gate that nobody opened is refused by the rule `gate`.
+    let Some(of) = state.fold::<Gates>().by_id.get(gate) else {
+        return Ok(());
+    };
+    check_fresh(gate, found_stale(state, gate, of)?)
 }
 
 /// A stale gate waits for a deviation.
-fn waits(gate: &ManifestId, stale: &Stale) -> Judged {
-    let Stale { check_seq, judge } = stale;
-    no(
+fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> ledger::Checked {
+    let Some(Stale { check_seq, judge }) = stale else {
+        return Ok(());
+    };
+    unmet(
         format!(
             "a manifest.deviated of {gate} on {JUDGE_PATH}, known after seq {check_seq}, that says how the drift is handled"
         ),
@@ -215,14 +242,15 @@ fn waits(gate: &ManifestId, stale: &Stale) -> Judged {
 }
 
 /// Verdicts follow from the figures beside them, and every row has its score.
-fn follows(said: &JudgeDriftChecked) -> Judged {
+fn check_follows(said: &JudgeDriftChecked) -> ledger::Checked {
     let rows = said.scores_micro.len() as u64;
     let by_policy = said.policies.iter().map(|of| of.rows.value());
     let by_policy = by_policy.fold(0_u64, u64::saturating_add);
-    if (said.rows.rows.value(), by_policy) != (rows, rows) {
-        let found = format!("{} rows, {by_policy} by policy", said.rows.rows);
-        return no(format!("figures of all {rows} scores"), found);
-    }
+    ensure!(
+        (said.rows.rows.value(), by_policy) == (rows, rows),
+        format!("figures of all {rows} scores"),
+        format!("{} rows, {by_policy} by policy", said.rows.rows)
+    );
     let least = said.terms.plan.tau_min_micro.value() as f64 / 1e6;
     let ranks = match said.kendall_tau {
         None => Verdict::Inconclusive,
@@ -242,33 +270,39 @@ fn follows(said: &JudgeDriftChecked) -> Judged {
         ("residuals", residuals, said.verdicts.residuals),
         ("version", version, said.verdicts.version),
     ];
-    let wrong = pairs.iter().find(|(_, due, found)| due != found);
-    wrong.and_then(|(name, due, found)| no(format!("{name} {due:?}"), format!("{found:?}")))
+    for (name, due, found) in pairs {
+        ensure!(
+            due == found,
+            format!("{name} {due:?}"),
+            format!("{found:?}")
+        );
+    }
+    Ok(())
 }
 
 /// Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones.
-fn graded(state: &State, experiment: &ExperimentId, payload: &Payload) -> Judged {
+fn check_graded(state: &State, experiment: &ExperimentId, payload: &Payload) -> ledger::Checked {
     let manifests = state.fold::<Manifests>();
     let table_9 = Some(OverlapThresholds::default());
     match payload {
         Payload::JudgeDriftChecked(said) => {
             let usual = Some(DriftPlan::default());
             let found = (said.terms.plan, said.terms.manifest);
-            registered(manifests, experiment, drift_plan, usual, found)
+            check_registered(manifests, experiment, drift_plan, usual, found)
         }
         Payload::OpeDiagnosed(said) => {
             let found = (said.terms.thresholds, said.terms.manifest);
-            registered(manifests, experiment, overlap_plan, table_9, found)
+            check_registered(manifests, experiment, overlap_plan, table_9, found)
         }
         Payload::OpeEstimated(said) => {
             let found = (said.terms.thresholds, said.terms.manifest);
-            registered(manifests, experiment, overlap_plan, table_9, found)
+            check_registered(manifests, experiment, overlap_plan, table_9, found)
         }
         Payload::TransportTested(said) => {
             let found = (numbers(&said.audit), said.audit.manifest);
-            registered(manifests, experiment, audit, None, found)
+            check_registered(manifests, experiment, audit, None, found)
         }
-        _ => None,
+        _ => Ok(()),
     }
 }
 
@@ -318,34 +352,38 @@ pub fn overlap_plan(of: &Manifest) -> Option<OverlapThresholds> {
 }
 
 /// `usual` is what holds where no manifest registers numbers; `None` lets any.
-fn registered<T: PartialEq>(
+fn check_registered<T: PartialEq>(
     manifests: &Manifests,
     experiment: &ExperimentId,
     of: impl Fn(&Manifest) -> Option<T>,
     usual: Option<T>,
     (found, manifest): (T, Option<Digest>),
-) -> Judged {
+) -> ledger::Checked {
     let mut planned = planned(manifests, experiment, of);
-    match manifest {
-        Some(digest) => match planned.find(|(_, of, _)| *of == digest) {
-            None => no(
-                "the digest of a manifest version in force that registers the thresholds",
-                digest.to_string(),
-            ),
-            Some((id, _, numbers)) => (numbers != found).then(|| {
-                let expected = format!("the thresholds that {id} registers");
-                (expected, "others".to_owned())
-            }),
-        },
-        None => match planned.next() {
-            Some((id, digest, _)) => no(
+    let Some(digest) = manifest else {
+        if let Some((id, digest, _)) = planned.next() {
+            return unmet(
                 format!("the thresholds that {id} registers, and its digest {digest}"),
                 "those of no manifest",
-            ),
-            None => (usual.is_some_and(|usual| usual != found)).then(|| {
-                let expected = "the usual thresholds, where no manifest registers others";
-                (expected.to_owned(), "others".to_owned())
-            }),
-        },
-    }
+            );
+        }
+        ensure!(
+            usual.is_none_or(|usual| usual == found),
+            "the usual thresholds, where no manifest registers others",
+            "others"
+        );
+        return Ok(());
+    };
+    let Some((id, _, numbers)) = planned.find(|(_, of, _)| *of == digest) else {
+        return unmet(
+            "the digest of a manifest version in force that registers the thresholds",
+            digest.to_string(),
+        );
+    };
+    ensure!(
+        numbers == found,
+        format!("the thresholds that {id} registers"),
+        "others"
+    );
+    Ok(())
 }

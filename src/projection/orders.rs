@@ -1,10 +1,10 @@
 //! Orders: the units of a confirm set by name, and the order drawn from a checkpoint that nobody could choose; the
 //! rule `order`. Membership is exact over the whole history by digests; the fold keeps right edges of trees.
 
-use crate::ensure;
 use crate::event::payload::manifest::Test;
 use crate::ledger::Breaches;
 use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;

@@ -2,8 +2,8 @@
 //! `split`. Membership is exact over the whole history by digests; the fold keeps the right edge of each
 //! part's tree.
 
-use crate::ensure;
 use crate::ledger::Breaches;
+use crate::ledger::ensure;
 use crate::ledger::unmet;
 use std::collections::BTreeMap;
 

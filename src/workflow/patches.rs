@@ -25,12 +25,16 @@ use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::yaml::YamlError;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
+use crate::ledger::Checked as Answer;
 use crate::ledger::Fact;
-use crate::ledger::Judged;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
+use crate::ledger::ensure;
+use crate::ledger::unmet;
 use crate::num::Count;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
@@ -273,19 +277,21 @@ pub struct Documents;
 
 impl Rule for Documents {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let (rule, judged) = match &event.event.payload {
+        let (rule, checked) = match &event.event.payload {
             Payload::RubricRegistered(new) => {
-                (RuleName::Rubric, registered(state, experiment, new))
+                (RuleName::Rubric, check_registered(state, experiment, new))
             }
-            Payload::PatchProposed(new) => (RuleName::Patch, proposed(state, experiment, new)),
-            Payload::PatchRejected(new) => (RuleName::Patch, rejected(new)),
+            Payload::PatchProposed(new) => {
+                (RuleName::Patch, check_proposed(state, experiment, new))
+            }
+            Payload::PatchRejected(new) => (RuleName::Patch, check_rejected(new)),
             _ => return,
         };
-        let breach = judged.map(|(expected, found)| Breach::new(rule, expected, found));
-        breaches.extend(breach);
+        breaches.take(rule, checked);
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -299,52 +305,64 @@ impl Rule for Documents {
     }
 }
 
-/// A field of an event that has to be what its document says.
-fn differs<T: PartialEq + std::fmt::Debug>(name: &str, document: &T, found: &T) -> Judged {
-    (document != found).then(|| {
-        let expected = format!("{name} {document:?}, as the document says");
-        (expected, format!("{found:?}"))
-    })
+/// A field of an event is what its document says.
+fn check_field<T: PartialEq + std::fmt::Debug>(name: &str, document: &T, found: &T) -> Answer {
+    ensure!(
+        document == found,
+        format!("{name} {document:?}, as the document says"),
+        format!("{found:?}")
+    );
+    Ok(())
 }
 
-fn registered(state: &State, experiment: &ExperimentId, new: &RubricRegistered) -> Judged {
+fn check_registered(state: &State, experiment: &ExperimentId, new: &RubricRegistered) -> Answer {
     let read = match register(new.yaml.as_str()) {
         Ok(read) => read,
-        Err(error) => return Some(("a rubric".to_owned(), error.to_string())),
+        Err(error) => return unmet("a rubric", error.to_string()),
     };
-    if read.rubric_hash != new.rubric_hash || read.leaves != new.leaves {
-        let expected = format!("the leaves of the document, {}", read.rubric_hash);
-        return Some((expected, new.rubric_hash.to_string()));
-    }
-    if read.version != new.version {
-        return differs("version", &read.version, &new.version);
-    }
+    ensure!(
+        read.rubric_hash == new.rubric_hash && read.leaves == new.leaves,
+        format!("the leaves of the document, {}", read.rubric_hash),
+        new.rubric_hash.to_string()
+    );
+    check_field("version", &read.version, &new.version)?;
     let mut iterations = state.fold::<Iterations>().by_id.iter();
     if let Some((id, it)) = iterations.find(|(_, it)| it.experiment == *experiment) {
         let expected = "a rubric before the first iteration: later ones come from patches";
         let found = format!("{id}, opened at seq {}", it.opened_seq);
-        return Some((expected.to_owned(), found));
+        return unmet(expected, found);
     }
-    let old = state.fold::<Rubrics>().in_force(experiment)?;
-    if leaf::version(&new.version) > leaf::version(&old.version) {
-        return None;
-    }
-    let expected = format!("a version above {}", old.version);
-    Some((expected, new.version.clone()))
+    let Some(old) = state.fold::<Rubrics>().in_force(experiment) else {
+        // The first rubric has any version.
+        return Ok(());
+    };
+    ensure!(
+        leaf::version(&new.version) > leaf::version(&old.version),
+        format!("a version above {}", old.version),
+        new.version.clone()
+    );
+    Ok(())
 }
 
-fn proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed) -> Judged {
+fn check_proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed) -> Answer {
     let named = new.model.is_some() && new.prompt_digest.is_some();
     let written = match new.author_kind {
         AuthorKind::Llm => named,
         AuthorKind::Human => new.model.is_none() && new.prompt_digest.is_none(),
     };
-    if !written {
-        let expected = "model and prompt_digest for author_kind llm, and only there";
-        return Some((expected.to_owned(), format!("{:?}", new.author_kind)));
+    ensure!(
+        written,
+        "model and prompt_digest for author_kind llm, and only there",
+        format!("{:?}", new.author_kind)
+    );
+    let it = state.fold::<Iterations>().by_id.get(&new.iteration);
+    let is_of_experiment = it.is_some_and(|it| it.experiment == *experiment);
+    if !is_of_experiment {
+        // The rule `iteration` refuses it, and there is nothing to check it against.
+        return Ok(());
     }
-    // Without an iteration there is nothing to check it against; the rule `iteration` says so.
-    let mut bench = Bench::of(state, experiment, &new.iteration)?;
+    let bench = Bench::of(state, experiment, &new.iteration);
+    let mut bench = bench.required("the rubric and the plan of the iteration")?;
     // The id is unique by a fact over the whole history.
     bench.ids.clear();
     let (patch, checked) = match bench.check(new.yaml.as_str().as_bytes(), None) {
@@ -352,7 +370,7 @@ fn proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed) -> Ju
         Err(fault) => {
             let place = &fault.place;
             let found = format!("{fault} at {}:{} {}", place.line, place.column, place.path);
-            return Some(("a patch of this rubric".to_owned(), found));
+            return unmet("a patch of this rubric", found);
         }
     };
     let by = Authorship {
@@ -362,25 +380,27 @@ fn proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed) -> Ju
         prompt_digest: new.prompt_digest,
     };
     let read = propose(new.yaml.as_str(), &new.iteration, (&patch, &checked), by);
-    differs("patch", &read.patch, &new.patch)
-        .or_else(|| differs("family", &read.family, &new.family))
-        .or_else(|| differs("diff", &read.diff, &new.diff))
-        .or_else(|| differs("patch_hash", &read.patch_hash, &new.patch_hash))
-        .or_else(|| differs("length", &read.length, &new.length))
-        .or_else(|| differs("result_hash", &read.result_hash, &new.result_hash))
+    check_field("patch", &read.patch, &new.patch)?;
+    check_field("family", &read.family, &new.family)?;
+    check_field("diff", &read.diff, &new.diff)?;
+    check_field("patch_hash", &read.patch_hash, &new.patch_hash)?;
+    check_field("length", &read.length, &new.length)?;
+    check_field("result_hash", &read.result_hash, &new.result_hash)
 }
 
 /// A document that never became a candidate is rejected by a check of the grammar, a candidate by a gate.
-fn rejected(new: &PatchRejected) -> Judged {
+fn check_rejected(new: &PatchRejected) -> Answer {
     let schema = new.stage == RejectStage::Schema;
-    if schema == new.patch.is_some() {
-        let expected = "a candidate at every stage but schema";
-        return Some((expected.to_owned(), format!("{:?}", new.stage)));
-    }
+    ensure!(
+        schema == new.patch.is_none(),
+        "a candidate at every stage but schema",
+        format!("{:?}", new.stage)
+    );
     let code = new.code.as_str();
-    let known = Code::ALL.iter().any(|of| of.as_str() == code);
-    (schema && !known).then(|| {
-        let expected = "the code of a check of patches".to_owned();
-        (expected, code.to_owned())
-    })
+    ensure!(
+        !schema || Code::ALL.iter().any(|of| of.as_str() == code),
+        "the code of a check of patches",
+        code
+    );
+    Ok(())
 }

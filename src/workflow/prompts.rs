@@ -15,10 +15,12 @@ use crate::event::payload::rubric::ChangeOp;
 use crate::event::payload::rubric::LeafChange;
 use crate::ground::digest::Digest;
 use crate::ledger::Breach;
+use crate::ledger::Breaches as _;
 use crate::ledger::Candidate;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
+use crate::ledger::Unmet;
 use crate::num::Count;
 use crate::projection::iterations::Iterations;
 use crate::projection::releases::APPROVALS_MIN;
@@ -177,11 +179,9 @@ pub fn head<'a>(state: &'a State, experiment: &ExperimentId) -> Option<&'a Regis
     state.fold::<Rubrics>().in_force(experiment)
 }
 
-/// Why nothing can be committed: what was expected, and what was found.
-pub(crate) type Refusal = (String, String);
-
-fn refusal(expected: impl Into<String>, found: impl Into<String>) -> Refusal {
-    (expected.into(), found.into())
+fn refusal(expected: impl Into<String>, found: impl Into<String>) -> Unmet {
+    let (expected, found) = (expected.into(), found.into());
+    Unmet { expected, found }
 }
 
 /// The patch was tried on the head, or on what another patch of its own iteration was committed to.
@@ -189,7 +189,7 @@ fn follows(
     state: &State,
     experiment: &ExperimentId,
     (accepted, head): (&Acceptance, &Registered),
-) -> Result<(), Refusal> {
+) -> Result<(), Unmet> {
     let it = state.fold::<Iterations>().by_id.get(&accepted.iteration);
     let base = it.map(|it| it.rubric_hash);
     let releases = state.fold::<Releases>().of(experiment);
@@ -209,7 +209,7 @@ pub(crate) fn approved(
     state: &State,
     experiment: &ExperimentId,
     accepted: &Acceptance,
-) -> Result<Vec<EventId>, Refusal> {
+) -> Result<Vec<EventId>, Unmet> {
     if let Some(seq) = accepted.refused() {
         let expected = format!("no refusal of {} that stands", accepted.patch);
         return Err(refusal(expected, format!("one at seq {seq}")));
@@ -234,7 +234,7 @@ pub fn commit(
     experiment: &ExperimentId,
     acceptance: EventId,
     (version, size): (&str, Count),
-) -> Result<(PromptCommitted, String), (String, String)> {
+) -> Result<(PromptCommitted, String), Unmet> {
     let releases = state.fold::<Releases>();
     let Some(accepted) = releases.acceptance(experiment, acceptance) else {
         let expected = format!("a patch.accepted of {experiment}");
@@ -292,18 +292,19 @@ impl Rule for Commits {
         else {
             return;
         };
-        let found = committed(state, experiment, event.seq, said).err();
-        breaches
-            .extend(found.map(|(expected, found)| Breach::new(RuleName::Commit, expected, found)));
+        breaches.take(
+            RuleName::Commit,
+            check_committed(state, experiment, event.seq, said),
+        );
     }
 }
 
-fn committed(
+fn check_committed(
     state: &State,
     experiment: &ExperimentId,
     seq: u64,
     said: &PromptCommitted,
-) -> Result<(), Refusal> {
+) -> Result<(), Unmet> {
     let terms = (said.version.as_str(), said.proof.size);
     let (read, _) = commit(state, experiment, said.acceptance, terms)?;
     let differs = |name: &str, read: String, found: String| {

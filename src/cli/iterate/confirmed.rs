@@ -207,12 +207,12 @@ fn unseal(
     let sealed = bench.record.sealed.as_ref().map(|sealed| sealed.id);
     let is_open = bench.record.unsealed.is_some();
     let at = confirm::now(&bench.ledger);
-    let shut = decisions::kept_shut(bench.ledger.state(), &experiment, confirm_root, at);
-    if let Some((expected, found)) = shut.filter(|_| !is_open) {
+    let shut = decisions::check_unsealing(bench.ledger.state(), &experiment, confirm_root, at);
+    if let Some(unmet) = shut.err().filter(|_| !is_open) {
         // Nothing is paid for what could not be opened.
-        let found = format!("{found}; no peek was charged");
+        let found = format!("{}; no peek was charged", unmet.found);
         return Err(error::refusal(
-            &Breach::new(RuleName::Sealing, expected, found),
+            &Breach::new(RuleName::Sealing, unmet.expected, found),
             None,
         ));
     }

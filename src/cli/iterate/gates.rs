@@ -23,7 +23,7 @@ use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
 use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
-use crate::projection::decisions::unreviewed;
+use crate::projection::decisions::check_reviewed;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::Hypothesis;
 use crate::workflow::iterate::outcome;
@@ -239,7 +239,7 @@ pub(super) fn seal(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
 pub(super) fn waits(bench: &mut Bench) -> Result<Option<String>, CliError> {
     let standing = bench.record.standing();
     let hashes: Vec<_> = standing.iter().map(|patch| patch.patch_hash).collect();
-    if unreviewed(bench.ledger.state(), &bench.id, &hashes).is_none() {
+    if check_reviewed(bench.ledger.state(), &bench.id, &hashes).is_ok() {
         return Ok(None);
     }
     let course = bench.take_course()?;
@@ -249,8 +249,8 @@ pub(super) fn waits(bench: &mut Bench) -> Result<Option<String>, CliError> {
         .map_err(failed)?;
     let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
     bench.keep(course);
-    let lacking = unreviewed(bench.ledger.state(), &bench.id, &hashes);
-    Ok(lacking.map(|(wanted, _)| wanted))
+    let lacking = check_reviewed(bench.ledger.state(), &bench.id, &hashes).err();
+    Ok(lacking.map(|unmet| unmet.expected))
 }
 
 /// Chooses one patch a family, judges the composite of the two best, and seals what passed.
@@ -264,8 +264,8 @@ pub(super) fn seal_on(
     let passed: Vec<&PatchProposed> = standing.iter().collect();
     let chosen = course.of_families(&bench.record, &passed).map_err(failed)?;
     let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
-    if let Some((wanted, found)) = unreviewed(bench.ledger.state(), &bench.id, &hashes) {
-        let message = format!("sealing: expected {wanted}, found {found}");
+    if let Err(unmet) = check_reviewed(bench.ledger.state(), &bench.id, &hashes) {
+        let message = format!("sealing: {unmet}");
         return Err(CliError::refused(message, REVIEW));
     }
     let mut all = Vec::new();

@@ -3,6 +3,7 @@
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::assumption::Assumption;
@@ -14,12 +15,16 @@ use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::rubric::LeafValue;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
+use crate::ledger::ensure;
+use crate::ledger::unmet;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::assumptions::Row;
 use crate::projection::assumptions::Waiver;
@@ -44,26 +49,39 @@ pub const GOVERNED: &[Kind] = &[
 ];
 
 /// Why an open iteration cannot go on: the label protocol that its rubric names is not in force any more, or the bridge
-/// failed.
-fn changed(state: &State, event: &Candidate<'_>, iteration: &IterationId) -> Option<String> {
-    let it = state.fold::<Iterations>().by_id.get(iteration)?;
-    // What a closed one does is another rule's.
-    if it.closed.is_some() {
-        return None;
-    }
+/// failed. `None` where it can, and of one that is not open: what that does is refused by the rules `iteration` and
+/// `predicate`.
+fn changed(
+    state: &State,
+    event: &Candidate<'_>,
+    iteration: &IterationId,
+) -> Result<Option<String>, Unmet> {
+    let it = state.fold::<Iterations>().by_id.get(iteration);
+    let Some(it) = it.filter(|it| it.closed.is_none()) else {
+        return Ok(None);
+    };
     let assumptions = state.fold::<Assumptions>();
     if let Some(seq) = assumptions.failed(Assumption::A0, None) {
-        return Some(format!("A0 fails since seq {seq}"));
+        return Ok(Some(format!("A0 fails since seq {seq}")));
     }
-    let force = assumptions.sdp_in_force(event.recorded_at)?;
+    let Some(force) = assumptions.sdp_in_force(event.recorded_at) else {
+        // No protocol is in force, and so none replaced another.
+        return Ok(None);
+    };
+    let is_newer = force.seq > it.opened_seq;
+    if !is_newer {
+        return Ok(None);
+    }
     let rubric = state
         .fold::<Rubrics>()
-        .of_hash(&it.experiment, it.rubric_hash)?;
+        .of_hash(&it.experiment, it.rubric_hash)
+        .required("the rubric that the iteration starts from")?;
     let mut leaves = rubric.leaves.iter();
-    let named = leaves.find(|leaf| leaf.path == "sdp_version")?;
+    let named = leaves
+        .find(|leaf| leaf.path == "sdp_version")
+        .required("a rubric that names its protocol")?;
     let same = named.value == LeafValue::Text(force.version.to_string());
-    (!same && force.seq > it.opened_seq)
-        .then(|| format!("{} in force since seq {}", force.version, force.seq))
+    Ok((!same).then(|| format!("{} in force since seq {}", force.version, force.seq)))
 }
 
 /// A step of an iteration, which none takes once its protocol was replaced.
@@ -86,26 +104,46 @@ fn step(payload: &Payload) -> Option<&IterationId> {
 }
 
 /// An open iteration whose protocol was replaced only closes, and as `sdp_changed`; no other does so.
-fn protocol_stands(state: &State, event: &Candidate<'_>) -> Judged {
-    if let Payload::IterationOpened(_) = &event.event.payload {
-        let seq = state.fold::<Assumptions>().failed(Assumption::A0, None)?;
-        return no("A0 that does not fail", format!("fail since seq {seq}"));
+fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
+    match &event.event.payload {
+        Payload::IterationOpened(_) => check_a0(state),
+        Payload::IterationClosed(said) => {
+            let is_so = said.outcome == IterationOutcome::SdpChanged;
+            match changed(state, event, &said.iteration)? {
+                Some(why) => ensure!(
+                    is_so,
+                    "an end as sdp_changed",
+                    format!("another, and {why}")
+                ),
+                None => ensure!(
+                    !is_so,
+                    "a protocol that was replaced, or A0 that fails",
+                    "neither"
+                ),
+            }
+            Ok(())
+        }
+        payload => {
+            let Some(id) = step(payload) else {
+                return Ok(());
+            };
+            if let Some(why) = changed(state, event, id)? {
+                return unmet(
+                    format!("no step of {id} under another protocol: close it as sdp_changed"),
+                    why,
+                );
+            }
+            Ok(())
+        }
     }
-    if let Payload::IterationClosed(said) = &event.event.payload {
-        let changed = changed(state, event, &said.iteration);
-        let is_so = said.outcome == IterationOutcome::SdpChanged;
-        return match changed {
-            Some(why) if !is_so => no("an end as sdp_changed", format!("another, and {why}")),
-            None if is_so => no("a protocol that was replaced, or A0 that fails", "neither"),
-            _ => None,
-        };
+}
+
+/// An iteration opens while A0 does not fail.
+fn check_a0(state: &State) -> Checked {
+    if let Some(seq) = state.fold::<Assumptions>().failed(Assumption::A0, None) {
+        return unmet("A0 that does not fail", format!("fail since seq {seq}"));
     }
-    let id = step(&event.event.payload)?;
-    let why = changed(state, event, id)?;
-    no(
-        format!("no step of {id} under another protocol: close it as sdp_changed"),
-        why,
-    )
+    Ok(())
 }
 
 /// The rules `sdp`, `waiver` and `blocked`.
@@ -114,37 +152,39 @@ pub struct Bridge;
 
 impl Rule for Bridge {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
-        let header = &event.event.header;
-        let experiment = header.experiment.as_ref();
-        let (rule, judged) = match &event.event.payload {
-            Payload::BridgeAssessed(new) => (RuleName::Sdp, assessed(state, event, new)),
+        let (rule, checked) = match &event.event.payload {
+            Payload::BridgeAssessed(new) => (RuleName::Sdp, check_assessed(state, event, new)),
             Payload::LabelDesignRegistered(new) => (
                 RuleName::Sdp,
-                by_protocol(state, event, new.protocol.as_str()),
+                check_protocol(state, event, new.protocol.as_str()),
             ),
-            Payload::LabelRecorded(new) => (RuleName::Sdp, labelled(state, event, &new.design)),
-            Payload::LabelSealed(new) => (RuleName::Sdp, labelled(state, event, &new.design)),
-            Payload::AssumptionWaived(new) => (RuleName::Waiver, waived(state, event, new)),
-            Payload::AssumptionCountersigned(new) => (RuleName::Waiver, agreed(state, event, new)),
-            _ => (RuleName::Sdp, protocol_stands(state, event)),
+            Payload::LabelRecorded(new) => (RuleName::Sdp, check_label(state, event, &new.design)),
+            Payload::LabelSealed(new) => (RuleName::Sdp, check_label(state, event, &new.design)),
+            Payload::AssumptionWaived(new) => (RuleName::Waiver, check_waived(state, event, new)),
+            Payload::AssumptionCountersigned(new) => {
+                (RuleName::Waiver, check_agreed(state, event, new))
+            }
+            _ => (RuleName::Sdp, check_protocol_stands(state, event)),
         };
-        breaches.extend(judged.map(|(expected, found)| Breach::new(rule, expected, found)));
-        if let Some((expected, found)) = blocked(state, event.event.kind(), experiment) {
-            breaches.push(Breach::new(RuleName::Blocked, expected, found));
-        }
+        breaches.take(rule, checked);
+        breaches.take(RuleName::Blocked, check_blocked(state, event));
     }
 }
 
 /// Whether an experiment may take a governed step.
-fn blocked(state: &State, kind: Kind, experiment: Option<&ExperimentId>) -> Judged {
-    if !GOVERNED.contains(&kind) {
-        return None;
-    }
-    let failed = state
-        .fold::<Assumptions>()
-        .failed(Assumption::CloverJ2, experiment)?;
-    let experiment = experiment?;
-    no(
+fn check_blocked(state: &State, event: &Candidate<'_>) -> Checked {
+    let kind = event.event.kind();
+    let is_governed = GOVERNED.contains(&kind);
+    // Without an experiment the rule `experiment` refuses each of these kinds.
+    let Some(experiment) = &event.event.header.experiment else {
+        return Ok(());
+    };
+    let assumptions = state.fold::<Assumptions>();
+    let failed = assumptions.failed(Assumption::CloverJ2, Some(experiment));
+    let (Some(failed), true) = (failed, is_governed) else {
+        return Ok(());
+    };
+    unmet(
         format!(
             "{kind} in an experiment whose judge never contradicted itself; close {experiment} and register another"
         ),
@@ -158,110 +198,118 @@ fn is_human(state: &State, author: &KeyId) -> bool {
     key.is_none_or(|key| key.human)
 }
 
-fn assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) -> Judged {
-    let assumptions = state.fold::<Assumptions>();
-    match assumptions.sdp.last() {
-        Some(newest) if newest.version == new.sdp_version => {}
-        Some(newest) => {
-            let expected = format!("the newest protocol, {}", newest.version);
-            return no(expected, new.sdp_version.to_string());
-        }
-        None => {
-            return no(
-                "a registered protocol",
-                format!("{}, not registered", new.sdp_version),
-            );
-        }
-    }
-    if !is_human(state, &event.event.header.author) {
-        return no("a key that a person holds", "a machine's");
-    }
-    if new.expires_at <= event.recorded_at {
-        let expected = format!("an end after {}", event.recorded_at);
-        return no(expected, new.expires_at.to_string());
-    }
+fn check_assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) -> Checked {
+    let Some(newest) = state.fold::<Assumptions>().sdp.last() else {
+        return unmet(
+            "a registered protocol",
+            format!("{}, not registered", new.sdp_version),
+        );
+    };
+    ensure!(
+        newest.version == new.sdp_version,
+        format!("the newest protocol, {}", newest.version),
+        new.sdp_version.to_string()
+    );
+    check_human(state, event)?;
+    ensure!(
+        new.expires_at > event.recorded_at,
+        format!("an end after {}", event.recorded_at),
+        new.expires_at.to_string()
+    );
     let ordered = match (new.ci_lo, new.estimate, new.ci_hi) {
         (None, _, None) => true,
         (Some(lo), Some(estimate), Some(hi)) => lo <= estimate && estimate <= hi,
         _ => false,
     };
-    if ordered {
-        return None;
-    }
-    no(
+    ensure!(
+        ordered,
         "ci_lo, estimate and ci_hi in ascending order, or no interval",
-        "otherwise",
-    )
+        "otherwise"
+    );
+    Ok(())
+}
+
+fn check_human(state: &State, event: &Candidate<'_>) -> Checked {
+    ensure!(
+        is_human(state, &event.event.header.author),
+        "a key that a person holds",
+        "a machine's"
+    );
+    Ok(())
 }
 
 /// From the first registered protocol on, people label by the one in force.
-fn by_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> Judged {
-    let force = state
-        .fold::<Assumptions>()
-        .sdp_in_force(event.recorded_at)?;
-    if force.version.as_str() == protocol {
-        return None;
-    }
-    no(
+fn check_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> Checked {
+    let assumptions = state.fold::<Assumptions>();
+    let Some(force) = assumptions.sdp_in_force(event.recorded_at) else {
+        // Before the first one anybody labels by any.
+        return Ok(());
+    };
+    ensure!(
+        force.version.as_str() == protocol,
         format!(
             "protocol {}, in force since seq {}",
             force.version, force.seq
         ),
-        protocol,
-    )
+        protocol
+    );
+    Ok(())
 }
 
-fn labelled(state: &State, event: &Candidate<'_>, design: &crate::event::id::DesignId) -> Judged {
-    let experiment = event.event.header.experiment.as_ref()?;
-    let design = state.fold::<Designs>().registered(experiment, design)?;
-    let (expected, found) = by_protocol(state, event, design.protocol.as_str())?;
-    no(
-        format!("a label of a design by {expected}"),
-        format!("a design by {found}"),
-    )
+/// A label is one of a design by the protocol in force.
+fn check_label(state: &State, event: &Candidate<'_>, design: &DesignId) -> Checked {
+    // Without an experiment the rule `experiment` refuses it.
+    let Some(experiment) = &event.event.header.experiment else {
+        return Ok(());
+    };
+    // A label of no registered design is refused by the rule `design`, but where the experiment registers none: then
+    // nothing names its protocol, and the assumptions L1 and CJE.J1 fail for good.
+    let Some(design) = state.fold::<Designs>().registered(experiment, design) else {
+        return Ok(());
+    };
+    let protocol = check_protocol(state, event, design.protocol.as_str());
+    protocol.map_err(|Unmet { expected, found }| Unmet {
+        expected: format!("a label of a design by {expected}"),
+        found: format!("a design by {found}"),
+    })
 }
 
 /// What no waiver covers.
-fn unwaivable(state: &State, code: Assumption, experiment: Option<&ExperimentId>) -> Judged {
-    if code == Assumption::H1 {
-        return no(
-            "another assumption: a confirm block that was touched is never waived",
-            "H1",
+fn check_waivable(state: &State, code: Assumption, experiment: Option<&ExperimentId>) -> Checked {
+    ensure!(
+        code != Assumption::H1,
+        "another assumption: a confirm block that was touched is never waived",
+        "H1"
+    );
+    let is_lasting = matches!(code, Assumption::A0 | Assumption::CloverJ2);
+    let failed = state.fold::<Assumptions>().failed(code, experiment);
+    if let (Some(seq), true) = (failed, is_lasting) {
+        return unmet(
+            format!("{code} that does not fail: its failure is never waived"),
+            format!("fail since seq {seq}"),
         );
     }
-    if !matches!(code, Assumption::A0 | Assumption::CloverJ2) {
-        return None;
-    }
-    let seq = state.fold::<Assumptions>().failed(code, experiment)?;
-    no(
-        format!("{code} that does not fail: its failure is never waived"),
-        format!("fail since seq {seq}"),
-    )
+    Ok(())
 }
 
-fn waived(state: &State, event: &Candidate<'_>, new: &AssumptionWaived) -> Judged {
-    let header = &event.event.header;
-    let experiment = header.experiment.as_ref();
+fn check_waived(state: &State, event: &Candidate<'_>, new: &AssumptionWaived) -> Checked {
+    let experiment = event.event.header.experiment.as_ref();
     match (new.code.is_of_ledger(), experiment) {
         (true, Some(found)) => {
             let expected = format!("{} of the whole ledger, without an experiment", new.code);
-            return no(expected, found.to_string());
+            return unmet(expected, found.to_string());
         }
-        (false, None) => return no(format!("{} of an experiment", new.code), "null"),
-        _ => {}
+        (false, None) => return unmet(format!("{} of an experiment", new.code), "null"),
+        (true, None) | (false, Some(_)) => {}
     }
-    let judged = unwaivable(state, new.code, experiment);
-    if judged.is_some() {
-        return judged;
-    }
-    if !is_human(state, &header.author) {
-        return no("a key that a person holds", "a machine's");
-    }
-    if new.expires_at <= event.recorded_at {
-        let expected = format!("an end after {}", event.recorded_at);
-        return no(expected, new.expires_at.to_string());
-    }
-    None
+    check_waivable(state, new.code, experiment)?;
+    check_human(state, event)?;
+    ensure!(
+        new.expires_at > event.recorded_at,
+        format!("an end after {}", event.recorded_at),
+        new.expires_at.to_string()
+    );
+    Ok(())
 }
 
 /// The waiver that waits for a second key.
@@ -280,39 +328,37 @@ fn waiting<'a>(
         .find(|(_, waiver)| waiver.id == new.waiver)
 }
 
-fn agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -> Judged {
+fn check_agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -> Checked {
     let header = &event.event.header;
     let experiment = header.experiment.as_ref();
     let assumptions = state.fold::<Assumptions>();
     let Some((code, waiver)) = waiting(assumptions, experiment, new) else {
-        return no(
+        return unmet(
             "the newest waiver of an assumption, waiting for a second key",
             new.waiver.to_string(),
         );
     };
-    if header.author == waiver.author {
-        return no(
-            "another key than the one that proposed it",
-            header.author.to_string(),
-        );
-    }
+    ensure!(
+        header.author != waiver.author,
+        "another key than the one that proposed it",
+        header.author.to_string()
+    );
+    // An unknown author is refused by the rule `key`.
     let holder = |key: &KeyId| state.keyring.keys.get(key).map(|record| &record.holder);
     if state.keyring.separation() == Some(Separation::Strict)
         && let Some(second) = holder(&header.author)
-        && Some(second) == holder(&waiver.author)
     {
-        let found = format!("{second}, who proposed it");
-        return no(
+        ensure!(
+            Some(second) != holder(&waiver.author),
             "another holder than the one who proposed it, under strict",
-            found,
+            format!("{second}, who proposed it")
         );
     }
-    if !is_human(state, &header.author) {
-        return no("a key that a person holds", "a machine's");
-    }
-    if waiver.expires_at <= event.recorded_at {
-        let found = format!("one that ended at {}", waiver.expires_at);
-        return no("a waiver that has not ended", found);
-    }
-    unwaivable(state, code, experiment)
+    check_human(state, event)?;
+    ensure!(
+        waiver.expires_at > event.recorded_at,
+        "a waiver that has not ended",
+        format!("one that ended at {}", waiver.expires_at)
+    );
+    check_waivable(state, code, experiment)
 }

@@ -4,6 +4,7 @@
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
+use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
@@ -13,11 +14,14 @@ use crate::event::payload::estimated::TransportState;
 use crate::event::payload::ope::OpeDiagnosed;
 use crate::event::payload::overlap::Admissibility;
 use crate::ground::digest::Digest;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::ensure;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
 use crate::projection::audits::Audits;
+use crate::projection::audits::BOUNDED_AUDIT;
 
 /// The row of the guide that stands for the policy's own draws.
 const DIRECT: &str = "direct";
@@ -31,42 +35,46 @@ struct Asked<'a> {
 }
 
 /// A claim stands on what the log holds: a passed audit, own labels in the fit, and no failed audit.
-fn supported(state: &State, of: &Asked<'_>, claim: Claim) -> Judged {
+fn check_supported(state: &State, of: &Asked<'_>, claim: Claim) -> Checked {
     let audits = state.fold::<Audits>();
     let standing = audits.standing(of.experiment, of.judge, of.policy, of.calibrator);
     let found = standing.map(|of| of.state);
     let said = |claim: Claim| format!("claim {claim} of {}", of.policy);
-    if found == Some(TransportState::Fail) && claim != Claim::Refused {
-        return no(said(Claim::Refused), said(claim));
-    }
-    if claim == Claim::BorrowedChecked && found != Some(TransportState::Pass) {
-        let expected = format!("a passed audit of {} by this calibrator", of.policy);
-        return no(expected, said(claim));
-    }
+    ensure!(
+        found != Some(TransportState::Fail) || claim == Claim::Refused,
+        said(Claim::Refused),
+        said(claim)
+    );
+    ensure!(
+        claim != Claim::BorrowedChecked || found == Some(TransportState::Pass),
+        format!("a passed audit of {} by this calibrator", of.policy),
+        said(claim)
+    );
     let is_labelled =
         |calibrator: &Digest| audits.is_labelled(of.experiment, of.judge, of.policy, calibrator);
     let unlabelled = of.calibrator.is_some_and(|digest| !is_labelled(&digest));
-    if claim == Claim::OwnLabels && unlabelled {
-        let expected = format!("a calibrator with labels of {}", of.policy);
-        return no(expected, said(claim));
-    }
-    None
+    ensure!(
+        claim != Claim::OwnLabels || !unlabelled,
+        format!("a calibrator with labels of {}", of.policy),
+        said(claim)
+    );
+    Ok(())
 }
 
 /// A comparison says what each side rests on, and tells apart only what is checked.
-pub(super) fn contrast(
+pub(super) fn check_contrast(
     state: &State,
     experiment: &ExperimentId,
     said: &ContrastRecorded,
-) -> Judged {
+) -> Checked {
     if !state.asks(Question::CheckedClaims) {
-        return None;
+        return Ok(());
     }
     let wanted = "the claims of both sides, and a reading";
     let (Some(first), Some(second), Some(reading)) =
         (said.first_claim, said.second_claim, said.reading)
     else {
-        return no(wanted, "a comparison without them");
+        return unmet(wanted, "a comparison without them");
     };
     for (policy, claim) in [(&said.first, first), (&said.second, second)] {
         let asked = Asked {
@@ -75,9 +83,7 @@ pub(super) fn contrast(
             policy,
             calibrator: said.calibrator,
         };
-        if let Some(breach) = supported(state, &asked, claim) {
-            return Some(breach);
-        }
+        check_supported(state, &asked, claim)?;
     }
     let is_checked = first.is_checked() && second.is_checked();
     if is_checked == (reading == Reading::Unchecked) {
@@ -87,23 +93,24 @@ pub(super) fn contrast(
         } else {
             format!("reading unchecked, for {claims}")
         };
-        return no(expected, format!("reading {reading}"));
+        return unmet(expected, format!("reading {reading}"));
     }
-    if said.told_apart != (reading == Reading::ToldApart) {
-        let expected = format!("told_apart as reading {reading} says");
-        return no(expected, said.told_apart.to_string());
-    }
-    None
+    ensure!(
+        said.told_apart == (reading == Reading::ToldApart),
+        format!("told_apart as reading {reading} says"),
+        said.told_apart.to_string()
+    );
+    Ok(())
 }
 
 /// An estimate says how far its labels vary, claims what the log supports, and has no interval of width zero.
-pub(super) fn estimate(
+pub(super) fn check_estimate(
     state: &State,
     experiment: &ExperimentId,
     said: &EstimateRecorded,
-) -> Judged {
+) -> Checked {
     if !state.asks(Question::CheckedClaims) {
-        return None;
+        return Ok(());
     }
     let asked = Asked {
         experiment,
@@ -111,38 +118,66 @@ pub(super) fn estimate(
         policy: &said.policy,
         calibrator: said.calibrator,
     };
-    if let Some(breach) = supported(state, &asked, said.claim) {
-        return Some(breach);
-    }
-    if said.off_mode.is_none() {
-        return no("off_mode: how far its labels vary", "none");
-    }
-    let is_flat = |of: &IntervalEnds| of.low.value() >= of.high.value();
+    check_supported(state, &asked, said.claim)?;
+    said.off_mode
+        .required("off_mode: how far its labels vary")?;
     let alone = said.labels_only.as_ref().and_then(|of| of.interval);
-    if said.interval.as_ref().is_some_and(is_flat) || alone.as_ref().is_some_and(is_flat) {
-        return no("an interval with a width, or none", "a width of zero");
+    ensure!(
+        !said.interval.as_ref().is_some_and(is_flat) && !alone.as_ref().is_some_and(is_flat),
+        "an interval with a width, or none",
+        "a width of zero"
+    );
+    Ok(())
+}
+
+/// An audit reaches as far as the bound of nearly constant labels, and passes nothing by a width of zero.
+pub(super) fn check_audit(state: &State, said: &TransportTested) -> Checked {
+    if !state.asks(Question::CheckedClaims) {
+        return Ok(());
     }
-    None
+    let algorithm = said.algorithm.as_str();
+    ensure!(
+        algorithm == BOUNDED_AUDIT,
+        format!("algorithm {BOUNDED_AUDIT}"),
+        algorithm
+    );
+    let ends = [said.narrow.interval, said.wide.interval];
+    ensure!(
+        !ends.iter().flatten().any(is_flat),
+        "an interval with a width, or none",
+        "a width of zero"
+    );
+    Ok(())
+}
+
+fn is_flat(of: &IntervalEnds) -> bool {
+    of.low.value() >= of.high.value()
 }
 
 /// A diagnosis of logged responses says what may be claimed of the direct level, and refuses one that is withheld.
-pub(super) fn diagnosed(state: &State, experiment: &ExperimentId, said: &OpeDiagnosed) -> Judged {
-    if !state.asks(Question::CheckedClaims) || !said.draws {
-        return None;
+pub(super) fn check_diagnosed(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &OpeDiagnosed,
+) -> Checked {
+    let has_direct_level = said.draws;
+    if !state.asks(Question::CheckedClaims) || !has_direct_level {
+        return Ok(());
     }
-    let Some(claim) = said.direct_claim else {
-        return no("direct_claim: what the direct level rests on", "none");
-    };
+    let claim = said
+        .direct_claim
+        .required("direct_claim: what the direct level rests on")?;
     let terms = &said.terms.estimate;
     let audits = state.fold::<Audits>();
     let failed = audits.standing(experiment, &terms.judge, &said.policy, None);
-    if failed.is_some() && claim != Claim::Refused {
-        let expected = format!(
+    ensure!(
+        failed.is_none() || claim == Claim::Refused,
+        format!(
             "direct_claim refused after the failed audit of {}",
             said.policy
-        );
-        return no(expected, claim.as_str());
-    }
+        ),
+        claim.as_str()
+    );
     let verdict = match claim {
         Claim::BorrowedChecked | Claim::OwnLabels => Admissibility::Admissible,
         Claim::BorrowedUnchecked => Admissibility::Warned,
@@ -151,9 +186,10 @@ pub(super) fn diagnosed(state: &State, experiment: &ExperimentId, said: &OpeDiag
     let mut rows = said.guide.iter();
     let direct = rows.find(|row| row.estimator.as_str() == DIRECT);
     let found = direct.map(|row| row.verdict);
-    if found != Some(verdict) {
-        let expected = format!("direct {} for claim {claim}", verdict.as_str());
-        return no(expected, found.map_or("none", Admissibility::as_str));
-    }
-    None
+    ensure!(
+        found == Some(verdict),
+        format!("direct {} for claim {claim}", verdict.as_str()),
+        found.map_or("none", Admissibility::as_str)
+    );
+    Ok(())
 }

@@ -28,14 +28,18 @@ use crate::event::payload::overlap::Admissibility;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::ensure;
 use crate::ledger::fold;
+use crate::ledger::unmet;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
@@ -238,20 +242,19 @@ pub struct Transport;
 
 impl Rule for Transport {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let found = match &event.event.payload {
-            Payload::TransportTested(tested) => probes(state, experiment, tested),
-            Payload::EstimateRecorded(estimate) => marked(state, experiment, estimate),
-            Payload::ContrastRecorded(contrast) => marked_contrast(state, experiment, contrast),
-            Payload::OpeDiagnosed(diagnosed) => claims::diagnosed(state, experiment, diagnosed),
-            Payload::OpeEstimated(estimate) => marked_off_policy(state, experiment, estimate),
-            _ => None,
+        let checked = match &event.event.payload {
+            Payload::TransportTested(tested) => check_probes(state, experiment, tested),
+            Payload::EstimateRecorded(estimate) => check_estimate(state, experiment, estimate),
+            Payload::ContrastRecorded(contrast) => check_contrast(state, experiment, contrast),
+            Payload::OpeDiagnosed(said) => claims::check_diagnosed(state, experiment, said),
+            Payload::OpeEstimated(estimate) => check_off_policy(state, experiment, estimate),
+            _ => return,
         };
-        breaches.extend(
-            found.map(|(expected, found)| Breach::new(RuleName::Transport, expected, found)),
-        );
+        breaches.take(RuleName::Transport, checked);
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -304,11 +307,7 @@ impl Rule for Transport {
 }
 
 /// Probes belong to a registered audit design; sealed ones were opened all together, under a charge.
-fn probes(
-    state: &State,
-    experiment: &ExperimentId,
-    tested: &TransportTested,
-) -> Option<(String, String)> {
+fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTested) -> Checked {
     let design = state
         .fold::<Designs>()
         .design(experiment, &tested.design)
@@ -318,25 +317,23 @@ fn probes(
         });
     let Some(design) = design else {
         let found = format!("{}, which is none", tested.design);
-        return Some(("a registered label design for audit".to_owned(), found));
+        return unmet("a registered label design for audit", found);
     };
-    if design.sealed > design.revealed {
-        let expected = format!(
+    ensure!(
+        design.sealed <= design.revealed,
+        format!(
             "all {} sealed labels of {} open",
             design.sealed, tested.design
-        );
-        return Some((expected, format!("{} open", design.revealed)));
-    }
+        ),
+        format!("{} open", design.revealed)
+    );
     match (design.sealed > 0, tested.charge) {
-        (true, None) => Some((
-            "the charge that opened the sealed probes".to_owned(),
-            "none".to_owned(),
-        )),
-        (false, Some(charge)) => Some((
-            "no charge for probes that were open from the start".to_owned(),
+        (true, None) => unmet("the charge that opened the sealed probes", "none"),
+        (false, Some(charge)) => unmet(
+            "no charge for probes that were open from the start",
             charge.to_string(),
-        )),
-        _ => None,
+        ),
+        (true, Some(_)) | (false, None) => claims::check_audit(state, tested),
     }
 }
 
@@ -347,11 +344,11 @@ fn words(standing: Option<TransportStanding>) -> String {
 }
 
 /// A difference carries the failed audits that stand against its policies, and tells nothing apart after one.
-fn marked_contrast(
+fn check_contrast(
     state: &State,
     experiment: &ExperimentId,
     contrast: &ContrastRecorded,
-) -> Option<(String, String)> {
+) -> Checked {
     let judge = &contrast.terms.judge;
     let audits = state.fold::<Audits>();
     let mut failed = None;
@@ -360,73 +357,77 @@ fn marked_contrast(
         (&contrast.second, contrast.second_transport),
     ] {
         let standing = audits.standing(experiment, judge, policy, None);
-        if said != standing {
-            let expected = format!(
+        ensure!(
+            said == standing,
+            format!(
                 "the audit that stands against {policy}: {}",
                 words(standing)
-            );
-            return Some((expected, words(said)));
-        }
+            ),
+            words(said)
+        );
         failed = failed.or(standing.map(|of| (policy, of)));
     }
-    if let Some((policy, standing)) = failed.filter(|_| contrast.told_apart) {
-        let expected = format!(
-            "nothing told apart until {policy} is recalibrated with new labels of it: {}",
-            words(Some(standing))
+    if let Some((policy, standing)) = failed {
+        ensure!(
+            !contrast.told_apart,
+            format!(
+                "nothing told apart until {policy} is recalibrated with new labels of it: {}",
+                words(Some(standing))
+            ),
+            "told apart"
         );
-        return Some((expected, "told apart".to_owned()));
     }
-    claims::contrast(state, experiment, contrast)
+    claims::check_contrast(state, experiment, contrast)
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.
-fn marked_off_policy(
-    state: &State,
-    experiment: &ExperimentId,
-    estimate: &OpeEstimated,
-) -> Option<(String, String)> {
+fn check_off_policy(state: &State, experiment: &ExperimentId, estimate: &OpeEstimated) -> Checked {
     let judge = &estimate.terms.estimate.judge;
     let audits = state.fold::<Audits>();
     let standing = audits.standing(experiment, judge, &estimate.policy, None);
-    if estimate.transport != standing {
-        let expected = format!("the audit that stands against it: {}", words(standing));
-        return Some((expected, words(estimate.transport)));
-    }
-    if standing.is_some() && estimate.verdict != Admissibility::Refused {
-        let expected = format!(
+    ensure!(
+        estimate.transport == standing,
+        format!("the audit that stands against it: {}", words(standing)),
+        words(estimate.transport)
+    );
+    ensure!(
+        standing.is_none() || estimate.verdict == Admissibility::Refused,
+        format!(
             "verdict refused until {} is recalibrated with new labels of it: {}",
             estimate.policy,
             words(standing)
-        );
-        return Some((expected, format!("verdict {}", estimate.verdict.as_str())));
-    }
-    None
+        ),
+        format!("verdict {}", estimate.verdict.as_str())
+    );
+    Ok(())
 }
 
 /// An estimate carries the audit that stands for or against it, and claims no level after a failed one.
-fn marked(
+fn check_estimate(
     state: &State,
     experiment: &ExperimentId,
     estimate: &EstimateRecorded,
-) -> Option<(String, String)> {
+) -> Checked {
     let standing = state.fold::<Audits>().standing(
         experiment,
         &estimate.terms.judge,
         &estimate.policy,
         estimate.calibrator,
     );
-    if estimate.transport != standing {
-        let expected = format!("the audit that stands: {}", words(standing));
-        return Some((expected, words(estimate.transport)));
-    }
+    ensure!(
+        estimate.transport == standing,
+        format!("the audit that stands: {}", words(standing)),
+        words(estimate.transport)
+    );
     let failed = standing.is_some_and(|of| of.state == TransportState::Fail);
-    if failed && estimate.claim != Claim::Refused {
-        let expected = format!(
+    ensure!(
+        !failed || estimate.claim == Claim::Refused,
+        format!(
             "claim refused until {} is recalibrated with new labels of it: {}",
             estimate.policy,
             words(standing)
-        );
-        return Some((expected, format!("claim {}", estimate.claim)));
-    }
-    claims::estimate(state, experiment, estimate)
+        ),
+        format!("claim {}", estimate.claim)
+    );
+    claims::check_estimate(state, experiment, estimate)
 }

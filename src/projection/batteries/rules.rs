@@ -13,21 +13,23 @@ use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
+use crate::ground::digest::Digest;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
-use crate::num::Count;
+use crate::ledger::ensure;
+use crate::ledger::unmet;
 use crate::num::Finite;
 use crate::projection::batteries::Batteries;
 use crate::projection::batteries::EXPLOIT_MICRO;
 use crate::projection::batteries::RISE_MICRO;
 use crate::projection::batteries::gaming_digest;
 use crate::projection::decisions::AllDecisions;
-use crate::projection::decisions::is_candidate;
+use crate::projection::decisions::Live;
 use crate::projection::decisions::live;
 
 /// Attacks without which a battery is not whole.
@@ -92,18 +94,18 @@ pub struct Attacked;
 
 impl Rule for Attacked {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let found = match &event.event.payload {
-            Payload::BatteryEvaluated(said) => evaluated(state, experiment, said),
-            Payload::ExploitDiscovered(said) => discovered(state, experiment, said),
-            Payload::CardPublished(said) => stressed(state, said),
-            Payload::GateEvaluated(said) => gated(state, said),
-            _ => None,
+        let checked = match &event.event.payload {
+            Payload::BatteryEvaluated(said) => check_evaluated(state, experiment, said),
+            Payload::ExploitDiscovered(said) => check_discovered(state, experiment, said),
+            Payload::CardPublished(said) => check_stressed(state, said),
+            Payload::GateEvaluated(said) => check_gate(state, said),
+            _ => return,
         };
-        breaches
-            .extend(found.map(|(expected, found)| Breach::new(RuleName::Battery, expected, found)));
+        breaches.take(RuleName::Battery, checked);
     }
 }
 
@@ -128,81 +130,89 @@ pub fn verdict(said: &BatteryEvaluated) -> Verdict {
     }
 }
 
-fn evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> Judged {
-    let live = match live(state, experiment, &said.iteration) {
-        Ok(live) => live,
-        Err(found) => return Some(found),
-    };
-    if let Some(found) = live.is_going_on("a battery") {
-        return Some(found);
-    }
-    if !TRIES.contains(&said.tries.value()) {
-        return no("100 to 200 tries", said.tries.to_string());
-    }
-    let batteries = state.fold::<Batteries>();
-    let expected = match said.candidate {
-        None => Some(live.it.rubric_hash),
+fn check_evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> Checked {
+    let live = live(state, experiment, &said.iteration)?;
+    live.check_going_on("a battery")?;
+    ensure!(
+        TRIES.contains(&said.tries.value()),
+        "100 to 200 tries",
+        said.tries.to_string()
+    );
+    match said.candidate {
+        None => check_attacked(live.it.rubric_hash, said)?,
         Some(candidate) => {
-            if let Some(found) = live.is_sealed_yet("a battery") {
-                return Some(found);
-            }
-            if !is_candidate(live.it, candidate) {
-                let found = format!("{candidate}, none of them");
-                return no("a patch that stands, or a composite of two", found);
-            }
-            let of = batteries.of(&said.iteration);
-            if let Some(old) = of.and_then(|of| of.candidate(candidate)) {
-                let found = format!("one at seq {}", old.seq);
-                return no("one battery of each candidate", found);
-            }
-            let judged = live.decided.and_then(|of| of.candidate(candidate));
-            if let Some(p7) = judged.and_then(|of| of.said(GateId::P7, GateSplit::Dev)) {
-                let found = format!("p7 at seq {}", p7.seq);
-                return no("a battery of a candidate before its p7", found);
-            }
+            check_candidate(state, &live, said, candidate)?;
             let mut all = live.it.candidates.values();
-            all.find(|of| of.patch_hash == candidate)
-                .map(|of| of.result_hash)
+            let patch = all.find(|of| of.patch_hash == candidate);
+            // What results from a composite is in no event: whoever reads its patches computes it again.
+            if let Some(patch) = patch {
+                check_attacked(patch.result_hash, said)?;
+            }
         }
-    };
-    if let Some(expected) = expected.filter(|expected| *expected != said.rubric_hash) {
-        return no(
-            format!("rubric_hash {expected}"),
-            said.rubric_hash.to_string(),
-        );
     }
-    listed(said).or_else(|| {
-        let known = batteries.exploits(experiment).len() as u64;
-        measured(said, known)
-    })
+    check_listed(said)?;
+    let known = state.fold::<Batteries>().exploits(experiment).len() as u64;
+    check_measured(said, known)
+}
+
+/// The rubric that was attacked.
+fn check_attacked(expected: Digest, said: &BatteryEvaluated) -> Checked {
+    ensure!(
+        said.rubric_hash == expected,
+        format!("rubric_hash {expected}"),
+        said.rubric_hash.to_string()
+    );
+    Ok(())
+}
+
+/// A candidate is attacked once, before unsealing and before its p7.
+fn check_candidate(
+    state: &State,
+    live: &Live<'_>,
+    said: &BatteryEvaluated,
+    candidate: Digest,
+) -> Checked {
+    live.check_sealed("a battery")?;
+    live.check_candidate(candidate)?;
+    let of = state.fold::<Batteries>().of(&said.iteration);
+    if let Some(old) = of.and_then(|of| of.candidate(candidate)) {
+        let found = format!("one at seq {}", old.seq);
+        return unmet("one battery of each candidate", found);
+    }
+    let judged = live.decided.and_then(|of| of.candidate(candidate));
+    if let Some(p7) = judged.and_then(|of| of.said(GateId::P7, GateSplit::Dev)) {
+        let found = format!("p7 at seq {}", p7.seq);
+        return unmet("a battery of a candidate before its p7", found);
+    }
+    Ok(())
 }
 
 /// Attacks, chains and slices of a battery.
-fn listed(said: &BatteryEvaluated) -> Judged {
+fn check_listed(said: &BatteryEvaluated) -> Checked {
     let attacks = &said.attacks;
     if !attacks
         .windows(2)
         .all(|pair| pair[0].attack < pair[1].attack)
     {
-        return no("attacks in order of name, each once", "another order");
+        return unmet("attacks in order of name, each once", "another order");
     }
     let aligned = |of: &crate::event::payload::battery::SliceStressed| {
         of.means_micro.len() == attacks.len() && of.seeds.len() == attacks.len()
     };
     if !said.slices.iter().all(aligned) {
         let expected = format!("{} uplifts of each slice", attacks.len());
-        return no(expected, "another number");
+        return unmet(expected, "another number");
     }
     if said.chains.len() > CHAINS_MAX {
         let found = said.chains.len().to_string();
-        return no(format!("at most {CHAINS_MAX} chains"), found);
+        return unmet(format!("at most {CHAINS_MAX} chains"), found);
     }
     if let Some(chain) = said
         .chains
         .iter()
         .find(|of| operators(of.chain.as_str()).is_none())
     {
-        return no("a chain of one to three attacks", chain.chain.as_str());
+        return unmet("a chain of one to three attacks", chain.chain.as_str());
     }
     let largest = said.chains.iter().map(|of| of.mean).reduce(|worst, next| {
         if next.value() > worst.value() {
@@ -212,21 +222,23 @@ fn listed(said: &BatteryEvaluated) -> Judged {
         }
     });
     let expected = largest.filter(|_| said.unscored.value() == 0);
-    if said.u_adv == expected {
-        return None;
-    }
     let word = |of: Option<Finite>| of.map_or("none".to_owned(), |of| of.to_string());
-    no(format!("u_adv {}", word(expected)), word(said.u_adv))
+    ensure!(
+        said.u_adv == expected,
+        format!("u_adv {}", word(expected)),
+        word(said.u_adv)
+    );
+    Ok(())
 }
 
 /// Every known exploit is measured or counted as unscored, and what became worse is counted.
-fn measured(said: &BatteryEvaluated, known: u64) -> Judged {
+fn check_measured(said: &BatteryEvaluated, known: u64) -> Checked {
     let exploits = &said.exploits;
     let ordered = exploits
         .windows(2)
         .all(|pair| pair[0].exploit < pair[1].exploit);
     if !ordered || exploits.iter().any(|of| of.exploit.value() >= known) {
-        return no(
+        return unmet(
             format!("exploits below {known} in order, each once"),
             "others",
         );
@@ -234,7 +246,7 @@ fn measured(said: &BatteryEvaluated, known: u64) -> Judged {
     let missing = known - exploits.len() as u64;
     if said.unscored.value() < missing {
         let found = format!("{} left out", missing - said.unscored.value());
-        return no(
+        return unmet(
             format!("each of {known} known exploits measured again"),
             found,
         );
@@ -242,7 +254,7 @@ fn measured(said: &BatteryEvaluated, known: u64) -> Judged {
     let both = said.candidate.is_some();
     if exploits.iter().any(|of| of.before_micro.is_some() != both) {
         let expected = "before_micro where a candidate is attacked, and only there";
-        return no(expected, "otherwise");
+        return unmet(expected, "otherwise");
     }
     let worse = |of: &&crate::event::payload::battery::ExploitMeasured| {
         let before = of.before_micro.map_or(i64::MAX, crate::num::Micro::value);
@@ -254,10 +266,12 @@ fn measured(said: &BatteryEvaluated, known: u64) -> Judged {
         }
     };
     let worse = exploits.iter().filter(worse).count() as u64;
-    if said.regressions == Count::new(worse).unwrap_or_default() {
-        return None;
-    }
-    no(format!("regressions {worse}"), said.regressions.to_string())
+    ensure!(
+        said.regressions.value() == worse,
+        format!("regressions {worse}"),
+        said.regressions.to_string()
+    );
+    Ok(())
 }
 
 /// Whether a chain holds an attack that violates by what it is; `None` for a text that is no chain.
@@ -275,71 +289,71 @@ fn operators(chain: &str) -> Option<bool> {
     (steps.len() <= DEPTH_MAX).then_some(violates)
 }
 
-fn discovered(state: &State, experiment: &ExperimentId, said: &ExploitDiscovered) -> Judged {
-    if let Err(found) = live(state, experiment, &said.iteration) {
-        return Some(found);
-    }
-    if said.uplift_micro.value() <= EXPLOIT_MICRO {
-        return no("an uplift above 0.05", said.uplift_micro.to_string());
-    }
+fn check_discovered(state: &State, experiment: &ExperimentId, said: &ExploitDiscovered) -> Checked {
+    live(state, experiment, &said.iteration)?;
+    ensure!(
+        said.uplift_micro.value() > EXPLOIT_MICRO,
+        "an uplift above 0.05",
+        said.uplift_micro.to_string()
+    );
     let Some(violates) = operators(said.chain.as_str()) else {
-        return no("a chain of one to three attacks", said.chain.as_str());
+        return unmet("a chain of one to three attacks", said.chain.as_str());
     };
-    if said.violation == Violation::Construction && !violates {
-        let expected = "a chain that violates by construction";
-        return no(expected, said.chain.as_str());
-    }
+    ensure!(
+        said.violation != Violation::Construction || violates,
+        "a chain that violates by construction",
+        said.chain.as_str()
+    );
     let batteries = state.fold::<Batteries>();
     let of = batteries.of(&said.iteration);
     let mut ran = of
         .into_iter()
         .flat_map(|of| of.candidates.values().chain(&of.in_force));
-    match ran.find(|ran| ran.id == said.battery) {
-        None => {
-            let expected = format!("a battery of {}", said.iteration);
-            return no(expected, said.battery.to_string());
-        }
-        Some(ran) if ran.rubric_hash != said.rubric_hash => {
-            let expected = format!("rubric_hash {}, as attacked", ran.rubric_hash);
-            return no(expected, said.rubric_hash.to_string());
-        }
-        Some(_) => {}
-    }
+    let Some(ran) = ran.find(|ran| ran.id == said.battery) else {
+        let expected = format!("a battery of {}", said.iteration);
+        return unmet(expected, said.battery.to_string());
+    };
+    ensure!(
+        ran.rubric_hash == said.rubric_hash,
+        format!("rubric_hash {}, as attacked", ran.rubric_hash),
+        said.rubric_hash.to_string()
+    );
     let known = batteries.exploits(experiment).len();
-    if known < EXPLOITS_MAX {
-        return None;
-    }
-    no(
+    ensure!(
+        known < EXPLOITS_MAX,
         format!("at most {EXPLOITS_MAX} exploits"),
-        (known + 1).to_string(),
-    )
+        (known + 1).to_string()
+    );
+    Ok(())
 }
 
-/// A card shows what the battery of the rubric in force measured in its slice.
-fn stressed(state: &State, said: &CardPublished) -> Judged {
+/// A card shows what the battery of the rubric in force measured in its slice, and nothing where none measured it.
+fn check_stressed(state: &State, said: &CardPublished) -> Checked {
     let of = state.fold::<Batteries>().of(&said.iteration);
     let card = &said.card;
     let known = of
         .and_then(|of| of.stress.get(&card.family))
         .and_then(|slices| slices.get(&card.slice));
     let known = known.map_or(&[][..], Vec::as_slice);
-    if card.stress == known {
-        return None;
-    }
     let expected = match of.and_then(|of| of.in_force) {
         Some(ran) => format!("the uplifts of {} at seq {}", card.slice.as_str(), ran.seq),
         None => "no uplifts, before a battery of the rubric in force".to_owned(),
     };
-    no(expected, "others")
+    ensure!(card.stress == known, expected, "others");
+    Ok(())
 }
 
 /// P7 says what the battery of its candidate measured. In an iteration whose calibrators are on record, of a ledger with
 /// an adversary, it names that battery, and without one it says that nobody looked. No other gate names one.
-fn gated(state: &State, said: &GateEvaluated) -> Judged {
+fn check_gate(state: &State, said: &GateEvaluated) -> Checked {
     let word = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
     let Evidence::P7(gaming) = &said.evidence else {
-        let id = said.battery?;
-        return no(format!("no battery behind {}", said.gate), id.to_string());
+        ensure!(
+            said.battery.is_none(),
+            format!("no battery behind {}", said.gate),
+            word(said.battery)
+        );
+        return Ok(());
     };
     let of = state.fold::<Batteries>().of(&said.iteration);
     let ran = of.and_then(|of| of.candidate(said.candidate));
@@ -347,21 +361,24 @@ fn gated(state: &State, said: &GateEvaluated) -> Judged {
     let decided = state.fold::<AllDecisions>().of(&said.iteration);
     let somebody = state.keyring.live_with(Role::Adversary).next().is_some();
     let is_strict = somebody && decided.is_some_and(|of| of.calibrator(None).is_some());
-    if said.battery != named && (is_strict || said.battery.is_some()) {
-        let expected = format!("battery {}, as recorded for the candidate", word(named));
-        return no(expected, word(said.battery));
-    }
+    let is_named = is_strict || said.battery.is_some();
+    ensure!(
+        said.battery == named || !is_named,
+        format!("battery {}, as recorded for the candidate", word(named)),
+        word(said.battery)
+    );
     let Some(ran) = ran else {
-        if !is_strict || !gaming.is_checked() {
-            return None;
-        }
-        return no("battery.evaluated of the candidate before its p7", "none");
+        ensure!(
+            !is_strict || !gaming.is_checked(),
+            "battery.evaluated of the candidate before its p7",
+            "none"
+        );
+        return Ok(());
     };
-    if ran.gaming == gaming_digest(gaming) {
-        return None;
-    }
-    no(
+    ensure!(
+        ran.gaming == gaming_digest(gaming),
         format!("what the battery at seq {} measured", ran.seq),
-        "other numbers",
-    )
+        "other numbers"
+    );
+    Ok(())
 }

@@ -18,15 +18,17 @@ use crate::event::payload::label::LabelRevealed;
 use crate::event::payload::label::LabelSealed;
 use crate::event::registry;
 use crate::ground::time::Timestamp;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
 use crate::ledger::Fold;
-use crate::ledger::Judged as Found;
+use crate::ledger::Required;
 use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::ensure;
 use crate::ledger::fold;
-use crate::ledger::no;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::rules::plan_of;
 use crate::projection::iterations::Iteration;
@@ -135,42 +137,48 @@ impl Blocks {
 }
 
 /// A charge pays for the labels of one design, or of one confirm block.
-pub(super) fn paid_before(state: &State, experiment: &ExperimentId, said: &LabelRevealed) -> Found {
+pub(super) fn check_paid(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &LabelRevealed,
+) -> Checked {
     if !state.asks(Question::OneCharge) {
-        return None;
+        return Ok(());
     }
     let blocks = state.fold::<Blocks>();
-    let before = blocks.paid.get(&said.charge)?;
-    let Paid { design, experiment } = blocks.label_of(experiment, &said.design);
-    if before.design == design && before.experiment == experiment {
-        return None;
-    }
+    let Some(before) = blocks.paid.get(&said.charge) else {
+        // The first reveal that it pays for.
+        return Ok(());
+    };
+    let now = blocks.label_of(experiment, &said.design);
     let labels = before
         .design
         .as_ref()
         .map_or("the confirm block".to_owned(), |design| {
             format!("design {design}")
         });
-    no(
+    ensure!(
+        *before == now,
         "a charge that paid for no other labels",
-        format!("one that paid for {labels} of {}", before.experiment),
-    )
+        format!("one that paid for {labels} of {}", before.experiment)
+    );
+    Ok(())
 }
 
-/// What forbids a label of an older block: that its seal stands below the entry that formed the newest split.
+/// What forbids a label of an older block: that its seal stands below the entry that formed the newest split. A block whose
+/// designs no split followed has no older one: what it holds was sealed after them.
 pub(super) fn of_older_block(
     state: &State,
     experiment: &ExperimentId,
     said: &LabelRevealed,
 ) -> Option<Fact> {
-    let block = state.fold::<Blocks>().by_experiment.get(experiment)?;
-    if !state.asks(Question::ConfirmRows) || !block.designs.contains(&said.design) {
-        return None;
-    }
+    let is_asked = state.asks(Question::ConfirmRows) && is_confirm(state, experiment, &said.design);
+    let block = state.fold::<Blocks>().by_experiment.get(experiment);
+    let newest_split = block.filter(|_| is_asked).and_then(|block| block.since)?;
     let fields = [said.design.as_str(), said.row.as_str()];
     Some(Fact::ForbidsBelow {
         digest: registry::natural_key_of(Kind::LabelSealed, experiment, &fields),
-        before: block.since?,
+        before: newest_split,
         rule: RuleName::Sealing,
     })
 }
@@ -181,84 +189,105 @@ pub(super) fn is_confirm(state: &State, experiment: &ExperimentId, design: &Desi
     block.is_some_and(|block| block.designs.contains(design))
 }
 
-/// Why a confirm block cannot be unsealed at a time, whoever pays for it: what was expected, and what stands there.
-pub fn kept_shut(
+/// Whether a confirm block may be unsealed at a time, whoever pays for it.
+///
+/// # Errors
+/// [`Unmet`](crate::ledger::Unmet): what was expected, and what stands there.
+pub fn check_unsealing(
     state: &State,
     experiment: &ExperimentId,
     confirm_root: Root,
     at: Timestamp,
-) -> Found {
+) -> Checked {
+    check_opens(state, experiment, confirm_root, at)
+}
+
+/// A confirm block is unsealed once, within the peeks of a quarter, after its window.
+pub(super) fn check_opens(
+    state: &State,
+    experiment: &ExperimentId,
+    confirm_root: Root,
+    at: Timestamp,
+) -> Checked {
     let all = state.fold::<AllDecisions>();
     if let Some(seq) = all.roots.get(&confirm_root.0.to_hex()) {
         let found = format!("one unsealed at seq {seq}");
-        return no("a confirm block that is not spent", found);
+        return unmet("a confirm block that is not spent", found);
     }
     let quarter = at.quarter().to_string();
     let unsealed = all.quarters.get(&quarter).copied().unwrap_or(0);
-    if state.asks(Question::PeekAccount) && unsealed >= PEEKS_MAX {
-        let expected = format!("at most {PEEKS_MAX} confirm blocks unsealed in {quarter}");
-        return no(
-            expected,
-            format!("{unsealed} unsealed before, over all accounts"),
+    if state.asks(Question::PeekAccount) {
+        ensure!(
+            unsealed < PEEKS_MAX,
+            format!("at most {PEEKS_MAX} confirm blocks unsealed in {quarter}"),
+            format!("{unsealed} unsealed before, over all accounts")
         );
     }
+    // A split without a window is drawn by hash, and a root of no split is refused by a fact.
     let splits = state.fold::<Splits>().by_experiment.get(experiment);
-    let ends = splits.and_then(|of| of.formed.values().filter_map(|formed| formed.t2).max());
-    let early = ends.filter(|t2| *t2 > at)?;
-    no(
-        format!("an unsealing from {early} on, where the confirm window ends"),
-        at.to_string(),
-    )
+    let windows = splits.into_iter().flat_map(|of| of.formed.values());
+    let end_of_windows = windows.filter_map(|formed| formed.t2).max();
+    if let Some(end) = end_of_windows {
+        ensure!(
+            end <= at,
+            format!("an unsealing from {end} on, where the confirm window ends"),
+            at.to_string()
+        );
+    }
+    Ok(())
 }
 
 /// An unsealing is paid from the account that the plan names, and from no other.
-pub(super) fn paid_elsewhere(state: &State, it: &Iteration, account: &AccountId) -> Found {
+pub(super) fn check_account(state: &State, it: &Iteration, account: &AccountId) -> Checked {
     let plan = plan_of(state, it).and_then(|plan| plan.design.as_ref());
-    let Some(design) = plan else {
-        return no("a plan that names its peek_account", "none");
-    };
-    let named = &design.peek_account;
-    (account != named).then(|| {
-        (
-            format!("a charge to {named}, the plan's peek_account"),
-            format!("one to {account}"),
-        )
-    })
+    let named = &plan
+        .required("a plan that names its peek_account")?
+        .peek_account;
+    ensure!(
+        account == named,
+        format!("a charge to {named}, the plan's peek_account"),
+        format!("one to {account}")
+    );
+    Ok(())
 }
 
 /// A confirm label is sealed before the iteration opens that it is to judge: later, its candidates may be known.
-pub(super) fn sealed_late(state: &State, experiment: &ExperimentId, said: &LabelSealed) -> Found {
-    if !state.asks(Question::SealedBefore) || !is_confirm(state, experiment, &said.design) {
-        return None;
+pub(super) fn check_early(state: &State, experiment: &ExperimentId, said: &LabelSealed) -> Checked {
+    let is_asked =
+        state.asks(Question::SealedBefore) && is_confirm(state, experiment, &said.design);
+    if !is_asked {
+        return Ok(());
     }
-    let (id, it) = state.fold::<Iterations>().open_in(experiment)?;
-    no(
-        format!(
-            "a confirm label that is sealed before {id} opens, at seq {}",
-            it.opened_seq
-        ),
-        "one sealed while it is open",
-    )
+    if let Some((id, it)) = state.fold::<Iterations>().open_in(experiment) {
+        return unmet(
+            format!(
+                "a confirm label that is sealed before {id} opens, at seq {}",
+                it.opened_seq
+            ),
+            "one sealed while it is open",
+        );
+    }
+    Ok(())
 }
 
 /// A gate on confirm reads every label of its block.
-pub(super) fn left_out(state: &State, it: &Iteration) -> Found {
+pub(super) fn check_whole(state: &State, it: &Iteration) -> Checked {
     if !state.asks(Question::ConfirmRows) {
-        return None;
+        return Ok(());
     }
     let block = state.fold::<Blocks>().by_experiment.get(&it.experiment);
-    let Some(block) = block.filter(|block| block.sealed > 0) else {
-        return no("a confirm block with sealed labels", "none");
-    };
-    (block.revealed != block.sealed).then(|| {
-        (
-            format!(
-                "a gate on all {} sealed labels of the confirm block",
-                block.sealed
-            ),
-            format!("{} of them revealed", block.revealed),
-        )
-    })
+    let block = block
+        .filter(|block| block.sealed > 0)
+        .required("a confirm block with sealed labels")?;
+    ensure!(
+        block.revealed == block.sealed,
+        format!(
+            "a gate on all {} sealed labels of the confirm block",
+            block.sealed
+        ),
+        format!("{} of them revealed", block.revealed)
+    );
+    Ok(())
 }
 
 /// Whether a label of the block was kept back past the last day of all: then no gate can be evaluated any more, and the

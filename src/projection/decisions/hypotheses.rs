@@ -2,20 +2,20 @@
 
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::ground::digest::Digest;
-use crate::ledger::Judged as Found;
-use crate::ledger::no;
+use crate::ledger::Checked;
+use crate::ledger::unmet;
 use crate::projection::decisions::composite_of;
 use crate::projection::iterations::Candidate as Patch;
 use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
 
 /// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
-pub(super) fn hypotheses(it: &Iteration, sealed: &[SealedHypothesis]) -> Found {
+pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> Checked {
     if !sealed
         .windows(2)
         .all(|pair| pair[0].candidate < pair[1].candidate)
     {
-        return no("hypotheses in order of hash, each once", "another order");
+        return unmet("hypotheses in order of hash, each once", "another order");
     }
     let stands = |hash: &Digest| {
         let is =
@@ -27,14 +27,14 @@ pub(super) fn hypotheses(it: &Iteration, sealed: &[SealedHypothesis]) -> Found {
     for one in sealed {
         if one.candidate != composite_of(&one.patches) {
             let found = one.candidate.to_string();
-            return no("the hash of its patches", found);
+            return unmet("the hash of its patches", found);
         }
         match &one.patches[..] {
             [only] => match stands(only) {
-                None => return no("a patch that stands", format!("{only}, none")),
+                None => return unmet("a patch that stands", format!("{only}, none")),
                 Some(patch) if families.contains(&&patch.family) => {
                     let found = format!("two of {}", patch.family);
-                    return no("one candidate of each family", found);
+                    return unmet("one candidate of each family", found);
                 }
                 Some(patch) => families.push(&patch.family),
             },
@@ -43,11 +43,11 @@ pub(super) fn hypotheses(it: &Iteration, sealed: &[SealedHypothesis]) -> Found {
                 let single = |hash: &Digest| sealed.iter().any(|other| other.patches == [*hash]);
                 if composites > 1 || !single(a) || !single(b) {
                     let expected = "one composite, of two patches that are sealed by themselves";
-                    return no(expected, "another");
+                    return unmet(expected, "another");
                 }
             }
-            _ => return no("one patch, or two in order of hash", "others"),
+            _ => return unmet("one patch, or two in order of hash", "others"),
         }
     }
-    None
+    Ok(())
 }

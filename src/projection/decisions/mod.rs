@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
-pub use block::kept_shut;
-pub use reviews::unreviewed;
+pub use block::check_unsealing;
+pub use reviews::check_reviewed;
 pub use rules::CARD_LABEL;
 pub use rules::CLASSIFICATION_LABEL;
+pub(in crate::projection) use rules::Live;
 pub use rules::Predicate;
-pub(in crate::projection) use rules::is_candidate;
 pub(in crate::projection) use rules::live;
 pub use sealing::COMPOSITE_LABEL;
 pub use sealing::Sealing;

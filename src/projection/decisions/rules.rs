@@ -6,6 +6,7 @@ use crate::event::id::IterationId;
 use crate::event::payload::Role;
 use crate::event::payload::card::CardPublished;
 use crate::event::payload::diagnosis::IterationPausedForLabels;
+use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimate::IterationTerms;
 use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::predicate::GateCalibrators;
@@ -17,12 +18,16 @@ use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
+use crate::ledger::ensure;
+use crate::ledger::unmet;
 use crate::projection::access::Access;
 use crate::projection::decisions::AllDecisions;
 use crate::projection::decisions::CONFIRM_GATES;
@@ -61,14 +66,16 @@ pub(in crate::projection) fn live<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     id: &IterationId,
-) -> Result<Live<'a>, (String, String)> {
-    let expected = || format!("an open iteration of {experiment}");
+) -> Result<Live<'a>, Unmet> {
+    let expected = format!("an open iteration of {experiment}");
     let it = state.fold::<Iterations>().by_id.get(id);
     let Some(it) = it.filter(|it| it.experiment == *experiment) else {
-        return Err((expected(), format!("{id}, never opened")));
+        let found = format!("{id}, never opened");
+        return Err(Unmet { expected, found });
     };
     if let Some((_, seq)) = &it.closed {
-        return Err((expected(), format!("{id}, closed at seq {seq}")));
+        let found = format!("{id}, closed at seq {seq}");
+        return Err(Unmet { expected, found });
     }
     let decided = state.fold::<AllDecisions>().of(id);
     Ok(Live { it, decided })
@@ -79,286 +86,340 @@ impl Live<'_> {
         self.decided.and_then(of)
     }
 
-    /// `Err` once the iteration was paused.
-    pub(in crate::projection) fn is_going_on(&self, what: &str) -> Judged {
-        let seq = self.seq(|of| Some(of.paused.as_ref()?.seq))?;
-        no(
-            format!("{what} in an iteration that goes on"),
-            format!("one paused for labels at seq {seq}: close it"),
-        )
+    /// Where slices were classified.
+    fn classified(&self) -> Option<u64> {
+        self.seq(|of| Some(of.classified.as_ref()?.1.seq))
     }
 
-    /// `Err` once confirm was unsealed.
-    pub(in crate::projection) fn is_sealed_yet(&self, what: &str) -> Judged {
+    /// The calibrator that was fitted for a candidate, or for the rubric that the iteration starts from.
+    fn calibrator(&self, candidate: Option<Digest>) -> Option<Digest> {
+        self.decided.and_then(|of| of.calibrator(candidate))
+    }
+
+    /// An iteration that was paused takes no further step.
+    pub(in crate::projection) fn check_going_on(&self, what: &str) -> Checked {
+        if let Some(seq) = self.seq(|of| Some(of.paused.as_ref()?.seq)) {
+            return unmet(
+                format!("{what} in an iteration that goes on"),
+                format!("one paused for labels at seq {seq}: close it"),
+            );
+        }
+        Ok(())
+    }
+
+    /// Nothing of the kind comes once confirm was unsealed.
+    pub(in crate::projection) fn check_sealed(&self, what: &str) -> Checked {
         let unsealed = self.seq(|of| Some(of.unsealed.as_ref()?.seq));
-        let seq = unsealed.or(self.it.unsealed_seq)?;
-        no(
-            format!("{what} before confirm was unsealed"),
-            format!("unsealed at seq {seq}"),
-        )
+        if let Some(seq) = unsealed.or(self.it.unsealed_seq) {
+            return unmet(
+                format!("{what} before confirm was unsealed"),
+                format!("unsealed at seq {seq}"),
+            );
+        }
+        Ok(())
+    }
+
+    /// A candidate is a patch of the iteration that stands, or a composite of two.
+    pub(in crate::projection) fn check_candidate(&self, candidate: Digest) -> Checked {
+        ensure!(
+            is_candidate(self.it, candidate),
+            "a patch that stands, or a composite of two",
+            format!("{candidate}, none of them")
+        );
+        Ok(())
+    }
+
+    /// Nothing of the kind comes once candidates were sealed.
+    fn check_not_sealed(&self, what: &str) -> Checked {
+        if let Some(seq) = self.seq(|of| Some(of.sealed.as_ref()?.once.seq)) {
+            return unmet(
+                format!("{what} before sealing"),
+                format!("sealed at seq {seq}"),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_before_classification(&self) -> Checked {
+        if let Some(seq) = self.classified() {
+            return unmet(
+                "an audit before slices were classified",
+                format!("classified and frozen at seq {seq}"),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_after_classification(&self) -> Checked {
+        ensure!(
+            self.classified().is_some(),
+            "slices.classified first",
+            "none"
+        );
+        Ok(())
+    }
+}
+
+/// Where a step of an iteration stands: the state before it, and its experiment.
+struct Place<'a> {
+    state: &'a State,
+    experiment: &'a ExperimentId,
+}
+
+impl Place<'_> {
+    /// A step of an open iteration that was not paused, and what is asked of it.
+    fn check_step(
+        &self,
+        id: &IterationId,
+        what: &str,
+        then: impl FnOnce(&Live<'_>) -> Checked,
+    ) -> Checked {
+        let live = live(self.state, self.experiment, id)?;
+        live.check_going_on(what)?;
+        then(&live)
+    }
+
+    /// What is computed on the terms of an iteration is a step of it; on other terms it is none, and is asked nothing here.
+    fn check_step_if_in(
+        &self,
+        terms: &EstimateTerms,
+        what: &str,
+        then: impl FnOnce(&Live<'_>, &IterationTerms) -> Checked,
+    ) -> Checked {
+        match &terms.iteration {
+            Some(of) => self.check_step(&of.iteration, what, |live| then(live, of)),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&self, payload: &Payload) -> Checked {
+        let early = |live: &Live<'_>| live.check_before_classification();
+        match payload {
+            Payload::CalibratorFitted(said) => {
+                self.check_step_if_in(&said.terms, "a calibrator", check_fitted)
+            }
+            Payload::OuaEstimated(said) => {
+                self.check_step_if_in(&said.terms, "an estimate", |live, _| {
+                    check_in_force(live, said.calibrator)
+                })
+            }
+            Payload::CoverageChecked(said) => {
+                self.check_step_if_in(&said.terms, "a check", |live, _| {
+                    check_in_force(live, said.calibrator)
+                })
+            }
+            Payload::ScoresRecomputed(said) => self.check_step(&said.iteration, "scores", |live| {
+                check_recomputed(live, said)
+            }),
+            Payload::LabelProcessAudited(said) => {
+                self.check_step(&said.iteration, "an audit", early)
+            }
+            Payload::PrenticeChecked(said) => self.check_step(&said.iteration, "a check", early),
+            Payload::ResidualsAudited(said) => self.check_step(&said.iteration, "an audit", early),
+            Payload::SlicesClassified(said) => {
+                self.check_step(&said.iteration, "a classification", |live| {
+                    check_classified(live, said)
+                })
+            }
+            Payload::CardPublished(said) => self.check_step(&said.iteration, "a card", |live| {
+                live.check_after_classification()?;
+                live.check_sealed("a card")?;
+                check_carded(live, said)
+            }),
+            Payload::IterationPausedForLabels(said) => {
+                self.check_step(&said.iteration, "a pause", |live| check_paused(live, said))
+            }
+            Payload::DevObjectiveQueried(said) => {
+                self.check_step(&said.iteration, "a dev call", |live| {
+                    check_dev_call(self.state, live, said)
+                })
+            }
+            Payload::GateEvaluated(said) => self.check_step(&said.iteration, "a gate", |live| {
+                check_gate(self.state, live, said)
+            }),
+            // No other kind is a step that this rule knows.
+            _ => Ok(()),
+        }
     }
 }
 
 impl Rule for Predicate {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let step = |id: &IterationId, what: &str, then: &dyn Fn(&Live<'_>) -> Judged| match live(
-            state, experiment, id,
-        ) {
-            Err(found) => Some(found),
-            Ok(live) => live.is_going_on(what).or_else(|| then(&live)),
-        };
-        let early = |live: &Live<'_>| before_classification(live);
-        let found = match &event.event.payload {
-            Payload::CalibratorFitted(said) => said
-                .terms
-                .iteration
-                .as_ref()
-                .and_then(|of| step(&of.iteration, "a calibrator", &|live| fitted(live, of))),
-            Payload::OuaEstimated(said) => said.terms.iteration.as_ref().and_then(|of| {
-                step(&of.iteration, "an estimate", &|live| {
-                    in_force(live, said.calibrator)
-                })
-            }),
-            Payload::CoverageChecked(said) => said.terms.iteration.as_ref().and_then(|of| {
-                step(&of.iteration, "a check", &|live| {
-                    in_force(live, said.calibrator)
-                })
-            }),
-            Payload::ScoresRecomputed(said) => {
-                step(&said.iteration, "scores", &|live| recomputed(live, said))
-            }
-            Payload::LabelProcessAudited(said) => step(&said.iteration, "an audit", &early),
-            Payload::PrenticeChecked(said) => step(&said.iteration, "a check", &early),
-            Payload::ResidualsAudited(said) => step(&said.iteration, "an audit", &early),
-            Payload::SlicesClassified(said) => step(&said.iteration, "a classification", &|live| {
-                classified(live, said)
-            }),
-            Payload::CardPublished(said) => step(&said.iteration, "a card", &|live| {
-                after_classification(live)
-                    .or_else(|| live.is_sealed_yet("a card"))
-                    .or_else(|| carded(live, said))
-            }),
-            Payload::IterationPausedForLabels(said) => {
-                step(&said.iteration, "a pause", &|live| paused(live, said))
-            }
-            Payload::DevObjectiveQueried(said) => step(&said.iteration, "a dev call", &|live| {
-                dev_call(state, live, said)
-            }),
-            Payload::GateEvaluated(said) => {
-                step(&said.iteration, "a gate", &|live| gate(state, live, said))
-            }
-            _ => None,
-        };
-        breaches.extend(
-            found.map(|(expected, found)| Breach::new(RuleName::Predicate, expected, found)),
-        );
+        let place = Place { state, experiment };
+        breaches.take(RuleName::Predicate, place.check(&event.event.payload));
     }
 }
 
 /// One calibrator of the rubric that the iteration starts from, before slices are classified by it; then one of each
 /// candidate.
-fn fitted(live: &Live<'_>, of: &IterationTerms) -> Judged {
-    let known = |candidate| live.decided.and_then(|of| of.calibrator(candidate));
-    if let Some(calibrator) = known(of.candidate) {
+fn check_fitted(live: &Live<'_>, of: &IterationTerms) -> Checked {
+    if let Some(calibrator) = live.calibrator(of.candidate) {
         let found = calibrator.to_string();
-        return no("one calibrator of each candidate", found);
+        return unmet("one calibrator of each candidate", found);
     }
     let Some(candidate) = of.candidate else {
         let expected = live.it.rubric_hash;
-        return before_classification(live).or_else(|| {
-            let found = of.rubric_hash.to_string();
-            (of.rubric_hash != expected).then(|| (format!("rubric_hash {expected}"), found))
-        });
+        live.check_before_classification()?;
+        ensure!(
+            of.rubric_hash == expected,
+            format!("rubric_hash {expected}"),
+            of.rubric_hash.to_string()
+        );
+        return Ok(());
     };
-    if known(None).is_none() {
-        return no("the calibrator of the rubric in force first", "none");
-    }
-    let is = is_candidate(live.it, candidate);
-    after_classification(live)
-        .or_else(|| live.is_sealed_yet("a calibrator"))
-        .or_else(|| {
-            let found = format!("{candidate}, none of them");
-            let expected = "a patch that stands, or a composite of two";
-            (!is).then(|| (expected.to_owned(), found))
-        })
+    live.calibrator(None)
+        .required("the calibrator of the rubric in force first")?;
+    live.check_after_classification()?;
+    live.check_sealed("a calibrator")?;
+    live.check_candidate(candidate)
 }
 
 /// Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read.
-fn recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Judged {
+fn check_recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Checked {
     let known = live.decided.and_then(|of| {
         let key = said.candidate.to_hex();
         of.recomputed.get(&key).copied()
     });
     if let Some(seq) = known {
         let expected = "scores under a candidate once";
-        return no(expected, format!("recorded at seq {seq}"));
+        return unmet(expected, format!("recorded at seq {seq}"));
     }
-    let fitted = live
-        .decided
-        .and_then(|of| of.calibrator(Some(said.candidate)));
-    if let Some(calibrator) = fitted {
+    if let Some(calibrator) = live.calibrator(Some(said.candidate)) {
         let expected = "scores before the calibrator that is fitted on them";
-        return no(expected, calibrator.to_string());
+        return unmet(expected, calibrator.to_string());
     }
     let all = said.recomputed.value() + said.rescored.value();
-    if all < said.inputs.rows.value() {
-        let expected = format!("a score of each of {} rows at least", said.inputs.rows);
-        return no(expected, all.to_string());
-    }
-    let is = is_candidate(live.it, said.candidate);
-    after_classification(live)
-        .or_else(|| live.is_sealed_yet("scores"))
-        .or_else(|| {
-            let found = format!("{}, none of them", said.candidate);
-            let expected = "a patch that stands, or a composite of two";
-            (!is).then(|| (expected.to_owned(), found))
-        })
+    ensure!(
+        all >= said.inputs.rows.value(),
+        format!("a score of each of {} rows at least", said.inputs.rows),
+        all.to_string()
+    );
+    live.check_after_classification()?;
+    live.check_sealed("scores")?;
+    live.check_candidate(said.candidate)
 }
 
 /// What is said of the calibrator in force is said of the one that was fitted, before slices are classified by it.
-fn in_force(live: &Live<'_>, calibrator: Digest) -> Judged {
-    let known = live.decided.and_then(|of| of.calibrator(None));
-    if known == Some(calibrator) {
-        return before_classification(live);
+fn check_in_force(live: &Live<'_>, calibrator: Digest) -> Checked {
+    let known = live.calibrator(None);
+    if known != Some(calibrator) {
+        let word = known.map_or("the rubric in force, fitted first".to_owned(), |of| {
+            of.to_string()
+        });
+        return unmet(format!("the calibrator of {word}"), calibrator.to_string());
     }
-    let word = known.map_or("the rubric in force, fitted first".to_owned(), |of| {
-        of.to_string()
-    });
-    no(format!("the calibrator of {word}"), calibrator.to_string())
+    live.check_before_classification()
 }
 
-/// A gate names the calibrators that were fitted for it, and none where there are none.
-fn compares(live: &Live<'_>, said: &GateEvaluated) -> Judged {
-    let known = |candidate| live.decided.and_then(|of| of.calibrator(candidate));
-    let both = known(None).zip(known(Some(said.candidate)));
-    let expected = both.map(|(baseline, candidate)| GateCalibrators {
-        baseline,
-        candidate,
-    });
+/// A gate names the calibrators that were fitted for it, and none where one of the two was not fitted: a candidate whose
+/// rows cannot be scored has none.
+fn check_compares(live: &Live<'_>, said: &GateEvaluated) -> Checked {
+    let fitted = (live.calibrator(None), live.calibrator(Some(said.candidate)));
+    let expected = match fitted {
+        (Some(baseline), Some(candidate)) => Some(GateCalibrators {
+            baseline,
+            candidate,
+        }),
+        (None, _) | (_, None) => None,
+    };
     let word = |of: Option<GateCalibrators>| match of {
         Some(of) => format!("{} and {}", of.baseline, of.candidate),
         None => "none".to_owned(),
     };
-    (said.calibrators != expected).then(|| {
-        let wanted = format!("calibrators {}, as fitted", word(expected));
-        (wanted, word(said.calibrators))
-    })
+    ensure!(
+        said.calibrators == expected,
+        format!("calibrators {}, as fitted", word(expected)),
+        word(said.calibrators)
+    );
+    Ok(())
 }
 
-fn before_classification(live: &Live<'_>) -> Judged {
-    let seq = live.seq(|of| Some(of.classified.as_ref()?.1.seq))?;
-    no(
-        "an audit before slices were classified",
-        format!("classified and frozen at seq {seq}"),
-    )
-}
-
-fn after_classification(live: &Live<'_>) -> Judged {
-    match live.seq(|of| Some(of.classified.as_ref()?.1.seq)) {
-        Some(_) => None,
-        None => no("slices.classified first", "none"),
-    }
-}
-
-fn classified(live: &Live<'_>, said: &SlicesClassified) -> Judged {
-    if live.seq(|of| Some(of.audited.as_ref()?.seq)).is_none() {
-        return no("residuals.audited first", "none");
-    }
+fn check_classified(live: &Live<'_>, said: &SlicesClassified) -> Checked {
+    let audited = live.seq(|of| Some(of.audited.as_ref()?.seq));
+    audited.required("residuals.audited first")?;
     let hash = canon::digest(CLASSIFICATION_LABEL, &said.slices);
-    if said.classification_hash != hash {
-        let expected = format!("classification_hash {hash}");
-        return no(expected, said.classification_hash.to_string());
-    }
-    before_classification(live)
+    ensure!(
+        said.classification_hash == hash,
+        format!("classification_hash {hash}"),
+        said.classification_hash.to_string()
+    );
+    live.check_before_classification()
 }
 
 /// A card is named by its digest, and says what it was computed on: the iteration, its rubric, its calibrator.
-fn carded(live: &Live<'_>, said: &CardPublished) -> Judged {
-    let differs = |what: &str, expected: String, found: String| {
-        (expected != found).then(|| (format!("{what} {expected}"), found))
+fn check_carded(live: &Live<'_>, said: &CardPublished) -> Checked {
+    let same = |what: &str, expected: String, found: String| {
+        ensure!(expected == found, format!("{what} {expected}"), found);
+        Ok(())
     };
-    let digest = canon::digest(CARD_LABEL, &said.card);
-    let named = differs(
-        "public_digest",
-        digest.to_string(),
-        said.public_digest.to_string(),
-    );
+    let digest = canon::digest(CARD_LABEL, &said.card).to_string();
+    same("public_digest", digest, said.public_digest.to_string())?;
     let Some(basis) = &said.card.basis else {
-        let strange = said.build.as_ref().map(|build| build.as_str().to_owned());
-        return named.or_else(|| strange.map(|of| ("a card with its basis".to_owned(), of)));
+        // Programs that said no basis named no build either.
+        if let Some(build) = &said.build {
+            return unmet("a card with its basis", build.as_str());
+        }
+        return Ok(());
     };
-    let calibrator = live.decided.and_then(|of| of.calibrator(None));
-    let calibrator = calibrator.unwrap_or(basis.calibrator);
-    named
-        .or_else(|| {
-            let none = said.build.is_none();
-            none.then(|| {
-                (
-                    "the build of a card with a basis".to_owned(),
-                    "none".to_owned(),
-                )
-            })
-        })
-        .or_else(|| {
-            let (expected, found) = (&said.iteration, &basis.iteration);
-            differs("a card of", expected.to_string(), found.to_string())
-        })
-        .or_else(|| {
-            let (expected, found) = (live.it.rubric_hash, basis.rubric_hash);
-            differs("rubric_hash", expected.to_string(), found.to_string())
-        })
-        .or_else(|| {
-            let found = basis.calibrator.to_string();
-            differs(
-                "the calibrator fitted first,",
-                calibrator.to_string(),
-                found,
-            )
-        })
+    said.build
+        .as_ref()
+        .required("the build of a card with a basis")?;
+    let (expected, found) = (&said.iteration, &basis.iteration);
+    same("a card of", expected.to_string(), found.to_string())?;
+    let (expected, found) = (live.it.rubric_hash, basis.rubric_hash);
+    same("rubric_hash", expected.to_string(), found.to_string())?;
+    let has_fit = live.calibrator(None);
+    // Numbers of an iteration without a fit on record are given by hand, and those of a card too.
+    let expected = has_fit.unwrap_or(basis.calibrator).to_string();
+    let found = basis.calibrator.to_string();
+    same("the calibrator fitted first,", expected, found)
 }
 
-fn paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Judged {
-    if said.share.value() < PAUSE_SHARE {
-        return no(
-            format!("a share of at least {PAUSE_SHARE}"),
-            said.share.to_string(),
-        );
-    }
-    after_classification(live).or_else(|| {
-        let seq = live.seq(|of| Some(of.sealed.as_ref()?.once.seq))?;
-        no("a pause before sealing", format!("sealed at seq {seq}"))
-    })
+fn check_paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Checked {
+    let is_small = said.share.value() < PAUSE_SHARE;
+    ensure!(
+        !is_small,
+        format!("a share of at least {PAUSE_SHARE}"),
+        said.share.to_string()
+    );
+    live.check_after_classification()?;
+    live.check_not_sealed("a pause")
 }
 
 /// The dev objective answers an optimizer, before anything is sealed, as often as registered.
-fn dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Judged {
-    if let Some(found) = after_classification(live).or_else(|| live.is_sealed_yet("a dev call")) {
-        return Some(found);
-    }
-    if let Some(seq) = live.seq(|of| Some(of.sealed.as_ref()?.once.seq)) {
-        return no("a dev call before sealing", format!("sealed at seq {seq}"));
-    }
+fn check_dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Checked {
+    live.check_after_classification()?;
+    live.check_sealed("a dev call")?;
+    live.check_not_sealed("a dev call")?;
     let key = state.keyring.keys.get(&said.requester);
     let asks = key.is_some_and(|key| key.end.is_none() && key.roles.contains(Role::Optimizer));
-    if !asks {
-        let expected = "a requester with a live key in role optimizer";
-        return no(expected, said.requester.to_string());
-    }
-    if !said.answers.iter().map(|of| of.gate).eq(DEV_GATES) {
-        return no("answers of p0 to p7 in order", "others");
-    }
-    let design = plan_of(state, live.it).and_then(|plan| plan.design.as_ref())?;
-    let most = design.dev_calls_max.value();
+    ensure!(
+        asks,
+        "a requester with a live key in role optimizer",
+        said.requester.to_string()
+    );
+    let answers = said.answers.iter().map(|of| of.gate);
+    ensure!(
+        answers.eq(DEV_GATES),
+        "answers of p0 to p7 in order",
+        "others"
+    );
+    let design = plan_of(state, live.it).and_then(|plan| plan.design.as_ref());
+    let most = design
+        .required("a manifest that says how often dev is called")?
+        .dev_calls_max
+        .value();
     let made = live.decided.map_or(0, |of| of.receipts.len() as u64);
-    (made >= most).then(|| {
-        (
-            format!("at most {most} dev calls, as registered"),
-            format!("{made} made before"),
-        )
-    })
+    ensure!(
+        made < most,
+        format!("at most {most} dev calls, as registered"),
+        format!("{made} made before")
+    );
+    Ok(())
 }
 
 /// What the manifest of an iteration says of iterations.
@@ -381,11 +442,12 @@ pub(super) fn taint(state: &State, experiment: &ExperimentId, live: &Live<'_>) -
 
 /// A gate stands on the frozen classification, the registered numbers and a candidate of the iteration, once confirm
 /// was unsealed if it is about confirm, and before that if not.
-fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Judged {
-    if said.evidence.gate() != said.gate {
-        let expected = format!("evidence of gate {}", said.gate);
-        return no(expected, format!("of {}", said.evidence.gate()));
-    }
+fn check_gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Checked {
+    ensure!(
+        said.evidence.gate() == said.gate,
+        format!("evidence of gate {}", said.gate),
+        format!("of {}", said.evidence.gate())
+    );
     let gates: &[_] = match said.split {
         GateSplit::Confirm => &CONFIRM_GATES,
         GateSplit::Dev => &DEV_GATES,
@@ -393,58 +455,55 @@ fn gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Judged {
     if !gates.contains(&said.gate) {
         let words: Vec<&str> = gates.iter().map(|gate| gate.as_str()).collect();
         let expected = format!("one of {} on {}", words.join(" "), said.split.as_str());
-        return no(expected, said.gate.as_str());
+        return unmet(expected, said.gate.as_str());
     }
-    let Some((hash, _)) = live.decided.and_then(|of| of.classified.as_ref()) else {
-        return no("slices.classified first", "none");
-    };
-    if said.classification_hash != *hash {
-        let expected = format!("the frozen classification {hash}");
-        return no(expected, said.classification_hash.to_string());
-    }
-    if said.params_hash != live.it.params_hash {
-        let expected = format!("params_hash {}, as opened", live.it.params_hash);
-        return no(expected, said.params_hash.to_string());
-    }
-    let first = registered(state, live, said).or_else(|| compares(live, said));
-    first.or_else(|| match said.split {
-        GateSplit::Dev => live.is_sealed_yet("a gate on dev").or_else(|| {
-            let is = is_candidate(live.it, said.candidate);
-            let found = format!("{}, none of them", said.candidate);
-            (!is).then(|| {
-                (
-                    "a patch that stands, or a composite of two".to_owned(),
-                    found,
-                )
-            })
-        }),
-        GateSplit::Confirm => {
-            if live.seq(|of| Some(of.unsealed.as_ref()?.seq)).is_none() {
-                return no("confirm.unsealed before a gate on confirm", "none");
-            }
-            let sealed = live.decided.and_then(|of| of.sealed.as_ref());
-            let holds = sealed.is_some_and(|sealed| sealed.holds(said.candidate));
-            let found = format!("{}, not among them", said.candidate);
-            let strange = (!holds).then(|| ("a sealed candidate".to_owned(), found));
-            strange
-                .or_else(|| sequence::gate(state, said))
-                .or_else(|| block::left_out(state, live.it))
+    let classified = live.decided.and_then(|of| of.classified.as_ref());
+    let (hash, _) = classified.required("slices.classified first")?;
+    ensure!(
+        said.classification_hash == *hash,
+        format!("the frozen classification {hash}"),
+        said.classification_hash.to_string()
+    );
+    ensure!(
+        said.params_hash == live.it.params_hash,
+        format!("params_hash {}, as opened", live.it.params_hash),
+        said.params_hash.to_string()
+    );
+    check_registered(state, live, said)?;
+    check_compares(live, said)?;
+    match said.split {
+        GateSplit::Dev => {
+            live.check_sealed("a gate on dev")?;
+            live.check_candidate(said.candidate)
         }
-    })
+        GateSplit::Confirm => check_gate_on_confirm(state, live, said),
+    }
+}
+
+/// A gate on confirm is one of a sealed candidate, on every label of the unsealed block.
+fn check_gate_on_confirm(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Checked {
+    live.seq(|of| Some(of.unsealed.as_ref()?.seq))
+        .required("confirm.unsealed before a gate on confirm")?;
+    let sealed = live.decided.and_then(|of| of.sealed.as_ref());
+    ensure!(
+        sealed.is_some_and(|sealed| sealed.holds(said.candidate)),
+        "a sealed candidate",
+        format!("{}, not among them", said.candidate)
+    );
+    sequence::check_gate(state, said)?;
+    block::check_whole(state, live.it)
 }
 
 /// The thresholds are those of the manifest.
-fn registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Judged {
-    let manifests = state.fold::<Manifests>();
-    let record = manifests
-        .of_digest(live.it.digest)
-        .map(|(_, record)| record);
-    let version = record.and_then(|record| record.version(live.it.digest));
-    let plan = version.and_then(|version| version.manifest.iteration.as_ref())?;
-    if said.thresholds == thresholds_of(plan) {
-        return None;
-    }
-    no("the registered thresholds", "others (E_UNREGISTERED_RULE)")
+fn check_registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Checked {
+    let plan =
+        plan_of(state, live.it).required("a manifest with the parameters of its iteration")?;
+    ensure!(
+        said.thresholds == thresholds_of(plan),
+        "the registered thresholds",
+        "others (E_UNREGISTERED_RULE)"
+    );
+    Ok(())
 }
 
 /// Hashes of patches that stand, with their families.

@@ -18,14 +18,17 @@ use crate::ground::canon;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
+use crate::ledger::Checked;
 use crate::ledger::Fact;
-use crate::ledger::Judged as Found;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::ensure;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::budgets::Budgets;
 use crate::projection::decisions::ACCEPTED_MAX;
@@ -37,11 +40,11 @@ use crate::projection::decisions::GateSaid;
 use crate::projection::decisions::Judged;
 use crate::projection::decisions::Ranked;
 use crate::projection::decisions::block;
-use crate::projection::decisions::block::kept_shut;
 use crate::projection::decisions::hypotheses;
 use crate::projection::decisions::reviews;
 use crate::projection::decisions::rules::Live;
 use crate::projection::decisions::rules::live;
+use crate::projection::decisions::rules::plan_of;
 use crate::projection::decisions::rules::taint;
 use crate::projection::decisions::select;
 use crate::projection::decisions::sequence;
@@ -49,7 +52,6 @@ use crate::projection::decisions::thresholds_of;
 use crate::projection::iterations::Candidate as Patch;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
-use crate::projection::manifests::Manifests;
 use crate::projection::seals;
 use crate::projection::splits;
 use crate::projection::splits::Splits;
@@ -73,6 +75,7 @@ pub struct Sealing;
 
 impl Rule for Sealing {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
@@ -81,35 +84,32 @@ impl Rule for Sealing {
             experiment,
             at: event.recorded_at,
         };
-        let (rule, found) = match &event.event.payload {
-            Payload::CandidatesSealed(said) => (RuleName::Sealing, now.sealed(said)),
-            Payload::ConfirmUnsealed(said) => (RuleName::Sealing, now.unsealed(said)),
+        let (rule, checked) = match &event.event.payload {
+            Payload::CandidatesSealed(said) => (RuleName::Sealing, now.check_sealed(said)),
+            Payload::ConfirmUnsealed(said) => (RuleName::Sealing, now.check_unsealed(said)),
             Payload::LabelSealed(said) => (
                 RuleName::Sealing,
-                block::sealed_late(state, experiment, said),
+                block::check_early(state, experiment, said),
             ),
             Payload::LabelRevealed(said) => {
-                let paid = block::paid_before(state, experiment, said);
-                breaches.extend(
-                    paid.map(|(expected, found)| Breach::new(RuleName::Charge, expected, found)),
-                );
-                let found = now.revealed(said);
+                breaches.take(RuleName::Charge, block::check_paid(state, experiment, said));
                 let header = &event.event.header;
-                let shown = || sequence::shown(state, experiment, header, said);
-                (RuleName::Sealing, found.or_else(shown))
+                let checked = now
+                    .check_revealed(said)
+                    .and_then(|()| sequence::check_shown(state, experiment, header, said));
+                (RuleName::Sealing, checked)
             }
             Payload::ConfirmLooked(said) => {
-                let found = match live(state, experiment, &said.iteration) {
-                    Ok(live) => sequence::looked(state, &live, &event.event.header, said),
-                    Err(found) => Some(found),
-                };
-                (RuleName::Sealing, found)
+                let checked = live(state, experiment, &said.iteration).and_then(|live| {
+                    sequence::check_looked(state, &live, &event.event.header, said)
+                });
+                (RuleName::Sealing, checked)
             }
-            Payload::IterationClosed(said) => (RuleName::Acceptance, now.closed(said)),
-            Payload::PatchAccepted(said) => (RuleName::Acceptance, now.accepted(said)),
+            Payload::IterationClosed(said) => (RuleName::Acceptance, now.check_closed(said)),
+            Payload::PatchAccepted(said) => (RuleName::Acceptance, now.check_accepted(said)),
             _ => return,
         };
-        breaches.extend(found.map(|(expected, found)| Breach::new(rule, expected, found)));
+        breaches.take(rule, checked);
     }
 
     fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
@@ -262,202 +262,197 @@ impl Now<'_> {
         )
     }
 
-    fn sealed(&self, said: &CandidatesSealed) -> Found {
-        let live = match live(self.state, self.experiment, &said.iteration) {
-            Ok(live) => live,
-            Err(found) => return Some(found),
-        };
-        if let Some(found) = live
-            .is_going_on("a sealing")
-            .or_else(|| live.is_sealed_yet("a sealing"))
-        {
-            return Some(found);
-        }
+    fn check_sealed(&self, said: &CandidatesSealed) -> Checked {
+        let live = live(self.state, self.experiment, &said.iteration)?;
+        live.check_going_on("a sealing")?;
+        live.check_sealed("a sealing")?;
         if let Some(found) = taint(self.state, self.experiment, &live) {
-            return no(
+            return unmet(
                 "an iteration that is not tainted; close it as tainted",
                 found,
             );
         }
-        let sealed = live.decided.and_then(|of| of.sealed.as_ref());
-        if let Some(sealed) = sealed {
-            return no("one sealing", format!("sealed at seq {}", sealed.once.seq));
+        if let Some(sealed) = live.decided.and_then(|of| of.sealed.as_ref()) {
+            return unmet("one sealing", format!("sealed at seq {}", sealed.once.seq));
         }
-        self.divided(&live, said)
-            .or_else(|| hypotheses::hypotheses(live.it, &said.hypotheses))
-            .or_else(|| {
-                let all = said.hypotheses.iter().flat_map(|one| &one.patches);
-                reviews::lacking(self.state, live.it, &all.copied().collect::<Vec<_>>())
-            })
-            .or_else(|| {
-                said.hypotheses.iter().find_map(|one| {
-                    let judged = live.decided.and_then(|of| of.candidate(one.candidate));
-                    let found = self.stopped_by(judged, &DEV_GATES, GateSplit::Dev)?;
-                    no(
-                        format!("p0 to p7 passed on dev by {}", one.candidate.short()),
-                        found,
-                    )
-                })
-            })
+        self.check_divisor(&live, said)?;
+        hypotheses::check(live.it, &said.hypotheses)?;
+        let all = said.hypotheses.iter().flat_map(|one| &one.patches);
+        reviews::check(self.state, live.it, &all.copied().collect::<Vec<_>>())?;
+        for one in &said.hypotheses {
+            let judged = live.decided.and_then(|of| of.candidate(one.candidate));
+            if let Some(found) = self.stopped_by(judged, &DEV_GATES, GateSplit::Dev) {
+                return unmet(
+                    format!("p0 to p7 passed on dev by {}", one.candidate.short()),
+                    found,
+                );
+            }
+        }
+        Ok(())
     }
 
     /// As many hypotheses as alpha is divided by, at most.
-    fn divided(&self, live: &Live<'_>, said: &CandidatesSealed) -> Found {
-        let manifests = self.state.fold::<Manifests>();
-        let (_, record) = manifests.of_digest(live.it.digest)?;
-        let version = record.version(live.it.digest)?;
-        let plan = version.manifest.iteration.as_ref()?;
+    fn check_divisor(&self, live: &Live<'_>, said: &CandidatesSealed) -> Checked {
+        let plan = plan_of(self.state, live.it)
+            .required("a manifest with the parameters of its iteration")?;
         let most = thresholds_of(plan).hypotheses;
-        if said.divisor != most {
-            return no(format!("divisor {most}"), said.divisor.to_string());
-        }
+        ensure!(
+            said.divisor == most,
+            format!("divisor {most}"),
+            said.divisor.to_string()
+        );
         let found = said.hypotheses.len() as u64;
-        (found == 0 || found > most.value())
-            .then(|| (format!("1 to {most} hypotheses"), found.to_string()))
+        ensure!(
+            (1..=most.value()).contains(&found),
+            format!("1 to {most} hypotheses"),
+            found.to_string()
+        );
+        Ok(())
     }
 
-    fn unsealed(&self, said: &ConfirmUnsealed) -> Found {
-        let live = match live(self.state, self.experiment, &said.iteration) {
-            Ok(live) => live,
-            Err(found) => return Some(found),
-        };
-        let Some(sealed) = live.decided.and_then(|of| of.sealed.as_ref()) else {
-            return no("candidates.sealed first", "none");
-        };
-        if sealed.once.id != said.sealed {
-            let expected = format!("the sealing at seq {}", sealed.once.seq);
-            return no(expected, said.sealed.to_string());
-        }
-        if let Some(found) = live.is_sealed_yet("an unsealing") {
-            return Some(found);
-        }
+    fn check_unsealed(&self, said: &ConfirmUnsealed) -> Checked {
+        let live = live(self.state, self.experiment, &said.iteration)?;
+        let sealed = live.decided.and_then(|of| of.sealed.as_ref());
+        let sealed = sealed.required("candidates.sealed first")?;
+        ensure!(
+            sealed.once.id == said.sealed,
+            format!("the sealing at seq {}", sealed.once.seq),
+            said.sealed.to_string()
+        );
+        live.check_sealed("an unsealing")?;
         let Some(account) = self.state.fold::<Budgets>().peeks.get(&said.charge) else {
             let expected = "a charge to an account whose unit is peek";
-            return no(expected, said.charge.to_string());
+            return unmet(expected, said.charge.to_string());
         };
-        if self.state.asks(Question::PeekAccount)
-            && let Some(found) = block::paid_elsewhere(self.state, live.it, account)
-        {
-            return Some(found);
+        if self.state.asks(Question::PeekAccount) {
+            block::check_account(self.state, live.it, account)?;
         }
         let all = self.state.fold::<AllDecisions>();
         if let Some(seq) = all.charges.get(&said.charge.0.to_hex()) {
             let found = format!("one spent at seq {seq}");
-            return no("a charge that paid for no other unsealing", found);
+            return unmet("a charge that paid for no other unsealing", found);
         }
-        kept_shut(self.state, self.experiment, said.confirm_root, self.at)
+        block::check_opens(self.state, self.experiment, said.confirm_root, self.at)
     }
 
     /// Confirm labels are shown for the peek of an iteration's unsealing, and while it is open. Rulebooks before 18 asked
     /// that of an open iteration alone, whatever paid.
-    fn revealed(&self, said: &LabelRevealed) -> Found {
+    fn check_revealed(&self, said: &LabelRevealed) -> Checked {
         if !block::is_confirm(self.state, self.experiment, &said.design) {
-            return None;
+            return Ok(());
         }
         let asks = self.state.asks(Question::ConfirmRows);
         let iterations = self.state.fold::<Iterations>();
         let Some((id, _)) = iterations.open_in(self.experiment) else {
-            let expected = "an open iteration whose confirm.unsealed pays for the reveal";
-            return asks.then(|| (expected.to_owned(), "no open iteration".to_owned()));
+            ensure!(
+                !asks,
+                "an open iteration whose confirm.unsealed pays for the reveal",
+                "no open iteration"
+            );
+            return Ok(());
         };
         let all = self.state.fold::<AllDecisions>();
-        let Some(unsealed) = all.of(id).and_then(|of| of.unsealed) else {
-            let expected = format!("confirm.unsealed of {id}, which is open, before a reveal");
-            return no(expected, "none");
-        };
+        let unsealed = all.of(id).and_then(|of| of.unsealed);
+        let expected = format!("confirm.unsealed of {id}, which is open, before a reveal");
+        let unsealed = unsealed.required(&expected)?;
         let paid = all.charges.get(&said.charge.0.to_hex());
-        (asks && paid != Some(&unsealed.seq)).then(|| {
-            let expected = format!("the charge of the confirm.unsealed at seq {}", unsealed.seq);
-            (expected, said.charge.to_string())
-        })
+        ensure!(
+            !asks || paid == Some(&unsealed.seq),
+            format!("the charge of the confirm.unsealed at seq {}", unsealed.seq),
+            said.charge.to_string()
+        );
+        Ok(())
     }
 
-    fn accepted(&self, said: &PatchAccepted) -> Found {
-        let live = match live(self.state, self.experiment, &said.iteration) {
-            Ok(live) => live,
-            Err(found) => return Some(found),
-        };
+    fn check_accepted(&self, said: &PatchAccepted) -> Checked {
+        let live = live(self.state, self.experiment, &said.iteration)?;
         if let Some(found) = taint(self.state, self.experiment, &live) {
-            return no("an iteration that is not tainted", found);
+            return unmet("an iteration that is not tainted", found);
         }
         let patch = live.it.candidates.get(&said.patch);
         let Some(patch) = patch.filter(|patch| patch.patch_hash == said.candidate) else {
             let found = format!("{} with hash {}", said.patch, said.candidate);
-            return no("a patch of the iteration with its hash", found);
+            return unmet("a patch of the iteration with its hash", found);
         };
-        let Some((decided, sealed)) = live
+        let (decided, sealed) = live
             .decided
             .and_then(|of| Some((of, of.sealed.as_ref()?)))
             .filter(|(of, _)| of.unsealed.is_some())
-        else {
-            return no("confirm.unsealed first", "none");
-        };
-        if let Some(found) = sealed.hypotheses.iter().find_map(|one| {
-            let judged = decided.candidate(one.candidate);
-            unjudged(judged)
-                .map(|gate| format!("{gate} of {} not evaluated", one.candidate.short()))
-        }) {
-            return no("every gate of every sealed candidate", found);
+            .required("confirm.unsealed first")?;
+        for one in &sealed.hypotheses {
+            if let Some(gate) = unjudged(decided.candidate(one.candidate)) {
+                let found = format!("{gate} of {} not evaluated", one.candidate.short());
+                return unmet("every gate of every sealed candidate", found);
+            }
         }
-        self.named(decided, patch, said)
-            .or_else(|| self.ranked(&live, decided, said))
+        self.check_named(decided, patch, said)?;
+        self.check_rank(&live, decided, said)
     }
 
     /// The acceptance names its gates and its patch's numbers.
-    fn named(&self, decided: &Decisions, patch: &Patch, said: &PatchAccepted) -> Found {
+    fn check_named(&self, decided: &Decisions, patch: &Patch, said: &PatchAccepted) -> Checked {
         let judged = decided.candidate(said.candidate);
         let stopped = self
             .stopped_by(judged, &DEV_GATES, GateSplit::Dev)
             .or_else(|| self.stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm));
         if let Some(found) = stopped {
-            return no("a candidate that passed every gate", found);
+            return unmet("a candidate that passed every gate", found);
         }
-        let judged = judged?;
+        let judged = judged.required("gates of the candidate")?;
         let on = |split, gates: &[GateId]| -> Vec<_> {
             let ids = gates.iter().filter_map(|&gate| judged.said(gate, split));
             ids.map(|said| said.id).collect()
         };
         let mut gates = on(GateSplit::Dev, &DEV_GATES);
         gates.extend(on(GateSplit::Confirm, &CONFIRM_GATES));
-        if said.gates != gates {
-            let found = format!("{} others", said.gates.len());
-            return no("its thirteen gate events, dev then confirm", found);
-        }
-        if said.kappa.value() != patch.kappa || said.result_hash != patch.result_hash {
-            let expected = format!(
+        ensure!(
+            said.gates == gates,
+            "its thirteen gate events, dev then confirm",
+            format!("{} others", said.gates.len())
+        );
+        ensure!(
+            said.kappa.value() == patch.kappa && said.result_hash == patch.result_hash,
+            format!(
                 "kappa {} and result_hash {}",
                 patch.kappa, patch.result_hash
-            );
-            let found = format!("kappa {} and result_hash {}", said.kappa, said.result_hash);
-            return no(expected, found);
-        }
-        let improve = judged.risk_improve?;
-        (said.risk_improve != improve).then(|| {
-            let found = said.risk_improve.to_string();
-            (format!("risk_improve {improve}, as p8 has it"), found)
-        })
+            ),
+            format!("kappa {} and result_hash {}", said.kappa, said.result_hash)
+        );
+        let improve = judged
+            .risk_improve
+            .required("a risk_improve that p8 says")?;
+        ensure!(
+            said.risk_improve == improve,
+            format!("risk_improve {improve}, as p8 has it"),
+            said.risk_improve.to_string()
+        );
+        Ok(())
     }
 
     /// The acceptance is the next in the order among all that passed.
-    fn ranked(&self, live: &Live<'_>, decided: &Decisions, said: &PatchAccepted) -> Found {
+    fn check_rank(&self, live: &Live<'_>, decided: &Decisions, said: &PatchAccepted) -> Checked {
         let before = decided.accepted.len();
-        if before >= ACCEPTED_MAX {
-            let found = format!("{before} accepted before");
-            return no(format!("at most {ACCEPTED_MAX} accepted patches"), found);
-        }
+        ensure!(
+            before < ACCEPTED_MAX,
+            format!("at most {ACCEPTED_MAX} accepted patches"),
+            format!("{before} accepted before")
+        );
         let order = self.order(live.it, decided);
         let rank = said.rank.value();
-        if rank != before as u64 + 1 {
-            return no(format!("rank {}", before + 1), rank.to_string());
-        }
-        match order.get(before) {
-            Some(next) if *next == said.candidate => None,
-            Some(next) => no(
-                format!("{} at rank {rank}", next.short()),
-                said.candidate.short().to_string(),
-            ),
-            None => no("no more patches", "one whose composite did not pass"),
-        }
+        ensure!(
+            rank == before as u64 + 1,
+            format!("rank {}", before + 1),
+            rank.to_string()
+        );
+        let Some(next) = order.get(before) else {
+            return unmet("no more patches", "one whose composite did not pass");
+        };
+        ensure!(
+            *next == said.candidate,
+            format!("{} at rank {rank}", next.short()),
+            said.candidate.short().to_string()
+        );
+        Ok(())
     }
 
     /// Hashes of the patches to accept, in order.
@@ -496,62 +491,83 @@ impl Now<'_> {
     }
 
     /// An iteration ends as its decisions say.
-    fn closed(&self, said: &IterationClosed) -> Found {
+    fn check_closed(&self, said: &IterationClosed) -> Checked {
         use IterationOutcome::{
-            Accepted, NoCandidate, NoneAccepted, PausedForLabels, Stopped, Tainted,
+            Accepted, NoCandidate, NoneAccepted, PausedForLabels, SdpChanged, Stopped, Tainted,
+            TransportFailed,
         };
-        let it = self.state.fold::<Iterations>().by_id.get(&said.iteration)?;
-        if said.outcome == Tainted {
-            let live = live(self.state, self.experiment, &said.iteration).ok()?;
-            return match taint(self.state, self.experiment, &live) {
-                Some(_) => None,
-                None => no("a tainted iteration", "one that is not"),
-            };
-        }
+        // An end of an iteration that was never opened is refused by the rule `iteration`.
+        let Some(it) = self.state.fold::<Iterations>().by_id.get(&said.iteration) else {
+            return Ok(());
+        };
         let none = Decisions::default();
         let decided = self.state.fold::<AllDecisions>().of(&said.iteration);
         let decided = decided.unwrap_or(&none);
-        let left = match &decided.sealed {
-            Some(sealed) => {
-                let open = |one: &&SealedHypothesis| {
-                    decided.unsealed.is_some()
-                        && unjudged(decided.candidate(one.candidate)).is_some()
-                };
-                sealed.hypotheses.iter().find(open)
-            }
-            None => None,
-        };
-        let saved = sequence::saves(self.state, &said.iteration);
-        let judged = decided.unsealed.is_some() && (saved || left.is_none());
-        let due = self.order(it, decided).len();
         let accepted = decided.accepted.len();
+        let is_judged = self.is_judged(&said.iteration, decided);
+        let due = self.order(it, decided).len();
+        let missing = "every gate of every sealed candidate";
+        let kept_back = || block::is_kept_back(self.state, it, self.at);
+        let may_stop = || decided.unsealed.is_none() || is_judged || kept_back();
         match said.outcome {
-            Stopped
-                if decided.unsealed.is_some()
-                    && !judged
-                    && !block::is_kept_back(self.state, it, self.at) =>
-            {
-                no("every gate of every sealed candidate", "some missing")
-            }
-            PausedForLabels if decided.paused.is_none() => {
-                no("iteration.paused_for_labels first", "none")
-            }
-            Accepted if accepted == 0 => no("an accepted patch", "none"),
-            Accepted if judged && accepted < due => no(
-                format!("{due} accepted patches, which passed every gate"),
-                accepted.to_string(),
+            Tainted => self.check_tainted(&said.iteration)?,
+            Stopped => ensure!(may_stop(), missing, "some missing"),
+            TransportFailed => ensure!(
+                may_stop() || !self.state.asks(Question::EndAfterPeek),
+                missing,
+                "some missing"
             ),
-            NoneAccepted if accepted > 0 || (judged && due > 0) => no(
-                "no patch that passed every gate",
-                format!("{}", due.max(accepted)),
-            ),
-            NoneAccepted if !judged => no("every gate of every sealed candidate", "some missing"),
-            NoCandidate if decided.sealed.is_some() => {
-                let found = "sealed candidates";
-                no("no sealed candidate", found)
+            PausedForLabels => {
+                decided
+                    .paused
+                    .required("iteration.paused_for_labels first")?;
             }
-            _ => None,
+            Accepted => {
+                ensure!(accepted > 0, "an accepted patch", "none");
+                ensure!(
+                    !is_judged || accepted >= due,
+                    format!("{due} accepted patches, which passed every gate"),
+                    accepted.to_string()
+                );
+            }
+            NoneAccepted => {
+                ensure!(
+                    accepted == 0 && !(is_judged && due > 0),
+                    "no patch that passed every gate",
+                    due.max(accepted).to_string()
+                );
+                ensure!(is_judged, missing, "some missing");
+            }
+            NoCandidate => ensure!(
+                decided.sealed.is_none(),
+                "no sealed candidate",
+                "sealed candidates"
+            ),
+            // Whether the protocol was replaced is asked by the rule `sdp`.
+            SdpChanged => {}
         }
+        Ok(())
+    }
+
+    /// An end as tainted is one of an iteration that is.
+    fn check_tainted(&self, iteration: &IterationId) -> Checked {
+        // An end of an iteration that is not open here is refused by the rule `iteration`.
+        let Ok(live) = live(self.state, self.experiment, iteration) else {
+            return Ok(());
+        };
+        ensure!(
+            taint(self.state, self.experiment, &live).is_some(),
+            "a tainted iteration",
+            "one that is not"
+        );
+        Ok(())
+    }
+
+    /// Whether confirm was unsealed, and every gate on it was evaluated that is due.
+    fn is_judged(&self, iteration: &IterationId, decided: &Decisions) -> bool {
+        let mut sealed = decided.sealed.iter().flat_map(|of| &of.hypotheses);
+        let whole = |one: &SealedHypothesis| unjudged(decided.candidate(one.candidate)).is_none();
+        decided.unsealed.is_some() && (sequence::saves(self.state, iteration) || sealed.all(whole))
     }
 }
 

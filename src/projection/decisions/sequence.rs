@@ -26,12 +26,14 @@ use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::LookedHypothesis;
 use crate::event::payload::predicate::SequentialStop;
 use crate::ground::digest::Digest;
+use crate::ledger::Checked;
 use crate::ledger::Fold;
-use crate::ledger::Judged;
+use crate::ledger::Required;
 use crate::ledger::State;
 use crate::ledger::VerifiedEvent;
+use crate::ledger::ensure;
 use crate::ledger::fold;
-use crate::ledger::no;
+use crate::ledger::unmet;
 use crate::projection::decisions::rules::Live;
 use crate::projection::orders;
 
@@ -253,139 +255,153 @@ fn drawn(state: &State, of: &Shown, header: &Header) -> Option<(DrawnFrom, Diges
 
 /// While an iteration whose test is sequential is open, labels of its block are shown in the order of the beacon, up to
 /// the next look; none after every test stopped without a crossing.
-pub(super) fn shown(
+pub(super) fn check_shown(
     state: &State,
     experiment: &ExperimentId,
     header: &Header,
     said: &LabelRevealed,
-) -> Judged {
+) -> Checked {
     let sequences = state.fold::<Sequences>();
-    let (id, item) = sequences.of_reveal(experiment, said)?;
-    let of = sequences.by_id.get(id)?;
+    let Some(id) = sequences.shows_in_order(experiment, &said.design) else {
+        return Ok(());
+    };
+    // A seal of a row that names no draw is refused by the rule `design`, and a reveal without a seal by `seal`.
+    let Some((_, item, _)) = draw_of_row(&said.row) else {
+        return Ok(());
+    };
+    let of = sequences.by_id.get(id).required("its sequential test")?;
     if let Some(looked) = of.looked.as_ref().filter(|looked| looked.saves()) {
         let expected = format!("no further label of {id}: every test stopped, none by crossing");
-        return no(expected, format!("a reveal after seq {}", looked.seq));
+        return unmet(expected, format!("a reveal after seq {}", looked.seq));
     }
-    if of.last.as_ref() == Some(&item) {
-        return None;
+    let is_of_last = of.last.as_ref() == Some(&item);
+    if is_of_last {
+        return Ok(());
     }
     let Some((_, seed)) = drawn(state, of, header) else {
-        return no("a checkpoint above the sealing", "none (E_ORDER)");
+        return unmet("a checkpoint above the sealing", "none (E_ORDER)");
     };
     let key = |item: &ItemId| orders::key(seed, item);
-    if of.last.as_ref().is_some_and(|last| key(last) >= key(&item)) {
-        let expected = format!("labels in the order that seed {seed} gives");
-        return no(expected, format!("{item} (E_ORDER)"));
-    }
+    ensure!(
+        of.last.as_ref().is_none_or(|last| key(last) < key(&item)),
+        format!("labels in the order that seed {seed} gives"),
+        format!("{item} (E_ORDER)")
+    );
     let most = of.looked_units() + of.every;
     let settled = of.looked.as_ref().is_some_and(Looked::is_settled);
-    (!settled && of.units >= most).then(|| {
-        (
-            format!("confirm.looked of {id} after {most} clusters"),
-            "a further label".to_owned(),
-        )
-    })
+    ensure!(
+        settled || of.units < most,
+        format!("confirm.looked of {id} after {most} clusters"),
+        "a further label"
+    );
+    Ok(())
 }
 
 /// A look takes in every cluster that is shown and new ones, names what was sealed and the order, and keeps what stopped.
-pub(super) fn looked(
+pub(super) fn check_looked(
     state: &State,
     live: &Live<'_>,
     header: &Header,
     said: &ConfirmLooked,
-) -> Judged {
+) -> Checked {
     let id = &said.iteration;
     let Some(of) = state.fold::<Sequences>().by_id.get(id) else {
         let expected = "an iteration with confirm_test sequential";
-        return no(expected, format!("{id} (E_UNREGISTERED_RULE)"));
+        return unmet(expected, format!("{id} (E_UNREGISTERED_RULE)"));
     };
-    if of.confirm_root.is_none() {
-        return no("confirm.unsealed before a look", "none");
-    }
-    if said.params_hash != live.it.params_hash {
-        let expected = format!("params_hash {}, as opened", live.it.params_hash);
-        return no(expected, said.params_hash.to_string());
-    }
+    of.confirm_root.required("confirm.unsealed before a look")?;
+    ensure!(
+        said.params_hash == live.it.params_hash,
+        format!("params_hash {}, as opened", live.it.params_hash),
+        said.params_hash.to_string()
+    );
     if let Some(looked) = of.looked.as_ref().filter(|looked| looked.is_settled()) {
         let found = format!("all of them since seq {}", looked.seq);
-        return no("a test that did not stop", found);
+        return unmet("a test that did not stop", found);
     }
     let Some((beacon, seed)) = drawn(state, of, header) else {
-        return no("a checkpoint above the sealing", "none (E_ORDER)");
+        return unmet("a checkpoint above the sealing", "none (E_ORDER)");
     };
-    if (said.beacon, said.seed) != (beacon, seed) {
-        let expected = format!("the checkpoint of size {}, seed {seed}", beacon.size);
-        let found = format!("of size {}, seed {} (E_ORDER)", said.beacon.size, said.seed);
-        return no(expected, found);
-    }
+    ensure!(
+        (said.beacon, said.seed) == (beacon, seed),
+        format!("the checkpoint of size {}, seed {seed}", beacon.size),
+        format!("of size {}, seed {} (E_ORDER)", said.beacon.size, said.seed)
+    );
     let (units, all) = (said.units.value(), said.of_units.value());
     let due = (of.looked_units() + of.every).min(all);
-    if units != of.units || units != due {
-        let expected = format!("a look at {due} of {all} clusters, all of them shown");
-        return no(expected, format!("at {units}, with {} shown", of.units));
-    }
+    ensure!(
+        units == of.units && units == due,
+        format!("a look at {due} of {all} clusters, all of them shown"),
+        format!("at {units}, with {} shown", of.units)
+    );
     let sealed = live.decided.and_then(|of| of.sealed.as_ref());
     let sealed = sealed.iter().flat_map(|of| &of.hypotheses);
     let named = said.hypotheses.iter().map(|one| one.candidate);
-    if !sealed.map(|one| one.candidate).eq(named) {
-        return no("the sealed hypotheses, in order", "others");
+    ensure!(
+        sealed.map(|one| one.candidate).eq(named),
+        "the sealed hypotheses, in order",
+        "others"
+    );
+    match &of.looked {
+        Some(before) => check_kept(before, said),
+        // The first look.
+        None => Ok(()),
     }
-    kept(of, said)
 }
 
 /// What stopped at an earlier look stays as it was, the bounds and the number of clusters too.
-fn kept(of: &Shown, said: &ConfirmLooked) -> Judged {
-    let before = of.looked.as_ref()?;
-    if before.of_units != said.of_units.value() {
-        let expected = format!("a block of {} clusters, as before", before.of_units);
-        return no(expected, said.of_units.to_string());
-    }
-    let pairs = before.hypotheses.iter().zip(&said.hypotheses);
-    pairs.into_iter().find_map(|(old, new)| {
+fn check_kept(before: &Looked, said: &ConfirmLooked) -> Checked {
+    ensure!(
+        before.of_units == said.of_units.value(),
+        format!("a block of {} clusters, as before", before.of_units),
+        said.of_units.to_string()
+    );
+    // Both looks name the sealed hypotheses in their order.
+    for (old, new) in before.hypotheses.iter().zip(&said.hypotheses) {
         let stopped = old.test.stop != SequentialStop::Continue;
-        if old.test.bound == new.test.bound && !(stopped && old != new) {
-            return None;
-        }
-        let expected = format!(
-            "{} {} with the bound {}, as at seq {}",
-            old.candidate.short(),
-            old.test.stop.as_str(),
-            old.test.bound,
-            before.seq
+        ensure!(
+            old.test.bound == new.test.bound && !(stopped && old != new),
+            format!(
+                "{} {} with the bound {}, as at seq {}",
+                old.candidate.short(),
+                old.test.stop.as_str(),
+                old.test.bound,
+                before.seq
+            ),
+            format!("{} with {}", new.test.stop.as_str(), new.test.bound)
         );
-        let found = format!("{} with {}", new.test.stop.as_str(), new.test.bound);
-        no(expected, found)
-    })
+    }
+    Ok(())
 }
 
 /// Gates on confirm stand on the whole block, and P8 on how the test ended at the looks.
-pub(super) fn gate(state: &State, said: &GateEvaluated) -> Judged {
-    let of = state.fold::<Sequences>().by_id.get(&said.iteration)?;
+pub(super) fn check_gate(state: &State, said: &GateEvaluated) -> Checked {
+    let Some(of) = state.fold::<Sequences>().by_id.get(&said.iteration) else {
+        // The test of the iteration is not sequential.
+        return Ok(());
+    };
     let looked = of.looked.as_ref().filter(|_| of.is_whole());
     let Some(looked) = looked else {
         let expected = "a gate on the whole confirm block";
         let all = of.looked.as_ref().map(|of| of.of_units);
         let all = all.map_or("an unknown number".to_owned(), |all| all.to_string());
-        return no(expected, format!("{} of {all} clusters shown", of.units));
+        return unmet(expected, format!("{} of {all} clusters shown", of.units));
     };
     let Evidence::P8(loss) = &said.evidence else {
-        return None;
+        return Ok(());
     };
     let mut tests = looked.hypotheses.iter();
     let test = tests.find(|of| of.candidate == said.candidate);
-    let (expected, found) = (
-        test.map(|of| of.test.stop),
-        loss.sequential.map(|of| of.stop),
-    );
-    let same = test.map(|of| of.test) == loss.sequential;
+    let test = test.required("a test of the candidate")?.test;
+    let found = loss.sequential.map(|of| of.stop);
+    let found = found.map_or("none", SequentialStop::as_str);
     // A test that had not stopped at the last look goes on to the end of the block with it: they are the same.
-    (!same).then(|| {
-        let word = |stop: Option<SequentialStop>| stop.map_or("none", SequentialStop::as_str);
-        (
-            format!("the test as at seq {}, {}", looked.seq, word(expected)),
-            format!("{}, or other numbers", word(found)),
-        )
-    })
+    ensure!(
+        loss.sequential == Some(test),
+        format!("the test as at seq {}, {}", looked.seq, test.stop.as_str()),
+        format!("{found}, or other numbers")
+    );
+    Ok(())
 }
 
 /// Whether every test of an iteration stopped without a crossing before the end of the block, so that no gate on confirm

@@ -1,6 +1,5 @@
 //! Looks, decisions, continuations, closed families and promotions: what recorded facts demand of them.
 
-use crate::ensure;
 use crate::event::id::ExperimentId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::EvidenceClass;
@@ -25,6 +24,7 @@ use crate::ledger::Checked;
 use crate::ledger::Required;
 use crate::ledger::State;
 use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use crate::ledger::rulebooks::Question;
 use crate::ledger::unmet;
 use crate::num::Finite;

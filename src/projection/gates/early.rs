@@ -1,7 +1,6 @@
 //! The part of the rule `exposure` that keeps units of gates from being scored before they are exposed, or off the scale:
 //! what an observation could not take is not recorded.
 
-use crate::ensure;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
@@ -16,6 +15,7 @@ use crate::ledger::Fact;
 use crate::ledger::Required;
 use crate::ledger::RuleName;
 use crate::ledger::State;
+use crate::ledger::ensure;
 use crate::ledger::rulebooks::Question;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;

@@ -3,7 +3,6 @@
 //!
 //! The sample is drawn from the first checkpoint after the decision: nobody could fit a prediction to who would be labelled.
 
-use crate::ensure;
 use crate::event::Seen;
 use crate::event::id::ItemId;
 use crate::event::payload::decision::EvidenceClass;
@@ -17,6 +16,7 @@ use crate::ledger::Candidate;
 use crate::ledger::Checked;
 use crate::ledger::Required;
 use crate::ledger::State;
+use crate::ledger::ensure;
 use crate::ledger::unmet;
 use crate::num::Micro;
 use crate::projection::gates::Gate;

@@ -1,6 +1,5 @@
 //! What one observation may say.
 
-use crate::ensure;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
@@ -24,6 +23,7 @@ use crate::ledger::Fact;
 use crate::ledger::Required;
 use crate::ledger::RuleName;
 use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use crate::ledger::unmet;
 use crate::num::Count;
 use crate::num::Micro;

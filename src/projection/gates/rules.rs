@@ -1,7 +1,6 @@
 //! The rules `gate`, `observation`, `look`, `decision` and `promotion`, as far as recorded facts decide them. What
 //! looks and closings are worth is computed again elsewhere, under the same names.
 
-use crate::ensure;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
@@ -24,6 +23,7 @@ use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use crate::ledger::unmet;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;

@@ -4,29 +4,36 @@
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
+use crate::event::id::ManifestId;
 use crate::event::id::PatchId;
 use crate::event::payload::Role;
 use crate::event::payload::budget::Period;
-use crate::event::payload::iteration::AnchorRows;
 use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::manifest::IterationDesign;
+use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::prereg::ManifestAmended;
+use crate::event::payload::rubric::PatchRejected;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::unmet;
 use crate::projection::budgets::Budgets;
 use crate::projection::iterations::CandidateState;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
 use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Version;
 use crate::projection::rubrics::Rubrics;
 
 /// Fewest rows of an anchor policy.
@@ -40,165 +47,215 @@ pub struct Iterating;
 
 impl Rule for Iterating {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let judged = match &event.event.payload {
-            Payload::AnchorSetRegistered(said) => anchors(said),
-            Payload::IterationOpened(said) => bound(state, experiment, event, said)
-                .or_else(|| starts(state, experiment, said))
-                .or_else(|| peeks(state, event, said)),
-            Payload::IterationClosed(said) => closed(state, experiment, said),
-            Payload::ManifestAmended(said) => amended(state, said),
+        let checked = match &event.event.payload {
+            Payload::AnchorSetRegistered(said) => check_anchors(said),
+            Payload::IterationOpened(said) => check_opened(state, experiment, event, said),
+            Payload::IterationClosed(said) => check_closed(state, experiment, said),
+            Payload::ManifestAmended(said) => check_amended(state, said),
             Payload::PatchProposed(said) => {
-                sealed_yet(state, experiment, &said.iteration, "a proposal")
+                check_sealed(state, experiment, &said.iteration, "a proposal")
             }
-            Payload::PatchRejected(said) => {
-                live(state, experiment, &said.iteration).err().or_else(|| {
-                    let patch = said.patch.as_ref()?;
-                    stands(state, &said.iteration, patch)
-                })
-            }
+            Payload::PatchRejected(said) => check_rejected(state, experiment, said),
             Payload::PatchWithdrawn(said) => {
-                sealed_yet(state, experiment, &said.iteration, "a withdrawal")
-                    .or_else(|| stands(state, &said.iteration, &said.patch))
+                check_sealed(state, experiment, &said.iteration, "a withdrawal")
+                    .and_then(|()| check_stands(state, &said.iteration, &said.patch))
             }
-            _ => None,
+            _ => return,
         };
-        let breach =
-            judged.map(|(expected, found)| Breach::new(RuleName::Iteration, expected, found));
-        breaches.extend(breach);
+        breaches.take(RuleName::Iteration, checked);
     }
 }
 
-fn anchors(said: &AnchorSetRegistered) -> Judged {
-    if said.high.policy == said.low.policy {
-        return no("two policies", format!("{} twice", said.high.policy));
+fn check_anchors(said: &AnchorSetRegistered) -> Checked {
+    ensure!(
+        said.high.policy != said.low.policy,
+        "two policies",
+        format!("{} twice", said.high.policy)
+    );
+    for rows in [&said.high, &said.low] {
+        ensure!(
+            rows.count.value() >= ANCHOR_ROWS_MIN,
+            format!("at least {ANCHOR_ROWS_MIN} rows of {}", rows.policy),
+            rows.count.to_string()
+        );
     }
-    let few = |rows: &&AnchorRows| rows.count.value() < ANCHOR_ROWS_MIN;
-    let few = [&said.high, &said.low].into_iter().find(few)?;
-    no(
-        format!("at least {ANCHOR_ROWS_MIN} rows of {}", few.policy),
-        few.count.to_string(),
-    )
+    Ok(())
 }
 
-/// Every number comes from the manifest in force.
-fn bound(
+/// An iteration opens on the manifest in force, on the rubric in force, and with a peek left.
+fn check_opened(
     state: &State,
     experiment: &ExperimentId,
     event: &Candidate<'_>,
     said: &IterationOpened,
-) -> Judged {
-    let manifests = state.fold::<Manifests>();
-    let record = manifests
+) -> Checked {
+    let design = check_bound(state, experiment, event, said)?;
+    check_starts(state, experiment, design, said)?;
+    check_peeks(state, event, design, said)
+}
+
+/// Every number comes from the manifest in force; gives its design.
+fn check_bound<'a>(
+    state: &'a State,
+    experiment: &ExperimentId,
+    event: &Candidate<'_>,
+    said: &IterationOpened,
+) -> Result<&'a IterationDesign, Unmet> {
+    let (id, current) = in_force(state, experiment, said)?;
+    let plan = current.manifest.iteration.as_ref();
+    let Some((plan, design)) = plan.and_then(|plan| Some((plan, plan.design.as_ref()?))) else {
+        return Err(Unmet {
+            expected: "a manifest with iteration.design".to_owned(),
+            found: format!("{id}, which has none"),
+        });
+    };
+    check_params(id, plan, design, said)?;
+    let roles = current.manifest.roles.as_ref();
+    let author = event.event.header.author;
+    // A manifest may leave open who arbitrates; then the role is enough.
+    if let Some(arbiter) = roles.and_then(|roles| roles.arbiter)
+        && arbiter != author
+    {
+        return Err(Unmet {
+            expected: format!("signed by roles.arbiter {arbiter}"),
+            found: format!("{author} (E_SIGNER_ROLE)"),
+        });
+    }
+    Ok(design)
+}
+
+/// The version of a manifest of the experiment that an iteration opens on: the one in force.
+fn in_force<'a>(
+    state: &'a State,
+    experiment: &ExperimentId,
+    said: &IterationOpened,
+) -> Result<(&'a ManifestId, &'a Version), Unmet> {
+    let record = state
+        .fold::<Manifests>()
         .of_digest(said.digest)
         .filter(|(_, record)| record.experiment.as_ref() == Some(experiment));
     let Some((id, record)) = record else {
-        let expected = "the digest of a manifest of this experiment";
-        return no(expected, said.digest.to_string());
+        return Err(Unmet {
+            expected: "the digest of a manifest of this experiment".to_owned(),
+            found: said.digest.to_string(),
+        });
     };
     if let Some(by) = &record.superseded_by {
-        return no("a manifest in force", format!("one that {by} superseded"));
+        return Err(Unmet {
+            expected: "a manifest in force".to_owned(),
+            found: format!("one that {by} superseded"),
+        });
     }
     let current = record.in_force().filter(|it| it.digest == said.digest);
-    let Some(current) = current else {
-        let found = format!("{} (E_STALE_VERSION)", said.digest);
-        return no(format!("the version of {id} in force"), found);
-    };
-    let plan = current.manifest.iteration.as_ref();
-    let Some((plan, design)) = plan.and_then(|plan| Some((plan, plan.design.as_ref()?))) else {
-        let found = format!("{id}, which has none");
-        return no("a manifest with iteration.design", found);
-    };
-    if *said.params != *plan {
-        let expected = format!("params as {id} registered them, {}", plan.params_hash());
-        return no(
-            expected,
-            format!("{} (E_UNREGISTERED_RULE)", said.params.params_hash()),
-        );
-    }
-    if said.params_hash != plan.params_hash() {
-        let expected = format!("params_hash {}", plan.params_hash());
-        return no(expected, said.params_hash.to_string());
-    }
-    if said.rubric_hash != design.rubric_hash {
-        let expected = format!("rubric_hash {}, as registered", design.rubric_hash);
-        return no(expected, said.rubric_hash.to_string());
-    }
-    let roles = current.manifest.roles.as_ref();
-    let author = event.event.header.author;
-    let arbiter = roles.and_then(|roles| roles.arbiter);
-    let arbiter = arbiter.filter(|named| *named != author)?;
-    no(
-        format!("signed by roles.arbiter {arbiter}"),
-        format!("{author} (E_SIGNER_ROLE)"),
-    )
+    let current = current.ok_or_else(|| Unmet {
+        expected: format!("the version of {id} in force"),
+        found: format!("{} (E_STALE_VERSION)", said.digest),
+    })?;
+    Ok((id, current))
 }
 
-fn design_of<'a>(state: &'a State, said: &IterationOpened) -> Option<&'a IterationDesign> {
-    let (_, record) = state.fold::<Manifests>().of_digest(said.digest)?;
-    let version = record.version(said.digest)?;
-    version.manifest.iteration.as_ref()?.design.as_ref()
+/// Parameters and rubric are those that were registered.
+fn check_params(
+    id: &ManifestId,
+    plan: &IterationPlan,
+    design: &IterationDesign,
+    said: &IterationOpened,
+) -> Checked {
+    ensure!(
+        *said.params == *plan,
+        format!("params as {id} registered them, {}", plan.params_hash()),
+        format!("{} (E_UNREGISTERED_RULE)", said.params.params_hash())
+    );
+    ensure!(
+        said.params_hash == plan.params_hash(),
+        format!("params_hash {}", plan.params_hash()),
+        said.params_hash.to_string()
+    );
+    ensure!(
+        said.rubric_hash == design.rubric_hash,
+        format!("rubric_hash {}, as registered", design.rubric_hash),
+        said.rubric_hash.to_string()
+    );
+    Ok(())
 }
 
 /// The rubric is in force, the anchors are registered, and no other iteration is open.
-fn starts(state: &State, experiment: &ExperimentId, said: &IterationOpened) -> Judged {
-    let design = design_of(state, said)?;
+fn check_starts(
+    state: &State,
+    experiment: &ExperimentId,
+    design: &IterationDesign,
+    said: &IterationOpened,
+) -> Checked {
     let rubric = state.fold::<Rubrics>().in_force(experiment);
-    let Some(rubric) = rubric else {
-        return no("a registered rubric", "none");
-    };
-    if rubric.hash != said.rubric_hash {
-        let expected = format!("the rubric in force, {}", rubric.hash);
-        return no(expected, said.rubric_hash.to_string());
-    }
+    let rubric = rubric.required("a registered rubric")?;
+    ensure!(
+        rubric.hash == said.rubric_hash,
+        format!("the rubric in force, {}", rubric.hash),
+        said.rubric_hash.to_string()
+    );
     let iterations = state.fold::<Iterations>();
+    // A design may do without anchors.
     if let Some(anchors) = &design.anchors {
         let known = iterations.anchors.get(experiment);
-        if !known.is_some_and(|known| known.contains_key(anchors)) {
-            return no("a registered anchor set", anchors.to_string());
-        }
+        ensure!(
+            known.is_some_and(|known| known.contains_key(anchors)),
+            "a registered anchor set",
+            anchors.to_string()
+        );
     }
     if let Some(it) = iterations.by_id.get(&said.iteration) {
         let found = format!("{}, opened at seq {}", said.iteration, it.opened_seq);
-        return no("an iteration id that is not used yet", found);
+        return unmet("an iteration id that is not used yet", found);
     }
-    let (open, it) = iterations.open_in(experiment)?;
-    no(
-        "no open iteration",
-        format!("{open}, opened at seq {}", it.opened_seq),
-    )
+    if let Some((open, it)) = iterations.open_in(experiment) {
+        return unmet(
+            "no open iteration",
+            format!("{open}, opened at seq {}", it.opened_seq),
+        );
+    }
+    Ok(())
 }
 
 /// A peek is left in the quarter that is named.
-fn peeks(state: &State, event: &Candidate<'_>, said: &IterationOpened) -> Judged {
-    let design = design_of(state, said)?;
+fn check_peeks(
+    state: &State,
+    event: &Candidate<'_>,
+    design: &IterationDesign,
+    said: &IterationOpened,
+) -> Checked {
     let quarter = event.recorded_at.quarter().to_string();
-    if said.quarter != quarter {
-        return no(format!("quarter {quarter}"), said.quarter.clone());
-    }
+    ensure!(
+        said.quarter == quarter,
+        format!("quarter {quarter}"),
+        said.quarter.clone()
+    );
     let name = &design.peek_account;
-    let Some(account) = state.fold::<Budgets>().accounts.get(name) else {
-        return no(format!("an account {name}"), "none");
-    };
-    if account.period != Period::Quarter || account.amount > PEEKS_MAX {
-        let expected = format!("account {name} with at most {PEEKS_MAX} peeks each quarter");
-        return no(expected, account.amount.to_string());
+    let account = state.fold::<Budgets>().accounts.get(name);
+    let account = account.required(&format!("an account {name}"))?;
+    ensure!(
+        account.period == Period::Quarter && account.amount <= PEEKS_MAX,
+        format!("account {name} with at most {PEEKS_MAX} peeks each quarter"),
+        account.amount.to_string()
+    );
+    if state.asks(Question::PeekAccount) {
+        for role in [Role::Optimizer, Role::MetaOptimizer] {
+            ensure!(
+                !account.spenders.contains(role),
+                format!("an account {name} that no optimizer spends from"),
+                format!("{role} among its spenders")
+            );
+        }
     }
-    let optimizes = [Role::Optimizer, Role::MetaOptimizer];
-    let optimizes = optimizes
-        .iter()
-        .find(|role| account.spenders.contains(**role));
-    if let Some(role) = optimizes.filter(|_| state.asks(Question::PeekAccount)) {
-        let expected = format!("an account {name} that no optimizer spends from");
-        return no(expected, format!("{role} among its spenders"));
-    }
-    if account.left(event.recorded_at) == 0 {
-        let found = format!("{} of {} spent", account.amount, account.amount);
-        return no(format!("a peek left in {name} in {quarter}"), found);
-    }
-    None
+    ensure!(
+        account.left(event.recorded_at) > 0,
+        format!("a peek left in {name} in {quarter}"),
+        format!("{} of {} spent", account.amount, account.amount)
+    );
+    Ok(())
 }
 
 /// An iteration of this experiment that did not end.
@@ -206,73 +263,94 @@ fn live<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     id: &IterationId,
-) -> Result<&'a Iteration, (String, String)> {
-    let expected = || format!("an open iteration of {experiment}");
+) -> Result<&'a Iteration, Unmet> {
+    let expected = format!("an open iteration of {experiment}");
     let it = state.fold::<Iterations>().by_id.get(id);
-    let it = it.filter(|it| it.experiment == *experiment);
-    let Some(it) = it else {
-        return Err((expected(), format!("{id}, never opened")));
+    let Some(it) = it.filter(|it| it.experiment == *experiment) else {
+        let found = format!("{id}, never opened");
+        return Err(Unmet { expected, found });
     };
     match &it.closed {
-        Some((_, seq)) => Err((expected(), format!("{id}, closed at seq {seq}"))),
+        Some((_, seq)) => {
+            let found = format!("{id}, closed at seq {seq}");
+            Err(Unmet { expected, found })
+        }
         None => Ok(it),
     }
 }
 
 /// Nothing is proposed or taken back once a sealed label was seen.
-fn sealed_yet(state: &State, experiment: &ExperimentId, id: &IterationId, what: &str) -> Judged {
-    let it = match live(state, experiment, id) {
-        Ok(it) => it,
-        Err(judged) => return Some(judged),
-    };
-    let seq = it.unsealed_seq?;
-    no(
-        format!("{what} before any label was unsealed"),
-        format!("one unsealed at seq {seq}"),
-    )
+fn check_sealed(state: &State, experiment: &ExperimentId, id: &IterationId, what: &str) -> Checked {
+    let it = live(state, experiment, id)?;
+    if let Some(seq) = it.unsealed_seq {
+        return unmet(
+            format!("{what} before any label was unsealed"),
+            format!("one unsealed at seq {seq}"),
+        );
+    }
+    Ok(())
+}
+
+/// What is rejected in an open iteration is a candidate that stands, or a document that never became one.
+fn check_rejected(state: &State, experiment: &ExperimentId, said: &PatchRejected) -> Checked {
+    live(state, experiment, &said.iteration)?;
+    match &said.patch {
+        Some(patch) => check_stands(state, &said.iteration, patch),
+        // The rule `patch` asks for a candidate at every stage but schema.
+        None => Ok(()),
+    }
 }
 
 /// The patch is a candidate of the iteration that was neither rejected nor taken back.
-fn stands(state: &State, iteration: &IterationId, patch: &PatchId) -> Judged {
+fn check_stands(state: &State, iteration: &IterationId, patch: &PatchId) -> Checked {
     let it = state.fold::<Iterations>().by_id.get(iteration);
     let found = match it.and_then(|it| it.candidates.get(patch)) {
-        Some(candidate) if candidate.state == CandidateState::Proposed => return None,
+        Some(candidate) if candidate.state == CandidateState::Proposed => return Ok(()),
         Some(candidate) => format!("{patch}, {}", candidate.state.as_str()),
         None => format!("{patch}, never proposed"),
     };
-    no(format!("a candidate of {iteration} that stands"), found)
+    unmet(format!("a candidate of {iteration} that stands"), found)
 }
 
-fn closed(state: &State, experiment: &ExperimentId, said: &IterationClosed) -> Judged {
-    let it = match live(state, experiment, &said.iteration) {
-        Ok(it) => it,
-        Err(judged) => return Some(judged),
-    };
+fn check_closed(state: &State, experiment: &ExperimentId, said: &IterationClosed) -> Checked {
+    let it = live(state, experiment, &said.iteration)?;
     match (said.outcome, it.unsealed_seq) {
-        (IterationOutcome::NoCandidate, Some(seq)) => no(
+        (IterationOutcome::NoCandidate, Some(seq)) => unmet(
             "no peek spent on an iteration without candidate",
             format!("a label unsealed at seq {seq}"),
         ),
-        (IterationOutcome::NoneAccepted, None) => no(
+        (IterationOutcome::NoneAccepted, None) => unmet(
             "labels unsealed before every patch is refused on them",
             "none",
         ),
-        _ => None,
+        // What else an end says is asked by the rules `acceptance` and `sdp`.
+        _ => Ok(()),
     }
 }
 
 /// The parameters of an open iteration stand.
-fn amended(state: &State, said: &ManifestAmended) -> Judged {
+fn check_amended(state: &State, said: &ManifestAmended) -> Checked {
     let manifests = state.fold::<Manifests>();
-    let record = manifests.by_id.get(&said.manifest.manifest)?;
-    let experiment = record.experiment.as_ref()?;
-    let (id, it) = state.fold::<Iterations>().open_in(experiment)?;
-    let version = record.version(it.digest)?;
-    if version.manifest.iteration == said.manifest.iteration {
-        return None;
-    }
-    no(
+    // An amendment of an unknown manifest is refused by the rule `amendment`.
+    let Some(record) = manifests.by_id.get(&said.manifest.manifest) else {
+        return Ok(());
+    };
+    // A manifest of no experiment opens no iteration.
+    let open = record
+        .experiment
+        .as_ref()
+        .and_then(|experiment| state.fold::<Iterations>().open_in(experiment));
+    let Some((id, it)) = open else {
+        return Ok(());
+    };
+    let Some(version) = record.version(it.digest) else {
+        // The iteration runs by another manifest.
+        return Ok(());
+    };
+    ensure!(
+        version.manifest.iteration == said.manifest.iteration,
         format!("the parameters of {id}, open since seq {}", it.opened_seq),
-        "others (E_UNREGISTERED_RULE)",
-    )
+        "others (E_UNREGISTERED_RULE)"
+    );
+    Ok(())
 }

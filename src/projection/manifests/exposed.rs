@@ -1,10 +1,10 @@
 //! The part of the rule `exposure` that a manifest decides: which units, how often, by whom and when.
 
-use crate::ensure;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::ledger::Candidate;
 use crate::ledger::Checked;
+use crate::ledger::ensure;
 use crate::ledger::unmet;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;

@@ -1,6 +1,5 @@
 //! Families: what one is, who may join, and what a member may spend.
 
-use crate::ensure;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::FamilyMethod;
 use crate::event::payload::manifest::Manifest;
@@ -8,6 +7,7 @@ use crate::event::payload::manifest::Multiplicity;
 use crate::event::payload::prereg::FamilyOpened;
 use crate::ledger::Checked;
 use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use crate::ledger::unmet;
 use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;

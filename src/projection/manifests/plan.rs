@@ -1,6 +1,5 @@
 //! The rule `plan`: what will be run is sealed before anybody looks, and is what the manifest binds.
 
-use crate::ensure;
 use crate::event::id::ExperimentId;
 use crate::event::payload::manifest::plan_commitment;
 use crate::event::payload::prereg::PlanRevealed;
@@ -9,6 +8,7 @@ use crate::ground::digest::Digest;
 use crate::ledger::Checked;
 use crate::ledger::Required;
 use crate::ledger::State;
+use crate::ledger::ensure;
 use crate::ledger::rulebooks::Question;
 use crate::ledger::unmet;
 use crate::projection::manifests::Manifests;

@@ -1,6 +1,5 @@
 //! The rules of pre-registration: what is said before anybody looks binds.
 
-use crate::ensure;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::payload::custody::Separation;
@@ -20,6 +19,7 @@ use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use crate::ledger::rulebooks::Question;
 use crate::ledger::unmet;
 use crate::projection::manifests::Change;

@@ -2,19 +2,22 @@
 
 use crate::event::Payload;
 use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
 use crate::event::id::PatchId;
 use crate::event::payload::custody::Separation;
 use crate::event::payload::record::ReviewRecorded;
 use crate::event::payload::release::Meaning;
 use crate::ground::sign::KeyId;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::ensure;
+use crate::ledger::keyring::KeyRecord;
+use crate::ledger::unmet;
 use crate::projection::iterations::Iterations;
 use crate::projection::releases::Acceptance;
 use crate::projection::releases::Releases;
@@ -25,110 +28,117 @@ pub struct Approving;
 
 impl Rule for Approving {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
-        let header = &event.event.header;
-        let (meaning, subject) = match &event.event.payload {
-            Payload::ReviewRecorded(said) => {
-                let found = review(state, event, said);
-                breaches
-                    .extend(found.map(|(wanted, is)| Breach::new(RuleName::Approval, wanted, is)));
-                return;
-            }
-            Payload::ApprovalGranted(said) => (said.meaning, said.subject),
-            Payload::ApprovalRefused(said) => (said.meaning, said.subject),
+        let checked = match &event.event.payload {
+            Payload::ReviewRecorded(said) => check_review(state, event, said),
+            Payload::ApprovalGranted(said) => check_word(state, event, said.meaning, said.subject),
+            Payload::ApprovalRefused(said) => check_word(state, event, said.meaning, said.subject),
             _ => return,
         };
-        let found = header
-            .experiment
-            .as_ref()
-            .and_then(|of| approval(state, of, header.author, (meaning, subject)));
-        breaches.extend(
-            found.map(|(expected, found)| Breach::new(RuleName::Approval, expected, found)),
-        );
+        breaches.take(RuleName::Approval, checked);
     }
 }
 
 /// The acceptance is known, and the word is a person's who did not write the patch.
-fn approval(
-    state: &State,
-    experiment: &ExperimentId,
-    author: KeyId,
-    (meaning, subject): (Meaning, EventId),
-) -> Judged {
+fn check_word(state: &State, event: &Candidate<'_>, meaning: Meaning, subject: EventId) -> Checked {
+    let header = &event.event.header;
+    // Without an experiment the rule `experiment` refuses it.
+    let Some(experiment) = &header.experiment else {
+        return Ok(());
+    };
     let releases = state.fold::<Releases>();
     let Some(accepted) = releases.acceptance(experiment, subject) else {
         let expected = format!("a patch.accepted of {experiment}");
-        return no(expected, subject.to_string());
+        return unmet(expected, subject.to_string());
     };
-    if meaning == Meaning::Author {
-        let expected = "another meaning: the author of a patch does not approve it";
-        return no(expected, "author");
-    }
-    let machine = a_person(state, author);
-    if machine.is_some() {
-        return machine;
-    }
-    let iterations = state.fold::<Iterations>();
-    let (_, patch) = iterations.patch(&accepted.patch)?;
-    another(state, &accepted.patch, patch.author, author)
-        .or_else(|| one_key(state, accepted, author))
+    ensure!(
+        meaning != Meaning::Author,
+        "another meaning: the author of a patch does not approve it",
+        "author"
+    );
+    check_person(state, header.author)?;
+    let patch = state.fold::<Iterations>().patch(&accepted.patch);
+    let (_, patch) = patch.required("the proposal of the accepted patch")?;
+    check_another(state, &accepted.patch, patch.author, header.author)?;
+    check_one_key(state, accepted, header.author)
 }
 
 /// A review of a patch is a person's who did not write it, of entries with its proposal among them.
-fn review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> Judged {
-    let id = said.patch.as_ref()?;
-    let header = &event.event.header;
-    let Some(experiment) = &header.experiment else {
-        return no(format!("the experiment of {id}"), "none");
+fn check_review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> Checked {
+    let Some(id) = &said.patch else {
+        // A review of entries alone.
+        return Ok(());
     };
+    let header = &event.event.header;
+    let experiment = header.experiment.as_ref();
+    let experiment = experiment.required(&format!("the experiment of {id}"))?;
     let Some(patch) = state.fold::<Iterations>().patch_in(experiment, id) else {
         let expected = format!("a patch that was proposed in {experiment}");
-        return no(expected, id.as_str());
+        return unmet(expected, id.as_str());
     };
     let (from, through) = (said.from_seq.value(), said.through_seq.value());
-    if !(from..=through).contains(&patch.seq) || through >= event.seq {
-        let expected = format!("entries with seq {} among them, below this one", patch.seq);
-        return no(expected, format!("seq {from} to {through}"));
-    }
-    a_person(state, header.author).or_else(|| another(state, id, patch.author, header.author))
+    ensure!(
+        (from..=through).contains(&patch.seq) && through < event.seq,
+        format!("entries with seq {} among them, below this one", patch.seq),
+        format!("seq {from} to {through}")
+    );
+    check_person(state, header.author)?;
+    check_another(state, id, patch.author, header.author)
 }
 
-/// The key is a person's. An unknown one is another rule's.
-fn a_person(state: &State, speaks: KeyId) -> Judged {
-    let key = state.keyring.keys.get(&speaks)?;
-    (!key.human).then(|| {
-        (
-            "a key that a person holds".to_owned(),
-            "a machine's".to_owned(),
-        )
-    })
+/// The record of a key that speaks. An unknown key is refused by the rule `key`.
+fn known(state: &State, key: KeyId) -> Option<&KeyRecord> {
+    state.keyring.keys.get(&key)
+}
+
+/// Whether a holder may speak with one key alone.
+fn is_strict(state: &State) -> bool {
+    state.keyring.separation() == Some(Separation::Strict)
+}
+
+/// The key is a person's.
+fn check_person(state: &State, speaks: KeyId) -> Checked {
+    let is_machine = known(state, speaks).is_some_and(|key| !key.human);
+    ensure!(!is_machine, "a key that a person holds", "a machine's");
+    Ok(())
 }
 
 /// Whoever speaks about a patch did not write it; under `strict`, nor did another key of the same holder.
-fn another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> Judged {
-    if wrote == speaks {
-        let expected = format!("another key than the author's of {patch}");
-        return no(expected, speaks.to_string());
+fn check_another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> Checked {
+    ensure!(
+        wrote != speaks,
+        format!("another key than the author's of {patch}"),
+        speaks.to_string()
+    );
+    let Some(speaker) = known(state, speaks) else {
+        return Ok(());
+    };
+    if !is_strict(state) {
+        return Ok(());
     }
-    let holder = |key: KeyId| state.keyring.keys.get(&key).map(|record| &record.holder);
-    let speaker = holder(speaks)?;
-    let strict = state.keyring.separation() == Some(Separation::Strict);
-    (strict && holder(wrote) == Some(speaker)).then(|| {
-        let expected = format!("another holder than the author of {patch}, under strict");
-        (expected, speaker.to_string())
-    })
+    let author = known(state, wrote).required("the key of the patch's author")?;
+    ensure!(
+        author.holder != speaker.holder,
+        format!("another holder than the author of {patch}, under strict"),
+        speaker.holder.to_string()
+    );
+    Ok(())
 }
 
 /// Under `strict` a holder speaks with one key.
-fn one_key(state: &State, accepted: &Acceptance, speaks: KeyId) -> Judged {
-    let holder = |key: KeyId| state.keyring.keys.get(&key).map(|record| &record.holder);
-    let speaker = holder(speaks)?;
-    if state.keyring.separation() != Some(Separation::Strict) {
-        return None;
+fn check_one_key(state: &State, accepted: &Acceptance, speaks: KeyId) -> Checked {
+    let Some(speaker) = known(state, speaks) else {
+        return Ok(());
+    };
+    if !is_strict(state) {
+        return Ok(());
     }
-    let same = |(key, _): &(&KeyId, _)| **key != speaks && holder(**key) == Some(speaker);
-    let (_, word) = accepted.words.iter().find(same)?;
-    no(
-        "one key of each holder, under strict",
-        format!("another of {speaker}, at seq {}", word.seq),
-    )
+    for (key, word) in &accepted.words {
+        let holder = known(state, *key).map(|record| &record.holder);
+        ensure!(
+            *key == speaks || holder != Some(&speaker.holder),
+            "one key of each holder, under strict",
+            format!("another of {}, at seq {}", speaker.holder, word.seq)
+        );
+    }
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! The rules `manifest`, `gate`, `look` and `family` where they compute: a registered test can end, values of looks and closings equal what the recorded
 //! observations give, within 1e-9, and verdicts exactly.
 
-use crate::ensure;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::FamilyClosed;
@@ -19,6 +18,7 @@ use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
 use crate::ledger::Unmet;
+use crate::ledger::ensure;
 use crate::num::Finite;
 use crate::projection::manifests::Manifests;
 use crate::workflow::gates::design;

@@ -23,12 +23,16 @@ use crate::event::payload::predicate::Thresholds;
 use crate::event::payload::predicate::Transported;
 use crate::ground::time::Timestamp;
 use crate::ledger::Breach;
+use crate::ledger::Breaches;
 use crate::ledger::Candidate;
-use crate::ledger::Judged;
+use crate::ledger::Checked;
+use crate::ledger::Required;
 use crate::ledger::Rule;
 use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::no;
+use crate::ledger::Unmet;
+use crate::ledger::ensure;
+use crate::ledger::unmet;
 use crate::num::Finite;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::deployments::Deployment;
@@ -50,9 +54,10 @@ use crate::workflow::prompts;
 /// Most questions of a run.
 pub const STEPS_MAX: u64 = 10_000;
 
-fn unless(name: &str, wanted: &dyn Display, found: &dyn Display) -> Judged {
+fn check_same(name: &str, wanted: &dyn Display, found: &dyn Display) -> Checked {
     let (wanted, found) = (wanted.to_string(), found.to_string());
-    (wanted != found).then(|| (format!("{name} {wanted}"), found))
+    ensure!(wanted == found, format!("{name} {wanted}"), found);
+    Ok(())
 }
 
 /// The rule `generator`.
@@ -61,6 +66,7 @@ pub struct Generating;
 
 impl Rule for Generating {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
@@ -69,15 +75,14 @@ impl Rule for Generating {
             experiment,
             now: event.recorded_at,
         };
-        let found = match &event.event.payload {
-            Payload::GeneratorRunOpened(said) => asked.opened(said),
-            Payload::GeneratorObjectiveQueried(said) => asked.queried(said),
-            Payload::GeneratorValidated(said) => asked.validated(said),
-            Payload::GeneratorRolledBack(said) => asked.rolled_back(said),
-            _ => None,
+        let checked = match &event.event.payload {
+            Payload::GeneratorRunOpened(said) => asked.check_opened(said),
+            Payload::GeneratorObjectiveQueried(said) => asked.check_queried(said),
+            Payload::GeneratorValidated(said) => asked.check_validated(said),
+            Payload::GeneratorRolledBack(said) => asked.check_rolled_back(said),
+            _ => return,
         };
-        breaches
-            .extend(found.map(|(wanted, found)| Breach::new(RuleName::Generator, wanted, found)));
+        breaches.take(RuleName::Generator, checked);
     }
 }
 
@@ -97,118 +102,132 @@ impl<'a> Asked<'a> {
         of.and_then(|of| of.running())
     }
 
-    fn opened(&self, said: &GeneratorRunOpened) -> Judged {
+    fn check_opened(&self, said: &GeneratorRunOpened) -> Checked {
         let Some(running) = self.running().filter(|of| of.id == said.deployment) else {
             let expected = format!("the running deployment of {}", self.experiment);
-            return no(expected, said.deployment.to_string());
+            return unmet(expected, said.deployment.to_string());
         };
-        unless("rubric_hash", &running.rubric_hash, &said.rubric_hash)
-            .or_else(|| unless("calibrator", &running.versions.calibrator, &said.calibrator))
-            .or_else(|| unless("frozen", &said.calibrator, &said.frozen))
-            .or_else(|| self.protocol(running))
-            .or_else(|| Self::terms(said))
-            .or_else(|| {
-                let over = [RunState::Validated, RunState::RolledBack];
-                let mut runs = self.runs().iter();
-                let one = runs.find(|of| !over.contains(&of.state()))?;
-                let found = format!(
-                    "{}, {} since seq {}",
-                    one.run,
-                    one.state().as_str(),
-                    one.seq
-                );
-                no("every run before to be validated or rolled back", found)
-            })
+        check_same("rubric_hash", &running.rubric_hash, &said.rubric_hash)?;
+        check_same("calibrator", &running.versions.calibrator, &said.calibrator)?;
+        check_same("frozen", &said.calibrator, &said.frozen)?;
+        self.check_protocol(running)?;
+        Self::check_terms(said)?;
+        for run in self.runs() {
+            let state = run.state();
+            ensure!(
+                matches!(state, RunState::Validated | RunState::RolledBack),
+                "every run before to be validated or rolled back",
+                format!("{}, {} since seq {}", run.run, state.as_str(), run.seq)
+            );
+        }
+        Ok(())
     }
 
     /// A new protocol voids the calibrator that was frozen.
-    fn protocol(&self, running: &Deployment) -> Judged {
-        let force = self.state.fold::<Assumptions>().sdp_in_force(self.now)?;
+    fn check_protocol(&self, running: &Deployment) -> Checked {
+        let assumptions = self.state.fold::<Assumptions>();
+        let Some(force) = assumptions.sdp_in_force(self.now) else {
+            // No protocol is in force, and so none voids it.
+            return Ok(());
+        };
         let runs = &running.versions.sdp_version;
-        unless("a deployment by protocol", &force.version, runs)
+        check_same("a deployment by protocol", &force.version, runs)
     }
 
-    fn terms(said: &GeneratorRunOpened) -> Judged {
-        if said.new == said.old {
-            return no("two policies", format!("{} twice", said.new));
-        }
+    fn check_terms(said: &GeneratorRunOpened) -> Checked {
+        ensure!(
+            said.new != said.old,
+            "two policies",
+            format!("{} twice", said.new)
+        );
         let steps = said.steps.value();
-        if !(1..=STEPS_MAX).contains(&steps) {
-            return no(format!("1 to {STEPS_MAX} steps"), steps.to_string());
-        }
+        ensure!(
+            (1..=STEPS_MAX).contains(&steps),
+            format!("1 to {STEPS_MAX} steps"),
+            steps.to_string()
+        );
         let stakes = said.stakes_micro;
-        (!(0..=1_000_000).contains(&stakes.value()))
-            .then(|| ("stakes from 0 to 1".to_owned(), stakes.to_string()))
+        ensure!(
+            (0..=1_000_000).contains(&stakes.value()),
+            "stakes from 0 to 1",
+            stakes.to_string()
+        );
+        Ok(())
+    }
+
+    /// A run of the experiment.
+    fn run(&self, run: &RunId) -> Result<&'a Run, Unmet> {
+        let of = self.runs().iter().find(|of| of.run == *run);
+        of.ok_or_else(|| Unmet {
+            expected: format!("a generator.run_opened of {}", self.experiment),
+            found: run.to_string(),
+        })
     }
 
     /// A run that is open, under the deployment that it froze.
-    fn open(&self, run: &RunId) -> Result<&'a Run, (String, String)> {
-        let Some(of) = self.runs().iter().find(|of| of.run == *run) else {
-            let expected = format!("a generator.run_opened of {}", self.experiment);
-            return Err((expected, run.to_string()));
-        };
+    fn open(&self, run: &RunId) -> Result<&'a Run, Unmet> {
+        let of = self.run(run)?;
         if of.state() != RunState::Open {
-            let found = format!("{run}, {}", of.state().as_str());
-            return Err(("a run that is open".to_owned(), found));
+            return Err(Unmet {
+                expected: "a run that is open".to_owned(),
+                found: format!("{run}, {}", of.state().as_str()),
+            });
         }
         let running = self.running();
         let Some(running) = running.filter(|now| now.id == of.deployment) else {
-            let found = running.map_or("none".to_owned(), |now| now.id.to_string());
-            return Err((
-                format!("the frozen deployment, {}, to run", of.deployment),
-                found,
-            ));
+            return Err(Unmet {
+                expected: format!("the frozen deployment, {}, to run", of.deployment),
+                found: running.map_or("none".to_owned(), |now| now.id.to_string()),
+            });
         };
-        self.protocol(running).map_or(Ok(of), Err)
+        self.check_protocol(running)?;
+        Ok(of)
     }
 
-    fn queried(&self, said: &GeneratorObjectiveQueried) -> Judged {
-        let run = match self.open(&said.run) {
-            Ok(run) => run,
-            Err(found) => return Some(found),
-        };
-        if run.used >= run.steps {
-            let found = format!("{} of {} asked", run.used, run.steps);
-            return no(format!("a step left of {}", run.run), found);
-        }
-        if said.policy == run.old {
-            return no(
-                "outputs of another policy than the old",
-                run.old.to_string(),
-            );
-        }
-        unless("step", &(run.used + 1), &said.step)
-            .or_else(|| unless("frozen", &run.frozen, &said.frozen))
+    fn check_queried(&self, said: &GeneratorObjectiveQueried) -> Checked {
+        let run = self.open(&said.run)?;
+        ensure!(
+            run.used < run.steps,
+            format!("a step left of {}", run.run),
+            format!("{} of {} asked", run.used, run.steps)
+        );
+        ensure!(
+            said.policy != run.old,
+            "outputs of another policy than the old",
+            run.old.to_string()
+        );
+        check_same("step", &(run.used + 1), &said.step)?;
+        check_same("frozen", &run.frozen, &said.frozen)
     }
 
     /// The design is for audits, and younger than the run.
-    fn fresh(&self, run: &Run, design: &DesignId, labels: u64) -> Judged {
+    fn check_fresh(&self, run: &Run, design: &DesignId, labels: u64) -> Checked {
         let of = self.state.fold::<Designs>().design(self.experiment, design);
         let fresh = of.filter(|of| {
             let known = of.registered.as_ref();
             known.is_some_and(|of| of.seq > run.seq && of.purpose == DesignPurpose::Audit)
         });
         let given = fresh.map_or(0, |of| of.open + of.revealed);
-        (given < labels).then(|| {
-            let expected = format!(
+        ensure!(
+            given >= labels,
+            format!(
                 "{labels} open labels of {design}, for audits and registered after seq {}",
                 run.seq
-            );
-            (expected, given.to_string())
-        })
+            ),
+            given.to_string()
+        );
+        Ok(())
     }
 
-    fn validated(&self, said: &GeneratorValidated) -> Judged {
-        let run = match self.open(&said.run) {
-            Ok(run) => run,
-            Err(found) => return Some(found),
-        };
-        let Some(thresholds) = thresholds(self.state, self.experiment, run.deployment) else {
-            return no("a rubric with the plan of an iteration", "none");
-        };
-        if said.thresholds != thresholds {
-            return no("the thresholds of the plan", "others");
-        }
+    fn check_validated(&self, said: &GeneratorValidated) -> Checked {
+        let run = self.open(&said.run)?;
+        let thresholds = thresholds(self.state, self.experiment, run.deployment)
+            .required("a rubric with the plan of an iteration")?;
+        ensure!(
+            said.thresholds == thresholds,
+            "the thresholds of the plan",
+            "others"
+        );
         let labels = said.compared.new.rows.value() + said.compared.old.rows.value();
         let verdicts = verdicts(
             &said.compared,
@@ -217,27 +236,21 @@ impl<'a> Asked<'a> {
             &thresholds,
         );
         let overall = overall(self.state, self.experiment, self.now, run, verdicts);
-        let pairs = verdicts.each().into_iter().zip(said.verdicts.each());
-        unless("frozen", &run.frozen, &said.frozen)
-            .or_else(|| unless("steps", &run.used, &said.steps))
-            .or_else(|| self.fresh(run, &said.design, labels))
-            .or_else(|| {
-                pairs.into_iter().find_map(|((name, wanted), (_, found))| {
-                    unless(name, &word(wanted), &word(found))
-                })
-            })
-            .or_else(|| unless("verdict", &word(overall), &word(said.verdict)))
+        check_same("frozen", &run.frozen, &said.frozen)?;
+        check_same("steps", &run.used, &said.steps)?;
+        self.check_fresh(run, &said.design, labels)?;
+        for ((name, wanted), (_, found)) in verdicts.each().into_iter().zip(said.verdicts.each()) {
+            check_same(name, &word(wanted), &word(found))?;
+        }
+        check_same("verdict", &word(overall), &word(said.verdict))
     }
 
-    fn rolled_back(&self, said: &GeneratorRolledBack) -> Judged {
-        let Some(run) = self.runs().iter().find(|of| of.run == said.run) else {
-            let expected = format!("a generator.run_opened of {}", self.experiment);
-            return no(expected, said.run.to_string());
-        };
+    fn check_rolled_back(&self, said: &GeneratorRolledBack) -> Checked {
+        let run = self.run(&said.run)?;
         let shown = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
         let validation = run.validated.map(|of| of.id);
-        unless("restored", &run.old, &said.restored)
-            .or_else(|| unless("validation", &shown(validation), &shown(said.validation)))
+        check_same("restored", &run.old, &said.restored)?;
+        check_same("validation", &shown(validation), &shown(said.validation))
     }
 }
 

@@ -18,6 +18,9 @@ use super::samples::*;
 use super::signer;
 use super::valued;
 
+/// A judge with which no gate was evaluated.
+pub const OTHER_JUDGE: &str = "judge-2";
+
 /// Digest of the calibrator.
 pub fn calibrator() -> String {
     Digest([7; 32]).to_hex()
@@ -175,6 +178,31 @@ pub fn story() -> Story {
     let breach = hex(&teller, "breach");
     let undone = back(&runs, Some(&breach), Some((&base_runs, &base_hash())));
     teller.say_in(RUNNER_2, "back", undone);
+    teller.finish()
+}
+
+/// Another story: a prompt runs on the calibrator that its gates were evaluated with, and rulebook 18 judges that. Somebody
+/// fitted one for another judge too.
+pub fn evaluated() -> Story {
+    let mut teller = Teller::begin();
+    teller.blob(valued::MODEL.to_vec(), "application/json");
+    teller.blob(valued::ROWS.to_vec(), "application/x-ndjson");
+    let gates = released::accepted_on(&mut teller, true);
+    let mut other = valued::fitted(9, 2);
+    other["terms"]["judge"] = OTHER_JUDGE.into();
+    let other = valued::payload(Kind::CalibratorFitted, &other);
+    teller.say_in(BEN, "fitted-other", other);
+    let hash = released::told_commit(&mut teller, &gates);
+    teller.say(
+        ADA,
+        "adopted",
+        payload("rulebook.adopted", &json!({"version": 18})),
+    );
+    let commit = teller.id("committed").0.to_hex();
+    let run = activated((&commit, "1.1"), &hash, None);
+    let mut run = serde_json::to_value(&run).unwrap();
+    run["versions"]["calibrator"] = "08".repeat(32).into();
+    teller.say_in(RUNNER_2, "runs", payload("deployment.activated", &run));
     teller.finish()
 }
 

@@ -2,11 +2,15 @@
 
 use clover::event::Payload;
 use clover::event::payload::Role;
+use clover::event::payload::predicate::GateId;
 use clover::num::Count;
+use clover::projection::decisions::CONFIRM_GATES;
+use clover::projection::decisions::DEV_GATES;
 use clover::workflow::prompts;
 use serde_json::Value;
 use serde_json::json;
 
+use super::calibrated;
 use super::decided;
 use super::decided::IT;
 use super::iterated;
@@ -85,6 +89,11 @@ const GATES: [&str; 13] = decided::GATES[0];
 
 /// Tells everything up to the acceptance of the patch.
 pub fn accepted(teller: &mut Teller) -> Vec<String> {
+    accepted_on(teller, false)
+}
+
+/// The same; `fits` puts the calibrators of the iteration on record.
+pub fn accepted_on(teller: &mut Teller, fits: bool) -> Vec<String> {
     for (name, who, holder, role) in [
         ("key-ben", BEN, "Ben", Role::Arbiter),
         ("key-opal", RUNNER, "Opal", Role::Optimizer),
@@ -107,26 +116,40 @@ pub fn accepted(teller: &mut Teller) -> Vec<String> {
         teller.say_in(BEN, name, event);
     }
     teller.say_in(BEN, "opened", iterated::opened(&plan, IT, "2026Q3"));
+    let (hash, result, _) = decided::patch_of(&patch());
+    let base = calibrated::fitted(7, None, iterated::rubric().hash());
+    if fits {
+        teller.say_in(BEN, "fitted-base", base);
+    }
     teller.say_in(BEN, "audited", decided::audited());
     teller.say_in(BEN, "classified", decided::classified());
     teller.say_in(RUNNER, "patch", patch());
     let proposal = teller.at("patch");
     teller.say_in(AUDE, "noted", reviewed("noted", proposal));
     teller.say_in(AUDE, "reviewed", reviewed("accepted", proposal));
-    let hash = decided::patch_of(&patch()).0;
-    for (name, gate) in GATES.iter().zip(decided::gates(&plan, hash, "dev")) {
-        teller.say_in(BEN, name, gate);
+    if fits {
+        let tried = calibrated::fitted(8, Some(hash), result);
+        teller.say_in(BEN, "fitted-patch", tried);
+    }
+    let gate = |split, id: &GateId| {
+        let of = (hash, split, id.as_str());
+        let passing = decided::passing(id.as_str());
+        if fits {
+            calibrated::gate(&plan, of, None)
+        } else {
+            decided::gate(&plan, hash, split, &passing)
+        }
+    };
+    for (name, id) in GATES.iter().zip(&DEV_GATES) {
+        teller.say_in(BEN, name, gate("dev", id));
     }
     teller.say_in(BEN, "sealed", decided::sealed(&[hash]));
     teller.say(CLEO, "charge", decided::charge());
     let (charge, sealing) = (teller.id("charge"), teller.id("sealed"));
     let unsealing = decided::unsealed(&charge.0.to_hex(), &sealing.0.to_hex());
     teller.say_in(CLEO, "unsealed", unsealing);
-    for (name, gate) in GATES[8..]
-        .iter()
-        .zip(decided::gates(&plan, hash, "confirm"))
-    {
-        teller.say_in(BEN, name, gate);
+    for (name, id) in GATES[8..].iter().zip(&CONFIRM_GATES) {
+        teller.say_in(BEN, name, gate("confirm", id));
     }
     let gates: Vec<String> = GATES.map(|gate| teller.id(gate).0.to_hex()).into();
     teller.say_in(BEN, "accepted", decided::accepted(&patch(), 1, &gates));

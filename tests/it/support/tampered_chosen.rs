@@ -99,6 +99,11 @@ fn again(world: &mut World, story: &Story, name: &str, change: impl FnOnce(&mut 
 
 /// A block of which one label was kept back, and an iteration that its arbiter stops at a time: its position.
 pub fn stopped_at(time: &str) -> (World, usize) {
+    ended_at("stopped", time)
+}
+
+/// The same, with an end of any kind.
+fn ended_at(outcome: &str, time: &str) -> (World, usize) {
     let story = sequenced::story();
     let mut world = before(&story, "c4", 17);
     again(&mut world, &story, "seal-1", |data| {
@@ -107,7 +112,7 @@ pub fn stopped_at(time: &str) -> (World, usize) {
     });
     adopt(&mut world, 18);
     let at = again(&mut world, &story, "closed", |data| {
-        data["outcome"] = "stopped".into();
+        data["outcome"] = outcome.into();
     });
     world.items[at].recorded_at = Timestamp::parse(time).unwrap();
     world.items[at].body["at"] = time.into();
@@ -189,6 +194,7 @@ fn confirm() -> Vec<Sample> {
     let (rows, rows_at) = chosen(18);
     let (seal, seal_at) = late(18);
     let (peek, peek_at) = elsewhere(18);
+    let (failed, failed_at) = ended_at("transport_failed", "2026-12-31T00:00:00.000000Z");
     let good = sequenced::told(Teller::begin_under(18));
     vec![
         Sample::forged(
@@ -208,6 +214,12 @@ fn confirm() -> Vec<Sample> {
             "The same under rulebook 17, which did not ask: the verdict says so.",
             &chosen(17).0,
             None,
+        ),
+        Sample::forged(
+            "ended-early-after-peek",
+            "After the peek, with gates still to be evaluated, an iteration was ended as transport_failed.",
+            &failed,
+            Some((failed_at, "acceptance")),
         ),
         Sample::forged(
             "confirm-label-left-out",

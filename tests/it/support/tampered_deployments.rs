@@ -10,6 +10,8 @@ pub fn all() -> Vec<Sample> {
     let mut table = Table::of(deployed::story());
     table.deployed_otherwise();
     table.guarded_otherwise();
+    table.story = deployed::evaluated();
+    table.run_by_another();
     table.story = deployed::recalibration();
     table.recalibrated_otherwise();
     table.rows
@@ -57,6 +59,26 @@ impl Table {
             "The judge is told something else than the rubric gives.",
             "runs",
             |body| body["data"]["versions"]["prompt_hash"] = "8".repeat(64).into(),
+            ("runs", "deployment"),
+        );
+    }
+
+    fn run_by_another(&mut self) {
+        let world = self.world();
+        self.push(
+            "good-evaluated",
+            "Nothing. A committed prompt runs on the calibrator that its gates were evaluated with.",
+            &world,
+            None,
+        );
+        self.rewritten(
+            "deployed-on-another-judge",
+            "A prompt runs on a judge with which none of its gates was evaluated, by a calibrator of that judge.",
+            "runs",
+            |body| {
+                body["data"]["versions"]["judge"] = deployed::OTHER_JUDGE.into();
+                body["data"]["versions"]["calibrator"] = "09".repeat(32).into();
+            },
             ("runs", "deployment"),
         );
     }

@@ -1,0 +1,128 @@
+//! The rule `recalibration`: fresh labels, residuals or an audit that passed, and anchors that stay where they are.
+
+use crate::event::id::EventId;
+use crate::event::payload::Verdict;
+use crate::event::payload::deployment::Recalibrated;
+use crate::event::payload::deployment::RecalibrationCompleted;
+use crate::event::payload::estimated::TransportState;
+use crate::event::payload::label::DesignPurpose;
+use crate::event::payload::predicate::Evidence;
+use crate::ledger::Checked;
+use crate::ledger::ensure;
+use crate::ledger::unmet;
+use crate::projection::designs::Designs;
+use crate::projection::rubrics::Registered;
+use crate::workflow::deploy::Asked;
+use crate::workflow::deploy::word;
+use crate::workflow::guardrails;
+use crate::workflow::predicate;
+
+/// Fresh labels that a recalibration takes.
+const LABELS_MIN: u64 = 100;
+/// Rows and sets of anchors, and how far they may move.
+const ANCHOR_ROWS_MIN: u64 = 200;
+const ANCHOR_SETS_MIN: usize = 2;
+const DRIFT_MAX: f64 = 0.01;
+
+impl Asked<'_> {
+    pub(super) fn check_recalibrated(&self, said: &RecalibrationCompleted) -> Checked {
+        let registered = self.named(said.commit)?;
+        let labels = said.labels.value();
+        ensure!(
+            labels >= LABELS_MIN,
+            format!("at least {LABELS_MIN} fresh labels"),
+            labels.to_string()
+        );
+        let designs = self.state.fold::<Designs>();
+        let design = designs.design(self.experiment, &said.design);
+        let fresh = design.filter(|design| {
+            let known = design.registered.as_ref();
+            known.is_some_and(|of| of.seq > registered.seq && of.purpose != DesignPurpose::Confirm)
+        });
+        let given = fresh.map_or(0, |design| design.open + design.revealed);
+        ensure!(
+            given >= labels,
+            format!(
+                "{labels} open labels of {}, registered after seq {}",
+                said.design, registered.seq
+            ),
+            given.to_string()
+        );
+        let wanted = "what it was computed from, or a transport.tested";
+        match (&said.computed, said.transport) {
+            (Some(computed), None) => self.check_computed(computed, registered)?,
+            (None, Some(transport)) => self.check_audited(said, transport, registered.seq)?,
+            (Some(_), Some(_)) => return unmet(wanted, "both"),
+            (None, None) => return unmet(wanted, "neither"),
+        }
+        check_steady(said)
+    }
+
+    /// Residuals pass by the thresholds of the plan.
+    fn check_computed(&self, said: &Recalibrated, registered: &Registered) -> Checked {
+        let plan = self.plan(registered)?;
+        ensure!(
+            said.thresholds == guardrails::thresholds(plan),
+            "the thresholds of the plan",
+            "others"
+        );
+        let environments = &said.transport.environments;
+        ensure!(
+            environments.first().is_some_and(|of| of.required),
+            "residuals of all fresh labels first, which must pass",
+            "none"
+        );
+        let verdict = predicate::verdicts(&Evidence::P6(said.transport.clone()), &said.thresholds);
+        ensure!(
+            verdict.recommended == Verdict::Pass,
+            "residuals on fresh labels that pass",
+            word(verdict.recommended)
+        );
+        Ok(())
+    }
+
+    /// A calibrator that was fitted for the judge, with an audit of transport that passed.
+    fn check_audited(
+        &self,
+        said: &RecalibrationCompleted,
+        transport: EventId,
+        since: u64,
+    ) -> Checked {
+        let fitted = self.of.calibrators.get(&said.calibrator);
+        ensure!(
+            fitted.is_some_and(|of| of.judge == said.judge),
+            format!("a calibrator that was fitted for {}", said.judge),
+            said.calibrator.to_string()
+        );
+        let tested = self.of.transports.get(&transport);
+        let tested = tested.filter(|of| of.calibrator == said.calibrator && of.seq > since);
+        let found = tested.map(|of| of.state);
+        ensure!(
+            found == Some(TransportState::Pass),
+            format!("a transport.tested of this calibrator after seq {since} that passed"),
+            found.map_or("none".to_owned(), |state| state.to_string())
+        );
+        Ok(())
+    }
+}
+
+/// Anchors of a recalibration stay where they are.
+fn check_steady(said: &RecalibrationCompleted) -> Checked {
+    let anchors = &said.anchors.anchors;
+    ensure!(
+        anchors.len() >= ANCHOR_SETS_MIN,
+        format!("{ANCHOR_SETS_MIN} anchor policies"),
+        anchors.len().to_string()
+    );
+    for anchor in anchors {
+        ensure!(
+            anchor.rows.value() >= ANCHOR_ROWS_MIN && anchor.drift.value() <= DRIFT_MAX,
+            format!(
+                "a drift of at most {DRIFT_MAX} on {ANCHOR_ROWS_MIN} rows of {}",
+                anchor.policy
+            ),
+            format!("{} on {}", anchor.drift, anchor.rows)
+        );
+    }
+    Ok(())
+}
