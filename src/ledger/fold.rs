@@ -98,12 +98,13 @@ pub fn unmet(expected: impl Into<String>, found: impl Into<String>) -> Checked {
 
 /// Goes on where a condition holds; else the question is answered with what was expected and what was found.
 macro_rules! ensure {
-    ($condition:expr, $expected:expr, $found:expr $(,)?) => {
+    ($condition:expr, $expected:expr, $found:expr $(,)?) => {{
+        // A comparison with what is no number does not hold.
         let holds: bool = $condition;
         if !holds {
             return $crate::ledger::unmet($expected, $found);
         }
-    };
+    }};
 }
 pub(crate) use ensure;
 
