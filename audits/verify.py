@@ -3382,19 +3382,30 @@ SDP_STEPS = ("candidates.sealed", "card.published", "confirm.unsealed", "gate.ev
 
 
 def protocol_changed(state, e):
-    """Why an open iteration cannot go on, or None."""
+    """Why an open iteration cannot go on, or None. Refused where its rubric cannot be found."""
     it = state.iterations.get(e.data["iteration"])
     if it is None or it.closed is not None:
         return None
     if any(state.bridge.get(kind, ("",))[0] == "fail" for kind in ("construct", "pte", "stability")):
         return "A0 fails"
     force, rubric = state.sdp_in_force(e.recorded_at), state.rubrics.get(it.experiment, {}).get(it.rubric_hash)
-    if force and rubric and "sdp_version" in rubric[1]:
-        if rubric[1]["sdp_version"] != {"text": force[0]} and force[2] > it.opened:
+    if force and force[2] > it.opened:
+        if not rubric:
+            raise Refused("the rubric that the iteration starts from", "none")
+        if "sdp_version" not in rubric[1]:
+            raise Refused("a rubric that names its protocol", "none")
+        if rubric[1]["sdp_version"] != {"text": force[0]}:
             return "%s in force since seq %d" % (force[0], force[2])
 
 
 def protocol_stands(state, e):
+    try:
+        return protocol_breach(state, e)
+    except Refused as refused:
+        return refused.expected, refused.found
+
+
+def protocol_breach(state, e):
     if e.kind == "iteration.opened" and any(
             state.bridge.get(kind, ("",))[0] == "fail" for kind in ("construct", "pte", "stability")):
         return "A0 that does not fail", "fail"
@@ -3565,7 +3576,7 @@ def audit_problem(state, e):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
-    return audit_width(e) if state.asks("checked_claims") else None
+    return audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
 
 
 def audit_width(e):
@@ -3632,12 +3643,14 @@ def rule_drift(state, e):
     if e.kind not in ("gate.opened", "gate.observed", "gate.looked", "gate.decided"):
         return None
     record_, gate = state.manifests.get(e.data["gate"]), state.gates_by_id.get(e.data["gate"])
-    if record_ is None or e.experiment is None:
+    if e.experiment is None:
         return None
     if e.kind == "gate.opened":
-        return stale_problem(state, e, e.data["sources"], record_, None)
+        return record_ and stale_problem(state, e, e.data["sources"], record_, None)
     if gate is None or gate.experiment != e.experiment or e.data.get("outcome") in ("superseded", "void"):
         return None
+    if record_ is None:
+        return "the manifest of the opened gate %s" % e.data["gate"], "none"
     return stale_problem(state, e, gate.sources, record_, gate.opened)
 
 
@@ -3885,7 +3898,9 @@ def dev_call_problem(state, e, it, decided):
     if [of["gate"] for of in e.data["answers"]] != list(DEV_GATES):
         return "answers of p0 to p7 in order", "others"
     plan, made = state.plan_of(it), len(decided.receipts)
-    if plan and "design" in plan and made >= plan["design"]["dev_calls_max"]:
+    if not plan or "design" not in plan:
+        return "a manifest that says how often dev is called", "none"
+    if made >= plan["design"]["dev_calls_max"]:
         return "at most %d dev calls, as registered" % plan["design"]["dev_calls_max"], "%d made before" % made
 
 
@@ -3910,7 +3925,9 @@ def gate_problem(state, e, it, decided):
     if data["params_hash"] != it.params_hash:
         return "params_hash %s, as opened" % it.params_hash, data["params_hash"]
     plan = state.plan_of(it)
-    if plan and data["thresholds"] != thresholds_of(plan):
+    if not plan:
+        return "a manifest with the parameters of its iteration", "none"
+    if data["thresholds"] != thresholds_of(plan):
         return "the registered thresholds", "others (E_UNREGISTERED_RULE)"
     both = [decided.calibrators.get(None), decided.calibrators.get(data["candidate"])]
     expected = dict(zip(("baseline", "candidate"), both)) if all(both) else None
@@ -4102,12 +4119,13 @@ def sealed_problem(state, e):
     if decided.sealed:
         return "one sealing", "sealed at seq %d" % decided.sealed[0]
     plan, sealed = state.plan_of(it), e.data["hypotheses"]
-    if plan:
-        most = thresholds_of(plan)["hypotheses"]
-        if e.data["divisor"] != most:
-            return "divisor %d" % most, str(e.data["divisor"])
-        if not 1 <= len(sealed) <= most:
-            return "1 to %d hypotheses" % most, str(len(sealed))
+    if not plan:
+        return "a manifest with the parameters of its iteration", "none"
+    most = thresholds_of(plan)["hypotheses"]
+    if e.data["divisor"] != most:
+        return "divisor %d" % most, str(e.data["divisor"])
+    if not 1 <= len(sealed) <= most:
+        return "1 to %d hypotheses" % most, str(len(sealed))
     problem = hypotheses_problem(it, sealed) or reviews_problem(state, it, sealed)
     if problem:
         return problem
@@ -4344,7 +4362,7 @@ def rule_approval(state, e):
         return problem
     author = next((it.authors[accepted.patch] for it in state.iterations.values() if accepted.patch in it.authors), None)
     if author is None:
-        return None
+        return "the proposal of the accepted patch", "none"
     problem = another_problem(state, e, accepted.patch, author)
     holder = lambda key: state.keys[key].holder if key in state.keys else None
     speaker = holder(e.author)
@@ -4528,7 +4546,10 @@ def running_problem(state, e, of, leaves_):
     accepted = data["commit"] in state.commits
     if accepted and evaluated and not saw & set(rubrics) and "recalibration" not in data:
         return "the calibrator with which its gates were evaluated, or a recalibration", versions["calibrator"]
-    why, named = recalibration_needed(state, e, of, leaves_), data.get("recalibration")
+    try:
+        why, named = recalibration_needed(state, e, of, leaves_), data.get("recalibration")
+    except Refused as refused:
+        return refused.expected, refused.found
     if why and named is None:
         return "a recalibration, because %s" % why, "none"
     said = of.recalibrations.get(named)
@@ -4545,8 +4566,10 @@ def recalibration_needed(state, e, of, leaves_):
     if running and running[1]["versions"]["model"] != e.data["versions"]["model"]:
         return "the model was %s" % running[1]["versions"]["model"]
     before = running[1]["commit"] if running else state.parents.get(commit)
-    if (e.experiment, before) not in state.rubric_ids:
+    if before is None:
         return None
+    if (e.experiment, before) not in state.rubric_ids:
+        raise Refused("what it follows", "none")
     old = state.rubrics[e.experiment][state.rubric_ids[e.experiment, before][0]][1]
     return next(("%s changes" % path for path in sorted(leaves_) if leaves_[path] != old.get(path) and (
         path.startswith(("guards.", "abstention.")) or path.endswith(".required"))), None)
@@ -4636,7 +4659,7 @@ def rule_guardrail(state, e):
         return "the running deployment, %s" % of.active, data["deployment"]
     running = of.get(of.active)
     if (e.experiment, running[1]["commit"]) not in state.rubric_ids:
-        return None
+        return "the rubric of what runs", "none"
     plan = told_plan(state, e.experiment, running[1]["commit"])
     if not plan:
         return "a rubric with the plan of an iteration", "none"
@@ -5587,8 +5610,10 @@ def rule_patch(state, e):
         return "a patch id that was never used", e.data["patch"]
     it = state.iterations.get(e.data["iteration"])
     plan, rubric = it and state.plan_of(it), it and state.rubrics.get(e.experiment, {}).get(it.rubric_hash)
-    if not rubric or not plan or "design" not in plan or rubric_problem(rubric[1]):
+    if it is None or it.experiment != e.experiment:
         return None
+    if not rubric or not plan or "design" not in plan or rubric_problem(rubric[1]):
+        return "the rubric and the plan of the iteration", "none"
     try:
         return patch_problem(e, rubric[1], plan, {hash_ for hash_, _ in it.candidates.values()}, state)
     except Refused as refused:
@@ -5749,7 +5774,9 @@ def listed_problem(state, e):
 
 def arbiter_problem(record_, author):
     current = record_.in_force()
-    return current and signer_problem("arbiter", current.manifest, author)
+    if current is None:
+        return "a version in force", "none"
+    return signer_problem("arbiter", current.manifest, author)
 
 
 def family_name(record_):
@@ -5834,8 +5861,8 @@ def tested_elsewhere(state, e, record_):
     """One candidate's values are evidence in one family, wherever; before `one_family` in one experiment and order."""
     own, bound, wide = family_name(record_), record_.bound(), state.asks("one_family")
     for name, gate in state.gates_by_id.items():
-        other = state.manifests[name]
-        version = other.bound()
+        other = state.manifests.get(name)
+        version = other and other.bound()
         drawn = version and state.drawn.get(version.digest)
         theirs, mine = gate.sources[:1], e.data["sources"][:1]
         if not drawn or not theirs or not mine or own is not None and own == family_name(other):
@@ -5902,7 +5929,7 @@ def continuing_problem(state, e):
         return "a gate without observations that continues no other yet", "one with %d" % gate.n
     current, other = record_.in_force(), origin_.in_force()
     if current is None or "test" not in current.manifest:
-        return None
+        return "a version in force", "none"
     named = current.manifest["test"].get("continuation_of")
     if named is None or origin_.version(named) is None:
         return "test.continuation_of a version of %s" % e.data["parent"], "%s (E_UNREGISTERED_RULE)" % named
@@ -5911,7 +5938,7 @@ def continuing_problem(state, e):
     if not parent.decided or parent.decided[1]["outcome"] != "undecided_at_n_max":
         return "a parent that ended undecided_at_n_max", "another end, or none"
     if other is None:
-        return None
+        return "a version of the parent in force", "none"
     if not current.h0 == other.h0 == e.data["h0_digest"]:
         return "h0_digest %s of both" % other.h0, current.h0
     if current.manifest.get("arms") != other.manifest.get("arms"):
@@ -5946,7 +5973,7 @@ def rule_observation(state, e):
         return None
     problem, gate, record_ = acting(state, e)
     found = None if problem else observation_problem(e, gate, record_)
-    return found or source_problem(state, e)
+    return found or source_problem(state, e, problem is None)
 
 
 def observation_problem(e, gate, record_):
@@ -6007,15 +6034,15 @@ def reading_problem(reading, metric, excluded):
         return "a difference of at most %d" % most, "%d (E_SCALE)" % delta
 
 
-def source_problem(state, e):
+def source_problem(state, e, acts):
     """The unit is the one at its place, and every value is recorded since its exposure, or not recorded at all."""
     gate, record_ = state.gates_by_id.get(e.data["gate"]), state.manifests.get(e.data["gate"])
     if gate is None or record_ is None:
         return None
     bound, current, t = record_.bound(), record_.in_force(), e.data["t"]
     drawn = bound and state.drawn.get(bound.digest)
-    if not drawn or drawn[0] > gate.opened:
-        return "an order drawn before the gate was opened", "none of the version in force (E_ORDER)"
+    if not drawn or acts and drawn[0] > gate.opened:
+        return ("an order drawn before the gate was opened", "none of the version in force (E_ORDER)") if acts else None
     if (bound.digest, max(0, t - 1), e.data["unit"]) not in state.placed_units:
         return "the unit at this place of the order drawn (E_ORDER)", e.data["unit"]
     key = (e.experiment, bound.manifest.get("data", {}).get("confirm_root"), e.data["unit"])
@@ -6445,7 +6472,7 @@ def beside_problem(state, e):
 
 def rule_decision(state, e):
     if e.kind == "gate.estimated":
-        return beside_problem(state, e)
+        return None if acting(state, e)[0] else beside_problem(state, e)
     problem, gate, record_ = acting(state, e) if e.kind == "gate.decided" else (True, None, None)
     if problem:
         return None
@@ -6617,7 +6644,7 @@ def rule_promotion(state, e):
             return "opened gates", name
         current = record_.in_force()
         if current is None:
-            return None
+            return "a version in force", "none"
         problem = signer_problem("releaser", current.manifest, e.author)
         if problem:
             return problem
@@ -6629,7 +6656,9 @@ def rule_promotion(state, e):
         if not gate.decided:
             return "a decision of %s" % name, "none"
         family = family_of(state, record_)
-        if family is None or family.method in ("elond", "spend"):
+        if family is None:
+            return "an open family", "none"
+        if family.method in ("elond", "spend"):
             if gate.decided[1]["outcome"] not in HOLDS:
                 return "a decision of %s that its claim holds" % name, gate.decided[1]["outcome"]
         elif family_name(record_) not in state.closed:

@@ -29,7 +29,7 @@ pub(super) enum Verb {
     /// Say whether two checkpoints agree, follow each other, or prove a fork
     #[command(after_help = "Example:\n  clover checkpoint compare pin yesterday.checkpoint")]
     Compare(CompareArgs),
-    /// Print the hashes that prove one size to be a prefix of another
+    /// Print a consistency proof: the hashes that show one size to be a prefix of another
     #[command(after_help = "Example:\n  clover checkpoint consistency 100 250 > proof")]
     Consistency(ConsistencyArgs),
 }

@@ -267,7 +267,7 @@ enum Verb {
         after_help = "Example:\n  clover verify export/ledger.jsonl --log-key \"$(cat log.vkey)\""
     )]
     Verify(verify::Args),
-    /// Write or check an offline proof of one entry
+    /// Write or check an inclusion proof: offline, that one entry is in the log
     #[command(after_help = "Example:\n  clover prove 17 -o 17.tlog-proof")]
     Prove(prove::Args),
     /// Signed sizes and roots of the log

@@ -194,6 +194,15 @@ macro_rules! natural_key {
     }};
 }
 
+macro_rules! natural_key_parts {
+    (repeatable) => {
+        None
+    };
+    (unique [$($field:ident),*]) => {
+        Some(&[$(stringify!($field)),*])
+    };
+}
+
 fn natural_key_digest<T: Serialize>(parts: &T) -> Digest {
     canon::digest(NATURAL_KEY_LABEL, parts)
 }
@@ -262,6 +271,12 @@ macro_rules! registry {
             /// Who may sign it.
             pub fn signers(self) -> Signers {
                 match self { $(Self::$kind => $signers),* }
+            }
+
+            /// Fields of its data that make its natural key, after the experiment of its header where it has one; `None`
+            /// for kinds that may repeat.
+            pub fn natural_key_parts(self) -> Option<&'static [&'static str]> {
+                match self { $(Self::$kind => natural_key_parts!($rule $([$($field),*])?)),* }
             }
 
             /// Whether it belongs to an experiment.
@@ -491,6 +506,69 @@ impl Serialize for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ground::page;
+
+    fn list(kinds: &[Kind]) -> String {
+        let kinds = kinds.iter().map(|kind| format!("`{kind}`"));
+        kinds.collect::<Vec<_>>().join(" ")
+    }
+
+    fn roles() -> String {
+        let signed = |wanted: Signers| -> Vec<Kind> {
+            let all = Kind::ALL.iter().copied();
+            all.filter(|kind| kind.signers() == wanted).collect()
+        };
+        let mut rows = String::new();
+        for role in Role::ALL {
+            let kinds = signed(Signers::Role(role));
+            let kinds = match &kinds[..] {
+                [] => "no kind of its own; it counts for separation".to_owned(),
+                kinds => list(kinds),
+            };
+            rows.push_str(&format!("| `{role}` | {kinds} |\n"));
+        }
+        for (who, signers) in [
+            ("any live key", Signers::Any),
+            ("a spender of the account", Signers::Spenders),
+            ("the owner that it names, at seq 0", Signers::Genesis),
+        ] {
+            rows.push_str(&format!("| {who} | {} |\n", list(&signed(signers))));
+        }
+        rows
+    }
+
+    fn natural_keys() -> String {
+        let mut groups: Vec<(String, Vec<Kind>)> = Vec::new();
+        for &kind in Kind::ALL {
+            let Some(parts) = kind.natural_key_parts() else {
+                continue;
+            };
+            let experiment = (kind.scope() != Scope::Anywhere).then_some("header experiment");
+            let parts: Vec<&str> = experiment
+                .into_iter()
+                .chain(parts.iter().copied())
+                .collect();
+            let parts = match &parts[..] {
+                [] => format!("none: `[\"{kind}\"]`"),
+                parts => parts.join(", "),
+            };
+            match groups.iter_mut().find(|(of, _)| *of == parts) {
+                Some((_, kinds)) => kinds.push(kind),
+                None => groups.push((parts, vec![kind])),
+            }
+        }
+        let row = |(parts, kinds): &(String, Vec<Kind>)| format!("| {} | {parts} |\n", list(kinds));
+        groups.iter().map(row).collect()
+    }
+
+    #[test]
+    fn the_page_of_keys_is_the_registry() {
+        let tables = [
+            ("| role | signs |", roles()),
+            ("| kind | parts |", natural_keys()),
+        ];
+        page::hold("schema/KEYS.md", &tables);
+    }
 
     #[test]
     fn the_key_of_a_score_needs_no_score() {

@@ -14,6 +14,8 @@ pub mod merkle;
 pub mod name;
 pub mod note;
 pub mod once;
+#[cfg(test)]
+pub(crate) mod page;
 mod pbes2;
 pub mod process;
 pub mod seal;

@@ -366,8 +366,8 @@ mod tests {
         reason = "a test reads and writes the page itself"
     )]
     use super::*;
+    use crate::ground::page;
 
-    const PAGE: &str = "schema/FINDINGS.md";
     const EXPORTED: &str = "| # | rule | meaning | what an auditor should do |";
     const OF_DATABASE: &str = "| rule | meaning | what to do |";
 
@@ -385,26 +385,9 @@ mod tests {
         [(EXPORTED, exported), (OF_DATABASE, database)]
     }
 
-    /// The page with the rows below `head` replaced.
-    fn replaced(page: &str, head: &str, rows: &str) -> String {
-        let (before, rest) = page.split_once(head).expect("the head of the table");
-        let mut lines = rest.split_inclusive('\n').skip(1);
-        let rule = lines.next().unwrap();
-        let after: String = lines.skip_while(|line| line.starts_with('|')).collect();
-        format!("{before}{head}\n{rule}{rows}{after}")
-    }
-
     #[test]
     fn the_page_of_findings_is_the_registry() {
-        let page = std::fs::read_to_string(PAGE).unwrap();
-        let fresh = tables().iter().fold(page.clone(), |page, (head, rows)| {
-            replaced(&page, head, rows)
-        });
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(PAGE, &fresh).unwrap();
-            return;
-        }
-        assert_eq!(page, fresh, "UPDATE=1 writes {PAGE}");
+        page::hold("schema/FINDINGS.md", &tables());
     }
 
     #[test]

@@ -33,3 +33,4 @@ mod smoke;
 mod support;
 mod tamper;
 mod tidy;
+mod words;
