@@ -109,17 +109,12 @@ fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
         Payload::IterationOpened(_) => check_a0(state),
         Payload::IterationClosed(said) => {
             let is_so = said.outcome == IterationOutcome::SdpChanged;
-            match changed(state, event, &said.iteration)? {
-                Some(why) => ensure!(
-                    is_so,
-                    "an end as sdp_changed",
-                    format!("another, and {why}")
-                ),
-                None => ensure!(
-                    !is_so,
-                    "a protocol that was replaced, or A0 that fails",
-                    "neither"
-                ),
+            if let Some(why) = changed(state, event, &said.iteration)? {
+                let found = format!("another, and {why}");
+                ensure!(is_so, "an end as sdp_changed", found);
+            } else {
+                let expected = "a protocol that was replaced, or A0 that fails";
+                ensure!(!is_so, expected, "neither");
             }
             Ok(())
         }
