@@ -347,18 +347,6 @@ impl<'de> Deserialize<'de> for RuleName {
     }
 }
 
-impl PartialEq<str> for RuleName {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for RuleName {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(

@@ -194,7 +194,7 @@ fn judge_header(
     if let Some(seen) = claim.header.seen {
         let size = seen.size.value();
         let own = size == before.size && seen.root.0 == before.root;
-        if !own && breaches.iter().all(|breach| breach.rule != "seen") {
+        if !own && breaches.iter().all(|breach| breach.rule != RuleName::Seen) {
             judge_seen(reader, seen, &mut breaches)?;
         }
         // What an own command has seen is the head before the batch, whose time is at hand.
@@ -395,7 +395,7 @@ fn judge_entry(
     fact: &Fact,
 ) -> Result<Option<Refused>, LedgerError> {
     Ok(match fact {
-        Fact::Needs { digest, rule, .. } if *rule == "refs" => match giver(digest) {
+        Fact::Needs { digest, rule, .. } if *rule == RuleName::Refs => match giver(digest) {
             Some(giver) if recorded(reader, wanted, giver, digest)?.is_none() => {
                 Some((need_breach(*rule, digest, seq, None), None))
             }

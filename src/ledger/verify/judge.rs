@@ -340,10 +340,13 @@ impl<'a> Judge<'a> {
         if size == 0 || size > claim.seq {
             return Ok(());
         }
-        if breaches.iter().all(|breach| breach.rule != "seen") {
+        if breaches.iter().all(|breach| breach.rule != RuleName::Seen) {
             self.judge_seen_root(claim.seq, seen, breaches)?;
         }
-        if breaches.iter().all(|breach| breach.rule != "backdated") {
+        if breaches
+            .iter()
+            .all(|breach| breach.rule != RuleName::Backdated)
+        {
             breaches.extend(rules::not_backdated(
                 claim.header.at,
                 self.times.at(size - 1)?,
@@ -399,7 +402,7 @@ impl<'a> Judge<'a> {
         mut facts: Vec<Fact>,
         mut breaches: Vec<Breach>,
     ) -> Result<(), VerifyError> {
-        let retired = breaches.iter().any(|breach| breach.rule == "kind");
+        let retired = breaches.iter().any(|breach| breach.rule == RuleName::Kind);
         let event = match said {
             Said::Event(event) if !retired => event,
             _ => {

@@ -188,7 +188,7 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
                 }
             }
             Op::Needs => {
-                let first = if record.rule() == "refs" {
+                let first = if record.rule() == RuleName::Refs {
                     event.map(|record| record.seq)
                 } else {
                     first

@@ -189,21 +189,12 @@ pub(super) fn is_confirm(state: &State, experiment: &ExperimentId, design: &Desi
     block.is_some_and(|block| block.designs.contains(design))
 }
 
-/// Whether a confirm block may be unsealed at a time, whoever pays for it.
+/// Whether a confirm block may be unsealed at a time, whoever pays for it: once, within the peeks of a quarter, after its
+/// window.
 ///
 /// # Errors
 /// [`Unmet`](crate::ledger::Unmet): what was expected, and what stands there.
 pub fn check_unsealing(
-    state: &State,
-    experiment: &ExperimentId,
-    confirm_root: Root,
-    at: Timestamp,
-) -> Checked {
-    check_opens(state, experiment, confirm_root, at)
-}
-
-/// A confirm block is unsealed once, within the peeks of a quarter, after its window.
-pub(super) fn check_opens(
     state: &State,
     experiment: &ExperimentId,
     confirm_root: Root,

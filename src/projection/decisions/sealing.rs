@@ -332,7 +332,7 @@ impl Now<'_> {
             let found = format!("one spent at seq {seq}");
             return unmet("a charge that paid for no other unsealing", found);
         }
-        block::check_opens(self.state, self.experiment, said.confirm_root, self.at)
+        block::check_unsealing(self.state, self.experiment, said.confirm_root, self.at)
     }
 
     /// Confirm labels are shown for the peek of an iteration's unsealing, and while it is open. Rulebooks before 18 asked

@@ -161,7 +161,7 @@ fn numbers_that_rows_do_not_give_are_refused() {
     let LedgerError::Refused { breach, .. } = &refused else {
         panic!("{refused}");
     };
-    assert_eq!(breach.rule, "recompute");
+    assert_eq!(breach.rule, RuleName::Recompute);
     let expected = format!("estimate {}", estimate.estimate.value());
     assert_eq!(breach.expected, expected);
     let mut stranger = estimate.clone();

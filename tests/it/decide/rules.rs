@@ -1000,7 +1000,12 @@ fn genesis_of_a_forged_ledger() {
     line.keyid = signer(3).id();
     forge.push(&signer(3), &line);
     let report = forge.verify();
-    assert!(report.findings.iter().any(|found| found.rule == "genesis"));
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|found| found.rule == RuleName::Genesis)
+    );
     // An owner without the role, an unknown format, a log key of another name, conflicting roles.
     let mut forge = Forge::empty();
     let line = forge.genesis(&owner(), Separation::Solo, &[Role::Scorer]);

@@ -12,6 +12,7 @@ use clover::ground::merkle::MemoryTiles;
 use clover::ground::sign::Signed;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
+use clover::ledger::RuleName;
 use clover::ledger::checkpoint;
 use clover::ledger::verify::VerifyOptions;
 use clover::workflow::RULEBOOK;
@@ -231,7 +232,7 @@ fn an_entry_that_its_author_did_not_sign_is_neither_shown_nor_built_on() {
     integrity(open(&elsewhere), seq);
     assert_eq!(test.ledger.pin().unwrap().load().unwrap(), pin);
     let report = test.verify(&VerifyOptions::default());
-    assert_eq!(report.first.unwrap().rule, "signature");
+    assert_eq!(report.first.unwrap().rule, RuleName::Signature);
 }
 
 #[test]
