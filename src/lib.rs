@@ -16,6 +16,7 @@
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
 //! | 5 | [`projection`] | folds, row models and rules over recorded facts |
 //! | 6 | [`workflow`] | governed steps over all of the above, without files or terminal |
+//! | 7 | [`session`] | use cases: each takes a ledger, keys and consent, appends, and answers with a typed outcome |
 //! | 7 | [`report`] | renderings of what others computed |
 //! | 7 | [`export`] | what leaves the ledger |
 //! | 8 | [`cli`] | the command line: wording, hints, exit codes |
@@ -58,6 +59,7 @@ pub mod num;
 pub mod projection;
 pub mod report;
 pub mod rubric;
+pub mod session;
 pub mod stats;
 pub mod store;
 pub mod workflow;

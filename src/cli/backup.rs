@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
@@ -15,6 +14,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::LedgerOptions;
+use crate::session::Home;
 use crate::workflow::GOVERNED;
 
 #[derive(Debug, clap::Args)]
@@ -40,9 +40,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         .backup(target.database(), |done, all| progress.at(done, all))?;
     drop(progress);
     hold(ctx, &target)?;
-    let mut files = vec![home::DATABASE];
+    let mut files = vec![crate::session::home::DATABASE];
     if args.with_vault
-        && let Some(vault) = home.known_vault(ctx)?
+        && let Some(vault) = home.known_vault(&ctx.ambient())?
     {
         vault.backup(&target.vault_path())?;
         ambient::set_mode(&target.vault_path(), 0o600)?;

@@ -10,7 +10,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -30,6 +29,7 @@ use crate::ground::seal::SubjectKey;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::num::Count;
+use crate::session::Home;
 use crate::store::StoreError;
 
 #[derive(Debug, clap::Subcommand)]
@@ -164,7 +164,8 @@ fn seal_for(
         let subject = Digest(ambient.random()?);
         let key = ambient.with_entropy(SubjectKey::generate)?;
         if !dry_run {
-            home.vault(ctx)?.add_subject(&subject, key.as_bytes())?;
+            home.vault(&ctx.ambient())?
+                .add_subject(&subject, key.as_bytes())?;
         }
         (subject, key)
     } else {
@@ -181,7 +182,7 @@ pub(super) fn subject_key(
     home: &Home,
     subject: &Digest,
 ) -> Result<SubjectKey, CliError> {
-    let known = match home.known_vault(ctx)? {
+    let known = match home.known_vault(&ctx.ambient())? {
         Some(vault) => vault.subject_key(subject)?.map(Zeroizing::new),
         None => None,
     };

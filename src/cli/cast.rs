@@ -43,6 +43,21 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// What one of some roles signs.
+    pub(super) fn of(
+        what: &'static str,
+        roles: Vec<Role>,
+        option: &'static str,
+        named: Option<&'a String>,
+    ) -> Self {
+        Self {
+            what,
+            roles,
+            option,
+            named,
+        }
+    }
+
     /// A charge, which the spenders of its account sign.
     pub(super) fn charge(
         spenders: &Roles,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::cli::Globals;
 use crate::cli::error::CliError;
 use crate::cli::ui;
+use crate::cli::ui::Pace;
 use crate::cli::ui::Progress;
 use crate::cli::ui::When;
 use crate::cli::world::World;
@@ -112,13 +113,22 @@ impl<'w> Ctx<'w> {
 
     /// Shows how far something has come.
     pub(super) fn progress(&mut self, what: &'static str) -> Progress<'_> {
+        Progress::new(self.pace(what), self.world.stderr.as_mut())
+    }
+
+    /// How far something has come, as this run shows it.
+    pub(super) fn pace(&self, what: &'static str) -> Pace {
         let mode = if self.globals.quiet {
             ui::ProgressMode::Never
         } else {
             self.globals.progress
         };
-        let terminal = self.world.terminals[2];
-        Progress::new(what, mode, terminal, self.world.stderr.as_mut())
+        Pace::new(what, mode, self.world.terminals[2])
+    }
+
+    /// The stream of notes and progress.
+    pub(super) fn stderr(&mut self) -> &mut (dyn std::io::Write + Send) {
+        self.world.stderr.as_mut()
     }
 
     /// A file, or standard input for `-`.

@@ -6,7 +6,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::selftest;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -14,6 +13,7 @@ use crate::cli::wallet;
 use crate::ground::ambient;
 use crate::ledger::Ledger;
 use crate::ledger::rules::CLOCK_TOLERANCE_SECONDS;
+use crate::session::Home;
 use crate::store;
 
 #[derive(Debug, clap::Args)]

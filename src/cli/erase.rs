@@ -39,7 +39,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         basis: key::text("basis", &args.basis)?,
         subject,
     };
-    let vault = home.known_vault(ctx)?;
+    let vault = home.known_vault(&ctx.ambient())?;
     let held = match &vault {
         Some(vault) => vault.subject_key(&subject)?.is_some(),
         None => false,

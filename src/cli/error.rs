@@ -6,6 +6,7 @@
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::iterate::bench;
 use crate::export::ExportError;
 use crate::export::source::SourceError;
 use crate::ground::ambient::AmbientError;
@@ -15,6 +16,8 @@ use crate::ledger::LedgerError;
 use crate::ledger::RuleName;
 use crate::ledger::error::Divergence;
 use crate::ledger::verify::VerifyError;
+use crate::session::SessionError;
+use crate::session::error::PortError;
 use crate::store::StoreError;
 use crate::workflow::import::kept::Unread;
 
@@ -366,6 +369,51 @@ pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
         "in_the_way": in_the_way,
     });
     error
+}
+
+impl From<SessionError> for CliError {
+    fn from(error: SessionError) -> Self {
+        let message = error.to_string();
+        match error {
+            SessionError::Ambient(error) => error.into(),
+            SessionError::Body(_) => Self::input(message, "clover blob put FILE"),
+            SessionError::Breach(breach) => refusal(&breach, None),
+            SessionError::Course(error) => bench::failed(error),
+            SessionError::Ledger(error) => error.into(),
+            SessionError::NoIdentity(_) => {
+                Self::not_found(message, "the same command with --identity FILE")
+            }
+            SessionError::NoJudge(_) => Self::usage(message, "the same command with -- COMMAND"),
+            SessionError::NoKey(_) => Self::not_found(message, "clover key list"),
+            SessionError::Port(error) => error.into::<Self>().unwrap_or_else(|error| {
+                Self::new(
+                    Exit::Unexpected,
+                    "unexpected",
+                    error.to_string(),
+                    "clover doctor",
+                )
+            }),
+            SessionError::Seal(_) => {
+                Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
+            }
+            SessionError::Store(error) => error.into(),
+            SessionError::Unread(error) => error.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for CliError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CliError {}
+
+impl From<CliError> for PortError {
+    fn from(error: CliError) -> Self {
+        Self::new(error)
+    }
 }
 
 impl From<VerifyError> for CliError {

@@ -9,13 +9,11 @@ use crate::cli::error::CliError;
 use crate::cli::estimate_charts as charts;
 use crate::cli::estimate_view as view;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::intake;
 use crate::cli::ope;
 use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
 use crate::cli::submit;
-use crate::cli::texts::Texts;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
@@ -37,6 +35,8 @@ use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
+use crate::session::Home;
+use crate::session::texts::Texts;
 use crate::stats::direct::ClusterWeights;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
@@ -261,7 +261,7 @@ impl Read {
             rows_below: below,
             audits_below: below,
         };
-        let mut texts = Texts::new(ctx, &self.home, &self.ledger)?;
+        let mut texts = Texts::new(&self.home, &self.ledger)?;
         let gathered = rows::gather(&self.ledger, &which, &mut texts).map_err(unreadable)?;
         if gathered.dataset.policies.is_empty() {
             let message = format!("no score by {} in {}", self.terms.judge, self.experiment);

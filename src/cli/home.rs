@@ -1,7 +1,6 @@
 //! Where a ledger lies, and opening it.
 //!
-//! `DIR/.clover/` (0700) holds `ledger.db`, `log.key` (0600) and, once there is something private,
-//! `vault.db`. Verbs search upward for it from the current folder. A rotation of the log key that was cut
+//! Verbs search upward for it from the current folder. A rotation of the log key that was cut
 //! short between append and rename is finished on opening.
 
 use std::path::Path;
@@ -21,73 +20,12 @@ use crate::ledger::LedgerError;
 use crate::ledger::LedgerOptions;
 use crate::ledger::State;
 use crate::ledger::error::Divergence;
+use crate::session::Home;
+use crate::session::home::DATABASE;
+use crate::session::home::FOLDER;
 use crate::store::OpenOptions;
 use crate::store::Store;
-use crate::store::Vault;
 use crate::workflow::GOVERNED;
-
-/// Name of the folder that verbs look for.
-pub(super) const FOLDER: &str = ".clover";
-/// Name of the ledger file in it.
-pub(super) const DATABASE: &str = "ledger.db";
-
-/// The folder of one ledger.
-#[derive(Clone, Debug)]
-pub(super) struct Home {
-    folder: PathBuf,
-    database: PathBuf,
-}
-
-impl Home {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        let database = folder.join(DATABASE);
-        Self { folder, database }
-    }
-
-    /// The folder.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The ledger file.
-    pub(super) fn database(&self) -> &Path {
-        &self.database
-    }
-
-    /// The key that signs checkpoints.
-    pub(super) fn log_key(&self) -> PathBuf {
-        self.folder.join("log.key")
-    }
-
-    /// The key that a rotation is about to put in its place.
-    pub(super) fn next_log_key(&self) -> PathBuf {
-        self.folder.join("log.key.next")
-    }
-
-    /// Subject keys.
-    pub(super) fn vault_path(&self) -> PathBuf {
-        self.folder.join("vault.db")
-    }
-
-    /// Opens the vault, making it when it is not there.
-    pub(super) fn vault(&self, ctx: &Ctx<'_>) -> Result<Vault, CliError> {
-        let path = self.vault_path();
-        if !ambient::exists(&path)? {
-            // SQLite takes an empty file for a new database, so no moment leaves it open to others.
-            ambient::write_new(&path, b"", 0o600)?;
-        }
-        Ok(Vault::open(&path, &ctx.ambient().random()?)?)
-    }
-
-    /// The vault, when there is one.
-    pub(super) fn known_vault(&self, ctx: &Ctx<'_>) -> Result<Option<Vault>, CliError> {
-        if ambient::exists(&self.vault_path())? {
-            self.vault(ctx).map(Some)
-        } else {
-            Ok(None)
-        }
-    }
-}
 
 /// What `--ledger` or `CLOVER_LEDGER` may name: the folder around `.clover`, `.clover` itself, a backup's
 /// folder, or a ledger file.
@@ -106,11 +44,7 @@ fn named(path: PathBuf) -> Result<Home, CliError> {
         return Err(CliError::not_found(message, next));
     }
     if ambient::exists(&path)? {
-        let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
-        return Ok(Home {
-            folder,
-            database: path,
-        });
+        return Ok(Home::of_database(path));
     }
     let message = format!("{} does not exist", path.display());
     Err(CliError::not_found(message, "clover init"))

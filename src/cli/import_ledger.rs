@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -30,6 +29,7 @@ use crate::ledger::pin::Pin;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::VerifyOptions;
 use crate::ledger::verify::verify_store;
+use crate::session::Home;
 use crate::store::Store;
 use crate::workflow::GOVERNED;
 
@@ -59,7 +59,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             "clover export jsonl -o DIR --blobs",
         ));
     }
-    let home = Home::new(into.join(home::FOLDER));
+    let home = Home::new(into.join(crate::session::home::FOLDER));
     if ambient::exists(home.folder())? {
         let message = format!("{} exists already", home.folder().display());
         return Err(CliError::refused(message, HELP));
@@ -80,7 +80,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     }
     let is_new = !ambient::exists(&into)?;
     let random = Digest::blake3(&ctx.ambient().random::<16>()?).to_hex();
-    let stage = Home::new(into.join(format!("{}.import-{}", home::FOLDER, &random[..16])));
+    let stage = Home::new(into.join(format!(
+        "{}.import-{}",
+        crate::session::home::FOLDER,
+        &random[..16]
+    )));
     let done = staged(ctx, args, &stage, (&from, &head));
     let failed = match done {
         Ok(None) => ambient::rename(stage.folder(), home.folder()).map_err(CliError::from),

@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
@@ -31,6 +30,7 @@ use crate::ledger::LedgerOptions;
 use crate::ledger::error::Divergence;
 use crate::ledger::pin::Pin;
 use crate::ledger::rulebooks;
+use crate::session::Home;
 use crate::store::CreateOptions;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -103,7 +103,7 @@ pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let folder = ctx.path(&args.dir);
-    let home = Home::new(folder.join(home::FOLDER));
+    let home = Home::new(folder.join(crate::session::home::FOLDER));
     let is_unfinished = is_unfinished(ctx, &home)?;
     if ambient::exists(home.folder())? && !is_unfinished {
         let message = format!("{} exists already", home.database().display());
@@ -290,7 +290,10 @@ fn clear(home: &Home) -> Result<(), CliError> {
     for path in ambient::list(parent)? {
         let name = path.file_name().and_then(|name| name.to_str());
         let process = name
-            .and_then(|name| name.strip_prefix(home::FOLDER)?.strip_prefix('.'))
+            .and_then(|name| {
+                name.strip_prefix(crate::session::home::FOLDER)?
+                    .strip_prefix('.')
+            })
             .and_then(|name| name.strip_suffix(ambient::UNFINISHED));
         if process.is_some_and(|process| process.bytes().all(|byte| byte.is_ascii_digit())) {
             ambient::remove_tree(&path)?;
@@ -303,7 +306,7 @@ fn clear(home: &Home) -> Result<(), CliError> {
 fn aside(home: &Home) -> Result<PathBuf, CliError> {
     let mut number = 1_u32;
     loop {
-        let name = format!("{}.unfinished-{number}", home::FOLDER);
+        let name = format!("{}.unfinished-{number}", crate::session::home::FOLDER);
         let path = home.folder().with_file_name(name);
         if !ambient::exists(&path)? {
             return Ok(path);

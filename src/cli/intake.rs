@@ -13,7 +13,6 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::intake_counts::Counts;
 use crate::cli::intake_events;
 use crate::cli::intake_files;
@@ -36,6 +35,7 @@ use crate::num::Micro;
 use crate::projection::designs::Designs;
 use crate::projection::experiments::Experiments;
 use crate::projection::splits::Splits;
+use crate::session::Home;
 use crate::workflow::import;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
@@ -266,10 +266,10 @@ fn read(
         .as_deref()
         .map(|text| name("policy", text, PolicyId::new));
     let policy = policy.transpose()?;
-    let pepper = match home.known_vault(ctx)? {
+    let pepper = match home.known_vault(&ctx.ambient())? {
         Some(vault) => vault.pepper()?,
         None if common.dry_run => [0; 32],
-        None => home.vault(ctx)?.pepper()?,
+        None => home.vault(&ctx.ambient())?.pepper()?,
     };
     let name_prompt = |prompt: &str| intake_files::prompt_name(&pepper, prompt);
     let fields = common.field.iter();

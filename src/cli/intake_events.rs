@@ -9,7 +9,6 @@ use zeroize::Zeroizing;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
-use crate::cli::home::Home;
 use crate::cli::intake::File;
 use crate::cli::intake::Request;
 use crate::cli::intake_counts::Counts;
@@ -43,6 +42,7 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Count;
+use crate::session::Home;
 use crate::workflow::import::Row;
 use crate::workflow::import::Rows;
 use crate::workflow::import::plan;
@@ -267,7 +267,8 @@ fn ingest(
         _ => {
             let subject = Digest(ambient.random()?);
             let key = ambient.with_entropy(SubjectKey::generate)?;
-            home.vault(ctx)?.add_subject(&subject, key.as_bytes())?;
+            home.vault(&ctx.ambient())?
+                .add_subject(&subject, key.as_bytes())?;
             let sealed = ambient
                 .with_entropy(|entropy| seal::encrypt_blob(&key, &file.bytes, entropy))
                 .map_err(failed)?;
@@ -323,7 +324,7 @@ impl Keys {
         if wanted.is_empty() {
             return Ok(Self { by_item });
         }
-        let vault = home.vault(ctx)?;
+        let vault = home.vault(&ctx.ambient())?;
         let pepper = Zeroizing::new(vault.pepper()?);
         let mut fresh = Vec::new();
         for (row, _) in wanted {

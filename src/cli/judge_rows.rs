@@ -9,7 +9,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::intake;
 use crate::cli::intake::Request;
 use crate::cli::intake_events;
@@ -41,6 +40,7 @@ use crate::num::Count;
 use crate::num::Micro;
 use crate::rubric::evidence;
 use crate::rubric::extract;
+use crate::session::Home;
 use crate::workflow::import::Row;
 use crate::workflow::import::Rows;
 use crate::workflow::import::plan;
@@ -151,7 +151,7 @@ impl Desk {
         };
         let (home, ledger) = home::open_to_write(ctx)?;
         let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
-        let pepper = home.vault(ctx)?.pepper()?;
+        let pepper = home.vault(&ctx.ambient())?.pepper()?;
         let policy = common.policy.as_deref();
         let rows = intake_files::rows(ctx, &pepper, &common.rows, policy, scores)?;
         Ok(Self {

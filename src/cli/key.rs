@@ -9,7 +9,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::init;
 use crate::cli::submit;
 use crate::cli::ui;
@@ -40,6 +39,7 @@ use crate::ledger::keyring::KeyRecord;
 use crate::ledger::names;
 use crate::ledger::rules;
 use crate::num::Count;
+use crate::session::Home;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {

@@ -28,6 +28,7 @@ use crate::ground::time::Timestamp;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::projection::budgets::Budgets;
+use crate::session::append;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -157,8 +158,8 @@ fn append_kept(
             true,
         );
     }
-    let number = submit::next_author_seq(&ledger, &signer);
-    let kept = submit::draft(&ledger, command, &signer, number)
+    let number = append::next_author_seq(&ledger, &signer);
+    let kept = append::draft(&ledger, command, &signer, number)
         .sign(&signer)
         .map_err(|error| CliError::input(error.to_string(), "clover blob put FILE"))?;
     let mut envelope = Vec::new();

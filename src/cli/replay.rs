@@ -9,12 +9,12 @@ use crate::cli::error::Exit;
 use crate::cli::explained;
 use crate::cli::home;
 use crate::cli::record;
-use crate::cli::texts::Texts;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::ledger::Ledger;
 use crate::ledger::read::Read;
+use crate::session::texts::Texts;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
@@ -84,7 +84,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         Some(named) => Some(named_event(&ledger, named)?),
         None => None,
     };
-    let mut texts = Texts::new(ctx, &home, &ledger)?;
+    let mut texts = Texts::new(&home, &ledger)?;
     let mut shared = Shared::default();
     let mut context = Context::new(&ledger, &mut texts, &mut shared).over(&ledger);
     let mut replayed = Vec::new();

@@ -297,10 +297,10 @@ pub(super) fn paint(text: &str, good: bool, colour: bool) -> String {
     format!("\u{1b}[1;{code}m{text}\u{1b}[0m")
 }
 
-/// Shows how far something has come, from one second on.
-pub(super) struct Progress<'w> {
+/// How far something has come, from one second on.
+pub(super) struct Pace {
     bar: Option<ProgressBar>,
-    plain: Option<&'w mut (dyn std::io::Write + Send)>,
+    is_plain: bool,
     what: &'static str,
     since: Stopwatch,
     tenth: u64,
@@ -311,13 +311,8 @@ pub(super) struct Progress<'w> {
 /// Seconds after which a line is due though no tenth is done.
 const SILENT: f64 = 10.0;
 
-impl<'w> Progress<'w> {
-    pub(super) fn new(
-        what: &'static str,
-        mode: ProgressMode,
-        terminal: bool,
-        stderr: &'w mut (dyn std::io::Write + Send),
-    ) -> Self {
+impl Pace {
+    pub(super) fn new(what: &'static str, mode: ProgressMode, terminal: bool) -> Self {
         let bar = (mode == ProgressMode::Auto && terminal).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
             let style =
@@ -328,10 +323,9 @@ impl<'w> Progress<'w> {
             bar.set_message(what);
             bar
         });
-        let plain = (mode != ProgressMode::Never && bar.is_none()).then_some(stderr);
         Self {
+            is_plain: mode != ProgressMode::Never && bar.is_none(),
             bar,
-            plain,
             what,
             since: Stopwatch::start(),
             tenth: 0,
@@ -339,9 +333,9 @@ impl<'w> Progress<'w> {
         }
     }
 
-    /// `done` of `all`; `all` is 0 where nobody knows it.
-    pub(super) fn at(&mut self, done: u64, all: u64) {
-        if self.bar.is_none() && self.plain.is_none() || self.since.seconds() < 1.0 {
+    /// `done` of `all`; `all` is 0 where nobody knows it. Lines go to `stderr`.
+    pub(super) fn at(&mut self, done: u64, all: u64, stderr: &mut dyn std::io::Write) {
+        if self.bar.is_none() && !self.is_plain || self.since.seconds() < 1.0 {
             return;
         }
         if let Some(bar) = &self.bar {
@@ -358,9 +352,7 @@ impl<'w> Progress<'w> {
             all => done.saturating_mul(10) / all,
         };
         let now = self.since.seconds();
-        if let Some(stderr) = &mut self.plain
-            && (tenth > self.tenth || now - self.said >= SILENT)
-        {
+        if self.is_plain && (tenth > self.tenth || now - self.said >= SILENT) {
             (self.tenth, self.said) = (tenth, now);
             let of = match all {
                 0 => String::new(),
@@ -372,11 +364,28 @@ impl<'w> Progress<'w> {
     }
 }
 
-impl Drop for Progress<'_> {
+impl Drop for Pace {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// A pace with the stream that its lines go to.
+pub(super) struct Progress<'w> {
+    pace: Pace,
+    stderr: &'w mut (dyn std::io::Write + Send),
+}
+
+impl<'w> Progress<'w> {
+    pub(super) fn new(pace: Pace, stderr: &'w mut (dyn std::io::Write + Send)) -> Self {
+        Self { pace, stderr }
+    }
+
+    /// `done` of `all`; `all` is 0 where nobody knows it.
+    pub(super) fn at(&mut self, done: u64, all: u64) {
+        self.pace.at(done, all, self.stderr);
     }
 }
 

@@ -42,6 +42,7 @@ use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::decisions::block::Blocks;
 use crate::projection::decisions::sequence::Sequences;
+use crate::session::append;
 
 /// What an opening did.
 pub(in crate::cli) struct Opened {
@@ -177,7 +178,7 @@ fn may_be_revealed(
         value_micro: Micro::default(),
     };
     let like = Command::new(like, Some(experiment.clone()));
-    submit::permitted(ledger, &like, signer)
+    Ok(append::permitted(ledger, &like, signer)?)
 }
 
 /// What a charge says it is for, so that a run that was cut goes on under the peek it paid.

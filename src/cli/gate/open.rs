@@ -43,6 +43,7 @@ use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Version;
 use crate::projection::orders;
 use crate::projection::orders::Orders;
+use crate::session::append;
 use crate::workflow::gates::steps;
 use crate::workflow::gates::steps::Confirm;
 
@@ -415,7 +416,7 @@ fn rehearse(
         let signer = signer?;
         let next = numbers
             .entry(signer.id())
-            .or_insert_with(|| submit::next_author_seq(ledger, &signer));
+            .or_insert_with(|| append::next_author_seq(ledger, &signer));
         let shown = submit::bodies(ledger, &commands, &signer, (*next, usize::from(judged)))?;
         (*next, judged) = (*next + commands.len() as u64, false);
         answer.text.push_str(&shown.text);

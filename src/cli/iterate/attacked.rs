@@ -11,13 +11,13 @@ use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::program::Program;
 use crate::cli::iterate::program::Watched;
 use crate::cli::iterate::score;
-use crate::cli::texts::Texts;
 use crate::event::Payload;
 use crate::event::payload::Role;
 use crate::event::payload::battery::BatteryEvaluated;
 use crate::event::payload::predicate::Gaming;
 use crate::ledger::Appended;
 use crate::projection::batteries::Batteries;
+use crate::session::texts::Texts;
 use crate::workflow::battery::measured;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
 use crate::workflow::battery::prepared;
@@ -56,9 +56,9 @@ pub(super) fn battery(
     Ok((ran.appended, unrecorded))
 }
 
-fn material(ctx: &Ctx<'_>, bench: &Bench, course: &Course) -> Result<Material, CliError> {
+fn material(bench: &Bench, course: &Course) -> Result<Material, CliError> {
     let ledger = &bench.ledger;
-    let mut texts = Texts::new(ctx, &bench.home, ledger)?;
+    let mut texts = Texts::new(&bench.home, ledger)?;
     let experiment = &bench.record.experiment;
     let mut answer = |name: Named| -> Result<Option<Answer>, CliError> {
         let judge = &course.loaded.judge;
@@ -128,7 +128,7 @@ pub(in crate::cli) fn attack(
     };
     ctx.progress("answers attacked").at(0, 1);
     let known = score::known(&bench.ledger, registered)?;
-    let material = material(ctx, bench, course)?;
+    let material = material(bench, course)?;
     let patched = of
         .map(|of| course.patched(of).map_err(failed))
         .transpose()?;

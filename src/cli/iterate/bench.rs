@@ -3,7 +3,6 @@
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::home::Home;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
@@ -17,6 +16,7 @@ use crate::ledger::Appended;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::projection::decisions;
+use crate::session::Home;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::record::Record;

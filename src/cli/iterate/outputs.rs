@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use crate::attack::search::TRIES_DEFAULT;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::home::Home;
 use crate::cli::iterate::program::Program;
 use crate::cli::iterate::program::Watched;
 use crate::cli::iterate::score;
-use crate::cli::texts::Texts;
 use crate::event::id::ExperimentId;
 use crate::event::payload::predicate::Gaming;
 use crate::ledger::Ledger;
 use crate::rubric::extract::recorded::Facts;
+use crate::session::Home;
+use crate::session::texts::Texts;
 use crate::workflow::battery::Seed;
 use crate::workflow::battery::measured;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
@@ -37,7 +37,7 @@ pub(in crate::cli) fn gaming(
     let Some(registered) = registered.filter(|_| course.loaded.is_callable()) else {
         return Ok(None);
     };
-    let mut texts = Texts::new(ctx, home, ledger)?;
+    let mut texts = Texts::new(home, ledger)?;
     let mut answers = Vec::new();
     for name in outputs.iter().take(SEEDS_DEFAULT) {
         let judge = &course.loaded.judge;

@@ -18,7 +18,7 @@ use crate::workflow::judge::command;
 const RESTARTS_MAX: u32 = 2;
 
 /// How a judge is asked that is a program.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct Program {
     /// Seconds for one answer of the judge's program
     #[arg(

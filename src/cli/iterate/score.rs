@@ -18,7 +18,6 @@ use crate::cli::iterate::program::Program;
 use crate::cli::judge_rows;
 use crate::cli::judge_rows::Book;
 use crate::cli::submit;
-use crate::cli::texts::Texts;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
@@ -37,6 +36,7 @@ use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::session::texts::Texts;
 use crate::workflow::import::Row;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::record::Step;
@@ -195,7 +195,7 @@ fn score_missing(
     let signers = Signers::of_scorer(signer);
     for batch in unscored.chunks(BATCH) {
         let mut good = Vec::with_capacity(batch.len());
-        let mut texts = Texts::new(ctx, &bench.home, &bench.ledger)?;
+        let mut texts = Texts::new(&bench.home, &bench.ledger)?;
         let mut stopped = None;
         for (scorers, name) in batch {
             let mut told = None;
@@ -284,7 +284,7 @@ pub(super) fn score_on(
     let judge = bench.record.judge().cloned();
     let judge =
         judge.ok_or_else(|| CliError::refused("no judge is registered", "clover judge list"))?;
-    let pepper = Zeroizing::new(bench.home.vault(ctx)?.pepper()?);
+    let pepper = Zeroizing::new(bench.home.vault(&ctx.ambient())?.pepper()?);
     let frame = Frame::new(judge.clone(), known(&bench.ledger, &judge)?, *pepper);
     let mut port = program::port(ctx, &judge, program)?;
     let mut of = asked(bench, &judge)?;
@@ -328,7 +328,7 @@ fn rescored(
     (of, sample): (&Asked, &[Digest]),
 ) -> Result<(u64, Vec<ScoreConflict>), CliError> {
     let experiment = &bench.record.experiment;
-    let mut texts = Texts::new(ctx, &bench.home, &bench.ledger)?;
+    let mut texts = Texts::new(&bench.home, &bench.ledger)?;
     let (mut mismatches, mut conflicts) = (0_u64, Vec::new());
     for (done, key) in sample.iter().enumerate() {
         let record = &of.records[key];

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::ctx::Ctx;
-use crate::cli::error::CliError;
-use crate::cli::home::Home;
 use crate::event::id::FieldId;
 use crate::event::payload::PrivateRef;
 use crate::event::payload::judge::ScoreRecorded;
@@ -12,12 +9,14 @@ use crate::ground::digest::Digest;
 use crate::ground::seal;
 use crate::ground::seal::SubjectKey;
 use crate::ledger::Ledger;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
 use crate::store::Vault;
 use crate::workflow::analyze::read;
 use crate::workflow::estimate::rows::Covariates;
 
 /// Lengths of responses, decrypted one at a time.
-pub(super) struct Texts<'l> {
+pub struct Texts<'l> {
     ledger: &'l Ledger,
     vault: Option<Vault>,
     /// Keys by subject, so that each is asked for once.
@@ -26,10 +25,13 @@ pub(super) struct Texts<'l> {
 
 impl<'l> Texts<'l> {
     /// Over the vault beside a ledger, when there is one.
-    pub(super) fn new(ctx: &Ctx<'_>, home: &Home, ledger: &'l Ledger) -> Result<Self, CliError> {
+    ///
+    /// # Errors
+    /// When the vault cannot be opened.
+    pub fn new(home: &Home, ledger: &'l Ledger) -> Result<Self, SessionError> {
         Ok(Self {
             ledger,
-            vault: home.known_vault(ctx)?,
+            vault: home.known_vault(ledger.ambient())?,
             keys: BTreeMap::new(),
         })
     }
@@ -51,7 +53,7 @@ impl Texts<'_> {
     ///
     /// # Errors
     /// What is missing, in words.
-    pub(super) fn opened(&mut self, private: &PrivateRef) -> Result<String, String> {
+    pub fn opened(&mut self, private: &PrivateRef) -> Result<String, String> {
         let stored = self.ledger.store().reader().blob(&private.blob.blake3);
         let stored = stored
             .map_err(|error| error.to_string())?

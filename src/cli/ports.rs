@@ -1,0 +1,230 @@
+//! The ports of use cases, for whoever types commands: keys from files, consent from a person or `--yes`, judges as
+//! programs, notes on standard error.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::cli::cast;
+use crate::cli::cast::Part;
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::iterate::program;
+use crate::cli::iterate::program::Program;
+use crate::cli::ui::Pace;
+use crate::cli::wallet;
+use crate::event::Kind;
+use crate::event::payload::Role;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::ground::seal::Identity;
+use crate::ground::seal::Recipient;
+use crate::ground::sign::Signer;
+use crate::ledger::State;
+use crate::session::error::PortError;
+use crate::session::ports::Consent;
+use crate::session::ports::Judges;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Keys;
+use crate::session::ports::Notice;
+use crate::session::ports::Question;
+use crate::session::ports::Seat;
+use crate::session::ports::Signs;
+use crate::session::ports::Watcher;
+use crate::session::ports::Work;
+use crate::workflow::judge::Judge;
+
+/// A command's ports: what its options say of keys and consent.
+pub(super) struct CliPorts<'c, 'w> {
+    ctx: &'c mut Ctx<'w>,
+    custodian: Option<String>,
+    scorer: Option<String>,
+    identity: Option<PathBuf>,
+    yes: bool,
+    again: Option<String>,
+    program: Option<Program>,
+    pace: Option<(Work, Pace)>,
+}
+
+impl<'w> Ctx<'w> {
+    /// The ports of this command.
+    pub(super) fn ports(&mut self) -> CliPorts<'_, 'w> {
+        CliPorts {
+            ctx: self,
+            custodian: None,
+            scorer: None,
+            identity: None,
+            yes: false,
+            again: None,
+            program: None,
+            pace: None,
+        }
+    }
+}
+
+impl CliPorts<'_, '_> {
+    /// With the key of `--custodian`.
+    pub(super) fn with_custodian(mut self, key: Option<&String>) -> Self {
+        self.custodian = key.cloned();
+        self
+    }
+
+    /// With the key of `--scorer`.
+    pub(super) fn with_scorer(mut self, key: Option<&String>) -> Self {
+        self.scorer = key.cloned();
+        self
+    }
+
+    /// With the file of `--identity`.
+    pub(super) fn with_identity(mut self, file: Option<&Path>) -> Self {
+        self.identity = file.map(Path::to_owned);
+        self
+    }
+
+    /// With the answer of `--yes`, and the command that asks again.
+    pub(super) fn with_consent(mut self, yes: bool, again: impl Into<String>) -> Self {
+        (self.yes, self.again) = (yes, Some(again.into()));
+        self
+    }
+
+    /// With the program that follows `--`.
+    pub(super) fn with_program(mut self, program: &Program) -> Self {
+        self.program = Some(program.clone());
+        self
+    }
+
+    /// An event or a charge, with the option that names the key for it.
+    fn part(&self, state: &State, need: &KeyNeed<'_>) -> Part<'_> {
+        let (option, named) = match need.seat {
+            Seat::Runner => ("--key", None),
+            Seat::Custodian => ("--custodian", self.custodian.as_ref()),
+            Seat::Scorer => ("--scorer", self.scorer.as_ref()),
+        };
+        Part::of(what(need), need.roles(state), option, named)
+    }
+
+    /// The key of a seat other than the runner's.
+    fn seated(&mut self, state: &State, need: &KeyNeed<'_>) -> Result<Signer, CliError> {
+        let part = self.part(state, need);
+        let found = cast::of_parts(self.ctx, state, &[part])?;
+        let own = self.ctx.globals.key.clone();
+        self.ctx.globals.key = found.into_iter().next().flatten();
+        let signer = signer(self.ctx, state, need);
+        self.ctx.globals.key = own;
+        signer
+    }
+}
+
+fn what(need: &KeyNeed<'_>) -> &'static str {
+    match need.signs {
+        Signs::Kind(kind) => kind.as_str(),
+        Signs::Charge(_) => Kind::BudgetCharged.as_str(),
+    }
+}
+
+fn signer(ctx: &mut Ctx<'_>, state: &State, need: &KeyNeed<'_>) -> Result<Signer, CliError> {
+    match need.signs {
+        Signs::Kind(kind) => wallet::signer(ctx, state, kind),
+        Signs::Charge(spenders) => wallet::spender(ctx, state, spenders),
+    }
+}
+
+impl Keys for CliPorts<'_, '_> {
+    fn signer(&mut self, state: &State, need: KeyNeed<'_>) -> Result<Arc<Signer>, PortError> {
+        let found = match need.seat {
+            Seat::Runner => signer(self.ctx, state, &need),
+            Seat::Custodian | Seat::Scorer => self.seated(state, &need),
+        };
+        Ok(Arc::new(found?))
+    }
+
+    fn check(&mut self, state: &State, needs: &[KeyNeed<'_>]) -> Result<(), PortError> {
+        let parts: Vec<_> = needs.iter().map(|need| self.part(state, need)).collect();
+        cast::of_parts(self.ctx, state, &parts)?;
+        Ok(())
+    }
+
+    fn holds(&mut self, state: &State, role: Role) -> Result<bool, PortError> {
+        Ok(wallet::holds(self.ctx, state, role)?)
+    }
+
+    fn identity(&mut self, state: &State, recipient: &Recipient) -> Result<Identity, PortError> {
+        let file = self.identity.clone();
+        Ok(wallet::identity(
+            self.ctx,
+            state,
+            file.as_deref(),
+            recipient,
+        )?)
+    }
+}
+
+impl Consent for CliPorts<'_, '_> {
+    fn ask(&mut self, question: &Question) -> Result<(), PortError> {
+        let asked = match question {
+            Question::Peek {
+                design,
+                labels,
+                unit,
+                peek,
+                amount,
+                period,
+                ..
+            } => format!(
+                "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}"
+            ),
+        };
+        let again = self.again.clone();
+        let again = again.unwrap_or_else(|| "the same command".to_owned());
+        Ok(self.ctx.confirm(&asked, self.yes, &again)?)
+    }
+}
+
+/// What takes a while, in words.
+fn words(work: Work) -> &'static str {
+    match work {
+        Work::Attack => "answers attacked",
+        Work::Judging => "rows judged",
+        Work::JudgingAgain => "rows scored again",
+        Work::Reading => "entries read again",
+        Work::Observing => "units observed",
+    }
+}
+
+impl Watcher for CliPorts<'_, '_> {
+    fn progress(&mut self, work: Work, done: u64, all: u64) {
+        if self.pace.as_ref().is_none_or(|(of, _)| *of != work) {
+            self.pace = Some((work, self.ctx.pace(words(work))));
+        }
+        if let Some((_, pace)) = &mut self.pace {
+            pace.at(done, all, self.ctx.stderr());
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::PinLags(error) => self.ctx.warn(format!(
+                "recorded, and the pin lags behind: {error}; next: clover checkpoint pin"
+            )),
+            Notice::PeekCharged {
+                unit,
+                peek,
+                amount,
+                period,
+                seq,
+            } => self.ctx.note(&format!(
+                "{unit} {peek} of {amount} in {period} charged at seq {seq}"
+            )),
+            Notice::RevealedLate(late) => self
+                .ctx
+                .warn(format!("{late} labels were revealed after their deadline")),
+            Notice::Rows(found) => self.ctx.warn(found),
+        }
+    }
+}
+
+impl Judges for CliPorts<'_, '_> {
+    fn judge(&mut self, judge: &JudgeRegistered) -> Result<Box<dyn Judge + Send>, PortError> {
+        let program = self.program.clone().unwrap_or_default();
+        Ok(program::port(self.ctx, judge, &program)?)
+    }
+}

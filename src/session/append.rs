@@ -1,0 +1,176 @@
+//! Appending what use cases say, and the same without appending.
+
+use crate::event::Draft;
+use crate::event::Event;
+use crate::event::Header;
+use crate::event::Seen;
+use crate::event::id::EventId;
+use crate::event::id::Root;
+use crate::ground::digest::Digest;
+use crate::ground::sign::Signed;
+use crate::ground::sign::Signer;
+use crate::ledger::Appended;
+use crate::ledger::Candidate;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::rules;
+use crate::num::Count;
+use crate::session::error::SessionError;
+use crate::session::ports::Notice;
+use crate::session::ports::Watcher;
+
+/// Appends commands by one key as one batch: all of them stand, or none.
+///
+/// # Errors
+/// [`SessionError::Ledger`]; then nothing was appended.
+pub fn append(
+    watcher: &mut dyn Watcher,
+    ledger: &mut Ledger,
+    commands: &[Command],
+    signer: &Signer,
+) -> Result<Vec<Appended>, SessionError> {
+    append_with(watcher, ledger, commands, signer, &[])
+}
+
+/// As [`append`], storing the blobs that the events name in the same transaction.
+///
+/// # Errors
+/// [`SessionError::Ledger`]; then nothing was appended and no blob was stored.
+pub fn append_with(
+    watcher: &mut dyn Watcher,
+    ledger: &mut Ledger,
+    commands: &[Command],
+    signer: &Signer,
+    blobs: &[Vec<u8>],
+) -> Result<Vec<Appended>, SessionError> {
+    let appended = ledger.append_with_blobs(commands, signer, blobs)?;
+    tell_of_pin(watcher, ledger);
+    Ok(appended)
+}
+
+/// Appends a command and one that names its event, as one batch; answers with the second command too.
+///
+/// # Errors
+/// [`SessionError::Body`] and [`SessionError::Ledger`]; then nothing was appended.
+pub fn append_pair(
+    watcher: &mut dyn Watcher,
+    ledger: &mut Ledger,
+    first: &Command,
+    second: impl FnOnce(EventId) -> Command,
+    signer: &Signer,
+) -> Result<(Command, Vec<Appended>), SessionError> {
+    let number = next_author_seq(ledger, signer);
+    let one = draft(ledger, first, signer, number).sign(signer)?;
+    let second = second(EventId(Digest::sha256(one.body())));
+    let two = draft(ledger, &second, signer, number + 1).sign(signer)?;
+    let events = [one, two].map(|of| Signed::new(of.body().to_vec(), of.signer(), *of.signature()));
+    let appended = ledger.submit(events.into())?;
+    tell_of_pin(watcher, ledger);
+    Ok((second, appended))
+}
+
+/// Says when the pin did not follow an append, which stands all the same.
+pub fn tell_of_pin(watcher: &mut dyn Watcher, ledger: &Ledger) {
+    if let Some(error) = ledger.pin_failure() {
+        watcher.notice(Notice::PinLags(error.to_string()));
+    }
+}
+
+/// The event that a command would become at the head.
+pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u64) -> Draft {
+    let keyring = &ledger.state().keyring;
+    let now = ledger.ambient().now();
+    let seen = Seen {
+        root: Root(ledger.root()),
+        size: Count::new(ledger.size()).expect("BUG: a log is below 2^53"),
+    };
+    let header = Header {
+        at: command
+            .at
+            .unwrap_or(now.max(keyring.recorded_at.unwrap_or(now))),
+        author: signer.id(),
+        author_seq,
+        experiment: command.experiment.clone(),
+        ledger: keyring.origin.as_str().into(),
+        refs: command.refs.clone(),
+        seen: Some(seen),
+    };
+    Draft {
+        header,
+        payload: command.payload.clone(),
+    }
+}
+
+/// The number of a key's next event.
+pub fn next_author_seq(ledger: &Ledger, signer: &Signer) -> u64 {
+    let keys = &ledger.state().keyring.keys;
+    keys.get(&signer.id()).map_or(0, |key| key.next_author_seq)
+}
+
+/// The canonical unsigned body of an event that was not appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rehearsed {
+    /// The id that it would have.
+    pub id: EventId,
+    /// Its bytes: one line of canonical JSON, UTF-8.
+    pub body: Vec<u8>,
+}
+
+/// The bodies of commands, numbered from `first`; the first `judged` of them are held against the rules that need no more
+/// than the state at the head.
+///
+/// # Errors
+/// [`SessionError::Body`], and [`SessionError::Breach`] when a rule says no.
+pub fn rehearse(
+    ledger: &Ledger,
+    commands: &[Command],
+    signer: &Signer,
+    (first, judged): (u64, usize),
+) -> Result<Vec<Rehearsed>, SessionError> {
+    let mut rehearsed = Vec::with_capacity(commands.len());
+    for (at, (author_seq, command)) in (first..).zip(commands).enumerate() {
+        let draft = draft(ledger, command, signer, author_seq);
+        let body = draft.to_body()?;
+        let id = EventId(Digest::sha256(&body));
+        if at < judged {
+            check(ledger, draft, id)?;
+        }
+        rehearsed.push(Rehearsed { id, body });
+    }
+    Ok(rehearsed)
+}
+
+/// Holds a command against the rules that need no more than the state at the head, before something is done that only it
+/// makes worth doing.
+///
+/// # Errors
+/// [`SessionError::Breach`] when a rule says no.
+pub fn permitted(ledger: &Ledger, command: &Command, signer: &Signer) -> Result<(), SessionError> {
+    let draft = draft(ledger, command, signer, next_author_seq(ledger, signer));
+    check(ledger, draft, EventId(Digest::sha256(b"")))
+}
+
+fn check(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), SessionError> {
+    let v = draft.payload.kind().version();
+    let event = Event {
+        id,
+        header: draft.header,
+        payload: draft.payload,
+        v,
+    };
+    let now = ledger.ambient().now();
+    let candidate = Candidate {
+        seq: ledger.size(),
+        recorded_at: now.max(ledger.state().keyring.recorded_at.unwrap_or(now)),
+        event: &event,
+    };
+    let mut breaches = Vec::new();
+    rules::custody(ledger.state(), &candidate, &mut breaches);
+    for rule in ledger.state().rulebook().every_rule() {
+        rule.judge(ledger.state(), &candidate, &mut breaches);
+    }
+    match breaches.into_iter().next() {
+        Some(breach) => Err(breach.into()),
+        None => Ok(()),
+    }
+}

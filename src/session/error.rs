@@ -1,0 +1,112 @@
+//! How a use case ends without its outcome: one closed enum, a family's own enum inside it.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::event::header::BodyError;
+use crate::ground::ambient::AmbientError;
+use crate::ground::seal::AgeError;
+use crate::ledger::Breach;
+use crate::ledger::LedgerError;
+use crate::store::StoreError;
+use crate::workflow::import::kept::Unread;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::rows::RowsError;
+
+/// Why a use case did not do what it was asked. What was appended before it stands.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Clock, entropy or a file failed.
+    #[error(transparent)]
+    Ambient(#[from] AmbientError),
+    /// An event cannot be written as a body.
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    /// A rule says no, before anything was appended.
+    #[error("{0}")]
+    Breach(Box<Breach>),
+    /// An iteration's rows or candidates cannot be computed with.
+    #[error(transparent)]
+    Course(#[from] CourseError),
+    /// The ledger failed or refused.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// No identity at hand opens what is sealed to this recipient.
+    #[error("no identity for {0} at hand")]
+    NoIdentity(String),
+    /// The judge is a program that was not given.
+    #[error("judge {0} is a program: say how it is started")]
+    NoJudge(String),
+    /// No key at hand may sign.
+    #[error("no key at hand for {0}")]
+    NoKey(String),
+    /// What the caller's port says: no key, no consent, no judge.
+    #[error(transparent)]
+    Port(PortError),
+    /// Nothing could be sealed or opened.
+    #[error(transparent)]
+    Seal(#[from] AgeError),
+    /// A ledger file or vault failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Rows that the ledger names are not there, or not as recorded.
+    #[error(transparent)]
+    Unread(#[from] Unread),
+}
+
+impl From<RowsError> for SessionError {
+    fn from(error: RowsError) -> Self {
+        Self::Course(error.into())
+    }
+}
+
+impl From<Breach> for SessionError {
+    fn from(breach: Breach) -> Self {
+        Self::Breach(Box::new(breach))
+    }
+}
+
+impl From<PortError> for SessionError {
+    fn from(error: PortError) -> Self {
+        match error.0.downcast::<Self>() {
+            Ok(known) => *known,
+            Err(other) => Self::Port(PortError(other)),
+        }
+    }
+}
+
+/// What a port says when it cannot give what it is asked for: the caller's own error, handed back as it is.
+pub struct PortError(Box<dyn Error + Send + Sync>);
+
+impl PortError {
+    /// Wraps the caller's error.
+    pub fn new(error: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+
+    /// The caller's error again.
+    ///
+    /// # Errors
+    /// Itself, when it is another type's.
+    pub fn into<E: Error + 'static>(self) -> Result<E, Self> {
+        self.0.downcast().map(|error| *error).map_err(Self)
+    }
+}
+
+impl fmt::Debug for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for PortError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}

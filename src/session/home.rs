@@ -1,0 +1,87 @@
+//! The folder of a ledger: its file, its keys, its vault.
+//!
+//! `DIR/.clover/` (0700) holds `ledger.db`, `log.key` (0600) and, once there is something private, `vault.db`.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::ground::ambient;
+use crate::ground::ambient::Ambient;
+use crate::session::error::SessionError;
+use crate::store::Vault;
+
+/// Name of the folder.
+pub const FOLDER: &str = ".clover";
+/// Name of the ledger file in it.
+pub const DATABASE: &str = "ledger.db";
+
+/// The folder of one ledger.
+#[derive(Clone, Debug)]
+pub struct Home {
+    folder: PathBuf,
+    database: PathBuf,
+}
+
+impl Home {
+    /// The home in a folder.
+    pub fn new(folder: PathBuf) -> Self {
+        let database = folder.join(DATABASE);
+        Self { folder, database }
+    }
+
+    /// The home around a ledger file of any name.
+    pub fn of_database(database: PathBuf) -> Self {
+        let folder = database.parent().unwrap_or(Path::new(".")).to_owned();
+        Self { folder, database }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The ledger file.
+    pub fn database(&self) -> &Path {
+        &self.database
+    }
+
+    /// The key that signs checkpoints.
+    pub fn log_key(&self) -> PathBuf {
+        self.folder.join("log.key")
+    }
+
+    /// The key that a rotation is about to put in its place.
+    pub fn next_log_key(&self) -> PathBuf {
+        self.folder.join("log.key.next")
+    }
+
+    /// Keys of subjects.
+    pub fn vault_path(&self) -> PathBuf {
+        self.folder.join("vault.db")
+    }
+
+    /// Opens the vault, making it when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made or opened.
+    pub fn vault(&self, ambient: &Ambient) -> Result<Vault, SessionError> {
+        let path = self.vault_path();
+        if !ambient::exists(&path)? {
+            // SQLite takes an empty file for a new database, so no moment leaves it open to others.
+            ambient::write_new(&path, b"", 0o600)?;
+        }
+        Ok(Vault::open(&path, &ambient.random()?)?)
+    }
+
+    /// The vault, when there is one.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn known_vault(&self, ambient: &Ambient) -> Result<Option<Vault>, SessionError> {
+        if ambient::exists(&self.vault_path())? {
+            self.vault(ambient).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}

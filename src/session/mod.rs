@@ -1,0 +1,19 @@
+//! Use cases: what a team does with a ledger, whoever asks for it.
+//!
+//! Each takes a [`Ledger`](crate::ledger::Ledger) and [`Ports`], appends what the step says, and answers with a typed
+//! outcome. Keys, consent and judges come through the ports; progress and notices leave by them. Nothing here is worded
+//! for people: a [`SessionError`] says what is wrong, and the caller decides the hint and the exit code.
+//!
+//! ```text
+//! command line, server, program  ->  use case  ->  workflow computes  ->  ledger appends
+//! ```
+
+pub mod append;
+pub mod error;
+pub mod home;
+pub mod ports;
+pub mod texts;
+
+pub use error::SessionError;
+pub use home::Home;
+pub use ports::Ports;

@@ -1,0 +1,292 @@
+//! What a use case asks of its caller: keys, consent, judges, and a place for progress and notices.
+//!
+//! A command line reads keys from files and asks a person; a server holds a token and asks nobody. Both implement these
+//! traits. [`KeysInHand`] is the plain one: keys in memory, consent given, nothing shown.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::event::Kind;
+use crate::event::payload::Role;
+use crate::event::payload::Roles;
+use crate::event::payload::scoring::JudgePort;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::event::registry::Signers;
+use crate::ground::seal::Identity;
+use crate::ground::seal::Recipient;
+use crate::ground::sign::Signer;
+use crate::ledger::State;
+use crate::ledger::signers;
+use crate::session::error::PortError;
+use crate::session::error::SessionError;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::builtin;
+
+/// Which of several people a key is asked of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seat {
+    /// Whoever runs the use case.
+    Runner,
+    /// Whoever holds sealed labels, and pays for opening them.
+    Custodian,
+    /// Whoever answers for scores.
+    Scorer,
+}
+
+/// What a key is to sign.
+#[derive(Clone, Copy, Debug)]
+pub enum Signs<'a> {
+    /// An event of a kind.
+    Kind(Kind),
+    /// A charge to an account with these spenders; any role where the account is not known.
+    Charge(Option<&'a Roles>),
+}
+
+/// A key that a use case needs.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyNeed<'a> {
+    /// Of whom.
+    pub seat: Seat,
+    /// For what.
+    pub signs: Signs<'a>,
+}
+
+impl KeyNeed<'static> {
+    /// The runner's key for an event.
+    pub fn runner(kind: Kind) -> Self {
+        Self::of(Seat::Runner, kind)
+    }
+
+    /// A seat's key for an event.
+    pub fn of(seat: Seat, kind: Kind) -> Self {
+        let signs = Signs::Kind(kind);
+        Self { seat, signs }
+    }
+}
+
+impl<'a> KeyNeed<'a> {
+    /// A seat's key for a charge.
+    pub fn charge(seat: Seat, spenders: Option<&'a Roles>) -> Self {
+        let signs = Signs::Charge(spenders);
+        Self { seat, signs }
+    }
+
+    /// The roles of which one is needed; none where any key will do.
+    pub fn roles(&self, state: &State) -> Vec<Role> {
+        match self.signs {
+            Signs::Kind(kind) => signers::needed(state, kind),
+            Signs::Charge(spenders) => spenders.map_or_else(Vec::new, |of| of.as_slice().to_vec()),
+        }
+    }
+}
+
+/// The keys at hand.
+pub trait Keys {
+    /// The key that signs.
+    ///
+    /// # Errors
+    /// When none or several could.
+    fn signer(&mut self, state: &State, need: KeyNeed<'_>) -> Result<Arc<Signer>, PortError>;
+
+    /// Looks for every key that is needed, before anything is charged or said.
+    ///
+    /// # Errors
+    /// All that lack, in one error.
+    fn check(&mut self, state: &State, needs: &[KeyNeed<'_>]) -> Result<(), PortError>;
+
+    /// Whether a live key with a role is at hand.
+    ///
+    /// # Errors
+    /// When the keys cannot be read.
+    fn holds(&mut self, state: &State, role: Role) -> Result<bool, PortError>;
+
+    /// The identity that opens what is sealed to a recipient.
+    ///
+    /// # Errors
+    /// When it is not at hand.
+    fn identity(&mut self, state: &State, recipient: &Recipient) -> Result<Identity, PortError>;
+}
+
+/// What is asked before something that cannot be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// A peek at sealed labels is charged, and the labels are opened.
+    Peek {
+        /// The labels' design.
+        design: String,
+        /// How many labels are opened.
+        labels: usize,
+        /// What the account counts.
+        unit: String,
+        /// Which peek this is, from 1.
+        peek: u64,
+        /// How many the account has in a period.
+        amount: u64,
+        /// The period.
+        period: String,
+        /// What the labels are opened for.
+        purpose: String,
+    },
+}
+
+/// Consent of the person or program behind a use case.
+pub trait Consent {
+    /// Asks; an error where the answer is no, or nobody can be asked.
+    ///
+    /// # Errors
+    /// Where there is no consent; nothing was changed then.
+    fn ask(&mut self, question: &Question) -> Result<(), PortError>;
+}
+
+/// What takes a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Answers are edited and judged anew.
+    Attack,
+    /// Rows are judged.
+    Judging,
+    /// Rows are judged again.
+    JudgingAgain,
+    /// Entries are read again.
+    Reading,
+    /// Units of a gate are observed.
+    Observing,
+}
+
+/// What a caller should hear of, beside the outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Recorded, and the pin lags behind: why.
+    PinLags(String),
+    /// A peek was charged.
+    PeekCharged {
+        /// What the account counts.
+        unit: String,
+        /// Which peek this was, from 1.
+        peek: u64,
+        /// How many the account has in a period.
+        amount: u64,
+        /// The period.
+        period: String,
+        /// Where it stands.
+        seq: u64,
+    },
+    /// So many labels were revealed after their deadline.
+    RevealedLate(usize),
+    /// What reading the rows found.
+    Rows(String),
+}
+
+/// Where progress and notices go.
+pub trait Watcher {
+    /// `done` of `all`; `all` is 0 where nobody knows it.
+    fn progress(&mut self, work: Work, done: u64, all: u64);
+
+    /// Something beside the outcome.
+    fn notice(&mut self, notice: Notice);
+}
+
+/// The judges that can be asked.
+pub trait Judges {
+    /// A registered judge, ready to be asked.
+    ///
+    /// # Errors
+    /// When it cannot be asked here.
+    fn judge(&mut self, judge: &JudgeRegistered) -> Result<Box<dyn Judge + Send>, PortError>;
+}
+
+/// Everything that a use case asks of its caller.
+pub trait Ports: Keys + Consent + Watcher + Judges {}
+
+impl<T: Keys + Consent + Watcher + Judges> Ports for T {}
+
+/// Keys and identities in memory, for programs: the first that may sign does, consent is given, nothing is shown, and only
+/// the built-in judge can be asked.
+#[derive(Default)]
+pub struct KeysInHand {
+    /// Keys, the preferred first.
+    pub signers: Vec<Arc<Signer>>,
+    /// What opens sealed labels.
+    pub identities: Vec<Identity>,
+}
+
+impl fmt::Debug for KeysInHand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<_> = self.signers.iter().map(|signer| signer.id()).collect();
+        f.debug_struct("KeysInHand")
+            .field("signers", &ids)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KeysInHand {
+    fn may(state: &State, signer: &Signer, need: &KeyNeed<'_>) -> bool {
+        let Some(key) = state.keyring.keys.get(&signer.id()) else {
+            return false;
+        };
+        let is_genesis =
+            matches!(need.signs, Signs::Kind(kind) if kind.signers() == Signers::Genesis);
+        let roles = need.roles(state);
+        let has_role = roles.is_empty() || roles.iter().any(|role| key.roles.contains(*role));
+        key.end.is_none() && !is_genesis && has_role
+    }
+}
+
+impl Keys for KeysInHand {
+    fn signer(&mut self, state: &State, need: KeyNeed<'_>) -> Result<Arc<Signer>, PortError> {
+        let mut all = self.signers.iter();
+        let found = all.find(|signer| Self::may(state, signer, &need));
+        let found =
+            found.ok_or_else(|| PortError::new(SessionError::NoKey(format!("{need:?}"))))?;
+        Ok(found.clone())
+    }
+
+    fn check(&mut self, state: &State, needs: &[KeyNeed<'_>]) -> Result<(), PortError> {
+        needs
+            .iter()
+            .try_for_each(|need| self.signer(state, *need).map(drop))
+    }
+
+    fn holds(&mut self, state: &State, role: Role) -> Result<bool, PortError> {
+        let live = |signer: &Arc<Signer>| {
+            let key = state.keyring.keys.get(&signer.id());
+            key.is_some_and(|key| key.end.is_none() && key.roles.contains(role))
+        };
+        Ok(self.signers.iter().any(live))
+    }
+
+    fn identity(&mut self, _: &State, recipient: &Recipient) -> Result<Identity, PortError> {
+        let mut all = self.identities.iter();
+        let found = all.find(|identity| identity.recipient() == *recipient);
+        let again = found.and_then(|identity| {
+            let secret = Zeroizing::new(identity.to_string());
+            secret.parse().ok()
+        });
+        again.ok_or_else(|| PortError::new(SessionError::NoIdentity(recipient.to_string())))
+    }
+}
+
+impl Consent for KeysInHand {
+    fn ask(&mut self, _: &Question) -> Result<(), PortError> {
+        Ok(())
+    }
+}
+
+impl Watcher for KeysInHand {
+    fn progress(&mut self, _: Work, _: u64, _: u64) {}
+
+    fn notice(&mut self, _: Notice) {}
+}
+
+impl Judges for KeysInHand {
+    fn judge(&mut self, judge: &JudgeRegistered) -> Result<Box<dyn Judge + Send>, PortError> {
+        match judge.port {
+            JudgePort::Builtin => Ok(Box::new(builtin::Builtin)),
+            JudgePort::Command | JudgePort::Recorded => Err(PortError::new(SessionError::NoJudge(
+                judge.judge.to_string(),
+            ))),
+        }
+    }
+}
