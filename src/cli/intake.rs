@@ -13,13 +13,15 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake_counts::Counts;
-use crate::cli::intake_events;
+use crate::cli::intake_counts::cell;
+use crate::cli::intake_counts::of_rows;
+use crate::cli::intake_counts::totals;
+use crate::cli::intake_counts::words;
 use crate::cli::intake_files;
 use crate::cli::record;
-use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::cli::wallet;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
@@ -28,7 +30,6 @@ use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelPurpose;
 use crate::ground::shell;
-use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
@@ -36,14 +37,17 @@ use crate::projection::designs::Designs;
 use crate::projection::experiments::Experiments;
 use crate::projection::splits::Splits;
 use crate::session::Home;
+use crate::session::intake::InputFile;
+use crate::session::intake::Request;
+use crate::session::intake::counts::Counts;
+use crate::session::intake::import as session;
+use crate::session::intake::signers;
 use crate::workflow::import;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
 use crate::workflow::import::Rows;
-use crate::workflow::import::plan;
 use crate::workflow::import::plan::Ask;
 use crate::workflow::import::plan::Plan;
-use crate::workflow::import::plan::Stop;
 use crate::workflow::import::row;
 
 #[derive(Debug, clap::Args)]
@@ -134,20 +138,6 @@ pub(super) struct Common {
 
 pub(super) const HELP: &str = "clover import cje --help";
 
-/// One file, read.
-pub(super) struct File {
-    pub bytes: Vec<u8>,
-    pub rows: Rows,
-}
-
-/// What is asked for, in types.
-pub(super) struct Request {
-    pub ask: Ask,
-    pub format: ImportFormat,
-    pub reveal_by: Option<Timestamp>,
-    pub to: Option<String>,
-}
-
 pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<Answer, CliError> {
     let paths = intake_files::unfolded(ctx, &args.paths)?;
     run(
@@ -220,13 +210,9 @@ pub(super) fn run(
     } else {
         home::open_to_write(ctx)?
     };
-    let request = request(common, format, ledger.state())?;
+    let mut request = request(common, format, ledger.state())?;
     let files = read(ctx, common, &home, paths, parse)?;
-    let mut plans = Vec::with_capacity(files.len());
-    for file in &files {
-        let planned = plan::plan(&ledger, &file.rows, &request.ask);
-        plans.push(planned.map_err(|stop| stopped(stop, &file.rows))?);
-    }
+    let plans = session::plans(&ledger, &files, &request.ask)?;
     for file in &files {
         for warning in &file.rows.warnings {
             ctx.warn(format!("{}: {warning}", file.rows.file));
@@ -235,21 +221,13 @@ pub(super) fn run(
     if common.dry_run {
         return Ok(rehearsed(&files, &plans));
     }
-    let conflicts: Vec<_> = plans
-        .iter()
-        .flat_map(|plan| plan.conflicts.clone())
-        .collect();
-    if !conflicts.is_empty() {
-        return Err(intake_events::conflicts(
-            ctx,
-            &mut ledger,
-            &request,
-            conflicts,
-        )?);
+    if let Some(named) = &common.to
+        && signers::seals(&plans)
+    {
+        request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
     }
-    let counts = intake_events::append(ctx, &home, &mut ledger, &request, &files, &plans)?;
-    ledger.settle()?;
-    submit::warn_of_pin(ctx, &ledger);
+    let new = (files.as_slice(), plans.as_slice());
+    let counts = session::import(&mut ctx.ports(), &home, &mut ledger, &request, new)?;
     Ok(answer(&ledger, &files, &counts))
 }
 
@@ -260,7 +238,7 @@ fn read(
     home: &Home,
     paths: &[PathBuf],
     parse: Parse<'_>,
-) -> Result<Vec<File>, CliError> {
+) -> Result<Vec<InputFile>, CliError> {
     let policy = common
         .policy
         .as_deref()
@@ -289,7 +267,7 @@ fn read(
     for path in paths {
         let bytes = ctx.read(path)?;
         let rows = parse(path, &bytes, how).map_err(|error| wrong(&error))?;
-        files.push(File { bytes, rows });
+        files.push(InputFile { bytes, rows });
     }
     let rows: Vec<_> = files.iter().map(|file| file.rows.clone()).collect();
     import::distinct(&rows).map_err(|error| wrong(&error))?;
@@ -300,27 +278,6 @@ pub(super) fn wrong(error: &ImportError) -> CliError {
     let mut failed = CliError::input(error.to_string(), HELP);
     failed.data = json!({"file": error.file, "line": error.line, "field": error.field});
     failed
-}
-
-fn stopped(stop: Stop, rows: &Rows) -> CliError {
-    match stop {
-        Stop::Ledger(error) => error.into(),
-        Stop::Refused(line, rule, expected, found, seq) => {
-            let message = format!(
-                "{}:{line}: {rule}: expected {expected}, found {found}",
-                rows.file
-            );
-            let next = seq.map_or("clover label design list".to_owned(), |seq| {
-                format!("clover show {seq}")
-            });
-            let mut error = CliError::refused(message, next);
-            error.data = json!({
-                "rule": rule, "expected": expected, "found": found, "in_the_way": seq,
-                "file": rows.file, "line": line,
-            });
-            error
-        }
-    }
 }
 
 pub(super) fn name<T>(
@@ -409,7 +366,7 @@ fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Reque
         },
         format,
         reveal_by: common.reveal_by.as_deref().map(record::time).transpose()?,
-        to: common.to.clone(),
+        to: None,
     })
 }
 
@@ -478,7 +435,7 @@ fn design_of(
 }
 
 /// What follows from rows without a time.
-fn grade(files: &[File]) -> (&'static str, &'static str) {
+fn grade(files: &[InputFile]) -> (&'static str, &'static str) {
     if files.iter().all(|file| file.rows.sampled().is_some()) {
         ("checked when splits are formed", "as the split allows")
     } else {
@@ -491,7 +448,7 @@ fn range(values: impl Iterator<Item = Micro> + Clone) -> String {
     ends.map_or("none".to_owned(), |(low, high)| format!("{low} to {high}"))
 }
 
-fn rehearsed(files: &[File], plans: &[Plan]) -> Answer {
+fn rehearsed(files: &[InputFile], plans: &[Plan]) -> Answer {
     let mut text = String::new();
     let mut data = Vec::new();
     for (file, plan) in files.iter().zip(plans) {
@@ -507,20 +464,20 @@ fn rehearsed(files: &[File], plans: &[Plan]) -> Answer {
             ("file", rows.file.clone()),
             ("policies", policies.join(", ")),
             ("records", ui::thousands(rows.read)),
-            ("scores", format!("{scores}, {}", counts.scores.words())),
+            ("scores", format!("{scores}, {}", words(counts.scores))),
             (
                 "labels",
                 format!("{} in the file, {labels}", ui::thousands(rows.labelled())),
             ),
-            ("open", counts.labels.words()),
-            ("sealed", counts.sealed.words()),
-            ("logprobs", counts.logprobs.words()),
+            ("open", words(counts.labels)),
+            ("sealed", words(counts.sealed)),
+            ("logprobs", words(counts.logprobs)),
             ("conflicts", plan.conflicts.len().to_string()),
             ("rounded", rows.rounded.to_string()),
             ("mapping", mapping.join(", ")),
         ]));
         text.push('\n');
-        let mut one = counts.json(rows);
+        let mut one = of_rows(&counts, rows);
         one["policies"] = json!(policies);
         one["score_range"] = json!(scores);
         one["label_range"] = json!(labels);
@@ -538,18 +495,17 @@ fn rehearsed(files: &[File], plans: &[Plan]) -> Answer {
     answer
 }
 
-fn answer(ledger: &Ledger, files: &[File], counts: &[Counts]) -> Answer {
-    let mut total = Counts::default();
+fn answer(ledger: &Ledger, files: &[InputFile], counts: &[Counts]) -> Answer {
+    let total = Counts::sum(counts);
     let mut rows = Vec::new();
     for (file, counts) in files.iter().zip(counts) {
-        total.add(counts);
         rows.push(vec![
             file.rows.file.clone(),
             ui::thousands(file.rows.rows.len() as u64),
-            counts.scores.cell(),
-            counts.labels.cell(),
-            counts.sealed.cell(),
-            counts.logprobs.cell(),
+            cell(counts.scores),
+            cell(counts.labels),
+            cell(counts.sealed),
+            cell(counts.logprobs),
         ]);
     }
     let head = ["file", "rows", "scores", "labels", "sealed", "logprobs"];
@@ -574,10 +530,10 @@ fn answer(ledger: &Ledger, files: &[File], counts: &[Counts]) -> Answer {
     let files: Vec<Value> = files
         .iter()
         .zip(counts)
-        .map(|(file, counts)| counts.json(&file.rows))
+        .map(|(file, counts)| of_rows(counts, &file.rows))
         .collect();
     let mut data = json!({"files": files, "gap": gap, "grade": grade});
-    data["recorded"] = total.totals();
+    data["recorded"] = totals(&total);
     let mut answer = Answer::new(text, data);
     answer.verdict = if total.added() == 0 {
         "already_recorded"

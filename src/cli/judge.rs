@@ -9,6 +9,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::judge_drift;
+use crate::cli::judge_refusals;
 use crate::cli::judge_rows;
 use crate::cli::judge_rows::Desk;
 use crate::cli::ui;
@@ -25,6 +26,7 @@ use crate::ledger::Appended;
 use crate::ledger::Command;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::session::judge::ask;
 use crate::workflow::import::Row;
 use crate::workflow::judge::run;
 
@@ -169,7 +171,7 @@ fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<Answer, CliError> {
         if batch.is_empty() {
             break;
         }
-        let answers = judge_rows::ask(&mut judges, &batch);
+        let answers = ask::ask(&mut judges, &batch);
         let mut good = Vec::with_capacity(batch.len());
         for ((row, reading), answer) in batch.into_iter().zip(answers) {
             match answer {
@@ -178,14 +180,14 @@ fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<Answer, CliError> {
                 Err(_) => {}
             }
         }
-        let (new, differing) = desk.record(ctx, &registered, good)?;
-        scored += new;
-        conflicts += differing;
+        let counts = desk.record(ctx, &registered, good)?;
+        scored += counts.recorded;
+        conflicts += counts.differing;
         ctx.progress("rows judged").at(scored as u64, all as u64);
     }
     desk.settle(ctx)?;
     if let Some((item, error)) = failed {
-        return Err(judge_rows::stopped(
+        return Err(judge_refusals::stopped(
             &format!("{item}: {error}"),
             scored,
             &error,
@@ -194,7 +196,7 @@ fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<Answer, CliError> {
     for judge in &mut judges {
         judge
             .finish()
-            .map_err(|error| judge_rows::stopped(&error.to_string(), scored, &error))?;
+            .map_err(|error| judge_refusals::stopped(&error.to_string(), scored, &error))?;
     }
     finished(&desk, (scored, already, conflicts))
 }
@@ -255,11 +257,12 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     })?;
     here.retain(|(_, reading)| sample.binary_search(&reading.raw_key).is_ok());
     let mut judges = desk.judges(ctx, &args.common, here.iter().map(|(row, _)| row))?;
-    let answers = judge_rows::ask(&mut judges, &here);
+    let answers = ask::ask(&mut judges, &here);
     let (mut mismatches, mut conflicts) = (0_usize, Vec::new());
     for ((row, reading), answer) in here.iter().zip(answers) {
-        let base = answer
-            .map_err(|error| judge_rows::stopped(&format!("{}: {error}", row.item), 0, &error))?;
+        let base = answer.map_err(|error| {
+            judge_refusals::stopped(&format!("{}: {error}", row.item), 0, &error)
+        })?;
         let old = &recorded[&reading.raw_key];
         mismatches += usize::from(old.b_micro != base || old.evidence != reading.evidence);
         if old.b_micro != base {
@@ -269,7 +272,7 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     for judge in &mut judges {
         judge
             .finish()
-            .map_err(|error| judge_rows::stopped(&error.to_string(), 0, &error))?;
+            .map_err(|error| judge_refusals::stopped(&error.to_string(), 0, &error))?;
     }
     let payload = ScoreReplayed {
         judge: desk.judge.clone(),

@@ -11,6 +11,7 @@ use crate::cli::error::Exit;
 use crate::cli::estimate;
 use crate::cli::intake_files::Scores;
 use crate::cli::judge::Common;
+use crate::cli::judge_refusals;
 use crate::cli::judge_rows;
 use crate::cli::judge_rows::Desk;
 use crate::cli::ui;
@@ -32,6 +33,7 @@ use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::drifts;
 use crate::projection::gates::Gates;
+use crate::session::judge::ask;
 use crate::workflow::deploy::word;
 use crate::workflow::drift;
 use crate::workflow::drift::DriftError;
@@ -261,16 +263,16 @@ fn heard(
     });
     let pairs = pairs.collect::<Result<Vec<_>, CliError>>()?;
     let mut judges = desk.judges(ctx, common, pairs.iter().map(|(row, _)| row))?;
-    let answers = judge_rows::ask(&mut judges, &pairs);
+    let answers = ask::ask(&mut judges, &pairs);
     let mut scores = Vec::with_capacity(pairs.len());
     for ((row, _), answer) in pairs.iter().zip(answers) {
-        let stopped = |error| judge_rows::stopped(&format!("{}: {error}", row.item), 0, &error);
+        let stopped = |error| judge_refusals::stopped(&format!("{}: {error}", row.item), 0, &error);
         scores.push(answer.map_err(stopped)?);
     }
     for judge in &mut judges {
         judge
             .finish()
-            .map_err(|error| judge_rows::stopped(&error.to_string(), 0, &error))?;
+            .map_err(|error| judge_refusals::stopped(&error.to_string(), 0, &error))?;
     }
     Ok(scores)
 }

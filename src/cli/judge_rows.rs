@@ -7,12 +7,8 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::intake;
-use crate::cli::intake::Request;
-use crate::cli::intake_events;
-use crate::cli::intake_events::Signers;
 use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
 use crate::cli::judge::Common;
@@ -24,29 +20,27 @@ use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
-use crate::event::id::Root;
 use crate::event::id::Text;
-use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::judge::ScoreConflict;
 use crate::event::payload::scoring::Decoding;
-use crate::event::payload::scoring::EvidenceRecorded;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
-use crate::event::registry;
 use crate::ground::digest::Digest;
+use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
-use crate::num::Count;
 use crate::num::Micro;
 use crate::rubric::evidence;
 use crate::rubric::extract;
 use crate::session::Home;
+use crate::session::intake::batch;
+use crate::session::judge::Book;
+use crate::session::judge::book;
+use crate::session::judge::book::RecordCounts;
+use crate::session::judge::registration;
 use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
 use crate::workflow::import::plan;
-use crate::workflow::import::plan::Ask;
 use crate::workflow::judge::Judge;
-use crate::workflow::judge::JudgeError;
 use crate::workflow::judge::builtin;
 use crate::workflow::judge::command;
 use crate::workflow::judge::recorded::Recorded;
@@ -75,7 +69,7 @@ pub(super) struct Desk {
     registration: JudgeRegistered,
     known: Option<Vec<u8>>,
     frame: Frame,
-    signers: Option<Signers>,
+    scorer: Option<Signer>,
 }
 
 /// A registration that stands.
@@ -85,10 +79,6 @@ pub(super) struct Registered {
 
 fn text(what: &str, text: &str) -> Result<Text, CliError> {
     Text::new(text).ok_or_else(|| CliError::usage(format!("--{what}: expected a text"), HELP))
-}
-
-fn count(value: usize) -> Count {
-    Count::new(value as u64).expect("BUG: no file has 2^53 rows")
 }
 
 /// What was read of `--known`, checked.
@@ -139,7 +129,7 @@ impl Desk {
             judge: judge.clone(),
             known: known_bytes
                 .as_ref()
-                .map(|bytes| intake_events::reference(bytes, "application/json")),
+                .map(|bytes| batch::reference(bytes, "application/json")),
             model: match port {
                 JudgePort::Builtin => text("judge", builtin::MODEL)?,
                 JudgePort::Command => text("model", &common.model)?,
@@ -163,7 +153,7 @@ impl Desk {
             rows,
             registration,
             known: known_bytes,
-            signers: None,
+            scorer: None,
         })
     }
 
@@ -174,7 +164,8 @@ impl Desk {
 
     /// Position and payload of the registration, when there is one.
     pub(super) fn standing(&self) -> Result<Option<(EventId, u64, JudgeRegistered)>, CliError> {
-        standing(&self.ledger, &self.experiment, &self.judge)
+        let found = registration::standing(&self.ledger, &self.experiment, &self.judge)?;
+        Ok(found.map(|of| (of.id, of.seq, of.judge)))
     }
 
     /// The registration; it must say what this command line says.
@@ -202,10 +193,10 @@ impl Desk {
         }
     }
 
-    fn signers(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
-        if self.signers.is_none() {
+    fn scorer(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
+        if self.scorer.is_none() {
             let signer = wallet::signer(ctx, self.ledger.state(), Kind::ScoreRecorded)?;
-            self.signers = Some(Signers::of_scorer(signer));
+            self.scorer = Some(signer);
         }
         Ok(())
     }
@@ -215,13 +206,11 @@ impl Desk {
         if self.standing()?.is_some() {
             return self.registered();
         }
-        self.signers(ctx)?;
-        let signers = self.signers.as_ref().expect("BUG: the key was looked for");
+        self.scorer(ctx)?;
+        let scorer = self.scorer.as_ref().expect("BUG: the key was looked for");
         let command = Command::new(self.registration.clone(), Some(self.experiment.clone()));
         let blobs: Vec<Vec<u8>> = self.known.iter().cloned().collect();
-        let appended = self
-            .ledger
-            .append_with_blobs(&[command], signers.scorer(), &blobs)?;
+        let appended = self.ledger.append_with_blobs(&[command], scorer, &blobs)?;
         Ok(Registered { id: appended[0].id })
     }
 
@@ -317,31 +306,30 @@ impl Desk {
         &self,
         rows: Vec<(Row, Micro)>,
     ) -> Result<Vec<ScoreConflict>, CliError> {
-        let (request, rows) = planned((&self.experiment, &self.judge), rows);
-        let planned = plan::plan(&self.ledger, &rows, &request.ask).map_err(intake_stop)?;
-        Ok(planned.conflicts)
+        let whose = (&self.experiment, &self.judge);
+        Ok(book::conflicts(&self.ledger, whose, rows)?)
     }
 
-    /// Appends scores, conflicts and records; tells how many rows were recorded and how many differ.
+    /// Appends scores, conflicts and records.
     pub(super) fn record(
         &mut self,
         ctx: &mut Ctx<'_>,
         registered: &Registered,
         good: Vec<(Row, Reading, Micro)>,
-    ) -> Result<(usize, usize), CliError> {
+    ) -> Result<RecordCounts, CliError> {
         if good.is_empty() {
-            return Ok((0, 0));
+            return Ok(RecordCounts::default());
         }
-        self.signers(ctx)?;
+        self.scorer(ctx)?;
         let mut book = Book {
             home: &self.home,
             ledger: &mut self.ledger,
             experiment: &self.experiment,
             judge: &self.judge,
             registered: registered.id,
-            signers: self.signers.as_ref().expect("BUG: the key was looked for"),
+            scorer: self.scorer.as_ref().expect("BUG: the key was looked for"),
         };
-        book.record(ctx, good)
+        Ok(book.record(good)?)
     }
 
     /// Finishes what was appended.
@@ -349,187 +337,6 @@ impl Desk {
         self.ledger.settle()?;
         submit::warn_of_pin(ctx, &self.ledger);
         Ok(())
-    }
-}
-
-/// Event, position and payload of a judge's registration, when there is one.
-pub(super) fn standing(
-    ledger: &Ledger,
-    experiment: &ExperimentId,
-    judge: &JudgeId,
-) -> Result<Option<(EventId, u64, JudgeRegistered)>, CliError> {
-    let key = registry::natural_key_of(Kind::JudgeRegistered, experiment, &[judge.as_str()]);
-    let Some(seq) = ledger.giver(&key)? else {
-        return Ok(None);
-    };
-    let read = ledger.entry(seq)?;
-    Ok(read.and_then(|read| match read.event.payload {
-        Payload::JudgeRegistered(registered) => Some((read.event.id, seq, *registered)),
-        _ => None,
-    }))
-}
-
-/// Request and rows as an import would have them.
-fn planned(
-    (experiment, judge): (&ExperimentId, &JudgeId),
-    rows: Vec<(Row, Micro)>,
-) -> (Request, Rows) {
-    let ask = Ask {
-        experiment: experiment.clone(),
-        judge: judge.clone(),
-        rater: "oracle".parse().expect("BUG: a name"),
-        open: None,
-        opens: false,
-        seal: None,
-    };
-    let request = Request {
-        ask,
-        format: ImportFormat::Cje,
-        reveal_by: None,
-        to: None,
-    };
-    let rows = rows
-        .into_iter()
-        .map(|(row, score)| Row { score, ..row })
-        .collect();
-    let rows = Rows {
-        file: judge.to_string(),
-        rows,
-        ..Rows::default()
-    };
-    (request, rows)
-}
-
-/// Where answers of a registered judge go on record.
-pub(super) struct Book<'a> {
-    pub home: &'a Home,
-    pub ledger: &'a mut Ledger,
-    pub experiment: &'a ExperimentId,
-    pub judge: &'a JudgeId,
-    pub registered: EventId,
-    pub signers: &'a Signers,
-}
-
-impl Book<'_> {
-    /// Appends scores, conflicts and records; tells how many rows were recorded and how many differ.
-    pub(super) fn record(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        good: Vec<(Row, Reading, Micro)>,
-    ) -> Result<(usize, usize), CliError> {
-        if good.is_empty() {
-            return Ok((0, 0));
-        }
-        let pairs = good
-            .iter()
-            .map(|(row, _, base)| (row.clone(), *base))
-            .collect();
-        let (request, rows) = planned((self.experiment, self.judge), pairs);
-        let planned = plan::plan(self.ledger, &rows, &request.ask).map_err(intake_stop)?;
-        let basis = (self.registered, self.signers);
-        let new = (&rows, &planned);
-        intake_events::scores(ctx, self.home, self.ledger, &request, new, basis)?;
-        let differ = |row: &Row| {
-            let mut conflicts = planned.conflicts.iter();
-            conflicts.any(|conflict| {
-                (&conflict.policy, &conflict.item, conflict.draw)
-                    == (&row.policy, &row.item, row.draw)
-            })
-        };
-        let records: Vec<Record> = good
-            .into_iter()
-            .filter(|(row, ..)| !differ(row))
-            .map(|(row, reading, base)| reading.record(&row, base))
-            .collect();
-        let mut commands: Vec<Command> = Vec::new();
-        let mut blobs = Vec::new();
-        if !records.is_empty() {
-            let (lines, root) = run::lines(&records);
-            let found = EvidenceRecorded {
-                judge: self.judge.clone(),
-                records: intake_events::reference(&lines, "application/x-ndjson"),
-                records_count: count(records.len()),
-                records_root: Root(root),
-            };
-            commands.push(Command::new(found, Some(self.experiment.clone())));
-            blobs.push(lines);
-        }
-        let differing = planned.conflicts.len();
-        let conflicts = planned.conflicts.into_iter();
-        commands.extend(
-            conflicts.map(|conflict| Command::new(conflict, Some(self.experiment.clone()))),
-        );
-        for command in &mut commands {
-            command.refs = vec![self.registered];
-        }
-        self.ledger
-            .append_with_blobs(&commands, self.signers.scorer(), &blobs)?;
-        Ok((records.len(), differing))
-    }
-}
-
-fn intake_stop(stop: plan::Stop) -> CliError {
-    match stop {
-        plan::Stop::Ledger(error) => error.into(),
-        plan::Stop::Refused(line, rule, expected, found, _) => {
-            let message = format!("line {line}: {rule}: expected {expected}, found {found}");
-            CliError::refused(message, HELP)
-        }
-    }
-}
-
-/// Asks judges side by side, each every so-manieth row; answers come in the order of rows. A judge that fails is not asked
-/// again, and its other rows have no answer but that failure.
-pub(super) fn ask(judges: &mut [Port], rows: &[(Row, Reading)]) -> Vec<Result<Micro, JudgeError>> {
-    let step = judges.len();
-    let asked: Vec<Vec<Result<Micro, JudgeError>>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = judges
-            .iter_mut()
-            .enumerate()
-            .map(|(first, judge)| {
-                scope.spawn(move || {
-                    let mut failed = None;
-                    let mine = rows.iter().skip(first).step_by(step);
-                    mine.map(|(row, reading)| match &failed {
-                        Some(error) => Err(JudgeError::clone(error)),
-                        None => reading
-                            .score(row, judge.as_mut())
-                            .inspect_err(|error| failed = Some(error.clone())),
-                    })
-                    .collect()
-                })
-            })
-            .collect();
-        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined
-            .map(|answers| answers.expect("BUG: a judge does not panic"))
-            .collect()
-    });
-    let mut each: Vec<_> = asked.into_iter().map(Vec::into_iter).collect();
-    (0..rows.len())
-        .filter_map(|at| each[at % step].next())
-        .collect()
-}
-
-/// What stopped a run, and how to go on.
-pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
-    let recorded = ui::thousands(scored as u64);
-    silent(
-        format!("{message}; {recorded} rows were recorded before"),
-        error,
-    )
-}
-
-/// A judge that gave no score, in words.
-pub(super) fn silent(message: String, error: &JudgeError) -> CliError {
-    let next = "the same command goes on where it stopped";
-    match error {
-        JudgeError::Late(_) | JudgeError::Ended(_) => {
-            CliError::new(Exit::TryLater, "try later", message, next)
-        }
-        JudgeError::Answer(_) | JudgeError::Declined(_) | JudgeError::Missing => {
-            CliError::input(message, next)
-        }
     }
 }
 

@@ -8,6 +8,8 @@ use crate::ground::ambient::AmbientError;
 use crate::ground::seal::AgeError;
 use crate::ledger::Breach;
 use crate::ledger::LedgerError;
+use crate::session::intake::error::IntakeError;
+use crate::session::judge::error::JudgingError;
 use crate::store::StoreError;
 use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::course::CourseError;
@@ -28,6 +30,12 @@ pub enum SessionError {
     /// An iteration's rows or candidates cannot be computed with.
     #[error(transparent)]
     Course(#[from] CourseError),
+    /// Rows were not taken in.
+    #[error(transparent)]
+    Intake(#[from] IntakeError),
+    /// A judge's work stopped.
+    #[error(transparent)]
+    Judging(#[from] JudgingError),
     /// The ledger failed or refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -11,6 +11,8 @@
 pub mod append;
 pub mod error;
 pub mod home;
+pub mod intake;
+pub mod judge;
 pub mod ports;
 pub mod texts;
 

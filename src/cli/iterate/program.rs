@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::judge_rows;
+use crate::cli::judge_refusals;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::num::Micro;
@@ -76,7 +76,7 @@ impl Watched {
             None => Ok(()),
             Some(error) => {
                 let message = format!("{what}: {error}; nothing of it was recorded");
-                Err(judge_rows::silent(message, error))
+                Err(judge_refusals::silent(message, error))
             }
         }
     }

@@ -9,14 +9,12 @@ use zeroize::Zeroizing;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::intake_events::Signers;
 use crate::cli::iterate::bench::Bench;
 use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::ground::Done;
 use crate::cli::iterate::program;
 use crate::cli::iterate::program::Program;
-use crate::cli::judge_rows;
-use crate::cli::judge_rows::Book;
+use crate::cli::judge_refusals;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -36,6 +34,8 @@ use crate::ledger::History;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::session::judge::Book;
+use crate::session::judge::registration;
 use crate::session::texts::Texts;
 use crate::workflow::import::Row;
 use crate::workflow::iterate::course::CourseError;
@@ -188,11 +188,9 @@ fn score_missing(
     }
     let experiment = bench.record.experiment.clone();
     let next = "clover judge list";
-    let standing = judge_rows::standing(&bench.ledger, &experiment, &judge.judge)?;
-    let (registered, ..) =
-        standing.ok_or_else(|| CliError::refused("no judge is registered", next))?;
+    let standing = registration::standing(&bench.ledger, &experiment, &judge.judge)?;
+    let registered = standing.ok_or_else(|| CliError::refused("no judge is registered", next))?;
     let signer = wallet::signer(ctx, bench.ledger.state(), Kind::ScoreRecorded)?;
-    let signers = Signers::of_scorer(signer);
     for batch in unscored.chunks(BATCH) {
         let mut good = Vec::with_capacity(batch.len());
         let mut texts = Texts::new(&bench.home, &bench.ledger)?;
@@ -224,16 +222,16 @@ fn score_missing(
             ledger: &mut bench.ledger,
             experiment: &experiment,
             judge: &judge.judge,
-            registered,
-            signers: &signers,
+            registered: registered.id,
+            scorer: &signer,
         };
-        let (recorded, differing) = book.record(ctx, good)?;
+        let counts = book.record(good)?;
         bench.ledger.settle()?;
-        found.recorded += recorded;
-        found.differing += differing;
+        found.recorded += counts.recorded;
+        found.differing += counts.differing;
         if let Some((item, error)) = stopped {
             let message = format!("{item}: {error}");
-            return Err(judge_rows::stopped(&message, found.recorded, &error));
+            return Err(judge_refusals::stopped(&message, found.recorded, &error));
         }
         let done = (found.recorded + found.silent) as u64;
         ctx.progress("rows judged").at(done, unscored.len() as u64);
@@ -356,8 +354,9 @@ fn rescored(
         let reading =
             reading.ok_or_else(|| CliError::not_found("a row without texts", "clover doctor"))?;
         let base = reading.score(&row, &mut *port);
-        let base = base
-            .map_err(|error| judge_rows::stopped(&format!("{}: {error}", row.item), 0, &error))?;
+        let base = base.map_err(|error| {
+            judge_refusals::stopped(&format!("{}: {error}", row.item), 0, &error)
+        })?;
         mismatches += u64::from(base != record.b_micro || reading.evidence != record.evidence);
         if base != record.b_micro {
             conflicts.push((record.clone(), base));

@@ -1,0 +1,283 @@
+//! From planned rows to signed events: private texts, the original bytes, scores, labels and seals, each kind
+//! under the key that may say it.
+
+use zeroize::Zeroizing;
+
+use crate::event::Payload;
+use crate::event::id::Base64Text;
+use crate::event::id::EventId;
+use crate::event::id::Root;
+use crate::event::id::RowId;
+use crate::event::payload::BlobRef;
+use crate::event::payload::MediaType;
+use crate::event::payload::PrivateRef;
+use crate::event::payload::intake::DataIngested;
+use crate::event::payload::intake::ImportFormat;
+use crate::event::payload::intake::Source;
+use crate::event::payload::intake::SourceEnvelope;
+use crate::event::payload::label::LabelSealed;
+use crate::ground::ambient::Ambient;
+use crate::ground::digest::Digest;
+use crate::ground::seal;
+use crate::ground::seal::LabelOpening;
+use crate::ground::seal::SubjectKey;
+use crate::ground::sign::Signer;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::intake::InputFile;
+use crate::session::intake::Request;
+use crate::session::intake::error::IntakeError;
+use crate::session::intake::signers::Signers;
+use crate::session::intake::subjects::SubjectKeys;
+use crate::workflow::import::Row;
+use crate::workflow::import::Rows;
+use crate::workflow::import::plan;
+use crate::workflow::import::plan::Label;
+use crate::workflow::import::plan::Plan;
+use crate::workflow::import::plan::Standing;
+
+/// Commands of one transaction.
+const BATCH: usize = 16_384;
+
+/// Appends the new scores of planned rows that no file was taken in for; they stand on `basis`.
+pub(in crate::session) fn scores(
+    home: &Home,
+    ledger: &mut Ledger,
+    request: &Request,
+    (rows, plan): (&Rows, &Plan),
+    (basis, scorer): (EventId, &Signer),
+) -> Result<(), SessionError> {
+    let keys = SubjectKeys::new(home, ledger, rows, plan)?;
+    let batch = Batch {
+        request,
+        basis,
+        rows,
+        plan,
+    };
+    batch.scores(ledger, &keys, Some(scorer))
+}
+
+/// What an event says of bytes that are stored beside it.
+pub(crate) fn reference(bytes: &[u8], media: &str) -> BlobRef {
+    BlobRef {
+        blake3: Digest::blake3(bytes),
+        bytes: count(bytes.len() as u64),
+        media: MediaType::new(media).expect("BUG: media types here are literals"),
+    }
+}
+
+fn count(value: u64) -> Count {
+    Count::new(value).expect("BUG: no file has 2^53 of anything")
+}
+
+/// Records the file itself: its rows, and its original bytes under a key.
+pub(super) fn ingest(
+    home: &Home,
+    ledger: &mut Ledger,
+    request: &Request,
+    (file, plan): (&InputFile, &Plan),
+    signers: &Signers,
+) -> Result<EventId, SessionError> {
+    let rows = &file.rows;
+    let (lines, root) = rows.root(&request.ask.judge);
+    let media = match request.format {
+        ImportFormat::Cje => "application/x-ndjson",
+        ImportFormat::Csv => "text/csv",
+    };
+    let ambient = ledger.ambient().clone();
+    let (stored, source) = match signers.recipient() {
+        Some(recipient) if plan.stays_closed() => {
+            // Line feeds at the end change no row, and the length of the envelope tells little of its labels.
+            let mut bytes = Zeroizing::new(file.bytes.clone());
+            bytes.resize(seal::padded_len(file.bytes.len()), b'\n');
+            let bytes =
+                ambient.with_entropy(|entropy| seal::encrypt(&bytes, &[recipient.0], entropy))?;
+            let source = SourceEnvelope {
+                blob: reference(&bytes, "application/octet-stream"),
+                recipient: recipient.clone(),
+            };
+            (bytes, Source::Envelope(source))
+        }
+        _ => {
+            let subject = Digest(ambient.random()?);
+            let key = ambient.with_entropy(SubjectKey::generate)?;
+            home.vault(&ambient)?
+                .add_subject(&subject, key.as_bytes())?;
+            let sealed = ambient
+                .with_entropy(|entropy| seal::encrypt_blob(&key, &file.bytes, entropy))
+                .map_err(IntakeError::from)?;
+            let source = PrivateRef {
+                blob: reference(&sealed.bytes, media),
+                commitment: sealed.commitment,
+                subject,
+            };
+            (sealed.bytes, Source::Private(source))
+        }
+    };
+    let sampled = rows.sampled();
+    let payload = DataIngested {
+        format: request.format,
+        labelled: count(rows.labelled()),
+        rounded: count(rows.rounded),
+        rows: reference(&lines, "application/x-ndjson"),
+        rows_in: count(rows.read),
+        rows_out: count(rows.rows.len() as u64),
+        rows_root: Root(root),
+        sampled_from: sampled.map(|(from, _)| from),
+        sampled_to: sampled.map(|(_, to)| to),
+        source,
+    };
+    let command = Command::new(payload, Some(request.ask.experiment.clone()));
+    let signer = needed(signers.scorer());
+    let appended = ledger.append_with_blobs(&[command], signer, &[lines, stored])?;
+    Ok(appended[0].id)
+}
+
+fn needed(signer: Option<&Signer>) -> &Signer {
+    signer.expect("BUG: the keys that are needed were looked for")
+}
+
+/// The rows of one file on their way into the log.
+pub(super) struct Batch<'a> {
+    /// What was asked for.
+    pub request: &'a Request,
+    /// What they stand on.
+    pub basis: EventId,
+    /// The rows.
+    pub rows: &'a Rows,
+    /// What becomes of each.
+    pub plan: &'a Plan,
+}
+
+impl Batch<'_> {
+    fn command(&self, payload: impl Into<Payload>) -> Command {
+        let mut command = Command::new(payload, Some(self.request.ask.experiment.clone()));
+        command.refs = vec![self.basis];
+        command
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&Row, &plan::RowPlan)> {
+        self.rows.rows.iter().zip(&self.plan.rows)
+    }
+
+    /// Appends new scores with their texts, and new log-probabilities.
+    pub(super) fn scores(
+        &self,
+        ledger: &mut Ledger,
+        keys: &SubjectKeys,
+        scorer: Option<&Signer>,
+    ) -> Result<(), SessionError> {
+        let (mut commands, mut blobs) = (Vec::new(), Vec::new());
+        for (row, plan) in self.pairs() {
+            if plan.score == Standing::New {
+                let mut score = plan::score_of(row, &self.request.ask.judge);
+                let mut seal =
+                    |text: Option<&str>| keys.seal(ledger.ambient(), &row.item, text, &mut blobs);
+                score.prompt = seal(row.prompt.as_deref())?;
+                score.response = seal(row.response.as_deref())?;
+                commands.push(self.command(score));
+            }
+            if plan.logprob == Some(Standing::New) {
+                commands.extend(plan::logprob_of(row).map(|logprob| self.command(logprob)));
+            }
+            if commands.len() >= BATCH {
+                append_all(ledger, &mut commands, scorer, &mut blobs)?;
+            }
+        }
+        append_all(ledger, &mut commands, scorer, &mut blobs)
+    }
+
+    /// What of the log-probabilities kept their contract. Said before the rows, so that a run that was cut says it again
+    /// while something is left to append.
+    pub(super) fn checked(
+        &self,
+        ledger: &mut Ledger,
+        signers: &Signers,
+    ) -> Result<(), SessionError> {
+        if let (Some(checked), Some(signer)) = (&self.rows.checked, signers.scorer()) {
+            let command = self.command(checked.said.clone());
+            ledger.append_with_blobs(&[command], signer, std::slice::from_ref(&checked.lines))?;
+        }
+        Ok(())
+    }
+
+    /// Appends new open labels.
+    pub(super) fn labels(
+        &self,
+        ledger: &mut Ledger,
+        signers: &Signers,
+    ) -> Result<(), SessionError> {
+        let ask = &self.request.ask;
+        let Some(open) = &ask.open else {
+            return Ok(());
+        };
+        let fresh = self
+            .pairs()
+            .filter(|(_, plan)| plan.label == Label::Open(Standing::New));
+        let mut commands: Vec<_> = fresh
+            .filter_map(|(row, _)| Some(plan::label_of(row, row.label?, &ask.rater, open)))
+            .map(|label| self.command(label))
+            .collect();
+        append_all(ledger, &mut commands, signers.labeler(), &mut Vec::new())
+    }
+
+    /// Seals and appends new labels that stay closed.
+    pub(super) fn seals(&self, ledger: &mut Ledger, signers: &Signers) -> Result<(), SessionError> {
+        let mut commands = Vec::new();
+        let origin = ledger.state().keyring.origin.clone();
+        for (row, plan) in self.pairs() {
+            if let (Label::Sealed(Standing::New, id), Some(value)) = (&plan.label, row.label) {
+                let label = self.sealed(ledger.ambient(), &origin, (id, value), signers)?;
+                commands.push(self.command(label));
+            }
+        }
+        append_all(ledger, &mut commands, signers.custodian(), &mut Vec::new())
+    }
+
+    fn sealed(
+        &self,
+        ambient: &Ambient,
+        origin: &str,
+        (row, value): (&RowId, Micro),
+        signers: &Signers,
+    ) -> Result<LabelSealed, SessionError> {
+        let request = self.request;
+        let wanted = request.ask.seal.clone().zip(request.reveal_by);
+        let (design, reveal_by) = wanted.expect("BUG: rows are sealed in a design with a deadline");
+        let recipient = signers.recipient().cloned();
+        let recipient = recipient.expect("BUG: the recipient was looked for");
+        let opening = ambient.with_entropy(|entropy| LabelOpening::draw(value.value(), entropy))?;
+        let envelope = ambient.with_entropy(|entropy| {
+            seal::encrypt(opening.to_bytes().as_slice(), &[recipient.0], entropy)
+        })?;
+        Ok(LabelSealed {
+            commitment: opening.commitment(origin, design.as_str(), row.as_str()),
+            design,
+            envelope: Base64Text(envelope),
+            recipient,
+            reveal_by,
+            row: row.clone(),
+        })
+    }
+}
+
+/// Appends commands as few batches, each with one checkpoint.
+fn append_all(
+    ledger: &mut Ledger,
+    commands: &mut Vec<Command>,
+    signer: Option<&Signer>,
+    blobs: &mut Vec<Vec<u8>>,
+) -> Result<(), SessionError> {
+    if commands.is_empty() {
+        return Ok(());
+    }
+    for batch in commands.chunks(BATCH) {
+        ledger.append_with_blobs(batch, needed(signer), &std::mem::take(blobs))?;
+    }
+    commands.clear();
+    Ok(())
+}

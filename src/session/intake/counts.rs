@@ -1,0 +1,106 @@
+//! What an import adds, and what was there: by scores, labels, seals, log-probabilities and files.
+
+use crate::workflow::import::plan::Label;
+use crate::workflow::import::plan::Plan;
+use crate::workflow::import::plan::Standing;
+
+/// New and already recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pair {
+    /// Events that are new.
+    pub new: u64,
+    /// Events that were there.
+    pub already: u64,
+}
+
+impl Pair {
+    fn see(&mut self, standing: Standing) {
+        match standing {
+            Standing::New => self.new += 1,
+            Standing::Already => self.already += 1,
+        }
+    }
+}
+
+/// What a file adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Scores.
+    pub scores: Pair,
+    /// Open labels.
+    pub labels: Pair,
+    /// Sealed labels.
+    pub sealed: Pair,
+    /// Log-probabilities.
+    pub logprobs: Pair,
+    /// Files.
+    pub files: Pair,
+}
+
+impl Counts {
+    /// Counts what becomes of a file's rows.
+    pub fn of(plan: &Plan) -> Self {
+        let mut counts = Self::default();
+        let is_new = plan.ingested.is_none();
+        counts.files.see(if is_new {
+            Standing::New
+        } else {
+            Standing::Already
+        });
+        for row in &plan.rows {
+            counts.scores.see(row.score);
+            match &row.label {
+                Label::Open(standing) => counts.labels.see(*standing),
+                Label::Sealed(standing, _) => counts.sealed.see(*standing),
+                Label::None | Label::Unread => {}
+            }
+            if let Some(standing) = row.logprob {
+                counts.logprobs.see(standing);
+            }
+        }
+        counts
+    }
+
+    /// The counts of several files together.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut total = Self::default();
+        for counts in all {
+            total.add(counts);
+        }
+        total
+    }
+
+    fn pairs(&self) -> [Pair; 5] {
+        [
+            self.scores,
+            self.labels,
+            self.sealed,
+            self.logprobs,
+            self.files,
+        ]
+    }
+
+    fn add(&mut self, other: &Self) {
+        let all = [
+            &mut self.scores,
+            &mut self.labels,
+            &mut self.sealed,
+            &mut self.logprobs,
+            &mut self.files,
+        ];
+        for (mine, other) in all.into_iter().zip(other.pairs()) {
+            mine.new += other.new;
+            mine.already += other.already;
+        }
+    }
+
+    /// Events that are new.
+    pub fn added(&self) -> u64 {
+        self.pairs().iter().map(|pair| pair.new).sum()
+    }
+
+    /// Events that were there.
+    pub fn already(&self) -> u64 {
+        self.pairs().iter().map(|pair| pair.already).sum()
+    }
+}

@@ -1,0 +1,87 @@
+//! Why rows are not taken in.
+
+use crate::event::id::ItemId;
+use crate::event::payload::judge::ScoreConflict;
+use crate::ground::seal::BlobError;
+use crate::ground::sign::KeyId;
+use crate::session::error::SessionError;
+use crate::workflow::import::plan::Stop;
+
+/// Why rows are not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    /// A private text cannot be sealed.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// Scores differ from what is recorded. Each difference is on record, and nothing else was appended.
+    #[error(
+        "score_once: {} scores differ from what is recorded ({} by {}: {} recorded, {} in the file); each is on record as score.conflict, and nothing else was appended",
+        .seqs.len(), .first.item, .first.policy, .first.recorded_micro, .first.score_micro
+    )]
+    Conflicts {
+        /// The first of them.
+        first: Box<ScoreConflict>,
+        /// Where each stands.
+        seqs: Vec<u64>,
+    },
+    /// The texts of a prompt were erased.
+    #[error(
+        "{file}:{line}: the texts of {item} were erased at seq {seq} and are not taken in again"
+    )]
+    Erased {
+        /// The file that brings them again.
+        file: String,
+        /// Its line, from 1.
+        line: u64,
+        /// The prompt.
+        item: ItemId,
+        /// Where the erasure stands.
+        seq: u64,
+    },
+    /// Labels stay closed, and no live custodian can open what is sealed.
+    #[error(
+        "labels that stay closed are kept for a custodian alone, and no live custodian key has a recipient"
+    )]
+    NoCustodian,
+    /// The named custodian cannot open what is sealed.
+    #[error("key {0} has no recipient to seal to")]
+    NoRecipient(KeyId),
+    /// A rule would refuse a row.
+    #[error("{file}:{line}: {rule}: expected {expected}, found {found}")]
+    Row {
+        /// The file.
+        file: String,
+        /// Its line, from 1.
+        line: u64,
+        /// The rule.
+        rule: &'static str,
+        /// What it would accept.
+        expected: &'static str,
+        /// What it found.
+        found: String,
+        /// The entry in the way.
+        in_the_way: Option<u64>,
+    },
+    /// Several custodians could open what is sealed, and none was named.
+    #[error("several custodians could open what is sealed")]
+    SeveralCustodians,
+}
+
+/// Why the rows of a file cannot be planned.
+pub(super) fn stopped(stop: Stop, file: &str) -> SessionError {
+    match stop {
+        Stop::Ledger(error) => error.into(),
+        Stop::Refused(line, rule, expected, found, in_the_way) => {
+            let file = file.to_owned();
+            let row = IntakeError::Row {
+                file,
+                line,
+                rule,
+                expected,
+                found,
+                in_the_way,
+            };
+            row.into()
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Rows that come in: one signed event for each score and label, each kind under the key that may say it.
+
+use crate::event::payload::intake::ImportFormat;
+use crate::ground::sign::KeyId;
+use crate::ground::time::Timestamp;
+use crate::workflow::import::Rows;
+use crate::workflow::import::plan::Ask;
+
+pub mod batch;
+pub mod counts;
+pub mod error;
+pub mod import;
+pub mod signers;
+pub mod subjects;
+
+pub use error::IntakeError;
+
+/// A file of rows, read.
+#[derive(Clone, Debug)]
+pub struct InputFile {
+    /// Its bytes as they were.
+    pub bytes: Vec<u8>,
+    /// What is in them.
+    pub rows: Rows,
+}
+
+/// Under which names rows are recorded, and who opens what stays closed.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The names, and what becomes of labels.
+    pub ask: Ask,
+    /// The form of the files.
+    pub format: ImportFormat,
+    /// By when sealed labels are to be revealed.
+    pub reveal_by: Option<Timestamp>,
+    /// The custodian's key; default the only live one with a recipient.
+    pub to: Option<KeyId>,
+}

@@ -1,0 +1,108 @@
+//! The keys of an import, looked for before anything is appended.
+
+use std::sync::Arc;
+
+use crate::event::Kind;
+use crate::event::id::SealRecipient;
+use crate::event::payload::Role;
+use crate::ground::sign::KeyId;
+use crate::ground::sign::Signer;
+use crate::ledger::State;
+use crate::session::error::SessionError;
+use crate::session::intake::counts::Counts;
+use crate::session::intake::error::IntakeError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Keys;
+use crate::workflow::import::plan::Plan;
+
+/// Keys that sign, looked for before anything is appended.
+#[derive(Debug)]
+pub struct Signers {
+    scorer: Option<Arc<Signer>>,
+    labeler: Option<Arc<Signer>>,
+    custodian: Option<Arc<Signer>>,
+    recipient: Option<SealRecipient>,
+}
+
+/// Whether a plan seals anything to a custodian: labels, or a new file whose labels stay closed.
+pub fn seals(plans: &[Plan]) -> bool {
+    plans.iter().any(|plan| {
+        let closed = plan.ingested.is_none() && plan.stays_closed();
+        closed || Counts::of(plan).sealed.new > 0
+    })
+}
+
+impl Signers {
+    /// The keys that the new events of plans need, and the recipient of what they seal.
+    ///
+    /// # Errors
+    /// What the port says where a key lacks; [`IntakeError`] where nobody, or more than one, could open what is sealed.
+    pub fn find(
+        keys: &mut dyn Keys,
+        state: &State,
+        to: Option<&KeyId>,
+        plans: &[Plan],
+    ) -> Result<Self, SessionError> {
+        let counts: Vec<_> = plans.iter().map(Counts::of).collect();
+        let total = Counts::sum(&counts);
+        let mut key = |kind: Kind, needed: bool| {
+            needed
+                .then(|| keys.signer(state, KeyNeed::runner(kind)))
+                .transpose()
+        };
+        let scored = total.files.new + total.scores.new + total.logprobs.new > 0;
+        Ok(Self {
+            scorer: key(Kind::ScoreRecorded, scored)?,
+            labeler: key(Kind::LabelRecorded, total.labels.new > 0)?,
+            custodian: key(Kind::LabelSealed, total.sealed.new > 0)?,
+            recipient: seals(plans).then(|| recipient(state, to)).transpose()?,
+        })
+    }
+
+    /// The key that signs scores and files, where there are new ones.
+    pub fn scorer(&self) -> Option<&Signer> {
+        self.scorer.as_deref()
+    }
+
+    /// The key that signs open labels, where there are new ones.
+    pub fn labeler(&self) -> Option<&Signer> {
+        self.labeler.as_deref()
+    }
+
+    /// The key that signs seals, where there are new ones.
+    pub fn custodian(&self) -> Option<&Signer> {
+        self.custodian.as_deref()
+    }
+
+    /// To whom labels and files are sealed, where some are.
+    pub fn recipient(&self) -> Option<&SealRecipient> {
+        self.recipient.as_ref()
+    }
+}
+
+/// The recipient that a key's holder opens with.
+///
+/// # Errors
+/// [`IntakeError::NoRecipient`].
+pub fn recipient_of(state: &State, key: &KeyId) -> Result<SealRecipient, IntakeError> {
+    let record = state.keyring.keys.get(key);
+    let recipient = record.and_then(|record| record.seal_recipient.clone());
+    recipient.ok_or(IntakeError::NoRecipient(*key))
+}
+
+/// The recipient of seals: of the named key, else of the one live custodian that has any.
+fn recipient(state: &State, to: Option<&KeyId>) -> Result<SealRecipient, IntakeError> {
+    if let Some(named) = to {
+        return recipient_of(state, named);
+    }
+    let live = state.keyring.live();
+    let custodians = live.filter(|(_, record)| record.roles.contains(Role::Custodian));
+    let found: Vec<_> = custodians
+        .filter_map(|(_, record)| record.seal_recipient.as_ref())
+        .collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(IntakeError::NoCustodian),
+        _ => Err(IntakeError::SeveralCustodians),
+    }
+}

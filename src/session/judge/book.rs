@@ -1,0 +1,179 @@
+//! Where answers of a registered judge go on record.
+
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::Root;
+use crate::event::payload::intake::ImportFormat;
+use crate::event::payload::judge::ScoreConflict;
+use crate::event::payload::scoring::EvidenceRecorded;
+use crate::ground::sign::Signer;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::intake::Request;
+use crate::session::intake::batch;
+use crate::session::judge::error::JudgingError;
+use crate::workflow::import::Row;
+use crate::workflow::import::Rows;
+use crate::workflow::import::plan;
+use crate::workflow::import::plan::Ask;
+use crate::workflow::import::plan::Stop;
+use crate::workflow::judge::run;
+use crate::workflow::judge::run::Reading;
+use crate::workflow::judge::run::Record;
+
+/// Where answers of a registered judge go on record.
+#[derive(Debug)]
+pub struct Book<'a> {
+    /// The folder with the vault that keeps the texts' keys.
+    pub home: &'a Home,
+    /// The ledger.
+    pub ledger: &'a mut Ledger,
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// The judge.
+    pub judge: &'a JudgeId,
+    /// Its registration, on which scores stand.
+    pub registered: EventId,
+    /// The key that answers for scores.
+    pub scorer: &'a Signer,
+}
+
+/// What became of a judge's answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// Rows that have a record now.
+    pub recorded: usize,
+    /// Rows whose answer differs from the score on record; the difference is recorded.
+    pub differing: usize,
+}
+
+impl Book<'_> {
+    /// Appends scores, conflicts and records of rows that the judge answered.
+    ///
+    /// # Errors
+    /// [`JudgingError::Row`], and what the vault or the ledger says.
+    pub fn record(
+        &mut self,
+        good: Vec<(Row, Reading, Micro)>,
+    ) -> Result<RecordCounts, SessionError> {
+        if good.is_empty() {
+            return Ok(RecordCounts::default());
+        }
+        let pairs = good
+            .iter()
+            .map(|(row, _, base)| (row.clone(), *base))
+            .collect();
+        let (request, rows) = planned((self.experiment, self.judge), pairs);
+        let planned = plan::plan(self.ledger, &rows, &request.ask).map_err(stopped)?;
+        let basis = (self.registered, self.scorer);
+        batch::scores(self.home, self.ledger, &request, (&rows, &planned), basis)?;
+        let differ = |row: &Row| {
+            let mut conflicts = planned.conflicts.iter();
+            conflicts.any(|conflict| {
+                (&conflict.policy, &conflict.item, conflict.draw)
+                    == (&row.policy, &row.item, row.draw)
+            })
+        };
+        let records: Vec<Record> = good
+            .into_iter()
+            .filter(|(row, ..)| !differ(row))
+            .map(|(row, reading, base)| reading.record(&row, base))
+            .collect();
+        let mut commands: Vec<Command> = Vec::new();
+        let mut blobs = Vec::new();
+        if !records.is_empty() {
+            let (lines, root) = run::lines(&records);
+            let found = EvidenceRecorded {
+                judge: self.judge.clone(),
+                records: batch::reference(&lines, "application/x-ndjson"),
+                records_count: count(records.len()),
+                records_root: Root(root),
+            };
+            commands.push(Command::new(found, Some(self.experiment.clone())));
+            blobs.push(lines);
+        }
+        let differing = planned.conflicts.len();
+        let conflicts = planned.conflicts.into_iter();
+        commands.extend(
+            conflicts.map(|conflict| Command::new(conflict, Some(self.experiment.clone()))),
+        );
+        for command in &mut commands {
+            command.refs = vec![self.registered];
+        }
+        self.ledger
+            .append_with_blobs(&commands, self.scorer, &blobs)?;
+        Ok(RecordCounts {
+            recorded: records.len(),
+            differing,
+        })
+    }
+}
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).expect("BUG: no file has 2^53 rows")
+}
+
+/// Conflicts of base scores with what is recorded.
+///
+/// # Errors
+/// [`JudgingError::Row`], and what the ledger says.
+pub fn conflicts(
+    ledger: &Ledger,
+    whose: (&ExperimentId, &JudgeId),
+    rows: Vec<(Row, Micro)>,
+) -> Result<Vec<ScoreConflict>, SessionError> {
+    let (request, rows) = planned(whose, rows);
+    let planned = plan::plan(ledger, &rows, &request.ask).map_err(stopped)?;
+    Ok(planned.conflicts)
+}
+
+/// Request and rows as an import would have them.
+fn planned(
+    (experiment, judge): (&ExperimentId, &JudgeId),
+    rows: Vec<(Row, Micro)>,
+) -> (Request, Rows) {
+    let ask = Ask {
+        experiment: experiment.clone(),
+        judge: judge.clone(),
+        rater: "oracle".parse().expect("BUG: a name"),
+        open: None,
+        opens: false,
+        seal: None,
+    };
+    let request = Request {
+        ask,
+        format: ImportFormat::Cje,
+        reveal_by: None,
+        to: None,
+    };
+    let rows = rows
+        .into_iter()
+        .map(|(row, score)| Row { score, ..row })
+        .collect();
+    let rows = Rows {
+        file: judge.to_string(),
+        rows,
+        ..Rows::default()
+    };
+    (request, rows)
+}
+
+fn stopped(stop: Stop) -> SessionError {
+    match stop {
+        Stop::Ledger(error) => error.into(),
+        Stop::Refused(line, rule, expected, found, _) => {
+            let row = JudgingError::Row {
+                line,
+                rule,
+                expected,
+                found,
+            };
+            row.into()
+        }
+    }
+}
