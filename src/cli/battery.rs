@@ -8,10 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::intake;
-use crate::cli::iterate::attacked;
-use crate::cli::iterate::attacked::Attacked;
-use crate::cli::iterate::bench::Bench;
-use crate::cli::iterate::bench::failed;
+use crate::cli::iterate::bench;
 use crate::cli::iterate::program::Program;
 use crate::cli::patch;
 use crate::cli::ui;
@@ -27,6 +24,9 @@ use crate::projection::batteries;
 use crate::projection::batteries::Batteries;
 use crate::projection::batteries::Exploit;
 use crate::projection::batteries::ExploitState;
+use crate::session::iterate::Bench;
+use crate::session::iterate::attack;
+use crate::session::iterate::attack::Attack;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -157,26 +157,11 @@ fn ran(
     id: &str,
     patch: Option<&str>,
     program: &Program,
-) -> Result<(Bench, Attacked), CliError> {
-    let mut bench = Bench::open(ctx, id)?;
-    let course = bench.take_course()?;
-    let of = match patch {
-        None => None,
-        Some(name) => {
-            let proposed = bench.record.proposed.iter();
-            let said = proposed
-                .map(|of| &of.said)
-                .find(|of| of.patch.as_str() == name);
-            let Some(said) = said else {
-                let message = format!("no patch {name} in {id}");
-                return Err(CliError::not_found(message, "clover patch list"));
-            };
-            let of = course.hypothesis(&bench.record, &[said]);
-            Some(of.map_err(failed)?)
-        }
-    };
-    let attacked = attacked::attack(ctx, &mut bench, &course, (of.as_ref(), true), program)?;
-    Ok((bench, attacked))
+) -> Result<(Bench, Attack), CliError> {
+    let mut bench = bench::open(ctx, id)?;
+    let ports = &mut ctx.ports().with_program(program);
+    let attack = attack::attack(&mut bench, ports, patch)?;
+    Ok((bench, attack))
 }
 
 fn number(value: Finite) -> String {
@@ -229,7 +214,7 @@ fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<Answer, CliError> {
     let data = json!({
         "battery": said, "verdict": verdict, "exploits_found": found, "recorded_before": attacked.appended.is_empty(),
     });
-    let mut answer = bench.answer(text, data, &attacked.appended);
+    let mut answer = bench::answer(&bench, (text, data), &attacked.appended);
     answer.verdict = verdict;
     answer.exit = match verdict {
         "pass" => Exit::Done,
@@ -269,5 +254,5 @@ fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
     let mut text = ui::table(&["exploit", "before", "now", "uplift", "entry"], rows);
     text.push_str(&format!("{closed} closed by this rubric\n"));
     let data = json!({"exploits": all, "closed": closed, "unscored": attacked.said.unscored});
-    Ok(bench.answer(text, data, &attacked.appended))
+    Ok(bench::answer(&bench, (text, data), &attacked.appended))
 }

@@ -378,9 +378,11 @@ impl From<SessionError> for CliError {
             SessionError::Ambient(error) => error.into(),
             SessionError::Body(_) => Self::input(message, "clover blob put FILE"),
             SessionError::Breach(breach) => refusal(&breach, None),
+            SessionError::Confirm(error) => error.into(),
             SessionError::Course(error) => bench::failed(error),
             SessionError::Intake(error) => error.into(),
             SessionError::Judging(error) => error.into(),
+            SessionError::Iteration(error) => error.into(),
             SessionError::Ledger(error) => error.into(),
             SessionError::NoIdentity(_) => {
                 Self::not_found(message, "the same command with --identity FILE")

@@ -7,8 +7,7 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::iterate::bench::Bench;
-use crate::cli::iterate::bench::failed;
+use crate::cli::iterate::bench;
 use crate::cli::patch;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -21,6 +20,7 @@ use crate::event::payload::rubric::AuthorKind;
 use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::event::registry;
 use crate::ground::sign::KeyId;
+use crate::session::iterate::Bench;
 use crate::workflow::patches;
 use crate::workflow::patches::Authorship;
 
@@ -66,7 +66,7 @@ fn requester(bench: &Bench, named: Option<&str>) -> Result<KeyId, CliError> {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
-    let mut bench = Bench::open(ctx, &args.iteration)?;
+    let mut bench = bench::open(ctx, &args.iteration)?;
     let (id, mut checks) = patch::bench(bench.ledger.state(), &args.iteration)?;
     checks.ids.clear();
     checks.hashes.clear();
@@ -93,12 +93,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let proposed = patches::propose(&yaml, &id, (&written, &checked), by);
     let of = course
         .hypothesis(&bench.record, &[&proposed])
-        .map_err(failed)?;
+        .map_err(bench::failed)?;
     let found = course.receipt(&bench.record, &of, requester);
     let said = found
-        .map_err(failed)?
+        .map_err(bench::failed)?
         .map_err(|lack| CliError::refused(lack.to_string(), "clover iterate score ID"))?;
-    let appended = bench.say(ctx, vec![said.clone().into()])?;
+    let appended = bench.say(&mut ctx.ports(), vec![said.clone().into()])?;
     let receipt = appended[0].id;
     Ok(told(&bench, &said, receipt, &appended))
 }
@@ -132,5 +132,5 @@ fn told(
         "risk_improve_dev": said.risk_improve, "gates": said.answers, "receipt": receipt.0.to_hex(),
         "candidate": said.candidate.to_hex(),
     });
-    bench.answer(text, data, appended)
+    bench::answer(bench, (text, data), appended)
 }

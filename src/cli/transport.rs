@@ -235,7 +235,7 @@ fn open(
             yes: args.yes,
             again: Some("clover audit transport".to_owned()),
         };
-        confirm::open(ctx, &mut read.ledger, &unseal, None)?;
+        confirm::open(ctx, &mut read.ledger, &unseal)?;
     }
     Ok(None)
 }

@@ -108,6 +108,15 @@ pub fn member_leaf_of(names: &[&str]) -> Digest {
     merkle::leaf_hash(&data)
 }
 
+/// The root over names in ascending order, each once: row ids `policy/item/draw`, members of a split.
+pub fn members_root<'a>(names: impl IntoIterator<Item = &'a str>) -> Root {
+    let mut tree = Frontier::new();
+    for name in names {
+        tree.push(member_leaf(name));
+    }
+    Root(tree.root())
+}
+
 /// A split that is being listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

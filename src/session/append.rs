@@ -9,6 +9,7 @@ use crate::event::id::Root;
 use crate::ground::digest::Digest;
 use crate::ground::sign::Signed;
 use crate::ground::sign::Signer;
+use crate::ground::time::Timestamp;
 use crate::ledger::Appended;
 use crate::ledger::Candidate;
 use crate::ledger::Command;
@@ -79,15 +80,12 @@ pub fn tell_of_pin(watcher: &mut dyn Watcher, ledger: &Ledger) {
 /// The event that a command would become at the head.
 pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u64) -> Draft {
     let keyring = &ledger.state().keyring;
-    let now = ledger.ambient().now();
     let seen = Seen {
         root: Root(ledger.root()),
         size: Count::new(ledger.size()).expect("BUG: a log is below 2^53"),
     };
     let header = Header {
-        at: command
-            .at
-            .unwrap_or(now.max(keyring.recorded_at.unwrap_or(now))),
+        at: command.at.unwrap_or_else(|| now(ledger)),
         author: signer.id(),
         author_seq,
         experiment: command.experiment.clone(),
@@ -99,6 +97,12 @@ pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u6
         header,
         payload: command.payload.clone(),
     }
+}
+
+/// The time that an append would have: the clock's, never before the newest entry's.
+pub fn now(ledger: &Ledger) -> Timestamp {
+    let clock = ledger.ambient().now();
+    clock.max(ledger.state().keyring.recorded_at.unwrap_or(clock))
 }
 
 /// The number of a key's next event.
@@ -158,10 +162,9 @@ fn check(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), SessionError>
         payload: draft.payload,
         v,
     };
-    let now = ledger.ambient().now();
     let candidate = Candidate {
         seq: ledger.size(),
-        recorded_at: now.max(ledger.state().keyring.recorded_at.unwrap_or(now)),
+        recorded_at: now(ledger),
         event: &event,
     };
     let mut breaches = Vec::new();

@@ -8,7 +8,9 @@ use crate::ground::ambient::AmbientError;
 use crate::ground::seal::AgeError;
 use crate::ledger::Breach;
 use crate::ledger::LedgerError;
+use crate::session::confirm::ConfirmError;
 use crate::session::intake::error::IntakeError;
+use crate::session::iterate::IterationError;
 use crate::session::judge::error::JudgingError;
 use crate::store::StoreError;
 use crate::workflow::import::kept::Unread;
@@ -27,6 +29,9 @@ pub enum SessionError {
     /// A rule says no, before anything was appended.
     #[error("{0}")]
     Breach(Box<Breach>),
+    /// Sealed labels were not accepted or opened.
+    #[error(transparent)]
+    Confirm(#[from] ConfirmError),
     /// An iteration's rows or candidates cannot be computed with.
     #[error(transparent)]
     Course(#[from] CourseError),
@@ -36,6 +41,9 @@ pub enum SessionError {
     /// A judge's work stopped.
     #[error(transparent)]
     Judging(#[from] JudgingError),
+    /// A step of an iteration was not done.
+    #[error(transparent)]
+    Iteration(#[from] IterationError),
     /// The ledger failed or refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

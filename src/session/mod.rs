@@ -9,9 +9,11 @@
 //! ```
 
 pub mod append;
+pub mod confirm;
 pub mod error;
 pub mod home;
 pub mod intake;
+pub mod iterate;
 pub mod judge;
 pub mod ports;
 pub mod texts;

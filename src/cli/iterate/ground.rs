@@ -7,16 +7,15 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::iterate::bench::Bench;
-use crate::cli::iterate::bench::failed;
+use crate::cli::iterate::bench;
+use crate::cli::iterate::run;
+use crate::cli::iterate::run::Asked;
 use crate::cli::patch;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::event::Kind;
 use crate::event::payload::card::SliceClass;
 use crate::event::payload::intake::SplitPart;
 use crate::ground::shell;
-use crate::ledger::Appended;
 use crate::stats::calibrator::Selected;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::record::Record;
@@ -61,36 +60,8 @@ fn maybe(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), number)
 }
 
-pub(super) fn fit(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
-    let mut bench = Bench::open(ctx, id)?;
-    bench.only(Step::Fit)?;
-    let (text, data, appended) = fit_on(ctx, &mut bench)?;
-    Ok(bench.answer(text, data, &appended))
-}
-
-/// What a step did: words, data, entries.
-pub(super) type Done = (String, Value, Vec<Appended>);
-
-pub(super) fn fit_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliError> {
-    let course = bench.take_course()?;
-    for note in &course.loaded.notes {
-        ctx.warn(note.clone());
-    }
-    let events = course.before(&[
-        Kind::LabelProcessAudited,
-        Kind::PrenticeChecked,
-        Kind::CalibratorFitted,
-        Kind::OuaEstimated,
-        Kind::CoverageChecked,
-    ]);
-    let appended = bench.say_with(ctx, events, course.blobs())?;
-    let (text, data) = fitted(&course, &bench.record);
-    bench.keep(course);
-    Ok((text, data, appended))
-}
-
 /// Rows and labels of each part, the calibrator, its share, and the checks of labels.
-fn fitted(course: &Course, record: &Record) -> (String, Value) {
+pub(super) fn fitted(course: &Course, record: &Record) -> (String, Value) {
     let (loaded, ground) = (&course.loaded, &course.ground);
     let data = loaded.table.data();
     let rows = |part: SplitPart| data.parts.iter().filter(|of| **of == Some(part)).count();
@@ -203,26 +174,6 @@ pub(super) fn word(verdict: crate::event::payload::Verdict) -> &'static str {
     }
 }
 
-pub(super) fn audit(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
-    let mut bench = Bench::open(ctx, id)?;
-    bench.only(Step::Audit)?;
-    let (text, data, appended) = audit_on(ctx, &mut bench)?;
-    Ok(bench.answer(text, data, &appended))
-}
-
-pub(super) fn audit_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliError> {
-    let course = bench.take_course()?;
-    let kinds = [
-        Kind::ResidualsAudited,
-        Kind::SlicesClassified,
-        Kind::IterationPausedForLabels,
-    ];
-    let appended = bench.say(ctx, course.before(&kinds))?;
-    bench.keep(course);
-    let (text, data) = audited(&bench.record);
-    Ok((text, data, appended))
-}
-
 fn class(class: SliceClass) -> &'static str {
     match class {
         SliceClass::Green => "green",
@@ -282,24 +233,11 @@ pub(super) fn audited(record: &Record) -> (String, Value) {
 }
 
 pub(super) fn cards(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
-    let mut bench = Bench::open(ctx, id)?;
+    let bench = bench::open(ctx, id)?;
     if bench.due() == Some(Step::Propose) && bench.record.cards_due() == 0 {
-        let (text, data) = carded(&bench.record);
-        return Ok(bench.answer(text, data, &[]));
+        return Ok(bench::answer(&bench, carded(&bench.record), &[]));
     }
-    bench.only(Step::Cards)?;
-    let (text, data, appended) = cards_on(ctx, &mut bench)?;
-    Ok(bench.answer(text, data, &appended))
-}
-
-pub(super) fn cards_on(ctx: &mut Ctx<'_>, bench: &mut Bench) -> Result<Done, CliError> {
-    let course = bench.take_course()?;
-    let cards = course.cards(&bench.record).map_err(failed)?;
-    let cards = cards.iter().map(|card| course.published(card)).collect();
-    let appended = bench.say(ctx, cards)?;
-    bench.keep(course);
-    let (text, data) = carded(&bench.record);
-    Ok((text, data, appended))
+    run::step(ctx, bench, Step::Cards, &Asked::default())
 }
 
 /// Cards, as whoever writes patches sees them.

@@ -1,7 +1,6 @@
 //! `clover iterate`: iterations of a rubric, from the manifest that binds them to their end, step by step or as far as
 //! they go without a person.
 
-pub(super) mod attacked;
 pub(super) mod bench;
 mod confirmed;
 mod end;
@@ -10,6 +9,7 @@ mod ground;
 mod open;
 pub(super) mod outputs;
 pub(super) mod program;
+mod refusals;
 mod run;
 mod score;
 mod sequential;
@@ -20,7 +20,9 @@ pub(super) use open::word;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::iterate::run::Asked;
 use crate::cli::ui::Answer;
+use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -82,15 +84,35 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
         Verb::List => open::list(ctx),
         Verb::Run(args) => run::run(ctx, args),
         Verb::Score(args) => score::score(ctx, args),
-        Verb::Fit(args) => ground::fit(ctx, &args.id),
-        Verb::Audit(args) => ground::audit(ctx, &args.id),
+        Verb::Fit(args) => one(ctx, &args.id, Step::Fit, &Asked::default()),
+        Verb::Audit(args) => one(ctx, &args.id, Step::Audit, &Asked::default()),
         Verb::Cards(args) => ground::cards(ctx, &args.id),
         Verb::Propose(args) => ground::propose(ctx, args),
-        Verb::Gate(args) => gates::gate(ctx, args),
-        Verb::Seal(args) => gates::seal(ctx, args),
-        Verb::Confirm(args) => confirmed::confirm(ctx, args),
-        Verb::Accept(args) => end::accept(ctx, &args.id),
+        Verb::Gate(args) => one(ctx, &args.id, Step::Gate, &asking(&args.program)),
+        Verb::Seal(args) => one(ctx, &args.id, Step::Seal, &asking(&args.program)),
+        Verb::Confirm(args) => {
+            let asked = Asked {
+                confirm: Some(args),
+                ..Asked::default()
+            };
+            one(ctx, &args.id, Step::Confirm, &asked)
+        }
+        Verb::Accept(args) => one(ctx, &args.id, Step::Accept, &Asked::default()),
         Verb::Close(args) => end::close(ctx, args),
         Verb::Show(args) => show::show(ctx, args),
+    }
+}
+
+/// One step by name.
+fn one(ctx: &mut Ctx<'_>, id: &str, step: Step, asked: &Asked<'_>) -> Result<Answer, CliError> {
+    let bench = bench::open(ctx, id)?;
+    run::step(ctx, bench, step, asked)
+}
+
+/// With the judge's program.
+fn asking(program: &program::Program) -> Asked<'_> {
+    Asked {
+        program: Some(program),
+        ..Asked::default()
     }
 }

@@ -4,13 +4,9 @@ use std::time::Duration;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::judge_refusals;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
-use crate::num::Micro;
-use crate::workflow::judge::Ask;
 use crate::workflow::judge::Judge;
-use crate::workflow::judge::JudgeError;
 use crate::workflow::judge::builtin;
 use crate::workflow::judge::command;
 
@@ -35,51 +31,6 @@ pub(in crate::cli) struct Program {
         help = "The judge's program, where it is one"
     )]
     pub command: Vec<String>,
-}
-
-/// A judge that is asked no more once it failed: what it did not answer is not to be taken for what cannot be scored.
-pub(in crate::cli) struct Watched {
-    judge: Box<dyn Judge + Send>,
-    failed: Option<JudgeError>,
-}
-
-impl Judge for Watched {
-    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let answer = self.judge.score(ask);
-        if let Err(error) = &answer
-            && !matches!(error, JudgeError::Declined(_))
-        {
-            self.failed = Some(error.clone());
-        }
-        answer
-    }
-}
-
-impl Watched {
-    /// As [`port`].
-    pub(in crate::cli) fn open(
-        ctx: &Ctx<'_>,
-        judge: &JudgeRegistered,
-        program: &Program,
-    ) -> Result<Self, CliError> {
-        let judge = port(ctx, judge, program)?;
-        let failed = None;
-        Ok(Self { judge, failed })
-    }
-
-    /// Refuses to go on where it failed; what it was asked for is not on record.
-    pub(in crate::cli) fn answered(&self, what: &str) -> Result<(), CliError> {
-        match &self.failed {
-            None => Ok(()),
-            Some(error) => {
-                let message = format!("{what}: {error}; nothing of it was recorded");
-                Err(judge_refusals::silent(message, error))
-            }
-        }
-    }
 }
 
 /// The judge, ready to be asked.

@@ -1,25 +1,32 @@
-//! Everything that is due and needs no person.
+//! One step of an iteration, or everything that is due and needs no person.
 
+use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::iterate::bench::Bench;
-use crate::cli::iterate::bench::next;
-use crate::cli::iterate::confirmed;
+use crate::cli::iterate::bench;
+use crate::cli::iterate::confirmed::ConfirmArgs;
 use crate::cli::iterate::end;
 use crate::cli::iterate::gates;
 use crate::cli::iterate::ground;
 use crate::cli::iterate::program::Program;
 use crate::cli::iterate::score;
+use crate::cli::ports::CliPorts;
 use crate::cli::ui::Answer;
 use crate::ground::shell;
+use crate::session::iterate::Bench;
+use crate::session::iterate::confirm;
+use crate::session::iterate::steps;
+use crate::session::iterate::steps::Progress;
+use crate::session::iterate::steps::StepDone;
+use crate::session::iterate::steps::Wait;
 use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    pub confirm: confirmed::ConfirmArgs,
+    pub confirm: ConfirmArgs,
     /// The last step that is done
     #[arg(
         long,
@@ -29,6 +36,69 @@ pub(in crate::cli) struct Args {
     pub to: Option<String>,
     #[command(flatten)]
     pub program: Program,
+}
+
+/// What a step's options say: of the look at confirm, and of the judge's program.
+#[derive(Default)]
+pub(super) struct Asked<'a> {
+    pub confirm: Option<&'a ConfirmArgs>,
+    pub program: Option<&'a Program>,
+}
+
+impl Asked<'_> {
+    /// The ports of a step.
+    fn ports<'c, 'w>(&self, ctx: &'c mut Ctx<'w>, bench: &Bench) -> CliPorts<'c, 'w> {
+        let mut ports = ctx.ports();
+        if let Some(confirm) = self.confirm {
+            let again = format!("clover iterate confirm {}", shell::word(&bench.id));
+            ports = ports
+                .with_custodian(confirm.custodian.as_ref())
+                .with_identity(confirm.identity.as_deref())
+                .with_consent(confirm.yes, again);
+        }
+        match self.program {
+            Some(program) => ports.with_program(program),
+            None => ports,
+        }
+    }
+}
+
+/// Does one step, which must be due.
+pub(super) fn step(
+    ctx: &mut Ctx<'_>,
+    mut bench: Bench,
+    step: Step,
+    asked: &Asked<'_>,
+) -> Result<Answer, CliError> {
+    bench.only(step)?;
+    let design = asked.confirm.map(ConfirmArgs::design).transpose()?;
+    let ports = &mut asked.ports(ctx, &bench);
+    let done = steps::take(&mut bench, ports, step, design.flatten().as_ref())?;
+    let Some(done) = done else {
+        return Ok(bench::answer(&bench, (String::new(), json!({})), &[]));
+    };
+    let shown = shown(&mut bench, &done)?;
+    Ok(bench::answer(&bench, shown, done.appended()))
+}
+
+/// What a step did, for people and as data.
+fn shown(bench: &mut Bench, done: &StepDone) -> Result<(String, Value), CliError> {
+    Ok(match done {
+        StepDone::Score(of) => score::scored(of),
+        StepDone::Fit(_) => {
+            let course = bench.take_course()?;
+            let shown = ground::fitted(&course, &bench.record);
+            bench.put_back(course);
+            shown
+        }
+        StepDone::Audit(_) => ground::audited(&bench.record),
+        StepDone::Cards(_) => ground::carded(&bench.record),
+        StepDone::Gate(of) => gates::gated(&bench.record, of),
+        StepDone::Seal(of) => gates::sealed(&bench.record, of),
+        StepDone::Confirm(of) => gates::confirmed(&bench.record, of),
+        StepDone::Accept(of) => end::accepted(of),
+        StepDone::Close(of) => end::ended(&bench.id, of),
+    })
 }
 
 fn last(args: &Args) -> Result<Step, CliError> {
@@ -45,14 +115,16 @@ fn last(args: &Args) -> Result<Step, CliError> {
 
 /// Finds every key that the steps up to the last need, where the look at confirm is among them: a peek is not charged for
 /// gates that nobody here may judge.
-fn keys(ctx: &Ctx<'_>, bench: &Bench, args: &Args, last: Step) -> Result<(), CliError> {
+fn keys(ctx: &mut Ctx<'_>, bench: &Bench, asked: &Asked<'_>, last: Step) -> Result<(), CliError> {
     let due = bench.due();
     let looks = due.is_some_and(|due| (Step::Gate..=Step::Confirm).contains(&due));
     if !looks || last < Step::Confirm {
         return Ok(());
     }
-    let found = confirmed::keys(ctx, bench, &args.confirm);
-    found.map(|_| ()).map_err(|error| {
+    let design = asked.confirm.map(ConfirmArgs::design).transpose()?;
+    let ports = &mut asked.ports(ctx, bench);
+    let found = confirm::check_keys(bench, ports, design.flatten().as_ref());
+    found.map_err(CliError::from).map_err(|error| {
         let is_later = due != Some(Step::Confirm) && error.next.starts_with("clover key new");
         if is_later {
             let id = shell::word(&bench.id);
@@ -64,45 +136,43 @@ fn keys(ctx: &Ctx<'_>, bench: &Bench, args: &Args, last: Step) -> Result<(), Cli
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let last = last(args)?;
-    let mut bench = Bench::open(ctx, &args.confirm.id)?;
-    keys(ctx, &bench, args, last)?;
+    let mut bench = bench::open(ctx, &args.confirm.id)?;
+    let asked = Asked {
+        confirm: Some(&args.confirm),
+        program: Some(&args.program),
+    };
+    keys(ctx, &bench, &asked, last)?;
+    let design = args.confirm.design()?;
     let (mut text, mut data, mut all) = (String::new(), Vec::new(), Vec::new());
-    let mut before = None;
-    let mut waits = None;
-    while let Some(step) = bench.due().filter(|step| *step <= last) {
-        if step == Step::Propose {
-            waits = Some("patches, which people or programs write from the cards".to_owned());
-            break;
-        }
-        if step == Step::Seal
-            && let Some(what) = gates::waits(&mut bench)?
-        {
-            waits = Some(what);
-            break;
-        }
-        if before == Some(step) && step != Step::Accept {
-            let message = format!("{} is due still after it was done", step.as_str());
-            return Err(CliError::refused(message, next(&bench.id, Some(step))));
-        }
-        before = Some(step);
-        let (words, json, appended) = match step {
-            Step::Score => score::score_on(ctx, &mut bench, &args.program)?,
-            Step::Fit => ground::fit_on(ctx, &mut bench)?,
-            Step::Audit => ground::audit_on(ctx, &mut bench)?,
-            Step::Cards => ground::cards_on(ctx, &mut bench)?,
-            Step::Gate => gates::gate_on(ctx, &mut bench, &args.program)?,
-            Step::Seal => gates::seal_on(ctx, &mut bench, &args.program)?,
-            Step::Confirm => confirmed::confirm_on(ctx, &mut bench, &args.confirm)?,
-            Step::Accept => end::accept_on(ctx, &mut bench)?,
-            Step::Close => end::close_on(ctx, &mut bench)?,
-            Step::Propose => break,
+    let (mut before, mut waits) = (None, None);
+    loop {
+        let ports = &mut asked.ports(ctx, &bench);
+        let on = (before, last);
+        let done = match steps::advance(&mut bench, ports, on, design.as_ref())? {
+            Progress::Done(done) => done,
+            Progress::Waits(wait) => {
+                waits = Some(awaited(wait));
+                break;
+            }
+            Progress::Idle => break,
         };
+        let step = done.step();
+        let (words, json) = shown(&mut bench, &done)?;
         text.push_str(&format!("{}\n{words}\n", step.as_str().to_uppercase()));
         data.push(json!({"step": step.as_str(), "data": json}));
-        all.extend(appended);
+        all.extend(done.appended().iter().cloned());
+        before = Some(step);
     }
     if let Some(what) = &waits {
         text.push_str(&format!("waits for {what}\n"));
     }
-    Ok(bench.answer(text, json!({"steps": data, "waits_for": waits}), &all))
+    let data = json!({"steps": data, "waits_for": waits});
+    Ok(bench::answer(&bench, (text, data), &all))
+}
+
+fn awaited(wait: Wait) -> String {
+    match wait {
+        Wait::Patches => "patches, which people or programs write from the cards".to_owned(),
+        Wait::Reviews(lacking) => lacking,
+    }
 }

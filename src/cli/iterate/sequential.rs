@@ -5,113 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::cli::confirm::Opening;
-use crate::cli::ctx::Ctx;
-use crate::cli::error::CliError;
-use crate::cli::iterate::bench::Bench;
-use crate::cli::iterate::bench::failed;
 use crate::cli::iterate::gates;
 use crate::cli::iterate::ground::number;
 use crate::cli::ui;
-use crate::event::id::ItemId;
-use crate::event::payload::label::draw_of_row;
-use crate::event::payload::manifest::ConfirmTest;
 use crate::event::payload::predicate::SequentialStop;
-use crate::ledger::Appended;
-use crate::num::Count;
 use crate::report::spark;
-use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::record::Record;
-use crate::workflow::iterate::rows::Unit;
-
-/// Whether an iteration shows its confirm labels in parts.
-pub(super) fn is_registered(record: &Record) -> bool {
-    record.opened.said.params.confirm_test == ConfirmTest::Sequential
-}
-
-/// Shows labels and looks, until every test stopped or the block ends; where one crossed, the rest is shown.
-pub(super) fn looks(
-    ctx: &mut Ctx<'_>,
-    bench: &mut Bench,
-    course: &Course,
-    opening: Option<&Opening>,
-) -> Result<Vec<Appended>, CliError> {
-    let plan = bench.record.opened.said.params.sequential.as_ref();
-    let every = plan.map_or(1, |plan| whole(plan.look_every)).max(1);
-    let mut all = Vec::new();
-    loop {
-        let size = bench.ledger.size();
-        let rows = course.unsealed(&bench.ledger, &bench.record, size);
-        let rows = rows.map_err(failed)?;
-        let Some(sequence) = rows.sequence.as_ref() else {
-            let message = "no checkpoint above the sealing of candidates is named yet";
-            return Err(CliError::refused(message, "clover checkpoint"));
-        };
-        let (shown, units) = (sequence.shown(), sequence.units.len());
-        let last = bench.record.looks.last();
-        let looked = last.map_or(0, |look| whole(look.said.units));
-        let settled =
-            last.is_some_and(|look| stops(look).all(|stop| stop != SequentialStop::Continue));
-        let crossed =
-            last.is_some_and(|look| stops(look).any(|stop| stop == SequentialStop::Crossed));
-        let is_whole = shown == units && (looked == units || settled);
-        if bench.record.saves_labels() || is_whole {
-            return Ok(all);
-        }
-        let target = if settled && crossed {
-            units
-        } else {
-            looked.saturating_add(every).min(units)
-        };
-        if shown >= target {
-            let sealed = course.sealed(&bench.record).map_err(failed)?;
-            let look = course.looked(&rows, &sealed).map_err(failed)?;
-            all.extend(bench.say(ctx, vec![look.into()])?);
-            continue;
-        }
-        let next = &sequence.units[shown..target];
-        reveal(ctx, bench, opening, next)?;
-    }
-}
-
-/// More than any machine has places for is all of them.
-fn whole(count: Count) -> usize {
-    usize::try_from(count.value()).unwrap_or(usize::MAX)
-}
-
-fn stops(
-    look: &crate::workflow::iterate::record::Said<crate::event::payload::predicate::ConfirmLooked>,
-) -> impl Iterator<Item = SequentialStop> {
-    look.said.hypotheses.iter().map(|of| of.test.stop)
-}
-
-/// Shows the labels of some clusters.
-fn reveal(
-    ctx: &mut Ctx<'_>,
-    bench: &mut Bench,
-    opening: Option<&Opening>,
-    units: &[Unit],
-) -> Result<(), CliError> {
-    let Some(opening) = opening else {
-        let message = "sealed labels of the block are in no design that waits";
-        return Err(CliError::refused(message, "clover confirm status"));
-    };
-    let places: std::collections::BTreeMap<&ItemId, usize> = units
-        .iter()
-        .enumerate()
-        .map(|(at, unit)| (&unit.item, at))
-        .collect();
-    let place = |row: &crate::event::id::RowId| {
-        let (_, item, _) = draw_of_row(row)?;
-        places.get(&item).copied()
-    };
-    let (values, _) = opening.reveal_in(ctx, &mut bench.ledger, &place)?;
-    if values.is_empty() {
-        let message = "a cluster of the block waits whose label is in another design";
-        return Err(CliError::refused(message, "clover confirm status"));
-    }
-    bench.again()
-}
 
 /// The looks as a table, with the path of each test's wealth.
 pub(super) fn shown(record: &Record) -> (String, Value) {

@@ -32,13 +32,12 @@ use crate::event::payload::manifest::IterationPlan;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::digest::Digest;
-use crate::ground::merkle::Frontier;
 use crate::ground::shell;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::num::Micro;
-use crate::projection::splits::member_leaf;
+use crate::projection::splits::members_root;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
 use crate::rubric::evidence::Evidence;
@@ -308,11 +307,7 @@ impl Loaded {
 
 /// The root over the rows of an anchor policy: their ids `policy/item/draw` in ascending order, each once.
 pub fn anchor_root(ids: &BTreeSet<String>) -> Root {
-    let mut tree = Frontier::new();
-    for id in ids {
-        tree.push(member_leaf(id));
-    }
-    Root(tree.root())
+    members_root(ids.iter().map(String::as_str))
 }
 
 /// What an anchor set says of the recorded rows of one policy: how many there are, and their root.

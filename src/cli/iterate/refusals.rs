@@ -1,0 +1,52 @@
+//! How the command line words that a step of an iteration was not done: exit code and way on.
+
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::cli::iterate::bench::next;
+use crate::ground::shell;
+use crate::session::iterate::IterationError;
+
+impl From<IterationError> for CliError {
+    fn from(error: IterationError) -> Self {
+        let message = error.to_string();
+        let refused = |next: &str| Self::refused(error.to_string(), next);
+        match &error {
+            IterationError::BatteryTexts => {
+                Self::new(Exit::NotFound, "not found", message, "clover doctor")
+            }
+            IterationError::BatteryUnasked => refused("clover assume waive --help"),
+            IterationError::Battery(_) => refused("clover iterate list"),
+            IterationError::ClusterElsewhere | IterationError::NoDesignOpen => {
+                refused("clover confirm status")
+            }
+            IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
+            IterationError::Known { .. } => Self::integrity("damaged", message, "clover verify"),
+            IterationError::NoDesign => {
+                refused("clover import cje PATH --seal DESIGN --reveal-by TIME")
+            }
+            IterationError::NoJudge => refused("clover judge list"),
+            IterationError::NoOrder => refused("clover checkpoint"),
+            IterationError::NoTexts => Self::not_found(message, "clover doctor"),
+            IterationError::Ended { iteration, .. } => refused(&next(iteration, None)),
+            IterationError::SeveralDesigns => {
+                Self::usage(message, "the same command with --design ID")
+            }
+            IterationError::Still(step) => refused(&format!("clover iterate {} ID", step.as_str())),
+            IterationError::StepNotDue { iteration, due, .. } => {
+                refused(&next(iteration, Some(*due)))
+            }
+            IterationError::TextsGone { judge, .. } => Self::not_found(
+                message,
+                format!(
+                    "clover judge rescore-check --judge {} --rows PATH",
+                    shell::word(judge)
+                ),
+            ),
+            IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
+            IterationError::Unreviewed(_) => refused("clover patch review --help"),
+            IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
+            IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),
+            IterationError::UnknownPatch { .. } => Self::not_found(message, "clover patch list"),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The battery under a rubric: stored responses are edited, read and judged anew, and what came of it goes on record.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::attack::Chain;
+use crate::attack::search::TRIES_DEFAULT;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::payload::Role;
+use crate::event::payload::battery::BatteryEvaluated;
+use crate::event::payload::predicate::Gaming;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::ledger::Appended;
+use crate::ledger::Ledger;
+use crate::num::Micro;
+use crate::projection::batteries::Batteries;
+use crate::rubric::extract::recorded::Facts;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::iterate::Bench;
+use crate::session::iterate::IterationError;
+use crate::session::iterate::score;
+use crate::session::judge::JudgingError;
+use crate::session::ports::Ports;
+use crate::session::ports::Work;
+use crate::session::texts::Texts;
+use crate::workflow::battery::Seed;
+use crate::workflow::battery::measured;
+use crate::workflow::battery::measured::SEEDS_DEFAULT;
+use crate::workflow::battery::measured::Target;
+use crate::workflow::battery::prepared;
+use crate::workflow::battery::prepared::Answer;
+use crate::workflow::battery::prepared::Material;
+use crate::workflow::battery::prepared::Prepared;
+use crate::workflow::battery::prepared::Under;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::judge::Ask;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::JudgeError;
+use crate::workflow::live::Frozen;
+
+/// A battery on record.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// What it says.
+    pub said: BatteryEvaluated,
+    /// What was appended for it; nothing when it stood there before.
+    pub appended: Vec<Appended>,
+}
+
+/// A judge that is asked no more once it failed: what it did not answer is not to be taken for what cannot be scored.
+struct Watched {
+    judge: Box<dyn Judge + Send>,
+    failed: Option<JudgeError>,
+}
+
+impl Judge for Watched {
+    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let answer = self.judge.score(ask);
+        if let Err(error) = &answer
+            && !matches!(error, JudgeError::Declined(_))
+        {
+            self.failed = Some(error.clone());
+        }
+        answer
+    }
+}
+
+impl Watched {
+    fn open(ports: &mut dyn Ports, judge: &JudgeRegistered) -> Result<RefCell<Self>, SessionError> {
+        let judge = ports.judge(judge)?;
+        let failed = None;
+        Ok(RefCell::new(Self { judge, failed }))
+    }
+
+    /// Refuses to go on where it failed; what it was asked for is not on record.
+    fn answered(&self) -> Result<(), JudgingError> {
+        match self.failed.clone() {
+            None => Ok(()),
+            Some(error) => Err(JudgingError::Unanswered {
+                what: "the battery".to_owned(),
+                error,
+            }),
+        }
+    }
+}
+
+/// Runs the battery of a hypothesis if it was not yet, and records it where the ledger has an adversary: what P7 says comes
+/// from there. What nobody could record is given back. Nothing is run where the judge cannot be asked anew.
+pub(super) fn of_candidate(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    course: &Course,
+    of: &Hypothesis,
+) -> Result<(Vec<Appended>, Option<Gaming>), SessionError> {
+    if !course.loaded.is_callable() || course.patched(of)?.is_err() {
+        return Ok((Vec::new(), None));
+    }
+    let keyring = &bench.ledger.state().keyring;
+    let has_adversary = keyring.live_with(Role::Adversary).next().is_some();
+    let ran = run(bench, ports, course, (Some(of), has_adversary))?;
+    let unrecorded = (!has_adversary).then(|| ran.said.gaming());
+    Ok((ran.appended, unrecorded))
+}
+
+/// Runs and records the battery of a patch by name, or of the rubric that the iteration starts from.
+///
+/// # Errors
+/// [`IterationError`]; nothing of a battery is recorded unless its whole was measured.
+pub fn attack(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    patch: Option<&str>,
+) -> Result<Attack, SessionError> {
+    let course = bench.take_course()?;
+    let of = match patch {
+        None => None,
+        Some(name) => {
+            let mut proposed = bench.record.proposed.iter().map(|of| &of.said);
+            let said = proposed.find(|of| of.patch.as_str() == name);
+            let said = said.ok_or_else(|| IterationError::UnknownPatch {
+                iteration: bench.id.clone(),
+                patch: name.to_owned(),
+            })?;
+            Some(course.hypothesis(&bench.record, &[said])?)
+        }
+    };
+    let attack = run(bench, ports, &course, (of.as_ref(), true))?;
+    bench.put_back(course);
+    Ok(attack)
+}
+
+fn material(bench: &Bench, course: &Course) -> Result<Material, SessionError> {
+    let ledger = &bench.ledger;
+    let mut texts = Texts::new(&bench.home, ledger)?;
+    let experiment = &bench.record.experiment;
+    let mut answer = |name: Named| -> Result<Option<Answer>, SessionError> {
+        let judge = &course.loaded.judge;
+        let found = score::texts_of(ledger, &mut texts, experiment, judge, &name)?;
+        Ok(found.map(|(prompt, response)| Answer {
+            name,
+            prompt,
+            response,
+        }))
+    };
+    let (mut answers, mut rows) = (Vec::new(), Vec::new());
+    for row in course.attacked(SEEDS_DEFAULT) {
+        if let Some(found) = answer(course.loaded.names[row].clone())? {
+            answers.push(found);
+            rows.push(row);
+        }
+    }
+    if answers.is_empty() {
+        return Err(IterationError::BatteryTexts.into());
+    }
+    let known = ledger.state().fold::<Batteries>().exploits(experiment);
+    let mut exploits = Vec::new();
+    for (number, exploit) in (0..).zip(known) {
+        let read = ledger.entry(exploit.seq)?;
+        if let Some(Payload::ExploitDiscovered(said)) = read.map(|read| read.event.payload)
+            && let Ok(chain) = said.chain.as_str().parse::<Chain>()
+        {
+            let name = Named {
+                policy: said.policy,
+                item: said.item,
+                draw: said.draw,
+            };
+            exploits.push((number, chain, answer(name)?));
+        }
+    }
+    Ok(Material {
+        answers,
+        exploits,
+        rows,
+    })
+}
+
+/// The battery of a hypothesis, or of the rubric that the iteration starts from: one that a candidate has already, else run
+/// and, where `is_recorded`, recorded with the exploits that it found.
+fn run(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    course: &Course,
+    (of, is_recorded): (Option<&Hypothesis>, bool),
+) -> Result<Attack, SessionError> {
+    let known = of.and_then(|of| bench.record.battery_of(of.hash));
+    if let Some(said) = known.map(|of| of.said.clone()) {
+        let appended = Vec::new();
+        return Ok(Attack { said, appended });
+    }
+    let registered = course.loaded.registered.as_ref();
+    let registered = registered.filter(|_| course.loaded.is_callable());
+    let registered = registered.ok_or(IterationError::BatteryUnasked)?;
+    ports.progress(Work::Attack, 0, 1);
+    let known = score::known(&bench.ledger, registered)?;
+    let material = material(bench, course)?;
+    let patched = of.map(|of| course.patched(of)).transpose()?;
+    let patched = patched.transpose();
+    let patched = patched.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
+    let patches = of.map(|of| prepared::patches(&bench.record, of));
+    let iteration = bench.id.clone();
+    let prepared = Prepared {
+        course,
+        iteration: &iteration,
+        known: &known,
+        material: &material,
+        of: of.zip(patched.as_deref()),
+        patches: patches.as_deref().unwrap_or_default(),
+    };
+    let judge = Watched::open(ports, registered)?;
+    let target = prepared.target();
+    let measured = prepared.measured(&target, &judge);
+    judge.borrow().answered()?;
+    let (said, found) = measured.map_err(|error| IterationError::Battery(error.to_string()))?;
+    if !is_recorded {
+        let appended = Vec::new();
+        return Ok(Attack { said, appended });
+    }
+    let mut appended = bench.say(ports, vec![said.clone().into()])?;
+    if let Some(battery) = appended.first().map(|of| of.id) {
+        let exploits = found.iter();
+        let exploits = exploits.map(|of| measured::discovery(&target, battery, of).into());
+        let exploits: Vec<Payload> = exploits.collect();
+        appended.extend(bench.say(ports, exploits)?);
+    }
+    Ok(Attack { said, appended })
+}
+
+/// What attacks on outputs of a policy earn under a judge that is frozen, on no record of its own; `None` where the judge
+/// cannot be asked anew, or no text is at hand.
+///
+/// # Errors
+/// [`IterationError`].
+pub fn of_outputs(
+    ports: &mut dyn Ports,
+    (home, ledger): (&Home, &Ledger),
+    experiment: &ExperimentId,
+    (frozen, outputs): (&Frozen, &[Named]),
+) -> Result<Option<Gaming>, SessionError> {
+    let course = &frozen.course;
+    let registered = course.loaded.registered.as_ref();
+    let Some(registered) = registered.filter(|_| course.loaded.is_callable()) else {
+        return Ok(None);
+    };
+    let mut texts = Texts::new(home, ledger)?;
+    let mut answers = Vec::new();
+    for name in outputs.iter().take(SEEDS_DEFAULT) {
+        let judge = &course.loaded.judge;
+        let found = score::texts_of(ledger, &mut texts, experiment, judge, name)?;
+        answers.extend(found.map(|(prompt, response)| Answer {
+            name: name.clone(),
+            prompt,
+            response,
+        }));
+    }
+    if answers.is_empty() {
+        return Ok(None);
+    }
+    ports.progress(Work::Attack, 0, 1);
+    let known = score::known(ledger, registered)?;
+    let facts = known.facts.as_ref();
+    let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
+    let judge = Watched::open(ports, registered)?;
+    let rules = frozen.rubric.rules();
+    let under = Under {
+        course,
+        facts: facts.as_ref(),
+        fitted: &frozen.fitted,
+        judge: &judge,
+        known: &known,
+        rules: &rules,
+    };
+    let traces = known.traces.as_ref();
+    let target = Target {
+        calibrator: frozen.digest,
+        candidate: None,
+        iteration: &frozen.record.iteration,
+        judge: &course.loaded.judge,
+        known: Vec::new(),
+        rubric_hash: frozen.rubric.hash(),
+        seeds: answers.iter().map(|of| of.seed(traces)).collect(),
+        slices: Vec::new(),
+        tighter: BTreeMap::new(),
+        tries: TRIES_DEFAULT,
+    };
+    let mut score = |seed: &Seed<'_>, text: &str| under.score(seed, text);
+    let measured = measured::measure(&target, &mut score, None);
+    judge.borrow().answered()?;
+    let (said, _) = measured.map_err(|error| IterationError::Battery(error.to_string()))?;
+    Ok(Some(said.gaming()))
+}

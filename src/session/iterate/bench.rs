@@ -1,0 +1,201 @@
+//! What every step works on: the ledger, what it says of the iteration, and what is due.
+
+use crate::event::Payload;
+use crate::event::id::IterationId;
+use crate::event::payload::predicate::GateSplit;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
+use crate::ledger::Appended;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::projection::decisions;
+use crate::session::append;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::iterate::IterationError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::record::Record;
+use crate::workflow::iterate::record::Records;
+use crate::workflow::iterate::record::Step;
+
+/// One iteration on the table.
+pub struct Bench {
+    /// The ledger's folder, with the vault of its texts.
+    pub home: Home,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The iteration.
+    pub id: IterationId,
+    /// What the log says of it.
+    pub record: Record,
+    records: Records,
+    course: Option<Course>,
+}
+
+impl std::fmt::Debug for Bench {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bench({})", self.id)
+    }
+}
+
+/// What the log says of an iteration below a position.
+///
+/// # Errors
+/// [`IterationError::Unknown`], and what reading the log gives.
+pub fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<Record, SessionError> {
+    read_on(&mut Records::default(), ledger, id, below)
+}
+
+/// What the log says of an iteration, read on from where it was read to.
+fn read_on(
+    records: &mut Records,
+    ledger: &Ledger,
+    id: &IterationId,
+    below: u64,
+) -> Result<Record, SessionError> {
+    let found = records.of(ledger, id, below)?.cloned();
+    Ok(found.ok_or_else(|| IterationError::Unknown(id.clone()))?)
+}
+
+impl Bench {
+    /// Reads an iteration of an open ledger.
+    ///
+    /// # Errors
+    /// [`IterationError::Unknown`], and what reading the log gives.
+    pub fn new(home: Home, ledger: Ledger, id: IterationId) -> Result<Self, SessionError> {
+        let mut records = Records::default();
+        let record = read_on(&mut records, &ledger, &id, ledger.size())?;
+        Ok(Self {
+            home,
+            ledger,
+            id,
+            record,
+            records,
+            course: None,
+        })
+    }
+
+    /// The ledger's time.
+    pub fn now(&self) -> Timestamp {
+        append::now(&self.ledger)
+    }
+
+    /// The first gate that stops a candidate on a split, and why.
+    pub fn stopped(&self, candidate: Digest, split: GateSplit) -> Option<(String, String)> {
+        let (state, experiment) = (self.ledger.state(), &self.record.experiment);
+        let of = (&self.id, candidate);
+        let found = decisions::stopped(state, experiment, self.now(), of, split);
+        found.map(|(gate, words)| (gate.to_string(), words))
+    }
+
+    /// Patches to accept, in order.
+    pub fn acceptable(&self) -> Vec<Digest> {
+        let state = self.ledger.state();
+        decisions::acceptable(state, &self.record.experiment, self.now(), &self.id)
+    }
+
+    /// The step that is due; `None` after the end.
+    pub fn due(&self) -> Option<Step> {
+        self.record
+            .due(&|hash, split| self.stopped(hash, split).is_none(), &|| {
+                self.acceptable().len()
+            })
+    }
+
+    /// Refuses a step that is not due, naming the one that is. A step that is done is no error: it says nothing new.
+    ///
+    /// # Errors
+    /// [`IterationError::StepNotDue`] and [`IterationError::Ended`].
+    pub fn only(&self, step: Step) -> Result<(), SessionError> {
+        let iteration = self.id.clone();
+        match self.due() {
+            Some(due) if due == step => Ok(()),
+            Some(due) => Err(IterationError::StepNotDue {
+                iteration,
+                due,
+                step,
+            }
+            .into()),
+            None => {
+                let seq = self.record.closed.as_ref().map_or(0, |closed| closed.seq);
+                Err(IterationError::Ended { iteration, seq }.into())
+            }
+        }
+    }
+
+    /// Rows and everything before candidates, computed once.
+    ///
+    /// # Errors
+    /// [`SessionError::Course`].
+    pub fn course(&mut self) -> Result<&Course, SessionError> {
+        if self.course.is_none() {
+            let size = self.ledger.size();
+            self.course = Some(Course::bound(&self.ledger, &self.record, size)?);
+        }
+        Ok(self.course.as_ref().expect("BUG: it was computed"))
+    }
+
+    /// Takes the course out, so that the ledger can be written beside it; give it back with [`Bench::put_back`].
+    ///
+    /// # Errors
+    /// [`SessionError::Course`].
+    pub fn take_course(&mut self) -> Result<Course, SessionError> {
+        self.course()?;
+        Ok(self.course.take().expect("BUG: it was computed"))
+    }
+
+    /// Gives the course back.
+    pub fn put_back(&mut self, course: Course) {
+        self.course = Some(course);
+    }
+
+    /// Appends events of one kind of signer as one batch, and reads the iteration again.
+    ///
+    /// # Errors
+    /// [`SessionError`]; then nothing of the batch was appended.
+    pub fn say(
+        &mut self,
+        ports: &mut dyn Ports,
+        payloads: Vec<Payload>,
+    ) -> Result<Vec<Appended>, SessionError> {
+        self.say_with(ports, payloads, &[])
+    }
+
+    /// As [`Bench::say`], with the blobs that the events name.
+    ///
+    /// # Errors
+    /// [`SessionError`]; then nothing of the batch was appended.
+    pub fn say_with(
+        &mut self,
+        ports: &mut dyn Ports,
+        payloads: Vec<Payload>,
+        blobs: &[Vec<u8>],
+    ) -> Result<Vec<Appended>, SessionError> {
+        let Some(first) = payloads.first() else {
+            return Ok(Vec::new());
+        };
+        let signer = ports.signer(self.ledger.state(), KeyNeed::runner(first.kind()))?;
+        let experiment = &self.record.experiment;
+        let commands: Vec<Command> = payloads
+            .into_iter()
+            .map(|payload| Command::new(payload, Some(experiment.clone())))
+            .collect();
+        let appended = self.ledger.append_with_blobs(&commands, &signer, blobs)?;
+        self.ledger.settle()?;
+        append::tell_of_pin(ports, &self.ledger);
+        self.again()?;
+        Ok(appended)
+    }
+
+    /// Reads the iteration again.
+    ///
+    /// # Errors
+    /// What reading the log gives.
+    pub fn again(&mut self) -> Result<(), SessionError> {
+        let size = self.ledger.size();
+        self.record = read_on(&mut self.records, &self.ledger, &self.id, size)?;
+        Ok(())
+    }
+}

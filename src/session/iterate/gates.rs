@@ -1,0 +1,215 @@
+//! Gates on dev, and what is sealed for confirm.
+
+use crate::event::Payload;
+use crate::event::id::PatchId;
+use crate::event::payload::Role;
+use crate::event::payload::predicate::CandidatesSealed;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::RejectStage;
+use crate::ground::digest::Digest;
+use crate::ledger::Appended;
+use crate::projection::decisions::check_reviewed;
+use crate::session::error::SessionError;
+use crate::session::iterate::Bench;
+use crate::session::iterate::IterationError;
+use crate::session::iterate::attack;
+use crate::session::ports::Ports;
+use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::course::Hypothesis;
+use crate::workflow::iterate::outcome;
+
+/// What the gates on dev did.
+#[derive(Clone, Debug)]
+pub struct GatedOnDev {
+    /// Entries that were appended.
+    pub appended: Vec<Appended>,
+    /// Every patch that stood, in order.
+    pub patches: Vec<GatedPatch>,
+}
+
+/// A patch and the gates on dev.
+#[derive(Clone, Debug)]
+pub struct GatedPatch {
+    /// The patch.
+    pub patch: PatchId,
+    /// Its hash.
+    pub candidate: Digest,
+    /// Why it is rejected, if it is.
+    pub rejected: Option<String>,
+}
+
+/// Evaluates every patch that stands and was not judged, and rejects what a gate stops.
+///
+/// # Errors
+/// [`SessionError`]; what was appended before stands, and the step goes on from there.
+pub fn gate(bench: &mut Bench, ports: &mut dyn Ports) -> Result<GatedOnDev, SessionError> {
+    let course = bench.take_course()?;
+    let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
+    let (mut patches, mut appended) = (Vec::new(), Vec::new());
+    for patch in &standing {
+        let of = course.hypothesis(&bench.record, &[patch])?;
+        let lack = if bench.record.is_judged(of.hash, GateSplit::Dev) {
+            None
+        } else {
+            let (new, lack) = evaluate(bench, ports, &course, &of)?;
+            appended.extend(new);
+            lack
+        };
+        let mut rejected = None;
+        if let Some((code, words)) = bench.stopped(of.hash, GateSplit::Dev) {
+            let code = if lack.is_some() {
+                outcome::UNSCORED.to_owned()
+            } else {
+                code
+            };
+            appended.extend(reject(bench, ports, patch, RejectStage::Dev, &code)?);
+            rejected = Some(lack.unwrap_or(words));
+        }
+        patches.push(GatedPatch {
+            patch: patch.patch.clone(),
+            candidate: of.hash,
+            rejected,
+        });
+    }
+    bench.put_back(course);
+    Ok(GatedOnDev { appended, patches })
+}
+
+/// Says that a patch is rejected.
+pub(super) fn reject(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    patch: &PatchProposed,
+    stage: RejectStage,
+    code: &str,
+) -> Result<Vec<Appended>, SessionError> {
+    let said = outcome::rejection(&bench.record, patch, (stage, code));
+    bench.say(ports, vec![said.into()])
+}
+
+/// Records the scores under a hypothesis, where a scorer's key is at hand and nothing was fitted on them yet.
+fn scores(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    course: &Course,
+    of: &Hypothesis,
+) -> Result<Vec<Appended>, SessionError> {
+    let mut known = bench.record.recomputed.iter();
+    let is_late = bench.record.fitted_of(Some(of.hash)).is_some()
+        || known.any(|one| one.said.candidate == of.hash);
+    if is_late || !of.valid || !ports.holds(bench.ledger.state(), Role::Scorer)? {
+        return Ok(Vec::new());
+    }
+    match course.recomputed(of)? {
+        Ok(said) => bench.say(ports, vec![said.into()]),
+        // Gate p0 says so.
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// Computes and records the gates of a hypothesis on dev; answers also why its rows cannot be scored, if so.
+fn evaluate(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    course: &Course,
+    of: &Hypothesis,
+) -> Result<(Vec<Appended>, Option<String>), SessionError> {
+    let mut appended = scores(bench, ports, course, of)?;
+    if bench.record.fitted_of(Some(of.hash)).is_none()
+        && let Ok(fitted) = course.fitted(of)?
+    {
+        let event = vec![fitted.event.into()];
+        appended.extend(bench.say_with(ports, event, &fitted.blobs)?);
+    }
+    let (attacked, unrecorded) = attack::of_candidate(bench, ports, course, of)?;
+    appended.extend(attacked);
+    let (gates, lack) = course.on_dev(&bench.record, of, unrecorded)?;
+    let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
+    appended.extend(bench.say(ports, gates)?);
+    Ok((appended, lack.map(|lack| lack.to_string())))
+}
+
+/// What reviews the patches that would be sealed still lack, in words; `None` where nothing lacks.
+///
+/// # Errors
+/// [`SessionError::Course`].
+pub fn waits_for_review(bench: &mut Bench) -> Result<Option<String>, SessionError> {
+    let standing = bench.record.standing();
+    let hashes: Vec<_> = standing.iter().map(|patch| patch.patch_hash).collect();
+    if check_reviewed(bench.ledger.state(), &bench.id, &hashes).is_ok() {
+        return Ok(None);
+    }
+    let course = bench.take_course()?;
+    let standing = bench.record.standing();
+    let chosen = course.of_families(&bench.record, &standing)?;
+    let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
+    bench.put_back(course);
+    let lacking = check_reviewed(bench.ledger.state(), &bench.id, &hashes).err();
+    Ok(lacking.map(|unmet| unmet.expected))
+}
+
+/// What was sealed.
+#[derive(Clone, Debug)]
+pub struct SealedCandidates {
+    /// Entries that were appended.
+    pub appended: Vec<Appended>,
+    /// Patches that another of their family is better than.
+    pub not_chosen: Vec<PatchId>,
+    /// The composite of the two best, where it was judged.
+    pub composite: Option<Digest>,
+    /// The event.
+    pub said: CandidatesSealed,
+    /// The alpha that the hypotheses share, 0 to 1.
+    pub alpha: f64,
+}
+
+/// Chooses one patch a family, judges the composite of the two best, and seals what passed.
+///
+/// # Errors
+/// [`IterationError::Unreviewed`]; what was appended before another error stands, and the step goes on from there.
+pub fn seal(bench: &mut Bench, ports: &mut dyn Ports) -> Result<SealedCandidates, SessionError> {
+    let course = bench.take_course()?;
+    let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
+    let passed: Vec<&PatchProposed> = standing.iter().collect();
+    let chosen = course.of_families(&bench.record, &passed)?;
+    let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
+    if let Err(unmet) = check_reviewed(bench.ledger.state(), &bench.id, &hashes) {
+        return Err(IterationError::Unreviewed(unmet.to_string()).into());
+    }
+    let (mut appended, mut not_chosen) = (Vec::new(), Vec::new());
+    for patch in standing
+        .iter()
+        .filter(|of| !hashes.contains(&of.patch_hash))
+    {
+        let (stage, code) = (RejectStage::Selection, outcome::OF_FAMILY);
+        appended.extend(reject(bench, ports, patch, stage, code)?);
+        not_chosen.push(patch.patch.clone());
+    }
+    let mut hypotheses = Vec::new();
+    for (patch, _) in &chosen {
+        hypotheses.push(course.hypothesis(&bench.record, &[*patch])?);
+    }
+    let mut composite = None;
+    if let [(first, _), (second, _), ..] = chosen[..] {
+        let of = course.hypothesis(&bench.record, &[first, second])?;
+        if !bench.record.is_judged(of.hash, GateSplit::Dev) {
+            appended.extend(evaluate(bench, ports, &course, &of)?.0);
+        }
+        composite = Some(of.hash);
+        if bench.stopped(of.hash, GateSplit::Dev).is_none() {
+            hypotheses.push(of);
+        }
+    }
+    let said = course.sealing(&hypotheses.iter().collect::<Vec<_>>());
+    let alpha = course.ground.thresholds.alpha_micro.value() as f64 / 1e6;
+    appended.extend(bench.say(ports, vec![said.clone().into()])?);
+    bench.put_back(course);
+    Ok(SealedCandidates {
+        appended,
+        not_chosen,
+        composite,
+        said,
+        alpha,
+    })
+}

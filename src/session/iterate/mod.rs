@@ -1,0 +1,136 @@
+//! Iterations of a rubric, step by step: each step takes the [`Bench`] and the ports, appends, and says what it did.
+//!
+//! [`advance`](steps::advance) does the step that is due; [`run`](steps::run) goes on until a person is needed.
+
+pub mod attack;
+pub mod bench;
+pub mod confirm;
+pub mod end;
+pub mod gates;
+pub mod score;
+pub mod sequence;
+pub mod steps;
+
+pub use bench::Bench;
+
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::ground::digest::Digest;
+use crate::workflow::iterate::record::Step;
+
+/// Why a step of an iteration was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum IterationError {
+    /// Answers to attack need texts, and none is at hand.
+    #[error(
+        "the battery has no text to attack: prompts and responses were not taken in, or their keys are not here"
+    )]
+    BatteryTexts,
+    /// The scores were imported.
+    #[error(
+        "the battery asks the judge about edited answers, and these scores were imported: nobody can be asked"
+    )]
+    BatteryUnasked,
+    /// The battery cannot be measured.
+    #[error("{0}")]
+    Battery(String),
+    /// A row's label waits in another design.
+    #[error("a cluster of the block waits whose label is in another design")]
+    ClusterElsewhere,
+    /// Answers that differ from recorded scores.
+    #[error(
+        "score_once: {0} scores differ from what is recorded; each is on record as score.conflict, and the first stands"
+    )]
+    Conflicts(usize),
+    /// What the judge knew is not as recorded.
+    #[error("what judge {judge} knew: {found}")]
+    Known {
+        /// The judge.
+        judge: JudgeId,
+        /// What is there.
+        found: String,
+    },
+    /// Sealed labels wait, and no design of them was opened.
+    #[error("sealed labels of the block are in no design that waits")]
+    NoDesignOpen,
+    /// No design holds sealed labels.
+    #[error("no design with sealed labels for confirm")]
+    NoDesign,
+    /// No judge is registered.
+    #[error("no judge is registered")]
+    NoJudge,
+    /// The order of a sequential test is not drawn.
+    #[error("no checkpoint above the sealing of candidates is named yet")]
+    NoOrder,
+    /// A row has no texts.
+    #[error("a row without texts")]
+    NoTexts,
+    /// The iteration has ended.
+    #[error("iteration {iteration} ended at seq {seq}")]
+    Ended {
+        /// The iteration.
+        iteration: IterationId,
+        /// Where it ended.
+        seq: u64,
+    },
+    /// Several designs hold sealed labels.
+    #[error("several designs hold sealed labels for confirm")]
+    SeveralDesigns,
+    /// A step is due still after it was done.
+    #[error("{} is due still after it was done", .0.as_str())]
+    Still(Step),
+    /// Another step is due.
+    #[error("iteration {iteration}: {} is due, not {}", .due.as_str(), .step.as_str())]
+    StepNotDue {
+        /// The iteration.
+        iteration: IterationId,
+        /// The step that is due.
+        due: Step,
+        /// The step that was asked for.
+        step: Step,
+    },
+    /// A row cannot be scored again.
+    #[error("the texts of {item} are not at hand, so it cannot be scored again")]
+    TextsGone {
+        /// The row.
+        item: String,
+        /// The judge that scored it.
+        judge: JudgeId,
+    },
+    /// Too few rows to draw a sample from.
+    #[error("expected at least 30 rows with a record, found {0}")]
+    TooFewRecords(usize),
+    /// Sealing waits for reviews.
+    #[error("sealing: {0}")]
+    Unreviewed(String),
+    /// Rows were scored differently the second time.
+    #[error(
+        "{mismatches} of {sampled} rows were scored differently this time; it is on record, and gate p0 fails"
+    )]
+    Unstable {
+        /// Rows that differ.
+        mismatches: u64,
+        /// Rows that were scored again.
+        sampled: usize,
+    },
+    /// No such iteration.
+    #[error("no iteration {0}")]
+    Unknown(IterationId),
+    /// No such patch in the iteration.
+    #[error("no patch {patch} in {iteration}")]
+    UnknownPatch {
+        /// The iteration.
+        iteration: IterationId,
+        /// The patch.
+        patch: String,
+    },
+}
+
+/// A hypothesis by hash, with the patches in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Hash of the patch, or of the composite.
+    pub candidate: Digest,
+    /// Hashes of its patches.
+    pub patches: Vec<Digest>,
+}

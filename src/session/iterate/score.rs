@@ -1,0 +1,357 @@
+//! Scoring: rows that the judge has not scored yet, and a sample of recorded rows anew, both from the texts that the ledger
+//! keeps.
+
+use std::collections::BTreeMap;
+
+use zeroize::Zeroizing;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::Root;
+use crate::event::payload::judge::ScoreConflict;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::event::payload::scoring::ScoreReplayed;
+use crate::ground::digest::Digest;
+use crate::ledger::Appended;
+use crate::ledger::History;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::session::append;
+use crate::session::error::SessionError;
+use crate::session::iterate::Bench;
+use crate::session::iterate::IterationError;
+use crate::session::judge::Book;
+use crate::session::judge::JudgingError;
+use crate::session::judge::registration;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::session::ports::Work;
+use crate::session::texts::Texts;
+use crate::workflow::import::Row;
+use crate::workflow::iterate::rows;
+use crate::workflow::iterate::rows::Asked;
+use crate::workflow::iterate::rows::Named;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::run;
+use crate::workflow::judge::run::Frame;
+use crate::workflow::judge::run::Known;
+use crate::workflow::judge::run::Record;
+
+/// Rows that are judged and recorded together.
+const BATCH: usize = 256;
+
+/// What scoring did.
+#[derive(Clone, Debug)]
+pub struct Rescoring {
+    /// Entries that were appended for the sample.
+    pub appended: Vec<Appended>,
+    /// The judge.
+    pub judge: JudgeId,
+    /// Rows that were scored for the first time.
+    pub recorded: usize,
+    /// Rows whose texts are not at hand.
+    pub silent: usize,
+    /// Rows that were scored again.
+    pub sampled: usize,
+    /// Rows that came out differently.
+    pub mismatches: u64,
+}
+
+/// What is known of sources, facts and tool calls, as a judge registered it.
+///
+/// # Errors
+/// [`IterationError::Known`], and what reading the blob gives.
+pub fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<Known, SessionError> {
+    let Some(blob) = &judge.known else {
+        return Ok(Known::default());
+    };
+    let damaged = |found: String| IterationError::Known {
+        judge: judge.judge.clone(),
+        found,
+    };
+    let bytes = History::blob(ledger, &blob.blake3)?;
+    let bytes = bytes.ok_or_else(|| damaged("its blob is not there".to_owned()))?;
+    let known = serde_json::from_slice(&bytes);
+    Ok(known.map_err(|error| damaged(error.to_string()))?)
+}
+
+/// Prompt and response of a row; `None` where they were not taken in or their key is not here.
+///
+/// # Errors
+/// What reading the log gives.
+pub fn texts_of(
+    ledger: &Ledger,
+    texts: &mut Texts<'_>,
+    experiment: &ExperimentId,
+    judge: &JudgeId,
+    name: &Named,
+) -> Result<Option<(String, String)>, SessionError> {
+    let like = like(judge, name, Micro::default());
+    let Some(key) = like.natural_key(Some(experiment)) else {
+        return Ok(None);
+    };
+    let Some(seq) = ledger.giver(&key)? else {
+        return Ok(None);
+    };
+    let read = ledger.entry(seq)?;
+    let Some(Payload::ScoreRecorded(score)) = read.map(|read| read.event.payload) else {
+        return Ok(None);
+    };
+    let (Some(prompt), Some(response)) = (&score.prompt, &score.response) else {
+        return Ok(None);
+    };
+    Ok(texts.opened(prompt).ok().zip(texts.opened(response).ok()))
+}
+
+/// A score under the natural key of a row's.
+fn like(judge: &JudgeId, name: &Named, score_micro: Micro) -> Payload {
+    Payload::from(ScoreRecorded {
+        draw: name.draw,
+        item: name.item.clone(),
+        judge: judge.clone(),
+        policy: name.policy.clone(),
+        prompt: None,
+        response: None,
+        score_micro,
+    })
+}
+
+/// A row as a judge reads it.
+fn row_of(name: &Named, score: Micro, (prompt, response): (String, String)) -> Row {
+    Row {
+        line: 0,
+        item: name.item.clone(),
+        policy: name.policy.clone(),
+        draw: name.draw,
+        score,
+        label: None,
+        prompt: Some(prompt),
+        response: Some(response),
+        sampled_at: None,
+        logprobs: None,
+        fields: BTreeMap::new(),
+    }
+}
+
+/// What the judge did and did not, by now.
+fn asked(bench: &Bench, judge: &JudgeRegistered) -> Result<Asked, SessionError> {
+    let of = (&bench.record.experiment, &bench.id);
+    Ok(rows::asked(
+        &bench.ledger,
+        of,
+        &judge.judge,
+        bench.ledger.size(),
+    )?)
+}
+
+/// A sample of a judge's records, and its seed.
+fn drawn(bench: &Bench, of: &Asked) -> Result<(Vec<Digest>, u64), IterationError> {
+    let keys: Vec<Digest> = of.records.keys().copied().collect();
+    let seed = rows::number(&bench.record.opened.said.params, &bench.id, "rescore");
+    let sample = run::sample(&keys, seed).ok_or(IterationError::TooFewRecords(keys.len()))?;
+    Ok((sample, seed))
+}
+
+/// What came of rows that the judge had not scored.
+#[derive(Clone, Copy, Debug, Default)]
+struct Missing {
+    /// Rows that have a record now.
+    recorded: usize,
+    /// Rows whose answer differs from a score that was recorded before.
+    differing: usize,
+    /// Rows whose texts are not at hand.
+    silent: usize,
+}
+
+/// Asks the judge about rows that it has not scored, and records its answers batch by batch: a run that is cut goes on
+/// with what is left.
+fn score_missing(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    (judge, frame): (&JudgeRegistered, &Frame),
+    port: &mut dyn Judge,
+    unscored: &[(Vec<JudgeId>, Named)],
+) -> Result<Missing, SessionError> {
+    let mut found = Missing::default();
+    if unscored.is_empty() {
+        return Ok(found);
+    }
+    let experiment = bench.record.experiment.clone();
+    let standing = registration::standing(&bench.ledger, &experiment, &judge.judge)?;
+    let registered = standing.ok_or(IterationError::NoJudge)?.id;
+    let scorer = ports.signer(bench.ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
+    for batch in unscored.chunks(BATCH) {
+        let mut good = Vec::with_capacity(batch.len());
+        let mut texts = Texts::new(&bench.home, &bench.ledger)?;
+        let mut stopped = None;
+        for (scorers, name) in batch {
+            let mut texts_found = None;
+            for by in scorers {
+                if texts_found.is_none() {
+                    texts_found = texts_of(&bench.ledger, &mut texts, &experiment, by, name)?;
+                }
+            }
+            let row = texts_found.map(|of| row_of(name, Micro::default(), of));
+            let reading = row.as_ref().and_then(|row| frame.read(row));
+            let Some((row, reading)) = row.zip(reading) else {
+                found.silent += 1;
+                continue;
+            };
+            match reading.score(&row, &mut *port) {
+                Ok(base) => good.push((row, reading, base)),
+                Err(error) => {
+                    stopped = Some((name.item.to_string(), error));
+                    break;
+                }
+            }
+        }
+        drop(texts);
+        let mut book = Book {
+            home: &bench.home,
+            ledger: &mut bench.ledger,
+            experiment: &experiment,
+            judge: &judge.judge,
+            registered,
+            scorer: &scorer,
+        };
+        let counts = book.record(good)?;
+        bench.ledger.settle()?;
+        found.recorded += counts.recorded;
+        found.differing += counts.differing;
+        if let Some((item, error)) = stopped {
+            return Err(JudgingError::stopped_at(item, error, found.recorded).into());
+        }
+        let done = (found.recorded + found.silent) as u64;
+        ports.progress(Work::Judging, done, unscored.len() as u64);
+    }
+    append::tell_of_pin(ports, &bench.ledger);
+    bench.again()?;
+    Ok(found)
+}
+
+/// Scores what is missing; then draws a sample of records, scores it again, and records what differs.
+///
+/// # Errors
+/// [`IterationError::Conflicts`] and [`IterationError::Unstable`] after what differs is on record; rows that were recorded
+/// before another error stand.
+pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, SessionError> {
+    let judge = bench.record.judge().cloned();
+    let judge = judge.ok_or(IterationError::NoJudge)?;
+    let pepper = bench.home.vault(bench.ledger.ambient())?.pepper()?;
+    let pepper = Zeroizing::new(pepper);
+    let frame = Frame::new(judge.clone(), known(&bench.ledger, &judge)?, *pepper);
+    let mut port = ports.judge(&judge)?;
+    let mut of = asked(bench, &judge)?;
+    let by = (&judge, &frame);
+    let scored = score_missing(bench, ports, by, port.as_mut(), &of.unscored)?;
+    if scored.differing > 0 {
+        return Err(IterationError::Conflicts(scored.differing).into());
+    }
+    if scored.recorded > 0 {
+        of = asked(bench, &judge)?;
+    }
+    let (sample, seed) = drawn(bench, &of)?;
+    let of = (&of, sample.as_slice());
+    let (mismatches, conflicts) = rescored(bench, ports, by, port.as_mut(), of)?;
+    let leaves = sample.iter().map(|key| key.as_bytes().as_slice());
+    let said = ScoreReplayed {
+        judge: judge.judge.clone(),
+        keys: Count::new(sample.len() as u64).unwrap_or_default(),
+        keys_root: Root(run::root(leaves)),
+        mismatches: Count::new(mismatches).unwrap_or_default(),
+        seed: Count::new(seed).unwrap_or_default(),
+    };
+    let mut payloads: Vec<Payload> = conflicts.into_iter().map(Payload::from).collect();
+    payloads.push(said.into());
+    let appended = bench.say(ports, payloads)?;
+    let sampled = sample.len();
+    if mismatches > 0 {
+        return Err(IterationError::Unstable {
+            mismatches,
+            sampled,
+        }
+        .into());
+    }
+    Ok(Rescoring {
+        appended,
+        judge: judge.judge,
+        recorded: scored.recorded,
+        silent: scored.silent,
+        sampled,
+        mismatches,
+    })
+}
+
+/// Scores a sample of records again: how many differ, and the scores that do.
+fn rescored(
+    bench: &Bench,
+    ports: &mut dyn Ports,
+    (judge, frame): (&JudgeRegistered, &Frame),
+    port: &mut dyn Judge,
+    (of, sample): (&Asked, &[Digest]),
+) -> Result<(u64, Vec<ScoreConflict>), SessionError> {
+    let experiment = &bench.record.experiment;
+    let mut texts = Texts::new(&bench.home, &bench.ledger)?;
+    let (mut mismatches, mut conflicts) = (0_u64, Vec::new());
+    for (done, key) in sample.iter().enumerate() {
+        let record = &of.records[key];
+        let name = Named {
+            policy: record.policy.clone(),
+            item: record.item.clone(),
+            draw: record.draw,
+        };
+        let found = texts_of(&bench.ledger, &mut texts, experiment, &judge.judge, &name)?;
+        let found = found.ok_or_else(|| IterationError::TextsGone {
+            item: record.item.to_string(),
+            judge: judge.judge.clone(),
+        })?;
+        let row = row_of(&name, record.b_micro, found);
+        let reading = frame.read(&row).ok_or(IterationError::NoTexts)?;
+        let base = reading.score(&row, &mut *port);
+        let base = base.map_err(|error| JudgingError::stopped_at(&row.item, error, 0))?;
+        mismatches += u64::from(base != record.b_micro || reading.evidence != record.evidence);
+        if base != record.b_micro {
+            conflicts.push((record.clone(), base));
+        }
+        ports.progress(Work::JudgingAgain, done as u64 + 1, sample.len() as u64);
+    }
+    drop(texts);
+    let conflicts = conflicting(bench, experiment, &judge.judge, &conflicts)?;
+    Ok((mismatches, conflicts))
+}
+
+/// Conflicts with recorded scores, as events.
+fn conflicting(
+    bench: &Bench,
+    experiment: &ExperimentId,
+    judge: &JudgeId,
+    found: &[(Record, Micro)],
+) -> Result<Vec<ScoreConflict>, SessionError> {
+    let mut conflicts = Vec::new();
+    for (record, other) in found {
+        let name = Named {
+            policy: record.policy.clone(),
+            item: record.item.clone(),
+            draw: record.draw,
+        };
+        let key = like(judge, &name, record.b_micro).natural_key(Some(experiment));
+        let seq = key.map(|key| bench.ledger.giver(&key)).transpose()?;
+        let read = seq.flatten().map(|seq| bench.ledger.entry(seq));
+        if let Some(read) = read.transpose()?.flatten() {
+            conflicts.push(ScoreConflict {
+                draw: record.draw,
+                item: record.item.clone(),
+                judge: judge.clone(),
+                policy: record.policy.clone(),
+                recorded: read.event.id,
+                recorded_micro: record.b_micro,
+                score_micro: *other,
+            });
+        }
+    }
+    Ok(conflicts)
+}
