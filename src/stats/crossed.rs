@@ -5,6 +5,8 @@
 //! `T2_j <- (a_j' a_j + sigma2 tr(C^jj)) / G_j` and `sigma2 <- (y'y - b'X'y - a'Z'y) / (N - 1)`, C being the
 //! inverse of the coefficients. Source: CLOVER v1.1, section 3; Henderson 1973.
 
+use ndarray::Array2;
+
 use crate::num::math;
 use crate::stats::inference::Interval;
 use crate::stats::pooling;
@@ -67,9 +69,8 @@ pub struct Crossed {
 /// The cross products of the model.
 struct Equations {
     rows: f64,
-    size: usize,
-    /// X'X, X'Z, Z'Z without D, row by row.
-    products: Vec<f64>,
+    /// X'X, X'Z, Z'Z without D.
+    products: Array2<f64>,
     /// X'y, Z'y.
     right: Vec<f64>,
     /// Where each family's slices begin and end.
@@ -84,7 +85,7 @@ fn equations(centred: &[f64], families: &[Clusters]) -> Equations {
         blocks.push((size, size + family.count()));
         size += family.count();
     }
-    let mut products = vec![0.0; size * size];
+    let mut products = Array2::zeros((size, size));
     let mut right = vec![0.0; size];
     for (row, &value) in centred.iter().enumerate() {
         let columns: Vec<usize> = std::iter::once(0)
@@ -98,13 +99,12 @@ fn equations(centred: &[f64], families: &[Clusters]) -> Equations {
         for &a in &columns {
             right[a] += value;
             for &b in &columns {
-                products[a * size + b] += 1.0;
+                products[[a, b]] += 1.0;
             }
         }
     }
     Equations {
         rows: centred.len() as f64,
-        size,
         products,
         right,
         blocks,
@@ -113,15 +113,14 @@ fn equations(centred: &[f64], families: &[Clusters]) -> Equations {
 }
 
 /// Effects and the inverse of the coefficients at given variances.
-fn solve(equations: &Equations, within: f64, between: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
-    let size = equations.size;
+fn solve(equations: &Equations, within: f64, between: &[f64]) -> Option<(Vec<f64>, Array2<f64>)> {
     let mut matrix = equations.products.clone();
     for (&(start, end), variance) in equations.blocks.iter().zip(between) {
         for at in start..end {
-            matrix[at * size + at] += within / variance;
+            matrix[[at, at]] += within / variance;
         }
     }
-    let factor = spd::factor(&matrix, size)?;
+    let factor = spd::factor(matrix.view())?;
     Some((factor.solve(&equations.right), factor.inverse()))
 }
 
@@ -166,7 +165,7 @@ pub fn fit(values: Values<'_>, families: &[Clusters]) -> Result<Crossed, Unfit> 
             let (mut square, mut trace) = (0.0, 0.0);
             for at in start..end {
                 square += effects[at] * effects[at];
-                trace += inverse[at * equations.size + at];
+                trace += inverse[[at, at]];
             }
             let next = (square + within * trace) / (end - start) as f64;
             let next = next.max(FLOOR * spread);
@@ -196,14 +195,13 @@ fn report(
     within: f64,
     between: &[f64],
     effects: &[f64],
-    inverse: &[f64],
+    inverse: &Array2<f64>,
     steps: usize,
     converged: bool,
 ) -> Crossed {
-    let size = equations.size;
     let mu = shift + effects[0];
     let level = |at: usize, rows: usize| {
-        let square = inverse[0] + inverse[at * size + at] + 2.0 * inverse[at];
+        let square = inverse[[0, 0]] + inverse[[at, at]] + 2.0 * inverse[[0, at]];
         let standard_error = (within * square.max(0.0)).sqrt();
         let mean = mu + effects[at];
         Level {
@@ -230,7 +228,7 @@ fn report(
         .collect();
     Crossed {
         mu,
-        mu_standard_error: (within * inverse[0]).sqrt(),
+        mu_standard_error: (within * inverse[[0, 0]]).sqrt(),
         within,
         families,
         steps,

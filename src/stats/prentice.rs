@@ -4,6 +4,10 @@
 //! `(X'X)^-1 X' diag(e^2 / (1 - h)^2) X (X'X)^-1`; Wald F on all terms but the intercept and R. Sources: Prentice
 //! 1989; `MacKinnon` and White 1985; CLOVER v1.1, appendix A.
 
+use ndarray::Array2;
+use ndarray::ArrayView1;
+use ndarray::Axis;
+
 use crate::num::math;
 use crate::stats::distribution;
 use crate::stats::inference;
@@ -143,13 +147,9 @@ pub fn check(
     Thin::unless("terms", tested.len(), 1)?;
     Thin::unless("rows", rows, kept + 1)?;
     let (coefficients, covariance) = hc3(residuals, &basis)?;
-    let block: Vec<f64> = tested
-        .iter()
-        .flat_map(|&a| tested.iter().map(move |&b| (a, b)))
-        .map(|(a, b)| covariance[a][b])
-        .collect();
+    let block = covariance.select(Axis(0), &tested).select(Axis(1), &tested);
     let chosen: Vec<f64> = tested.iter().map(|&at| coefficients[at]).collect();
-    let factor = scaled_factor(&block, tested.len()).ok_or(thin_spread())?;
+    let factor = scaled_factor(&block).ok_or(thin_spread())?;
     let f = factor.wald(&chosen) / tested.len() as f64;
     let p = distribution::f_sf(f, tested.len() as f64, (rows - kept) as f64);
     if !f.is_finite() || p.is_nan() {
@@ -162,7 +162,7 @@ pub fn check(
         terms.push(Term {
             number: basis.kept[at] - 2,
             coefficient: coefficients[at],
-            standard_error: covariance[at][at].max(0.0).sqrt(),
+            standard_error: covariance[[at, at]].max(0.0).sqrt(),
             standardised: coefficients[at].abs() * deviation / spread,
         });
     }
@@ -198,7 +198,7 @@ fn thin_spread() -> Thin {
 }
 
 /// Coefficients of the kept columns and their HC3 covariance.
-fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Vec<Vec<f64>>), Thin> {
+fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Array2<f64>), Thin> {
     let y = residuals.as_slice();
     let kept = basis.columns.len();
     let largest = y.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -208,7 +208,7 @@ fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Vec<Vec<f64>>)
         .iter()
         .map(|unit| math::dot(unit, y))
         .collect();
-    let mut middle = vec![vec![0.0; kept]; kept];
+    let mut middle = Array2::zeros((kept, kept));
     for (row, value) in y.iter().enumerate() {
         let units: Vec<f64> = basis.columns.iter().map(|unit| unit[row]).collect();
         let leverage = math::dot(&units, &units);
@@ -223,7 +223,7 @@ fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Vec<Vec<f64>>)
         varies |= error.abs() > EXACT * largest;
         for a in 0..kept {
             for b in 0..kept {
-                middle[a][b] += units[a] * units[b] * error * error;
+                middle[[a, b]] += units[a] * units[b] * error * error;
             }
         }
     }
@@ -231,19 +231,15 @@ fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Vec<Vec<f64>>)
         return Err(thin_spread());
     }
     // R^-1 M R^-T: solve once from the left, then from the right.
-    let transposed = |matrix: &[Vec<f64>]| -> Vec<Vec<f64>> {
-        (0..kept)
-            .map(|column| matrix.iter().map(|row| row[column]).collect())
-            .collect()
+    let solved = |matrix: &Array2<f64>| {
+        let mut solved = Array2::zeros((kept, kept));
+        for (column, mut row) in matrix.columns().into_iter().zip(solved.rows_mut()) {
+            let of = basis.back_substitute(&column.to_vec());
+            row.assign(&ArrayView1::from(&of));
+        }
+        solved
     };
-    let solved = |columns: Vec<Vec<f64>>| -> Vec<Vec<f64>> {
-        columns
-            .iter()
-            .map(|column| basis.back_substitute(column))
-            .collect()
-    };
-    let left = solved(transposed(&middle));
-    let covariance = solved(transposed(&left));
+    let covariance = solved(&solved(&middle));
     Ok((basis.back_substitute(&projected), covariance))
 }
 
@@ -253,15 +249,15 @@ struct Scaled {
     factor: spd::Factor,
 }
 
-fn scaled_factor(block: &[f64], size: usize) -> Option<Scaled> {
-    let scales: Vec<f64> = (0..size).map(|at| block[at * size + at].sqrt()).collect();
+fn scaled_factor(block: &Array2<f64>) -> Option<Scaled> {
+    let scales: Vec<f64> = block.diag().iter().map(|of| of.sqrt()).collect();
     if scales.iter().any(|scale| scale.is_nan() || *scale <= 0.0) {
         return None;
     }
-    let unit: Vec<f64> = (0..size * size)
-        .map(|at| block[at] / (scales[at / size] * scales[at % size]))
-        .collect();
-    let factor = spd::factor(&unit, size)?;
+    let unit = Array2::from_shape_fn(block.dim(), |(row, column)| {
+        block[[row, column]] / (scales[row] * scales[column])
+    });
+    let factor = spd::factor(unit.view())?;
     Some(Scaled { scales, factor })
 }
 

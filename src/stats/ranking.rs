@@ -4,6 +4,7 @@
 //! appendix D.5 (pairwise win matrix with FDR marks); Mogstad, Romano, Shaikh and Wilhelm 2024 (rank intervals from
 //! pairwise tests); Benjamini and Hochberg 1995; Holm 1979.
 
+use ndarray::Array2;
 use rayon::prelude::*;
 
 use crate::num::math;
@@ -234,16 +235,13 @@ impl RankShares {
         Thin::unless("contrasts", known.count(), pairs.count())?;
         let v = |a: usize, b: usize| variance(a, b).unwrap_or(0.0);
         let size = policies - 1;
-        let mut matrix = vec![0.0; size * size];
-        for i in 0..size {
-            for j in 0..size {
-                let between = if i == j { 0.0 } else { v(i + 1, j + 1) };
-                matrix[i * size + j] = 0.5 * (v(0, i + 1) + v(0, j + 1) - between);
-            }
-        }
-        let trace: f64 = (0..size).map(|i| matrix[i * size + i]).sum();
+        let matrix = Array2::from_shape_fn((size, size), |(i, j)| {
+            let between = if i == j { 0.0 } else { v(i + 1, j + 1) };
+            0.5 * (v(0, i + 1) + v(0, j + 1) - between)
+        });
+        let trace: f64 = matrix.diag().iter().sum();
         let ridge = RIDGE * trace / size.max(1) as f64;
-        let factor = spd::penalised(&matrix, size, ridge);
+        let factor = spd::penalised(matrix.view(), ridge);
         let centre = values.as_slice();
         let replicates: Vec<Vec<f64>> = (0..draws)
             .into_par_iter()

@@ -4,6 +4,9 @@
 //! w, centred columns `a_i = sqrt(w_i)(x_i - mean x)` and `H = (A'A + penalty I)^-1`, the left-out error of row i is
 //! `sqrt(w_i)(y_i - fit_i) / (1 - w_i h_i - w_i / sum w)`, where `h_i = (x_i - mean x)' H (x_i - mean x)`.
 
+use ndarray::Array2;
+use ndarray::ArrayView2;
+
 use crate::num::math;
 use crate::stats::spd;
 
@@ -44,8 +47,8 @@ struct Moments {
     mean: Vec<f64>,
     /// Weighted mean label.
     label: f64,
-    /// A'A, lower triangle by rows.
-    gram: Vec<f64>,
+    /// A'A, lower triangle.
+    gram: Array2<f64>,
     /// A'y.
     moment: Vec<f64>,
     /// Weight of each distinct row; 0 where no row of data has it.
@@ -58,10 +61,10 @@ pub(crate) fn fit(rows: &Rows<'_>) -> Ridge {
     let mut best: Option<(f64, Ridge)> = None;
     for step in 0..PENALTIES {
         let penalty = math::exp10(-3.0 + 6.0 * step as f64 / (PENALTIES - 1) as f64);
-        let inverse = spd::penalised(&moments.gram, rows.columns, penalty).inverse();
-        let coefficients = multiply(&inverse, &moments.moment);
+        let inverse = spd::penalised(moments.gram.view(), penalty).inverse();
+        let coefficients = multiply(inverse.view(), &moments.moment);
         let intercept = moments.label - math::dot(&moments.mean, &coefficients);
-        let error = left_out(rows, &moments, &inverse, &coefficients, intercept);
+        let error = left_out(rows, &moments, inverse.view(), &coefficients, intercept);
         if best.as_ref().is_none_or(|(least, _)| error < *least) {
             let ridge = Ridge {
                 penalty,
@@ -92,7 +95,7 @@ fn moments(rows: &Rows<'_>) -> Moments {
     let weight: f64 = of_distinct.iter().sum();
     let label = labels.iter().sum::<f64>() / weight;
     let mut mean = vec![0.0; columns];
-    let mut gram = vec![0.0; columns * columns];
+    let mut gram = Array2::zeros((columns, columns));
     let mut moment = vec![0.0; columns];
     for (at, row) in rows.distinct.iter().enumerate() {
         let mass = of_distinct[at];
@@ -103,8 +106,9 @@ fn moments(rows: &Rows<'_>) -> Moments {
         for (place, &(i, x)) in row.iter().enumerate() {
             mean[i] += mass * x;
             moment[i] += above * x;
+            let mut line = gram.row_mut(i);
             for &(j, z) in &row[..=place] {
-                gram[i * columns + j] += mass * x * z;
+                line[j] += mass * x * z;
             }
         }
     }
@@ -113,7 +117,7 @@ fn moments(rows: &Rows<'_>) -> Moments {
     }
     for i in 0..columns {
         for j in 0..=i {
-            gram[i * columns + j] -= weight * mean[i] * mean[j];
+            gram[[i, j]] -= weight * mean[i] * mean[j];
         }
     }
     Moments {
@@ -130,11 +134,10 @@ fn moments(rows: &Rows<'_>) -> Moments {
 fn left_out(
     rows: &Rows<'_>,
     moments: &Moments,
-    inverse: &[f64],
+    inverse: ArrayView2<'_, f64>,
     coefficients: &[f64],
     intercept: f64,
 ) -> f64 {
-    let columns = rows.columns;
     let shift = multiply(inverse, &moments.mean);
     let constant = math::dot(&shift, &moments.mean) + 1.0 / moments.weight;
     let mut fitted = vec![(0.0, 0.0); rows.distinct.len()];
@@ -145,7 +148,7 @@ fn left_out(
         let (mut fit, mut leverage) = (intercept, constant);
         for (place, &(i, x)) in row.iter().enumerate() {
             fit += x * coefficients[i];
-            let line = &inverse[i * columns..(i + 1) * columns];
+            let line = inverse.row(i);
             let mut cross = 0.5 * x * line[i] - shift[i];
             for &(j, z) in &row[..place] {
                 cross += z * line[j];
@@ -163,12 +166,14 @@ fn left_out(
     total
 }
 
-/// Square matrix, row-major, times vector.
-fn multiply(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
-    matrix
-        .chunks_exact(vector.len().max(1))
-        .map(|row| math::dot(row, vector))
-        .collect()
+/// Matrix, in standard layout, times vector.
+fn multiply(matrix: ArrayView2<'_, f64>, vector: &[f64]) -> Vec<f64> {
+    let rows = matrix.rows().into_iter();
+    let row = |row: ndarray::ArrayView1<'_, f64>| {
+        let row = row.to_slice().expect("BUG: rows lie in one piece");
+        math::dot(row, vector)
+    };
+    rows.map(row).collect()
 }
 
 #[cfg(test)]
@@ -207,10 +212,10 @@ mod tests {
                 columns: 3,
             };
             let moments = moments(&rows);
-            let inverse = spd::penalised(&moments.gram, 3, penalty).inverse();
-            let coefficients = multiply(&inverse, &moments.moment);
+            let inverse = spd::penalised(moments.gram.view(), penalty).inverse();
+            let coefficients = multiply(inverse.view(), &moments.moment);
             let intercept = moments.label - math::dot(&moments.mean, &coefficients);
-            let error = left_out(&rows, &moments, &inverse, &coefficients, intercept);
+            let error = left_out(&rows, &moments, inverse.view(), &coefficients, intercept);
             (coefficients, intercept, error)
         };
         for penalty in [1e-3, 0.1, 10.0] {

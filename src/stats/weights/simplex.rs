@@ -1,18 +1,17 @@
 //! The least variance on the simplex: mixtures of few candidates by their covariance.
 
-/// A square matrix times its own small size, row by row.
+use ndarray::Array2;
+use ndarray::Axis;
+
+use crate::num::math;
+
+/// A small square matrix.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Square {
-    /// Rows and columns.
-    pub(crate) size: usize,
-    /// Elements by rows.
-    pub(crate) of: Vec<f64>,
-}
+pub(crate) struct Square(pub(crate) Array2<f64>);
 
 impl Square {
     /// Covariance (denominator n - 1) of columns of one length, at least 2.
     pub(crate) fn covariance(columns: &[Vec<f64>]) -> Self {
-        use crate::num::math;
         let size = columns.len();
         let centred: Vec<Vec<f64>> = columns
             .iter()
@@ -25,50 +24,36 @@ impl Square {
             .first()
             .map_or(1.0, |c| c.len() as f64 - 1.0)
             .max(1.0);
-        let mut of = vec![0.0; size * size];
-        for i in 0..size {
-            for j in 0..size {
-                of[i * size + j] = math::dot(&centred[i], &centred[j]) / freedom;
-            }
-        }
-        Self { size, of }
+        Self(Array2::from_shape_fn((size, size), |(i, j)| {
+            math::dot(&centred[i], &centred[j]) / freedom
+        }))
     }
 
     /// Sum of the diagonal.
     pub(crate) fn trace(&self) -> f64 {
-        (0..self.size).map(|i| self.of[i * self.size + i]).sum()
+        self.0.diag().iter().sum()
     }
 
     /// With a constant added to the diagonal.
     pub(crate) fn plus_diagonal(mut self, by: f64) -> Self {
-        for i in 0..self.size {
-            self.of[i * self.size + i] += by;
+        for value in self.0.diag_mut() {
+            *value += by;
         }
         self
     }
 
     /// The rows and columns named.
     fn select(&self, keep: &[usize]) -> Self {
-        let of = keep
-            .iter()
-            .flat_map(|&i| keep.iter().map(move |&j| self.of[i * self.size + j]))
-            .collect();
-        Self {
-            size: keep.len(),
-            of,
-        }
+        Self(self.0.select(Axis(0), keep).select(Axis(1), keep))
     }
 
     /// x with A x = b by elimination with partial pivoting; `None` for a pivot of 0.
     fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
-        let n = self.size;
-        let mut rows: Vec<Vec<f64>> = (0..n)
-            .map(|i| {
-                let mut row = self.of[i * n..(i + 1) * n].to_vec();
-                row.push(b[i]);
-                row
-            })
-            .collect();
+        let n = self.0.nrows();
+        let mut rows: Vec<Vec<f64>> = self.0.rows().into_iter().map(|row| row.to_vec()).collect();
+        for (row, right) in rows.iter_mut().zip(b) {
+            row.push(*right);
+        }
         for at in 0..n {
             let largest = (at..n).fold(at, |best, row| {
                 if rows[row][at].abs() > rows[best][at].abs() {
@@ -101,7 +86,7 @@ impl Square {
 /// Shares p of at least 0 that sum to 1 and minimise p' A p, by the active set of `cje-eval` 0.3.0: solve with the sum
 /// fixed, drop the most negative share until none is below `-slack`; equal shares where the system is singular.
 pub(crate) fn least_variance(covariance: &Square, slack: f64) -> Vec<f64> {
-    let size = covariance.size;
+    let size = covariance.0.nrows();
     let mut active: Vec<usize> = (0..size).collect();
     while !active.is_empty() {
         let equal = 1.0 / active.len() as f64;
@@ -136,24 +121,19 @@ pub(crate) fn least_variance(covariance: &Square, slack: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use ndarray::array;
 
-    fn square(of: &[f64], size: usize) -> Square {
-        Square {
-            size,
-            of: of.to_vec(),
-        }
-    }
+    use super::*;
 
     #[test]
     fn shares_fall_with_variance_and_stop_at_zero() {
         // By hand: variances 1 and 3 without covariance weigh 3 to 1.
-        let shares = least_variance(&square(&[1.0, 0.0, 0.0, 3.0], 2), 1e-10);
+        let shares = least_variance(&Square(array![[1.0, 0.0], [0.0, 3.0]]), 1e-10);
         assert!((shares[0] - 0.75).abs() < 1e-15);
         // Covariance above the smaller variance: the larger gets nothing.
-        let shares = least_variance(&square(&[1.0, 1.5, 1.5, 4.0], 2), 1e-10);
+        let shares = least_variance(&Square(array![[1.0, 1.5], [1.5, 4.0]]), 1e-10);
         assert_eq!(shares, [1.0, 0.0]);
-        let shares = least_variance(&square(&[0.0; 4], 2), 1e-10);
+        let shares = least_variance(&Square(Array2::zeros((2, 2))), 1e-10);
         assert_eq!(shares, [0.5, 0.5]);
     }
 
@@ -161,7 +141,7 @@ mod tests {
     fn columns_have_a_covariance() {
         let columns = [vec![1.0, 2.0, 3.0], vec![0.0, 2.0, 4.0]];
         let found = Square::covariance(&columns);
-        assert_eq!(found.of, [1.0, 2.0, 2.0, 4.0]);
+        assert_eq!(found.0, array![[1.0, 2.0], [2.0, 4.0]]);
         assert!((found.trace() - 5.0).abs() < 1e-15);
     }
 }
