@@ -380,6 +380,7 @@ impl From<SessionError> for CliError {
             SessionError::Breach(breach) => refusal(&breach, None),
             SessionError::Confirm(error) => error.into(),
             SessionError::Course(error) => bench::failed(error),
+            SessionError::Gate(error) => error.into(),
             SessionError::Intake(error) => error.into(),
             SessionError::Judging(error) => error.into(),
             SessionError::Iteration(error) => error.into(),

@@ -6,17 +6,12 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
-use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
 use crate::event::id::FamilyId;
 use crate::event::payload::manifest::FamilyMethod;
-use crate::event::payload::prereg::FamilyOpened;
 use crate::ground::shell;
-use crate::ledger::Command;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::num::math;
@@ -25,6 +20,9 @@ use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Family;
 use crate::projection::manifests::Manifests;
+use crate::session::gate::GateError;
+use crate::session::gate::family as families;
+use crate::session::gate::family::FamilyTerms;
 use crate::workflow::gates::design;
 use crate::workflow::gates::family;
 use crate::workflow::gates::family::Merged;
@@ -131,40 +129,25 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     }
     let members_max = Count::new(args.members)
         .ok_or_else(|| wrong("--members: expected at most 2^53 - 1".to_owned()))?;
-    let opened = FamilyOpened {
+    let terms = FamilyTerms {
         alpha_micro,
         family: family_id(&args.id)?,
-        gamma_micro: (method == FamilyMethod::Elond).then(|| shares(args.members)),
-        members: None,
         members_max,
         membership: key::text("membership", &args.membership)?,
         method,
     };
-    record::one(ctx, Command::new(opened, None), args.dry_run)
-}
-
-/// Shares 1 / (t (t + 1)) in millionths, rounded down, as far as they are at least one.
-fn shares(members: u64) -> Vec<Micro> {
-    let share = |t: u64| Micro::new(i64::try_from(1_000_000 / (t * (t + 1))).unwrap_or(0));
-    (1..=members.min(999)).filter_map(share).collect()
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let submission = families::open(&mut ctx.ports(), &ledger, terms)?;
+    submit::submission(ctx, &mut ledger, &submission, args.dry_run)
 }
 
 fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
     let id = family_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (size, mut progress) = (ledger.size(), ctx.progress("entries read again"));
-    ledger.check_state(|done| progress.at(done, size))?;
-    drop(progress);
-    let Some(closed) = family::closing(ledger.state(), &id) else {
-        return Err(CliError::not_found(
-            format!("no family {id}"),
-            "clover family list",
-        ));
-    };
-    let holds: Vec<_> = closed.rejected.iter().map(ToString::to_string).collect();
-    let signer = wallet::signer(ctx, ledger.state(), Kind::FamilyClosed)?;
-    let command = Command::new(closed, None);
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    let submission = families::close(&mut ctx.ports(), &ledger, &id)?;
+    let rejected = submission.terms.rejected.iter();
+    let holds: Vec<_> = rejected.map(ToString::to_string).collect();
+    let mut answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
     answer.data["holds"] = json!(holds);
     if !args.dry_run {
         let list = if holds.is_empty() {
@@ -182,10 +165,7 @@ fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let Some(of) = state.fold::<Manifests>().families.get(&id) else {
-        return Err(CliError::not_found(
-            format!("no family {id}"),
-            "clover family list",
-        ));
+        return Err(GateError::NoFamily(id).into());
     };
     let gates = state.fold::<Gates>();
     let closed = gates.closed.get(&id);

@@ -5,13 +5,16 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::ui::Answer;
+use crate::event::Kind;
 use crate::event::id::EventId;
 use crate::ground::sign::Signer;
 use crate::ledger::Appended;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::session::append;
+use crate::session::append::Rehearsed;
 use crate::session::append::next_author_seq;
+use crate::session::gate::Submission;
 
 /// Appends commands by one key as one batch, or shows them.
 pub(super) fn append(
@@ -48,7 +51,23 @@ pub(super) fn warn_of_pin(ctx: &mut Ctx<'_>, ledger: &Ledger) {
 
 /// The answer after an append.
 pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[Appended]) -> Answer {
-    let kinds = commands.iter().map(|command| command.payload.kind());
+    answer_of_kinds(
+        ledger,
+        commands.iter().map(|of| of.payload.kind()),
+        appended,
+    )
+}
+
+/// The answer after an append of events of one kind.
+pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[Appended]) -> Answer {
+    answer_of_kinds(ledger, std::iter::repeat(kind), appended)
+}
+
+fn answer_of_kinds(
+    ledger: &Ledger,
+    kinds: impl Iterator<Item = Kind>,
+    appended: &[Appended],
+) -> Answer {
     let lines = appended.iter().zip(kinds).map(|(appended, kind)| {
         let already = if appended.already {
             "  already recorded"
@@ -73,6 +92,21 @@ pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[Appended
     answer
 }
 
+/// Appends what a step of a gate says, or shows it.
+pub(super) fn submission<T>(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    submission: &Submission<T>,
+    dry_run: bool,
+) -> Result<Answer, CliError> {
+    if dry_run {
+        return Ok(judged(ctx, &submission.rehearse(ledger)?));
+    }
+    let appended = submission.append(&mut ctx.ports(), ledger)?;
+    let command = std::slice::from_ref(submission.command());
+    Ok(answer(ledger, command, &appended))
+}
+
 /// Prints the canonical unsigned bodies, judged by the rules that need no more than the state at the head.
 fn rehearse(
     ctx: &mut Ctx<'_>,
@@ -81,39 +115,31 @@ fn rehearse(
     signer: &Signer,
 ) -> Result<Answer, CliError> {
     let first = next_author_seq(ledger, signer);
-    let answer = bodies(ledger, commands, signer, (first, commands.len()))?;
-    ctx.note("dry run: nothing was appended; rules that need the whole history were not asked");
-    Ok(answer)
+    let rehearsed = append::rehearse(ledger, commands, signer, (first, commands.len()))?;
+    Ok(judged(ctx, &rehearsed))
 }
 
-/// As a dry run of commands each of which builds on those before it: the first alone is judged.
-pub(super) fn rehearse_story(
-    ctx: &mut Ctx<'_>,
-    ledger: &Ledger,
-    commands: &[Command],
-    signer: &Signer,
-) -> Result<Answer, CliError> {
-    let first = next_author_seq(ledger, signer);
-    let answer = bodies(ledger, commands, signer, (first, 1))?;
+/// Bodies of a dry run, each of which was judged.
+pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> Answer {
+    ctx.note("dry run: nothing was appended; rules that need the whole history were not asked");
+    bodies(rehearsed)
+}
+
+/// Bodies of a dry run of events that build on one another: the first alone was judged.
+pub(super) fn story(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> Answer {
     ctx.note(
         "dry run: nothing was appended; of events that build on one another the first was judged",
     );
-    Ok(answer)
+    bodies(rehearsed)
 }
 
-/// The canonical unsigned bodies of commands, numbered from `first`; the first `judged` of them are judged.
-pub(super) fn bodies(
-    ledger: &Ledger,
-    commands: &[Command],
-    signer: &Signer,
-    numbers: (u64, usize),
-) -> Result<Answer, CliError> {
-    let rehearsed = append::rehearse(ledger, commands, signer, numbers)?;
+/// The canonical unsigned bodies of commands.
+fn bodies(rehearsed: &[Rehearsed]) -> Answer {
     let lines = rehearsed.iter().map(|of| String::from_utf8_lossy(&of.body));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     let bodies: Vec<_> = text.lines().collect();
     let mut answer = Answer::new(text.clone(), json!({"bodies": bodies}));
     answer.verdict = "dry_run";
     answer.events = rehearsed.iter().map(|of| of.id.to_string()).collect();
-    Ok(answer)
+    answer
 }

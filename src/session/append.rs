@@ -80,10 +80,6 @@ pub fn tell_of_pin(watcher: &mut dyn Watcher, ledger: &Ledger) {
 /// The event that a command would become at the head.
 pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u64) -> Draft {
     let keyring = &ledger.state().keyring;
-    let seen = Seen {
-        root: Root(ledger.root()),
-        size: Count::new(ledger.size()).expect("BUG: a log is below 2^53"),
-    };
     let header = Header {
         at: command.at.unwrap_or_else(|| now(ledger)),
         author: signer.id(),
@@ -91,11 +87,19 @@ pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u6
         experiment: command.experiment.clone(),
         ledger: keyring.origin.as_str().into(),
         refs: command.refs.clone(),
-        seen: Some(seen),
+        seen: Some(seen(ledger)),
     };
     Draft {
         header,
         payload: command.payload.clone(),
+    }
+}
+
+/// The checkpoint that an append would have seen.
+pub fn seen(ledger: &Ledger) -> Seen {
+    Seen {
+        root: Root(ledger.root()),
+        size: Count::new(ledger.size()).expect("BUG: a log is below 2^53"),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::ground::seal::AgeError;
 use crate::ledger::Breach;
 use crate::ledger::LedgerError;
 use crate::session::confirm::ConfirmError;
+use crate::session::gate::GateError;
 use crate::session::intake::error::IntakeError;
 use crate::session::iterate::IterationError;
 use crate::session::judge::error::JudgingError;
@@ -35,6 +36,9 @@ pub enum SessionError {
     /// An iteration's rows or candidates cannot be computed with.
     #[error(transparent)]
     Course(#[from] CourseError),
+    /// A step of a gate was not done.
+    #[error(transparent)]
+    Gate(#[from] GateError),
     /// Rows were not taken in.
     #[error(transparent)]
     Intake(#[from] IntakeError),

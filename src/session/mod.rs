@@ -11,6 +11,7 @@
 pub mod append;
 pub mod confirm;
 pub mod error;
+pub mod gate;
 pub mod home;
 pub mod intake;
 pub mod iterate;

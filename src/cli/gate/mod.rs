@@ -4,9 +4,9 @@ mod charts;
 mod estimate;
 mod list;
 mod open;
-mod outcomes;
 mod plan;
 mod promote;
+pub(super) mod refusals;
 mod run;
 mod show;
 mod simulate;
@@ -20,12 +20,7 @@ use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
-use crate::ground::shell;
-use crate::ledger::State;
-use crate::projection::drifts;
 use crate::projection::gates::Gate;
-use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Known;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -236,61 +231,6 @@ pub(super) fn gate_id(id: &str) -> Result<ManifestId, CliError> {
         .map_err(|error| CliError::usage(format!("gate {id:?}: {error}"), "clover gate list"))
 }
 
-/// An opened gate by its name.
-pub(super) fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, CliError> {
-    let next = format!(
-        "clover gate open {id} --units FILE --judge JUDGE",
-        id = shell::word(&id)
-    );
-    evidence::known(state, id)
-        .ok_or_else(|| CliError::not_found(format!("no gate {id} is open"), next))
-}
-
-/// The command that says how the drift of a gate's judge is handled.
-fn deviation(id: &ManifestId) -> String {
-    format!(
-        "clover prereg deviation {id} --rule-path {} --what TEXT --why TEXT --impact TEXT",
-        shell::word(&drifts::JUDGE_PATH),
-        id = shell::word(&id)
-    )
-}
-
-/// Refuses to go on with a stale gate, before anything is asked or recorded for it.
-fn not_stale(state: &State, id: &ManifestId) -> Result<(), CliError> {
-    let Some(stale) = drifts::stale_gate(state, id) else {
-        return Ok(());
-    };
-    let (judge, seq) = (&stale.judge, stale.check_seq);
-    let message = format!(
-        "drift: gate {id} is stale: judge {judge} failed its drift check at seq {seq}, and no manifest.deviated on {} that was known after it says how that is handled",
-        drifts::JUDGE_PATH
-    );
-    let mut error = CliError::refused(message, deviation(id));
-    error.data = serde_json::json!({"rule": "drift", "judge": judge, "in_the_way": seq});
-    Err(error)
-}
-
-/// Whether a gate that goes on with another's wealth has not got it yet.
-fn waits(of: Known<'_>) -> bool {
-    let version = of.record.in_force();
-    let test = version.and_then(|version| version.manifest.test.as_ref());
-    test.is_some_and(|test| test.continuation_of.is_some()) && of.gate.parent.is_none()
-}
-
-/// Refuses to record anything for a gate that waits for the wealth of another.
-fn not_waiting(state: &State, id: &ManifestId) -> Result<(), CliError> {
-    if !waits(known(state, id)?) {
-        return Ok(());
-    }
-    let message = format!(
-        "gate {id} continues another: expected gate.continued before its first observation (E_UNREGISTERED_RULE)"
-    );
-    Err(CliError::refused(
-        message,
-        format!("clover gate continue {id}", id = shell::word(&id)),
-    ))
-}
-
 /// What a standing means for a release, and how a run ends on it.
 fn outcome(standing: Standing) -> (&'static str, Exit) {
     match standing {
@@ -312,23 +252,4 @@ fn outcome_of(gate: &Gate) -> (&'static str, Exit) {
     gate.look
         .as_ref()
         .map_or(none, |look| outcome(look.standing))
-}
-
-/// A standing in words.
-fn words(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Continue => "CONTINUE: nothing is decided, more units may be observed",
-        Standing::Different => {
-            "DIFFERENT: the effect is not the margin, on whichever side the interval lies"
-        }
-        Standing::Equivalent => "EQUIVALENT: the effect lies within the margin",
-        Standing::Futile => "FUTILE: the planned effect is not there",
-        Standing::Kill => "KILL: the candidate is worse",
-        Standing::Leading => "LEADING: past its own level, not past what its family needs",
-        Standing::Noninferior => "NONINFERIOR: not worse by more than the margin",
-        Standing::Promote => "PROMOTE: better by the margin",
-        Standing::UndecidedAtNMax => {
-            "UNDECIDED: all planned units are observed; no evidence of no effect"
-        }
-    }
 }

@@ -9,15 +9,11 @@ use crate::cli::gate::ShowArgs;
 use crate::cli::gate::charts;
 use crate::cli::gate::estimate;
 use crate::cli::gate::gate_id;
-use crate::cli::gate::known;
 use crate::cli::gate::outcome_of;
 use crate::cli::gate::plan;
-use crate::cli::gate::run::differs;
+use crate::cli::gate::refusals;
 use crate::cli::gate::run::effect;
-use crate::cli::gate::run::unlike;
 use crate::cli::gate::run::weakest;
-use crate::cli::gate::waits;
-use crate::cli::gate::words;
 use crate::cli::home;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -38,6 +34,8 @@ use crate::projection::manifests;
 use crate::projection::manifests::Manifests;
 use crate::projection::orders::Orders;
 use crate::report::spark;
+use crate::session::gate::check;
+use crate::session::gate::check::known;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
@@ -61,8 +59,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     if let Some(file) = &args.svg {
         ambient::replace(&ctx.path(file), drawn.as_bytes(), false)?;
     }
-    let differs = differs(of, &life);
-    let same = differs.is_none();
+    let checked = check::same(&id, of, &life);
+    let same = checked.is_ok();
     let now = state.keyring.recorded_at;
     let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
     let mut answer = Answer::new(String::new(), Value::Null);
@@ -86,16 +84,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
             .as_ref()
             .map(|of| { json!({"judge": of.judge, "check_seq": of.check_seq}) })
     );
-    if let Some(what) = differs {
-        return Err(unlike(&id, &what));
-    }
+    checked?;
     if let Some(stale) = stale {
         let (judge, seq) = (&stale.judge, stale.check_seq);
         answer.text.push_str(&ui::wrapped(&format!(
             "STALE: judge {judge} failed its drift check at seq {seq}; nothing is observed, looked at or decided before a deviation on {} says how that is handled",
             drifts::JUDGE_PATH
         )));
-        return Ok(answer.with_next(super::deviation(&id)));
+        return Ok(answer.with_next(refusals::deviation(&id)));
     }
     let next = match &of.gate.look {
         _ if may_promote(state, &id, of) => {
@@ -105,7 +101,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
         Some(look) if gates::outcome_of(look.standing).is_some() => {
             format!("clover gate decide {id}", id = shell::word(&id))
         }
-        _ if waits(of) => format!("clover gate continue {id}", id = shell::word(&id)),
+        _ if check::waits(of) => format!("clover gate continue {id}", id = shell::word(&id)),
         _ if of.record.units <= of.gate.n => {
             format!("clover exposure open {id}", id = shell::word(&id))
         }
@@ -351,7 +347,10 @@ fn ending(
 ) {
     if let Some(look) = &of.gate.look {
         let (word, _) = outcome_of(of.gate);
-        answer.line(&format!("standing: {} ({word})", words(look.standing)));
+        answer.line(&format!(
+            "standing: {} ({word})",
+            check::meaning(look.standing)
+        ));
         let parts = weakest(of.gate, look);
         if !parts.is_empty() {
             let text = format!("log e {:.4}{parts}", look.log_e.value());

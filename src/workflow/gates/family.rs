@@ -194,6 +194,12 @@ pub fn loop_of(state: &State, id: &FamilyId) -> Option<Loop> {
     })
 }
 
+/// Shares of members by e-LOND: 1 / (t (t + 1)) in millionths, rounded down, as far as they are at least one.
+pub fn shares(members: Count) -> Vec<Micro> {
+    let share = |t: u64| Micro::new(i64::try_from(1_000_000 / (t * (t + 1))).unwrap_or(0));
+    (1..=members.value().min(999)).filter_map(share).collect()
+}
+
 /// The event that closes a family now; `None` for a family that was never opened.
 pub fn closing(state: &State, id: &FamilyId) -> Option<FamilyClosed> {
     let manifests = state.fold::<Manifests>();

@@ -1,0 +1,92 @@
+//! Exit code, word and next command of a step of a gate that was not done.
+
+use serde_json::json;
+
+use crate::cli::bulk;
+use crate::cli::error::CliError;
+use crate::cli::error::Exit;
+use crate::event::id::ManifestId;
+use crate::ground::shell;
+use crate::projection::drifts;
+use crate::session::gate::GateError;
+
+impl From<GateError> for CliError {
+    fn from(error: GateError) -> Self {
+        let message = error.to_string();
+        match error {
+            GateError::AlreadyExposed { gate, .. } => Self::refused(message, observe(&gate)),
+            GateError::Ended(gate)
+            | GateError::NoCandidate(gate)
+            | GateError::Revoked { gate, .. }
+            | GateError::Undrawn(gate)
+            | GateError::Unfit { gate, .. }
+            | GateError::Untestable { gate, .. } => Self::refused(message, of("gate show", &gate)),
+            GateError::Estimate { gate, .. } => Self::refused(message, of("gate estimate", &gate)),
+            GateError::NotContinued(gate) => Self::refused(message, of("gate continue", &gate)),
+            GateError::NoConfirmSet(gate)
+            | GateError::NoConfirmSetInForce(gate)
+            | GateError::NoGatePlan(gate)
+            | GateError::NoParent(gate)
+            | GateError::NotInForce(gate) => Self::refused(message, of("prereg show", &gate)),
+            GateError::NoFamily(_) => Self::not_found(message, "clover family list"),
+            GateError::NoLook { gate, .. } | GateError::Undecided { gate, .. } => {
+                let (exit, word) = (Exit::Inconclusive, "need_more_work");
+                Self::new(exit, word, message, of("gate look", &gate))
+            }
+            GateError::NoManifest(_) => Self::not_found(message, "clover prereg sign FILE"),
+            GateError::NoPromotion(_) => {
+                Self::not_found(message, "clover log --kind promotion.issued")
+            }
+            GateError::NothingExposed(gate) => Self::refused(message, of("exposure open", &gate)),
+            GateError::NotOpened(gate) => {
+                Self::refused(message, format!("{} --help", of("gate open", &gate)))
+            }
+            GateError::NotOpen(gate) => {
+                let next = format!("{} --units FILE --judge JUDGE", of("gate open", &gate));
+                Self::not_found(message, next)
+            }
+            GateError::Outcome { file, error } => {
+                let mut wrong = Self::input(message, "clover gate observe --help");
+                wrong.data = json!({"file": file, "line": error.line, "field": error.field});
+                wrong
+            }
+            GateError::Reused { .. } => Self::refused(message, "clover gate list"),
+            GateError::Score { file, lines, error } => bulk::at_line(error, &lines, &file),
+            GateError::Snapshot { .. } => Self::integrity("snapshot", message, "clover verify"),
+            GateError::Stale { gate, judge, seq } => {
+                let mut error = Self::refused(message, deviation(&gate));
+                error.data = json!({"rule": "drift", "judge": judge, "in_the_way": seq});
+                error
+            }
+            GateError::Strata { file, .. } => {
+                let next = format!("clover gate root {}", shell::word(&file));
+                Self::input(message, next)
+            }
+            GateError::TooManyUnits => Self::usage(
+                "--through: expected at most 2^53 - 1",
+                "clover exposure open --help",
+            ),
+            GateError::Unheld { .. } => Self::integrity("observation", message, "clover verify"),
+            GateError::Units { gate, .. } => Self::input(message, of("prereg show", &gate)),
+        }
+    }
+}
+
+/// A command about a gate.
+pub(in crate::cli) fn of(verb: &str, id: &ManifestId) -> String {
+    format!("clover {verb} {}", shell::word(id))
+}
+
+/// The command that observes what is exposed.
+pub(in crate::cli) fn observe(id: &ManifestId) -> String {
+    format!("{} --all", of("gate observe", id))
+}
+
+/// The command that says how the drift of a gate's judge is handled.
+pub(super) fn deviation(id: &ManifestId) -> String {
+    format!(
+        "clover prereg deviation {} --rule-path {} --what TEXT --why TEXT --impact TEXT",
+        shell::word(id),
+        shell::word(&drifts::JUDGE_PATH),
+    )
+}

@@ -1,0 +1,64 @@
+//! Promotions: what a release may rest on, and taking one back.
+
+use crate::event::id::ManifestId;
+use crate::event::id::Text;
+use crate::event::payload::decision::PromotionIssued;
+use crate::event::payload::decision::PromotionRevoked;
+use crate::ground::time::Timestamp;
+use crate::ledger::Ledger;
+use crate::projection::gates::Gates;
+use crate::projection::gates::Promotion;
+use crate::session::error::SessionError;
+use crate::session::gate::check;
+use crate::session::gate::error::GateError;
+use crate::session::gate::submission::Submission;
+use crate::session::ports::Ports;
+use crate::workflow::gates::steps;
+
+/// The promotion of a candidate on decided gates, `first` and `others`, with the grade that follows from how they ran.
+///
+/// # Errors
+/// [`GateError::NotOpen`], [`GateError::NoCandidate`] and [`GateError::Revoked`].
+pub fn promote(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    (first, others): (&ManifestId, &[ManifestId]),
+    expires: Option<Timestamp>,
+) -> Result<Submission<PromotionIssued>, SessionError> {
+    check::folded(ports, ledger)?;
+    let ids: Vec<_> = std::iter::once(first).chain(others).cloned().collect();
+    for id in &ids {
+        check::known(ledger.state(), id)?;
+    }
+    let now = ledger.ambient().now();
+    let issued = steps::promote(ledger.state(), &ids, now);
+    let mut issued = issued.ok_or_else(|| GateError::NoCandidate(first.clone()))?;
+    let mut all = ledger.state().fold::<Gates>().promotions.iter();
+    let same = |one: &&Promotion| one.gates == issued.gates;
+    if let Some(seq) = all.find(same).and_then(|one| one.revoked_seq) {
+        let gate = first.clone();
+        return Err(GateError::Revoked { gate, seq }.into());
+    }
+    issued.expires_at = expires;
+    Submission::new(ports, ledger, (issued.clone(), None), issued)
+}
+
+/// The end of the promotion at an entry; answers with the first of its gates.
+///
+/// # Errors
+/// [`GateError::NoPromotion`].
+pub fn revoke(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    (seq, reason): (u64, Text),
+) -> Result<Submission<Option<ManifestId>>, SessionError> {
+    let mut all = ledger.state().fold::<Gates>().promotions.iter();
+    let found = all.find(|one| one.seq == seq);
+    let found = found.ok_or(GateError::NoPromotion(seq))?;
+    let gate = found.gates.first().cloned();
+    let revoked = PromotionRevoked {
+        promotion: found.id,
+        reason,
+    };
+    Submission::new(ports, ledger, (revoked, None), gate)
+}

@@ -1,0 +1,83 @@
+//! The steps of an opened gate that are one event each: a look, the decision, and going on from another gate.
+
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::GateContinued;
+use crate::event::payload::decision::GateDecided;
+use crate::event::payload::decision::GateLooked;
+use crate::event::payload::decision::Outcome;
+use crate::ledger::Ledger;
+use crate::projection::gates;
+use crate::session::error::SessionError;
+use crate::session::gate::check;
+use crate::session::gate::error::GateError;
+use crate::session::gate::submission::Submission;
+use crate::session::ports::Ports;
+use crate::workflow::gates::steps;
+
+/// What the observations show by now.
+///
+/// # Errors
+/// [`GateError::Ended`], [`GateError::Stale`], [`GateError::Snapshot`] and [`GateError::Untestable`].
+pub fn look(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    id: &ManifestId,
+) -> Result<Submission<GateLooked>, SessionError> {
+    check::replayed(ledger, id)?;
+    check::not_stale(ledger.state(), id)?;
+    let gate = check::known(ledger.state(), id)?;
+    if gate.gate.is_terminal() {
+        return Err(GateError::Ended(id.clone()).into());
+    }
+    let experiment = gate.gate.experiment.clone();
+    let look = steps::look(gate).map_err(|error| GateError::untestable(id, error))?;
+    Submission::new(ports, ledger, (look.clone(), experiment), look)
+}
+
+/// The end of the gate: by its last look, or because its manifest was superseded or has lapsed.
+///
+/// # Errors
+/// [`GateError::Undecided`] and [`GateError::NoLook`] while it goes on; [`GateError::Snapshot`] and [`GateError::Unheld`]
+/// where the log has something else; [`GateError::Stale`].
+pub fn decide(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    id: &ManifestId,
+) -> Result<Submission<GateDecided>, SessionError> {
+    let life = check::replayed(ledger, id)?;
+    let gate = check::known(ledger.state(), id)?;
+    let experiment = gate.gate.experiment.clone();
+    let has_lapsed = gates::is_late(gate.record, ledger.ambient().now());
+    let Some(decided) = steps::decide(gate, has_lapsed) else {
+        let (look, n, gate) = (gate.gate.look.as_ref(), gate.gate.n, id.clone());
+        return Err(match look.filter(|look| look.n == n) {
+            Some(look) => GateError::Undecided {
+                gate,
+                standing: look.standing,
+            },
+            None => GateError::NoLook { gate, n },
+        }
+        .into());
+    };
+    check::held(ports, ledger, id, &life)?;
+    if !matches!(decided.outcome, Outcome::Superseded | Outcome::Void) {
+        check::not_stale(ledger.state(), id)?;
+    }
+    Submission::new(ports, ledger, (decided.clone(), experiment), decided)
+}
+
+/// Going on with the evidence of the undecided gate that the manifest names.
+///
+/// # Errors
+/// [`GateError::NoParent`].
+pub fn proceed(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    id: &ManifestId,
+) -> Result<Submission<GateContinued>, SessionError> {
+    let gate = check::known(ledger.state(), id)?;
+    let experiment = gate.gate.experiment.clone();
+    let continued = steps::proceed(ledger.state(), gate);
+    let continued = continued.ok_or_else(|| GateError::NoParent(id.clone()))?;
+    Submission::new(ports, ledger, (continued.clone(), experiment), continued)
+}
