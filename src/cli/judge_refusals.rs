@@ -78,7 +78,7 @@ fn drift(message: String, judge: &JudgeId, error: &DriftError) -> CliError {
 }
 
 /// What stopped a run, and how to go on.
-pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
+fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
     let recorded = ui::thousands(scored as u64);
     silent(
         format!("{message}; {recorded} rows were recorded before"),
@@ -87,7 +87,7 @@ pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliEr
 }
 
 /// A judge that gave no score, in words.
-pub(super) fn silent(message: String, error: &JudgeError) -> CliError {
+fn silent(message: String, error: &JudgeError) -> CliError {
     let next = "the same command goes on where it stopped";
     match error {
         JudgeError::Late(_) | JudgeError::Ended(_) => {

@@ -12,6 +12,8 @@ use crate::session::confirm::ConfirmError;
 use crate::session::intake::error::IntakeError;
 use crate::session::iterate::IterationError;
 use crate::session::judge::error::JudgingError;
+use crate::session::label::LabelError;
+use crate::session::split::SplittingError;
 use crate::store::StoreError;
 use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::course::CourseError;
@@ -44,6 +46,9 @@ pub enum SessionError {
     /// A step of an iteration was not done.
     #[error(transparent)]
     Iteration(#[from] IterationError),
+    /// A label was not sealed, accepted or opened.
+    #[error(transparent)]
+    Label(#[from] LabelError),
     /// The ledger failed or refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -62,6 +67,9 @@ pub enum SessionError {
     /// Nothing could be sealed or opened.
     #[error(transparent)]
     Seal(#[from] AgeError),
+    /// No split is formed.
+    #[error(transparent)]
+    Split(#[from] SplittingError),
     /// A ledger file or vault failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -143,6 +143,8 @@ pub trait Consent {
 /// What takes a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
+    /// Bytes of events are appended.
+    Appending,
     /// Answers are edited and judged anew.
     Attack,
     /// Rows are judged.

@@ -8,6 +8,7 @@ pub mod drift;
 pub mod error;
 pub mod history;
 pub mod registration;
+pub mod scores;
 pub mod scoring;
 
 pub use assignment::Assignment;
