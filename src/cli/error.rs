@@ -390,6 +390,7 @@ impl From<SessionError> for CliError {
                     "clover doctor",
                 )
             }),
+            SessionError::Restore(error) => error.into(),
             SessionError::Seal(_) => {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
             }

@@ -186,8 +186,10 @@ fn words(work: Work) -> &'static str {
         Work::Attack => "answers attacked",
         Work::Judging => "rows judged",
         Work::JudgingAgain => "rows scored again",
+        Work::Loading => "loaded",
         Work::Reading => "entries read again",
         Work::Observing => "units observed",
+        Work::Verifying => "verified",
     }
 }
 

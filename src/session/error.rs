@@ -13,6 +13,7 @@ use crate::session::intake::error::IntakeError;
 use crate::session::iterate::IterationError;
 use crate::session::judge::error::JudgingError;
 use crate::session::label::LabelError;
+use crate::session::restore::RestoreError;
 use crate::session::split::SplittingError;
 use crate::store::StoreError;
 use crate::workflow::import::kept::Unread;
@@ -64,6 +65,9 @@ pub enum SessionError {
     /// What the caller's port says: no key, no consent, no judge.
     #[error(transparent)]
     Port(PortError),
+    /// No ledger is made from an export.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// Nothing could be sealed or opened.
     #[error(transparent)]
     Seal(#[from] AgeError),

@@ -17,6 +17,7 @@ pub mod iterate;
 pub mod judge;
 pub mod label;
 pub mod ports;
+pub mod restore;
 pub mod split;
 pub mod texts;
 

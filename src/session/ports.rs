@@ -151,10 +151,14 @@ pub enum Work {
     Judging,
     /// Rows are judged again.
     JudgingAgain,
+    /// Entries of an export are loaded.
+    Loading,
     /// Entries are read again.
     Reading,
     /// Units of a gate are observed.
     Observing,
+    /// Entries are verified.
+    Verifying,
 }
 
 /// What a caller should hear of, beside the outcome.
