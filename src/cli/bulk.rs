@@ -14,7 +14,6 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
-use crate::cli::error;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::input;
@@ -23,13 +22,15 @@ use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
-use crate::ground::sign::Signer;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
+use crate::session::intake::bulk as session;
+use crate::session::intake::bulk::BATCH;
+use crate::session::intake::bulk::BulkError;
+use crate::session::intake::bulk::EventBatch;
+use crate::session::intake::bulk::Tally;
 
-/// Commands of one transaction.
-const BATCH: usize = 16_384;
 /// Longest line; a body of 32 KiB never needs as much.
 const LINE_LEN_MAX: usize = 256 * 1024;
 /// Commands that a dry run shows.
@@ -46,77 +47,52 @@ pub(super) struct Args {
 }
 
 /// Commands of one batch with the lines they stand on.
-pub(super) struct Batch {
-    pub commands: Vec<Command>,
-    /// Line of each command, from 1.
-    pub lines: Vec<u64>,
-    /// Bytes of the file read so far.
-    pub bytes: u64,
-}
+type Batch = EventBatch<Command>;
 
 /// Why a batch could not be read.
 pub(super) struct Unread {
     pub error: CliError,
 }
 
-/// What was appended so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    pub appended: u64,
-    pub already: u64,
-    pub first: Option<u64>,
-    pub last: Option<u64>,
-    pub bytes: u64,
+/// The last line of an append.
+pub(super) fn answer(tally: &Tally, ledger: &Ledger) -> Answer {
+    let root = ledger.root().to_base64();
+    let seqs = match (tally.first, tally.last) {
+        (Some(first), Some(last)) => format!("seq {first}..{last}"),
+        _ => "no new seq".to_owned(),
+    };
+    let (appended, already) = (ui::thousands(tally.appended), ui::thousands(tally.already));
+    let text = format!("appended {appended} · already {already} · {seqs} · root {root}\n");
+    let data = json!({
+        "appended": tally.appended, "already": tally.already,
+        "first_seq": tally.first, "last_seq": tally.last,
+    });
+    let mut answer = Answer::new(text, data);
+    answer.verdict = if tally.appended == 0 {
+        "already_recorded"
+    } else {
+        "appended"
+    };
+    answer.checkpoint = Some((ledger.size(), root));
+    answer
 }
 
-impl Tally {
-    pub(super) fn add(&mut self, appended: &[crate::ledger::Appended]) {
-        for one in appended {
-            if one.already {
-                self.already += 1;
-                continue;
-            }
-            self.appended += 1;
-            self.first = Some(self.first.unwrap_or(one.seq).min(one.seq));
-            self.last = self.last.max(Some(one.seq));
-        }
+/// An error with its line, and with what stands recorded nevertheless.
+pub(super) fn stopped(stopped: BulkError, source: &str) -> CliError {
+    let done = stopped.tally.appended + stopped.tally.already;
+    let error = CliError::from(stopped.error);
+    let mut error = match stopped.line {
+        Some(line) => of_line(error, line, source),
+        None => error,
+    };
+    if done > 0 {
+        error.message = format!(
+            "{}\nthe {} events before this batch are recorded; the same command goes on from there",
+            error.message,
+            ui::thousands(done),
+        );
     }
-
-    /// The last line of an append.
-    pub(super) fn answer(&self, ledger: &Ledger) -> Answer {
-        let root = ledger.root().to_base64();
-        let seqs = match (self.first, self.last) {
-            (Some(first), Some(last)) => format!("seq {first}..{last}"),
-            _ => "no new seq".to_owned(),
-        };
-        let (appended, already) = (ui::thousands(self.appended), ui::thousands(self.already));
-        let text = format!("appended {appended} · already {already} · {seqs} · root {root}\n");
-        let data = json!({
-            "appended": self.appended, "already": self.already,
-            "first_seq": self.first, "last_seq": self.last,
-        });
-        let mut answer = Answer::new(text, data);
-        answer.verdict = if self.appended == 0 {
-            "already_recorded"
-        } else {
-            "appended"
-        };
-        answer.checkpoint = Some((ledger.size(), root));
-        answer
-    }
-
-    /// An error with what stands recorded nevertheless.
-    pub(super) fn explain(&self, mut error: CliError) -> CliError {
-        let done = self.appended + self.already;
-        if done > 0 {
-            error.message = format!(
-                "{}\nthe {} events before this batch are recorded; the same command goes on from there",
-                error.message,
-                ui::thousands(done),
-            );
-        }
-        error
-    }
+    error
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
@@ -130,29 +106,22 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         return dry_run(ctx, reader, &source);
     }
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let mut tally = Tally::default();
-    std::thread::scope(|scope| {
+    let tally = std::thread::scope(|scope| {
         let (to_append, batches) = mpsc::sync_channel(1);
         let source = source.as_str();
         scope.spawn(move || read_batches(reader, source, &to_append));
         let mut batches = batches.into_iter().peekable();
         let first = match batches.peek() {
-            Some(Ok(batch)) => batch.commands[0].payload.clone(),
+            Some(Ok(batch)) => batch.events[0].payload.clone(),
             // No event at all, or an error that the loop below reports.
-            _ => return drain(batches),
+            _ => return drain(batches).map(|()| Tally::default()),
         };
         let signer = record::signer(ctx, &ledger, &first)?;
-        let mut progress = ctx.progress("bytes appended");
-        for batch in batches {
-            let batch = batch.map_err(|Unread { error }| tally.explain(error))?;
-            append(&mut ledger, &signer, batch, &mut tally, source)?;
-            progress.at(tally.bytes, total);
-        }
-        Ok(())
+        let batches = batches.map(|batch| batch.map_err(|Unread { error }| error.into()));
+        let appended = session::append(&mut ctx.ports(), &mut ledger, &signer, batches, total);
+        appended.map_err(|error| stopped(error, source))
     })?;
-    ledger.settle()?;
-    submit::warn_of_pin(ctx, &ledger);
-    Ok(tally.answer(&ledger))
+    Ok(answer(&tally, &ledger))
 }
 
 /// Reports why there is no first batch, if there is a reason.
@@ -163,40 +132,25 @@ fn drain(batches: impl Iterator<Item = Result<Batch, Unread>>) -> Result<(), Cli
     Ok(())
 }
 
-fn append(
-    ledger: &mut Ledger,
-    signer: &Signer,
-    batch: Batch,
-    tally: &mut Tally,
-    source: &str,
-) -> Result<(), CliError> {
-    let appended = ledger
-        .append(batch.commands, signer)
-        .map_err(|error| tally.explain(at_line(error, &batch.lines, source)))?;
-    tally.add(&appended);
-    tally.bytes = batch.bytes;
-    Ok(())
-}
-
 /// Names the file and line of the event that was refused.
 pub(super) fn at_line(error: LedgerError, lines: &[u64], source: &str) -> CliError {
-    let line = error::event_index(&error)
-        .and_then(|index| lines.get(index))
-        .copied();
+    let line = session::refused(&error).and_then(|index| lines.get(index).copied());
     let error = CliError::from(error);
     match line {
-        Some(line) => {
-            let mut error = error.at(&format!("{source}:{line}"));
-            if error.data.is_object() {
-                error.data["line"] = json!(line);
-                error.data["file"] = json!(source);
-            } else {
-                error.data = json!({"file": source, "line": line});
-            }
-            error
-        }
+        Some(line) => of_line(error, line, source),
         None => error,
     }
+}
+
+fn of_line(error: CliError, line: u64, source: &str) -> CliError {
+    let mut error = error.at(&format!("{source}:{line}"));
+    if error.data.is_object() {
+        error.data["line"] = json!(line);
+        error.data["file"] = json!(source);
+    } else {
+        error.data = json!({"file": source, "line": line});
+    }
+    error
 }
 
 /// Fills batches until the file ends or a line is wrong.
@@ -284,7 +238,7 @@ fn parse(lines: &Lines, source: &str, bytes: u64) -> Result<Batch, Unread> {
         }
     }
     Ok(Batch {
-        commands,
+        events: commands,
         lines: lines.iter().map(|(line, _)| *line).collect(),
         bytes,
     })
@@ -324,9 +278,9 @@ fn read_all(
         scope.spawn(move || read_batches(reader, source, &to_count));
         for batch in batches {
             let counted = batch.map(|mut batch| {
-                let count = batch.commands.len();
-                batch.commands.truncate(SHOWN_MAX);
-                (count, batch.commands)
+                let count = batch.events.len();
+                batch.events.truncate(SHOWN_MAX);
+                (count, batch.events)
             });
             // The receiver collects until this end is dropped.
             to.send(counted.map_err(|Unread { error }| error)).ok();

@@ -337,14 +337,6 @@ impl From<LedgerError> for CliError {
     }
 }
 
-/// The position in its batch of the event that an error is about.
-pub(super) fn event_index(error: &LedgerError) -> Option<usize> {
-    match error {
-        LedgerError::Body { index, .. } | LedgerError::Refused { index, .. } => Some(*index),
-        _ => None,
-    }
-}
-
 /// A rule's refusal with the command that shows what stands in the way.
 pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
     let next = in_the_way.map_or_else(
@@ -384,6 +376,7 @@ impl From<SessionError> for CliError {
             SessionError::Intake(error) => error.into(),
             SessionError::Judging(error) => error.into(),
             SessionError::Iteration(error) => error.into(),
+            SessionError::Label(error) => error.into(),
             SessionError::Ledger(error) => error.into(),
             SessionError::NoIdentity(_) => {
                 Self::not_found(message, "the same command with --identity FILE")
@@ -398,9 +391,11 @@ impl From<SessionError> for CliError {
                     "clover doctor",
                 )
             }),
+            SessionError::Restore(error) => error.into(),
             SessionError::Seal(_) => {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
             }
+            SessionError::Split(error) => error.into(),
             SessionError::Store(error) => error.into(),
             SessionError::Unread(error) => error.into(),
         }

@@ -1,26 +1,18 @@
 //! `clover experiment split`: clusters into fit, dev and confirm, closed before any confirm label.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::record;
-use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
 use crate::event::payload::intake::SplitPart;
-use crate::ground::time::Timestamp;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
 use crate::num::Count;
-use crate::workflow::import::kept::KeptError;
+use crate::session::split as session;
+use crate::session::split::SplitRequest;
+use crate::session::split::SplittingError;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
 
@@ -53,26 +45,19 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-/// Every cluster of an experiment's ingested rows.
-fn clusters(
-    ledger: &Ledger,
-    experiment: &ExperimentId,
-) -> Result<BTreeMap<ItemId, Option<Timestamp>>, CliError> {
-    let clusters = split::clusters(ledger, experiment, ledger.size());
-    let clusters = clusters.map_err(|error| match error {
-        KeptError::Ledger(error) => CliError::from(error),
-        KeptError::Unread(error) => error.into(),
-    })?;
-    if clusters.is_empty() {
-        let message = format!("no ingested rows in {experiment}");
-        return Err(CliError::not_found(message, "clover import cje PATH"));
+impl From<SplittingError> for CliError {
+    fn from(error: SplittingError) -> Self {
+        let message = error.to_string();
+        match error {
+            SplittingError::Clusters(_) => Self::refused(message, HELP),
+            SplittingError::NoRows(_) => Self::not_found(message, "clover import cje PATH"),
+        }
     }
-    Ok(clusters)
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+fn request(args: &Args) -> Result<SplitRequest, CliError> {
     let experiment = record::experiment_id(&args.id)?;
-    let name = args
+    let split = args
         .split
         .parse()
         .map_err(|error| CliError::usage(format!("--split {:?}: {error}", args.split), HELP))?;
@@ -90,11 +75,20 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             return Err(CliError::usage(message, HELP));
         }
     };
+    Ok(SplitRequest {
+        experiment,
+        split,
+        seed,
+        apart,
+    })
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+    let request = request(args)?;
+    let apart = request.apart;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let clusters = clusters(&ledger, &experiment)?;
-    let parts = split::parts(&clusters, args.seed, apart)
-        .map_err(|error| CliError::refused(format!("split: {error}"), HELP))?;
-    let events = split::events(&name, seed, apart, &parts);
+    let plan = session::plan(&ledger, &request)?;
+    let parts = &plan.parts;
     let count = |part: SplitPart| parts.members[&part].len();
     let gap = match apart {
         Apart::Hashed => "not_checked: confirm not time-separated, EXPLORATORY".to_owned(),
@@ -121,14 +115,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         answer.verdict = "dry_run";
         return Ok(answer);
     }
-    let signer = wallet::signer(ctx, ledger.state(), Kind::SplitsFormed)?;
-    let commands: Vec<_> = events
-        .into_iter()
-        .map(|event| Command::new(event, Some(experiment.clone())))
-        .collect();
-    let appended = ledger.append(&commands, &signer)?;
-    ledger.settle()?;
-    submit::warn_of_pin(ctx, &ledger);
+    let appended = session::form(&mut ctx.ports(), &mut ledger, plan)?;
     let already = appended.iter().all(|one| one.already);
     text.push_str(if already { "recorded already\n" } else { "" });
     let mut answer = Answer::new(text, data);

@@ -1,31 +1,31 @@
 //! `clover import events FILE`: events signed elsewhere or kept with `record --out`, and entry lines of an
 //! export. What is recorded byte for byte answers as such, so a retry is safe.
 
+use std::io::BufRead;
+use std::io::Read as _;
 use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use crate::cli::bulk;
-use crate::cli::bulk::Tally;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::import_ledger;
 use crate::cli::intake;
 use crate::cli::intake_logged;
-use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Entry;
 use crate::event::entry;
 use crate::event::entry::LINE_LEN_MAX;
 use crate::event::header;
-use crate::ledger::Ledger;
 use crate::ledger::SignedEvent;
-
-/// Events of one transaction.
-const BATCH: usize = 16_384;
+use crate::session::error::PortError;
+use crate::session::intake::bulk as session;
+use crate::session::intake::bulk::BATCH;
+use crate::session::intake::bulk::EventBatch;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -69,93 +69,98 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     }
 }
 
+const HELP: &str = "clover import events --help";
+
 fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let source = args.file.display().to_string();
-    let mut lines = ctx.reader(Path::new(&args.file))?;
+    let reader = ctx.reader(Path::new(&args.file))?;
+    let mut lines = EventLines {
+        reader,
+        source: source.clone(),
+        number: 0,
+    };
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (mut tally, mut events, mut numbers) = (Tally::default(), Vec::new(), Vec::new());
-    let mut bodies = Vec::new();
-    let mut number = 0;
-    loop {
-        let line = next_line(lines.as_mut(), &source, number + 1).map_err(|e| tally.explain(e))?;
-        let is_last = line.is_none();
-        if let Some(line) = line {
-            number += 1;
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let event = parse(&line).map_err(|message| {
-                let message = format!("{source}:{number}: {message}");
-                tally.explain(CliError::input(message, "clover import events --help"))
-            })?;
-            if args.dry_run {
-                bodies.push(checked_body(&event, &source, number)?);
-                continue;
-            }
-            events.push(event);
-            numbers.push(number);
-        }
-        if events.len() == BATCH || is_last {
-            submit(&mut ledger, &mut events, &mut numbers, &mut tally, &source)?;
-        }
-        if is_last {
-            break;
-        }
-    }
     if args.dry_run {
+        let mut bodies = Vec::new();
+        while let Some((number, event)) = lines.next_event()? {
+            bodies.push(checked_body(&event, &source, number)?);
+        }
         let mut answer = Answer::new(ui::lines(&bodies), json!({"bodies": bodies}));
         answer.verdict = "dry_run";
         return Ok(answer);
     }
-    ledger.settle()?;
-    submit::warn_of_pin(ctx, &ledger);
-    Ok(tally.answer(&ledger))
+    let submitted = session::submit(&mut ctx.ports(), &mut ledger, lines);
+    let tally = submitted.map_err(|error| bulk::stopped(error, &source))?;
+    Ok(bulk::answer(&tally, &ledger))
 }
 
-fn submit(
-    ledger: &mut Ledger,
-    events: &mut Vec<SignedEvent>,
-    numbers: &mut Vec<u64>,
-    tally: &mut Tally,
-    source: &str,
-) -> Result<(), CliError> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    let appended = ledger
-        .submit(std::mem::take(events))
-        .map_err(|error| tally.explain(bulk::at_line(error, numbers, source)))?;
-    tally.add(&appended);
-    numbers.clear();
-    Ok(())
-}
-
-/// The next line without its end; `None` after the last.
-fn next_line(
-    lines: &mut (dyn std::io::BufRead + Send),
-    source: &str,
+/// Events of a file, one a line.
+struct EventLines {
+    reader: Box<dyn BufRead + Send>,
+    source: String,
     number: u64,
-) -> Result<Option<Vec<u8>>, CliError> {
-    use std::io::BufRead as _;
-    use std::io::Read as _;
-    let mut line = Vec::new();
-    let mut limited = lines.take(LINE_LEN_MAX as u64 + 2);
-    let read = limited.read_until(b'\n', &mut line).map_err(|error| {
-        CliError::input(
-            format!("cannot read {source}: {error}"),
-            "clover import events --help",
-        )
-    })?;
-    if read == 0 {
-        return Ok(None);
+}
+
+impl EventLines {
+    /// The next event with its line; `None` after the last.
+    fn next_event(&mut self) -> Result<Option<(u64, SignedEvent)>, CliError> {
+        while let Some(line) = self.next_line()? {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let number = self.number;
+            let event = parse(&line).map_err(|message| {
+                CliError::input(format!("{}:{number}: {message}", self.source), HELP)
+            })?;
+            return Ok(Some((number, event)));
+        }
+        Ok(None)
     }
-    if line.last() == Some(&b'\n') {
-        line.pop();
-    } else if line.len() > LINE_LEN_MAX {
-        let message = format!("{source}:{number}: a line of more than {LINE_LEN_MAX} bytes");
-        return Err(CliError::input(message, "clover import events --help"));
+
+    /// The next line without its end; `None` after the last.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, CliError> {
+        let (source, number) = (&self.source, self.number + 1);
+        let mut line = Vec::new();
+        let mut limited = self.reader.as_mut().take(LINE_LEN_MAX as u64 + 2);
+        let read = limited
+            .read_until(b'\n', &mut line)
+            .map_err(|error| CliError::input(format!("cannot read {source}: {error}"), HELP))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > LINE_LEN_MAX {
+            let message = format!("{source}:{number}: a line of more than {LINE_LEN_MAX} bytes");
+            return Err(CliError::input(message, HELP));
+        }
+        self.number = number;
+        Ok(Some(line))
     }
-    Ok(Some(line))
+
+    fn batch(&mut self) -> Result<Option<EventBatch<SignedEvent>>, CliError> {
+        let (mut events, mut lines) = (Vec::new(), Vec::new());
+        while events.len() < BATCH
+            && let Some((number, event)) = self.next_event()?
+        {
+            events.push(event);
+            lines.push(number);
+        }
+        let batch = EventBatch {
+            events,
+            lines,
+            bytes: 0,
+        };
+        Ok(Some(batch).filter(|batch| !batch.events.is_empty()))
+    }
+}
+
+impl Iterator for EventLines {
+    type Item = Result<EventBatch<SignedEvent>, PortError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batch().map_err(PortError::from).transpose()
+    }
 }
 
 fn parse(line: &[u8]) -> Result<SignedEvent, String> {

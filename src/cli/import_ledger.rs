@@ -1,7 +1,6 @@
 //! `clover import ledger DIR`: a ledger made from an export, entry by entry under the same root.
 //!
-//! The export is verified first, then loaded beside the place where it is to stand, verified again there as a ledger
-//! file, and put in its place by one rename: a ledger that does not verify is never seen.
+//! The export is verified first, then made into a ledger file, which is verified again before it is put in its place.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -11,27 +10,24 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::verify;
 use crate::event::payload::Verdict;
 use crate::export::source;
 use crate::ground::ambient;
-use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::error::Divergence;
-use crate::ledger::load;
 use crate::ledger::load::Parts;
 use crate::ledger::pin::Pin;
 use crate::ledger::verify::Report;
-use crate::ledger::verify::VerifyOptions;
-use crate::ledger::verify::verify_store;
 use crate::session::Home;
-use crate::store::Store;
-use crate::workflow::GOVERNED;
+use crate::session::restore;
+use crate::session::restore::Origin;
+use crate::session::restore::PinTerms;
+use crate::session::restore::RestoreError;
 
 const HELP: &str = "clover import ledger --help";
 
@@ -78,40 +74,20 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         verified.verdict = "dry_run";
         return Ok(verified);
     }
-    let is_new = !ambient::exists(&into)?;
-    let random = Digest::blake3(&ctx.ambient().random::<16>()?).to_hex();
-    let stage = Home::new(into.join(format!(
-        "{}.import-{}",
-        crate::session::home::FOLDER,
-        &random[..16]
-    )));
-    let done = staged(ctx, args, &stage, (&from, &head));
-    let failed = match done {
-        Ok(None) => ambient::rename(stage.folder(), home.folder()).map_err(CliError::from),
-        Ok(Some(wrong)) => Err(wrong),
-        Err(error) => Err(error),
+    let origin = Origin {
+        log_key: args.log_key.as_deref().map(verify::log_key).transpose()?,
+        head,
     };
-    if let Err(error) = failed {
-        // What was never made need not be removed.
-        ambient::remove_tree(stage.folder()).ok();
-        if is_new {
-            ambient::remove_empty(&into).ok();
-        }
-        return Err(error);
-    }
+    let made = (parts(&from, &origin.head)?, &origin);
+    let store = home::store_options(ctx, false);
+    let ambient = ctx.ambient();
+    let home = restore::restore(&mut ctx.ports(), &ambient, &into, made, store)?;
     let options = home::options(ctx, None, true);
-    let ledger = Ledger::open_anew(home.database(), ctx.ambient(), &GOVERNED, options)?;
-    if pin {
-        ledger.advance_pin()?;
-    }
-    // The export was verified against a log key that its own files did not give.
-    if args.log_key.is_some()
-        && let Some(pin) = ledger.pin()
-    {
-        pin.vouch()
-            .map_err(|error| CliError::integrity("pin", error.to_string(), "clover doctor"))?;
-    }
-    submit::warn_of_pin(ctx, &ledger);
+    let pin = PinTerms {
+        keep: pin,
+        vouch: args.log_key.is_some(),
+    };
+    let ledger = restore::open(&mut ctx.ports(), ambient, &home, options, pin)?;
     Ok(answer(&home, &ledger, &report))
 }
 
@@ -177,49 +153,31 @@ fn whole(report: &Report, from: &Path, head: &SignedCheckpoint) -> Result<(), Cl
     Ok(())
 }
 
-/// Loads the export into a folder of its own and verifies what stands there; answers with what is wrong.
-fn staged(
-    ctx: &mut Ctx<'_>,
-    args: &Args,
-    stage: &Home,
-    (from, head): (&Path, &SignedCheckpoint),
-) -> Result<Option<CliError>, CliError> {
+/// What the ledger file is made from.
+fn parts<'a>(from: &Path, head: &SignedCheckpoint) -> Result<Parts<'a>, CliError> {
     let lines: Box<dyn std::io::BufRead + Send> = if source::is_tiles(from) {
         source::tiles(from, head.checkpoint().size)
     } else {
         ambient::reader(&from.join("ledger.jsonl"))?
     };
-    let parts = Parts {
+    Ok(Parts {
         lines,
         checkpoints: source::checkpoints(from)?,
         blobs: Box::new(source::blobs(&from.join(source::BLOBS))?),
-    };
-    ambient::create_private_dirs(stage.folder())?;
-    let size = head.checkpoint().size;
-    let options = home::store_options(ctx, false);
-    let mut progress = ctx.progress("loaded");
-    load::load(stage.database(), options, &GOVERNED, parts, &mut |done| {
-        progress.at(done, size);
-    })?;
-    drop(progress);
-    let options = VerifyOptions {
-        against: vec![("the checkpoint".to_owned(), head.clone())],
-        log_key: args.log_key.as_deref().map(verify::log_key).transpose()?,
-        ..VerifyOptions::default()
-    };
-    let store = Store::open(stage.database(), home::store_options(ctx, true))?;
-    let ambient = ctx.ambient();
-    let mut progress = ctx.progress("verified");
-    let report = verify_store(&store, &options, &GOVERNED, &ambient, &mut |done, all| {
-        progress.at(done, all);
-    })?;
-    Ok(report.findings.first().map(|finding| {
-        let message = format!(
-            "as a ledger, seq {} {}: expected {}, found {}; nothing was imported",
-            finding.seq, finding.rule, finding.expected, finding.found
-        );
-        CliError::integrity("tampered", message, "clover verify DIR")
-    }))
+    })
+}
+
+impl From<RestoreError> for CliError {
+    fn from(error: RestoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            RestoreError::Finding { .. } => {
+                Self::integrity("tampered", message, "clover verify DIR")
+            }
+            RestoreError::Pin(_) => Self::integrity("pin", message, "clover doctor"),
+            RestoreError::Verify(error) => error.into(),
+        }
+    }
 }
 
 fn answer(home: &Home, ledger: &Ledger, report: &Report) -> Answer {

@@ -1,46 +1,28 @@
 //! `clover judge drift`: the anchors scored anew, and whether the judge is still the one that it was.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
-use crate::cli::estimate;
 use crate::cli::intake_files::Scores;
 use crate::cli::judge::Common;
-use crate::cli::judge_refusals;
-use crate::cli::judge_rows;
 use crate::cli::judge_rows::Desk;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
 use crate::event::id::AnchorSetId;
 use crate::event::id::ManifestId;
 use crate::event::payload::Verdict;
 use crate::event::payload::drift::Charted;
 use crate::event::payload::drift::DriftSide;
-use crate::event::payload::drift::DriftTerms;
 use crate::event::payload::drift::JudgeDriftChecked;
-use crate::event::payload::drift::JudgeVersion;
-use crate::event::payload::label::row_of_draw;
 use crate::ground::shell;
-use crate::ledger::Command;
-use crate::ledger::State;
-use crate::num::Micro;
-use crate::projection::drifts;
-use crate::projection::gates::Gates;
-use crate::session::judge::ask;
+use crate::session::judge::drift;
+use crate::session::judge::drift::DriftCheck;
+use crate::session::judge::drift::DriftRequest;
+use crate::session::judge::drift::ScoreOrigin;
 use crate::workflow::deploy::word;
-use crate::workflow::drift;
-use crate::workflow::drift::DriftError;
-use crate::workflow::drift::Heard;
-use crate::workflow::drift::Recorded;
-use crate::workflow::drift::Which;
-use crate::workflow::import::Row;
 
 const HELP: &str = "clover judge drift --help";
 
@@ -67,37 +49,26 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         let message = "--recorded: recorded scores are what new ones are held against";
         return Err(CliError::usage(message, HELP));
     }
-    let scores = if args.scored {
-        Scores::Given
+    let (scores, origin) = if args.scored {
+        (Scores::Given, ScoreOrigin::Rows)
     } else {
-        Scores::Asked
+        (Scores::Asked, ScoreOrigin::Judge)
     };
-    let mut desk = Desk::reading(ctx, &args.common, scores)?;
-    let anchors = anchor_set(&desk, args.anchors.as_deref())?;
-    let asked = (!args.scored).then(|| JudgeVersion::from(desk.asked()));
-    same_judge(&desk, asked.as_ref(), args.changed)?;
-    let terms = terms(desk.ledger.state(), &desk)?;
-    let which = Which {
-        anchors: &anchors,
-        experiment: &desk.experiment,
-        judge: &desk.judge,
-        through: desk.ledger.size().saturating_sub(1),
+    let mut desk = Desk::open(ctx, &args.common, scores)?;
+    let named = args.anchors.as_deref().map(|named| {
+        AnchorSetId::new(named)
+            .map_err(|error| CliError::usage(format!("--anchors {named:?}: {error}"), HELP))
+    });
+    let request = DriftRequest {
+        anchors: named.transpose()?,
+        changed: args.changed,
+        scores: origin,
     };
-    let found = drift::recorded(&desk.ledger, &which).map_err(|error| refused(error, &desk))?;
-    let rows = wanted(std::mem::take(&mut desk.rows), &found)?;
-    let scores = if args.scored {
-        rows.iter().map(|row| row.score).collect()
-    } else {
-        heard(ctx, &desk, &args.common, rows)?
-    };
-    let heard = Heard { asked, scores };
-    let said = drift::check(&found, heard, terms).map_err(|error| refused(error, &desk))?;
-    let gates = stale_after(desk.ledger.state(), &desk, &said);
-    let mut answer = Answer::new(
-        told(&said, found.earlier.len() + 1, &gates),
-        data(&said, &gates),
-    );
-    let verdict = said.verdicts.whole();
+    let experiment = desk.assignment.experiment.clone();
+    let mut ports = ctx.ports().with_program(&desk.program);
+    let found = drift::check(&mut ports, &desk.ledger, desk.assignment, &request)?;
+    let mut answer = Answer::new(told(&found), data(&found));
+    let verdict = found.said.verdicts.whole();
     answer.verdict = word(verdict);
     answer.exit = match verdict {
         Verdict::Fail => Exit::Fail,
@@ -109,190 +80,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         answer.exit = Exit::Done;
         return Ok(answer);
     }
-    let signer = wallet::signer(ctx, desk.ledger.state(), Kind::JudgeDriftChecked)?;
-    let command = Command::new(said, Some(desk.experiment.clone()));
-    let appended = desk.ledger.append(&[command], &signer)?;
-    desk.settle(ctx)?;
-    let next = gates
+    let appended = drift::record(&mut ports, &mut desk.ledger, &experiment, found.said)?;
+    let next = found
+        .stale_gates
         .first()
         .map_or("clover assume show CJE.D1-R3".to_owned(), |id| {
             format!("clover gate show {id}", id = shell::word(&id))
         });
     Ok(answer.with_events(&appended).with_next(next))
-}
-
-/// The named set, else the only one.
-fn anchor_set(desk: &Desk, named: Option<&str>) -> Result<AnchorSetId, CliError> {
-    use crate::projection::iterations::Iterations;
-    if let Some(named) = named {
-        return AnchorSetId::new(named)
-            .map_err(|error| CliError::usage(format!("--anchors {named:?}: {error}"), HELP));
-    }
-    let of = &desk.ledger.state().fold::<Iterations>().anchors;
-    let sets: Vec<&AnchorSetId> = of
-        .get(&desk.experiment)
-        .into_iter()
-        .flatten()
-        .map(|(id, _)| id)
-        .collect();
-    match sets.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] => {
-            let message = format!("no anchor set is registered in {}", desk.experiment);
-            Err(CliError::not_found(
-                message,
-                "clover iterate anchors --help",
-            ))
-        }
-        several => {
-            let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
-            let message = format!("several anchor sets: {}", names.join(", "));
-            Err(CliError::usage(
-                message,
-                "the same command with --anchors ID",
-            ))
-        }
-    }
-}
-
-/// Refuses to ask another judge than the registered one unless that is what is to be recorded.
-fn same_judge(desk: &Desk, asked: Option<&JudgeVersion>, changed: bool) -> Result<(), CliError> {
-    let standing = desk.standing()?;
-    let Some((_, seq, registered)) = standing else {
-        return Ok(());
-    };
-    let differs = asked.is_some_and(|asked| JudgeVersion::from(&registered) != *asked);
-    if differs && !changed {
-        let message = format!(
-            "judge: {} is registered at seq {seq} as {}, and this is another judge: its port, model, template, extractor or known data differ",
-            desk.judge,
-            judge_rows::describe(&registered)
-        );
-        return Err(CliError::refused(
-            message,
-            "the same command as it was registered; or with --changed, to record that the judge changed",
-        ));
-    }
-    if changed && !differs {
-        let message = "--changed: this is the judge that was registered";
-        return Err(CliError::usage(
-            message,
-            "the same command without --changed",
-        ));
-    }
-    Ok(())
-}
-
-/// The numbers that a manifest registers, else the usual ones.
-fn terms(state: &State, desk: &Desk) -> Result<DriftTerms, CliError> {
-    let found = estimate::planned(
-        state,
-        &desk.experiment,
-        drifts::drift_plan,
-        "checks of drift",
-    )?;
-    Ok(found.map_or_else(
-        || DriftTerms {
-            manifest: None,
-            plan: crate::event::payload::drift::DriftPlan::default(),
-        },
-        |(digest, plan)| DriftTerms {
-            manifest: Some(digest),
-            plan,
-        },
-    ))
-}
-
-fn refused(error: DriftError, desk: &Desk) -> CliError {
-    let message = format!("drift: {error}");
-    match error {
-        DriftError::Ledger(error) => error.into(),
-        DriftError::NoSet(_) => {
-            CliError::not_found(message, "clover log --kind anchor_set.registered")
-        }
-        DriftError::OtherRows { .. } => {
-            let judge = &desk.judge;
-            CliError::refused(
-                message,
-                format!(
-                    "clover judge run --judge {judge} --rows PATH",
-                    judge = shell::word(&judge)
-                ),
-            )
-        }
-        DriftError::Scores { .. } | DriftError::Unfit(_) | DriftError::Sample(_) => {
-            CliError::input(message, HELP)
-        }
-    }
-}
-
-/// The rows of the anchors, in their order; others are left alone.
-fn wanted(rows: Vec<Row>, found: &Recorded) -> Result<Vec<Row>, CliError> {
-    let mut by_id: BTreeMap<String, Row> = BTreeMap::new();
-    for row in rows {
-        by_id.insert(row_of_draw(&row.policy, &row.item, row.draw), row);
-    }
-    let missing: Vec<&str> = found
-        .rows
-        .iter()
-        .filter(|row| !by_id.contains_key(&row.id))
-        .map(|row| row.id.as_str())
-        .collect();
-    if let Some(first) = missing.first() {
-        let message = format!(
-            "--rows: expected all {} anchor rows, {} are missing, first {first}",
-            found.rows.len(),
-            missing.len()
-        );
-        return Err(CliError::input(message, HELP));
-    }
-    let rows = found.rows.iter().filter_map(|row| by_id.remove(&row.id));
-    Ok(rows.collect())
-}
-
-/// Asks the judge for every row.
-fn heard(
-    ctx: &Ctx<'_>,
-    desk: &Desk,
-    common: &Common,
-    rows: Vec<Row>,
-) -> Result<Vec<Micro>, CliError> {
-    let pairs = rows.into_iter().map(|row| {
-        let reading = desk.read(&row)?;
-        Ok((row, reading))
-    });
-    let pairs = pairs.collect::<Result<Vec<_>, CliError>>()?;
-    let mut judges = desk.judges(ctx, common, pairs.iter().map(|(row, _)| row))?;
-    let answers = ask::ask(&mut judges, &pairs);
-    let mut scores = Vec::with_capacity(pairs.len());
-    for ((row, _), answer) in pairs.iter().zip(answers) {
-        let stopped = |error| judge_refusals::stopped(&format!("{}: {error}", row.item), 0, &error);
-        scores.push(answer.map_err(stopped)?);
-    }
-    for judge in &mut judges {
-        judge
-            .finish()
-            .map_err(|error| judge_refusals::stopped(&error.to_string(), 0, &error))?;
-    }
-    Ok(scores)
-}
-
-/// Open gates that a failed check makes stale.
-fn stale_after(state: &State, desk: &Desk, said: &JudgeDriftChecked) -> Vec<ManifestId> {
-    if said.verdicts.whole() != Verdict::Fail {
-        return Vec::new();
-    }
-    let gates = state.fold::<Gates>().by_id.iter();
-    let open = gates.filter(|(_, gate)| {
-        let uses = |judge: &crate::event::id::JudgeId| *judge == said.judge;
-        gate.decided.is_none()
-            && gate.experiment.as_ref() == Some(&desk.experiment)
-            && gate
-                .sources
-                .iter()
-                .any(|of| of.judge.as_ref().is_some_and(uses))
-    });
-    open.map(|(id, _)| id.clone()).collect()
 }
 
 fn side(of: &Charted) -> &'static str {
@@ -316,7 +111,8 @@ fn series(name: &str, rows: u64, change: String, of: &Charted) -> Vec<String> {
 }
 
 /// The figures of a check, for people.
-fn told(said: &JudgeDriftChecked, checks: usize, gates: &[ManifestId]) -> String {
+fn told(found: &DriftCheck) -> String {
+    let (said, checks) = (&found.said, found.number);
     let plan = &said.terms.plan;
     let tau = said
         .kendall_tau
@@ -371,7 +167,7 @@ fn told(said: &JudgeDriftChecked, checks: usize, gates: &[ManifestId]) -> String
         ),
         ("thresholds", registered.to_owned()),
     ]);
-    text + &told_of_series(said) + &told_of_gates(gates)
+    text + &told_of_series(said) + &told_of_gates(&found.stale_gates)
 }
 
 fn told_of_series(said: &JudgeDriftChecked) -> String {
@@ -400,7 +196,8 @@ fn told_of_gates(gates: &[ManifestId]) -> String {
     ))
 }
 
-fn data(said: &JudgeDriftChecked, gates: &[ManifestId]) -> Value {
+fn data(found: &DriftCheck) -> Value {
+    let (said, gates) = (&found.said, &found.stale_gates);
     json!({
         "judge": said.judge, "anchors": said.anchors, "rows": said.rows, "policies": said.policies,
         "kendall_tau": said.kendall_tau, "p": said.p, "unversioned": said.unversioned,

@@ -3,20 +3,50 @@
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::ui;
+use crate::event::id::JudgeId;
+use crate::ground::shell;
 use crate::session::judge::JudgingError;
+use crate::workflow::drift::DriftError;
 use crate::workflow::judge::JudgeError;
+
+const HELP: &str = "clover judge run --help";
+const DRIFT_HELP: &str = "clover judge drift --help";
 
 impl From<JudgingError> for CliError {
     fn from(error: JudgingError) -> Self {
         let message = error.to_string();
         match error {
+            JudgingError::ChangedJudge { .. } => Self::refused(
+                message,
+                "the same command as it was registered; or with --changed, to record that the judge changed",
+            ),
+            JudgingError::Drift { judge, error } => drift(message, &judge, &error),
+            JudgingError::FewRows(_) => {
+                Self::refused(message, "clover judge run --judge ID --rows PATH")
+            }
+            JudgingError::MissingAnchors { .. } => {
+                Self::input(format!("--rows: {message}"), DRIFT_HELP)
+            }
+            JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
+            JudgingError::NoTexts { .. } => Self::input(message, HELP),
             JudgingError::NotRegistered { .. } => {
                 Self::not_found(message, "clover judge run --judge ID --rows PATH")
             }
             JudgingError::OtherJudge { seq, .. } => {
                 Self::refused(message, format!("clover show {seq}"))
             }
-            JudgingError::Row { .. } => Self::refused(message, "clover judge run --help"),
+            JudgingError::Records { .. } => Self::integrity("tampered", message, "clover verify"),
+            JudgingError::Row { .. } => Self::refused(message, HELP),
+            JudgingError::SameJudge => Self::usage(
+                format!("--changed: {message}"),
+                "the same command without --changed",
+            ),
+            JudgingError::SeveralAnchors(_) => {
+                Self::usage(message, "the same command with --anchors ID")
+            }
+            JudgingError::SeveralPlans(_) => {
+                Self::refused(message, "clover log --kind manifest.registered")
+            }
             JudgingError::Stopped {
                 place,
                 error,
@@ -27,8 +57,28 @@ impl From<JudgingError> for CliError {
     }
 }
 
+/// Anchors that cannot be compared.
+fn drift(message: String, judge: &JudgeId, error: &DriftError) -> CliError {
+    match error {
+        DriftError::Ledger(_) => CliError::integrity("damaged", message, "clover verify"),
+        DriftError::NoSet(_) => {
+            CliError::not_found(message, "clover log --kind anchor_set.registered")
+        }
+        DriftError::OtherRows { .. } => CliError::refused(
+            message,
+            format!(
+                "clover judge run --judge {judge} --rows PATH",
+                judge = shell::word(&judge)
+            ),
+        ),
+        DriftError::Scores { .. } | DriftError::Unfit(_) | DriftError::Sample(_) => {
+            CliError::input(message, DRIFT_HELP)
+        }
+    }
+}
+
 /// What stopped a run, and how to go on.
-pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
+fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
     let recorded = ui::thousands(scored as u64);
     silent(
         format!("{message}; {recorded} rows were recorded before"),
@@ -37,7 +87,7 @@ pub(super) fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliEr
 }
 
 /// A judge that gave no score, in words.
-pub(super) fn silent(message: String, error: &JudgeError) -> CliError {
+fn silent(message: String, error: &JudgeError) -> CliError {
     let next = "the same command goes on where it stopped";
     match error {
         JudgeError::Late(_) | JudgeError::Ended(_) => {

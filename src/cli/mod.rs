@@ -57,6 +57,7 @@ mod judge_refusals;
 mod judge_rows;
 mod key;
 mod label;
+mod label_refusals;
 mod log;
 mod objective;
 mod ope;

@@ -182,11 +182,14 @@ impl Consent for CliPorts<'_, '_> {
 /// What takes a while, in words.
 fn words(work: Work) -> &'static str {
     match work {
+        Work::Appending => "bytes appended",
         Work::Attack => "answers attacked",
         Work::Judging => "rows judged",
         Work::JudgingAgain => "rows scored again",
+        Work::Loading => "loaded",
         Work::Reading => "entries read again",
         Work::Observing => "units observed",
+        Work::Verifying => "verified",
     }
 }
 

@@ -13,6 +13,9 @@ use crate::session::gate::GateError;
 use crate::session::intake::error::IntakeError;
 use crate::session::iterate::IterationError;
 use crate::session::judge::error::JudgingError;
+use crate::session::label::LabelError;
+use crate::session::restore::RestoreError;
+use crate::session::split::SplittingError;
 use crate::store::StoreError;
 use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::course::CourseError;
@@ -48,6 +51,9 @@ pub enum SessionError {
     /// A step of an iteration was not done.
     #[error(transparent)]
     Iteration(#[from] IterationError),
+    /// A label was not sealed, accepted or opened.
+    #[error(transparent)]
+    Label(#[from] LabelError),
     /// The ledger failed or refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -63,9 +69,15 @@ pub enum SessionError {
     /// What the caller's port says: no key, no consent, no judge.
     #[error(transparent)]
     Port(PortError),
+    /// No ledger is made from an export.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// Nothing could be sealed or opened.
     #[error(transparent)]
     Seal(#[from] AgeError),
+    /// No split is formed.
+    #[error(transparent)]
+    Split(#[from] SplittingError),
     /// A ledger file or vault failed.
     #[error(transparent)]
     Store(#[from] StoreError),

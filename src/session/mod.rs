@@ -16,7 +16,10 @@ pub mod home;
 pub mod intake;
 pub mod iterate;
 pub mod judge;
+pub mod label;
 pub mod ports;
+pub mod restore;
+pub mod split;
 pub mod texts;
 
 pub use error::SessionError;

@@ -143,16 +143,22 @@ pub trait Consent {
 /// What takes a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
+    /// Bytes of events are appended.
+    Appending,
     /// Answers are edited and judged anew.
     Attack,
     /// Rows are judged.
     Judging,
     /// Rows are judged again.
     JudgingAgain,
+    /// Entries of an export are loaded.
+    Loading,
     /// Entries are read again.
     Reading,
     /// Units of a gate are observed.
     Observing,
+    /// Entries are verified.
+    Verifying,
 }
 
 /// What a caller should hear of, beside the outcome.

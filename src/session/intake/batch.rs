@@ -62,7 +62,7 @@ pub(in crate::session) fn scores(
 }
 
 /// What an event says of bytes that are stored beside it.
-pub(crate) fn reference(bytes: &[u8], media: &str) -> BlobRef {
+pub(in crate::session) fn reference(bytes: &[u8], media: &str) -> BlobRef {
     BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: count(bytes.len() as u64),

@@ -7,6 +7,7 @@ use crate::workflow::import::Rows;
 use crate::workflow::import::plan::Ask;
 
 pub mod batch;
+pub mod bulk;
 pub mod counts;
 pub mod error;
 pub mod import;

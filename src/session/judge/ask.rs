@@ -8,7 +8,7 @@ use crate::workflow::judge::run::Reading;
 
 /// Asks judges side by side, each every so-manieth row; answers come in the order of rows. A judge that fails is not asked
 /// again, and its other rows have no answer but that failure.
-pub(crate) fn ask(
+pub(super) fn ask(
     judges: &mut [Box<dyn Judge + Send>],
     rows: &[(Row, Reading)],
 ) -> Vec<Result<Micro, JudgeError>> {

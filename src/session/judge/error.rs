@@ -1,13 +1,59 @@
 //! Why a judge's work stopped.
 
+use std::fmt;
+
+use crate::event::id::AnchorSetId;
 use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
 use crate::event::id::JudgeId;
+use crate::event::id::ManifestId;
 use crate::event::payload::scoring::JudgeRegistered;
+use crate::workflow::drift::DriftError;
 use crate::workflow::judge::JudgeError;
 
 /// Why a judge's work stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgingError {
+    /// The judge that would be asked is not the registered one, and nobody said that it changed.
+    #[error("{}", other_judge(.registered, *.seq))]
+    ChangedJudge {
+        /// The judge that is registered.
+        registered: Box<JudgeRegistered>,
+        /// Where its registration stands.
+        seq: u64,
+    },
+    /// The anchors' scores cannot be compared.
+    #[error("drift: {error}")]
+    Drift {
+        /// The judge.
+        judge: JudgeId,
+        /// Why not.
+        error: DriftError,
+    },
+    /// Fewer rows are on record than a sample needs.
+    #[error("judge: expected at least 30 rows that are on record, found {0}")]
+    FewRows(usize),
+    /// Anchors have no row.
+    #[error("expected all {rows} anchor rows, {missing} are missing, first {first}")]
+    MissingAnchors {
+        /// Rows of the set.
+        rows: usize,
+        /// Rows that are missing.
+        missing: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// The experiment has no anchors.
+    #[error("no anchor set is registered in {0}")]
+    NoAnchors(ExperimentId),
+    /// A row cannot be judged.
+    #[error("line {line}: {item} has no prompt, or no response")]
+    NoTexts {
+        /// The row's line, from 1.
+        line: u64,
+        /// Its item.
+        item: ItemId,
+    },
     /// The judge is not registered.
     #[error("judge: {judge} is not registered in {experiment}")]
     NotRegistered {
@@ -17,15 +63,20 @@ pub enum JudgingError {
         experiment: ExperimentId,
     },
     /// Another judge is registered under the name.
-    #[error(
-        "judge: {} is registered at seq {seq} as {} {}, and this is another judge: its port, model, template, extractor or known data differ",
-        .registered.judge, .registered.port.as_str(), .registered.model.as_str()
-    )]
+    #[error("{}", other_judge(.registered, *.seq))]
     OtherJudge {
         /// The judge that is registered.
         registered: Box<JudgeRegistered>,
         /// Where its registration stands.
         seq: u64,
+    },
+    /// Records are missing, or not as recorded.
+    #[error("the records of seq {seq}: {what}")]
+    Records {
+        /// The event that names them.
+        seq: u64,
+        /// What is wrong with them.
+        what: String,
     },
     /// A rule would refuse the score of a row.
     #[error("line {line}: {rule}: expected {expected}, found {found}")]
@@ -39,6 +90,15 @@ pub enum JudgingError {
         /// What it found.
         found: String,
     },
+    /// The judge is the registered one, though it was said to have changed.
+    #[error("this is the judge that was registered")]
+    SameJudge,
+    /// The experiment has several anchor sets, and none was named.
+    #[error("several anchor sets: {}", names(.0))]
+    SeveralAnchors(Vec<AnchorSetId>),
+    /// Several manifests in force register thresholds.
+    #[error("several manifests register thresholds of checks of drift: {}", names(.0))]
+    SeveralPlans(Vec<ManifestId>),
     /// The judge gave no score. Rows that it scored before are on record.
     #[error("{place}{error}; {scored} rows were recorded before")]
     Stopped {
@@ -59,9 +119,25 @@ pub enum JudgingError {
     },
 }
 
+fn names<T: fmt::Display>(all: &[T]) -> String {
+    let names: Vec<_> = all.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}
+
+fn other_judge(registered: &JudgeRegistered, seq: u64) -> String {
+    let (judge, port, model) = (
+        &registered.judge,
+        registered.port.as_str(),
+        registered.model.as_str(),
+    );
+    format!(
+        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, template, extractor or known data differ"
+    )
+}
+
 impl JudgingError {
     /// The judge stopped at an item, after so many rows of this run were recorded.
-    pub fn stopped_at(item: impl std::fmt::Display, error: JudgeError, scored: usize) -> Self {
+    pub fn stopped_at(item: impl fmt::Display, error: JudgeError, scored: usize) -> Self {
         let place = format!("{item}: ");
         Self::Stopped {
             place,

@@ -1,10 +1,16 @@
 //! Judges at work: their registration, the rows that they score, what is recorded of it, and whether one still says the
 //! same.
 
-pub mod ask;
+mod ask;
+pub mod assignment;
 pub mod book;
+pub mod drift;
 pub mod error;
+pub mod history;
 pub mod registration;
+pub mod scores;
+pub mod scoring;
 
+pub use assignment::Assignment;
 pub use book::Book;
 pub use error::JudgingError;

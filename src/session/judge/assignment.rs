@@ -1,0 +1,237 @@
+//! What a judge is given to do: its registration as asked for, what it knows, and rows.
+
+use std::collections::BTreeMap;
+
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::Text;
+use crate::event::payload::scoring::Decoding;
+use crate::event::payload::scoring::JudgePort;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::ground::digest::Digest;
+use crate::ground::sign::Signer;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Micro;
+use crate::rubric::evidence;
+use crate::rubric::extract;
+use crate::session::error::SessionError;
+use crate::session::intake::batch;
+use crate::session::judge::error::JudgingError;
+use crate::session::judge::registration;
+use crate::session::judge::registration::Registration;
+use crate::session::ports::Judges;
+use crate::workflow::import::Row;
+use crate::workflow::import::plan;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::builtin;
+use crate::workflow::judge::recorded::Recorded;
+use crate::workflow::judge::run;
+use crate::workflow::judge::run::Frame;
+use crate::workflow::judge::run::Known;
+use crate::workflow::judge::run::Reading;
+use crate::workflow::judge::run::Record;
+
+/// Judges that are asked side by side, at most.
+const CHILDREN_MAX: u16 = 64;
+
+/// What answers as a judge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// The built-in judge.
+    Builtin,
+    /// A program, with the name of the model behind it.
+    Program(Text),
+    /// The scores that are on record already.
+    Recorded,
+}
+
+/// A judge as it is asked for.
+#[derive(Clone, Debug)]
+pub struct JudgeSpec {
+    /// Its name.
+    pub judge: JudgeId,
+    /// What answers.
+    pub model: Model,
+    /// The template with the rubric fields that it shows; empty where there is none.
+    pub prompt: Vec<u8>,
+    /// What is known of sources, facts and tool calls: the bytes, and what they say.
+    pub known: Option<(Vec<u8>, Known)>,
+}
+
+/// What a judge is given to do.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The judge, as it is asked for.
+    pub registration: JudgeRegistered,
+    /// The rows.
+    pub rows: Vec<Row>,
+    known: Option<Vec<u8>>,
+    frame: Frame,
+    children: u16,
+}
+
+fn fixed(text: &str) -> Text {
+    Text::new(text).expect("BUG: versions and models here are literals")
+}
+
+impl Assignment {
+    /// Rows for a judge of which up to `children` are asked side by side; `pepper` is the vault's.
+    pub fn new(
+        experiment: ExperimentId,
+        spec: JudgeSpec,
+        pepper: [u8; 32],
+        rows: Vec<Row>,
+        children: u16,
+    ) -> Self {
+        let (known, facts) = match spec.known {
+            Some((bytes, facts)) => (Some(bytes), facts),
+            None => (None, Known::default()),
+        };
+        let (port, model) = match spec.model {
+            Model::Builtin => (JudgePort::Builtin, fixed(builtin::MODEL)),
+            Model::Program(name) => (JudgePort::Command, name),
+            Model::Recorded => (JudgePort::Recorded, fixed("recorded")),
+        };
+        let registration = JudgeRegistered {
+            decoding: Decoding {
+                temperature_micro: Micro::default(),
+            },
+            evidence_schema: fixed(evidence::SCHEMA),
+            extractor: fixed(extract::VERSION),
+            judge: spec.judge,
+            known: known
+                .as_ref()
+                .map(|bytes| batch::reference(bytes, "application/json")),
+            model,
+            port,
+            prompt_hash: Digest::sha256(&spec.prompt),
+            tool_snapshot: Digest::sha256(known.as_deref().unwrap_or_default()),
+        };
+        Self {
+            frame: Frame::new(registration.clone(), facts, pepper),
+            experiment,
+            registration,
+            rows,
+            known,
+            children: children.clamp(1, CHILDREN_MAX),
+        }
+    }
+
+    /// The judge's name.
+    pub fn judge(&self) -> &JudgeId {
+        &self.registration.judge
+    }
+
+    pub(super) fn standing(&self, ledger: &Ledger) -> Result<Option<Registration>, SessionError> {
+        Ok(registration::standing(
+            ledger,
+            &self.experiment,
+            self.judge(),
+        )?)
+    }
+
+    /// The registration; it must be of this judge.
+    pub(super) fn registered(&self, ledger: &Ledger) -> Result<EventId, SessionError> {
+        let error = match self.standing(ledger)? {
+            Some(of) if of.judge == self.registration => return Ok(of.id),
+            Some(of) => JudgingError::OtherJudge {
+                registered: Box::new(of.judge),
+                seq: of.seq,
+            },
+            None => JudgingError::NotRegistered {
+                judge: self.judge().clone(),
+                experiment: self.experiment.clone(),
+            },
+        };
+        Err(error.into())
+    }
+
+    /// Registers the judge.
+    pub(super) fn register(
+        &self,
+        ledger: &mut Ledger,
+        scorer: &Signer,
+    ) -> Result<EventId, SessionError> {
+        let command = Command::new(self.registration.clone(), Some(self.experiment.clone()));
+        let blobs: Vec<Vec<u8>> = self.known.iter().cloned().collect();
+        let appended = ledger.append_with_blobs(&[command], scorer, &blobs)?;
+        Ok(appended[0].id)
+    }
+
+    /// Records of this judge, by raw key.
+    pub(super) fn records(
+        &self,
+        ledger: &Ledger,
+    ) -> Result<BTreeMap<Digest, Record>, SessionError> {
+        let mut lists = Vec::new();
+        ledger.entries(0, ledger.size(), |read| {
+            if let Payload::EvidenceRecorded(found) = read.event.payload
+                && found.judge == *self.judge()
+                && read.event.header.experiment.as_ref() == Some(&self.experiment)
+            {
+                lists.push((read.stored.seq, found));
+            }
+            Ok::<_, SessionError>(())
+        })?;
+        let mut records = BTreeMap::new();
+        for (seq, found) in lists {
+            let damaged = |what: String| JudgingError::Records { seq, what };
+            let bytes = ledger.store().reader().blob(&found.records.blake3)?;
+            let bytes = bytes.ok_or_else(|| damaged("their blob is missing".to_owned()))?;
+            for record in run::parse(&bytes, &found.records_root.0).map_err(damaged)? {
+                records.entry(record.raw_key).or_insert(record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// What is in a row.
+    pub(super) fn read(&self, row: &Row) -> Result<Reading, JudgingError> {
+        self.frame.read(row).ok_or_else(|| JudgingError::NoTexts {
+            line: row.line,
+            item: row.item.clone(),
+        })
+    }
+
+    /// Judges to ask, side by side.
+    pub(super) fn judges<'r>(
+        &self,
+        ports: &mut dyn Judges,
+        ledger: &Ledger,
+        rows: impl Iterator<Item = &'r Row>,
+    ) -> Result<Vec<Box<dyn Judge + Send>>, SessionError> {
+        if self.registration.port == JudgePort::Recorded {
+            return Ok(vec![Box::new(self.scores_on_record(ledger, rows)?)]);
+        }
+        let judges = (0..self.children).map(|_| Ok(ports.judge(&self.registration)?));
+        judges.collect()
+    }
+
+    /// Scores of this judge that are on record already.
+    fn scores_on_record<'r>(
+        &self,
+        ledger: &Ledger,
+        rows: impl Iterator<Item = &'r Row>,
+    ) -> Result<Recorded, SessionError> {
+        let mut found = Recorded::default();
+        for row in rows {
+            let score = Payload::from(plan::score_of(row, self.judge()));
+            let key = score.natural_key(Some(&self.experiment));
+            let key = key.expect("BUG: scores have natural keys");
+            let Some(seq) = ledger.giver(&key)? else {
+                continue;
+            };
+            if let Some(Payload::ScoreRecorded(old)) =
+                ledger.entry(seq)?.map(|read| read.event.payload)
+            {
+                found.take(old.policy, old.item, old.draw, old.score_micro);
+            }
+        }
+        Ok(found)
+    }
+}

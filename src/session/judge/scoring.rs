@@ -1,0 +1,230 @@
+//! A judge's run over rows, and the same rows again to see whether it repeats itself.
+
+use std::sync::Arc;
+
+use crate::event::Kind;
+use crate::event::id::Root;
+use crate::event::payload::scoring::ScoreReplayed;
+use crate::ground::digest::Digest;
+use crate::ground::sign::Signer;
+use crate::ledger::Appended;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::session::append;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::judge::ask;
+use crate::session::judge::assignment::Assignment;
+use crate::session::judge::book;
+use crate::session::judge::book::Book;
+use crate::session::judge::error::JudgingError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::session::ports::Work;
+use crate::workflow::import::Row;
+use crate::workflow::judge::Judge;
+use crate::workflow::judge::run;
+use crate::workflow::judge::run::Reading;
+
+/// Rows that are judged and recorded together.
+const BATCH: usize = 1_024;
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunCounts {
+    /// Rows that were scored and are on record now.
+    pub scored: usize,
+    /// Rows that were on record before.
+    pub already: usize,
+    /// Rows whose score differs from the one on record, which stands; the difference is recorded.
+    pub conflicts: usize,
+}
+
+/// Scores rows that have no record of this judge yet, batch by batch: a run that is cut goes on with what is left. A judge
+/// that is not registered is registered first.
+///
+/// # Errors
+/// [`JudgingError`]; batches before it stand. A missing key is found before anything is appended.
+pub fn run(
+    ports: &mut dyn Ports,
+    home: &Home,
+    ledger: &mut Ledger,
+    mut assignment: Assignment,
+) -> Result<RunCounts, SessionError> {
+    let mut scorer = None;
+    let registered = if assignment.standing(ledger)?.is_some() {
+        assignment.registered(ledger)?
+    } else {
+        let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
+        assignment.register(ledger, scorer.insert(signer))?
+    };
+    let done = assignment.records(ledger)?;
+    let (mut already, mut fresh) = (0, Vec::new());
+    for row in std::mem::take(&mut assignment.rows) {
+        let reading = assignment.read(&row)?;
+        if done.contains_key(&reading.raw_key) {
+            already += 1;
+        } else {
+            fresh.push((row, reading));
+        }
+    }
+    let mut judges = assignment.judges(ports, ledger, fresh.iter().map(|(row, _)| row))?;
+    let mut counts = RunCounts {
+        already,
+        ..RunCounts::default()
+    };
+    let (all, mut failed) = (fresh.len(), None);
+    let mut rest = fresh.into_iter();
+    while failed.is_none() {
+        let batch: Vec<_> = rest.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        let answers = ask::ask(&mut judges, &batch);
+        let mut good = Vec::with_capacity(batch.len());
+        for ((row, reading), answer) in batch.into_iter().zip(answers) {
+            match answer {
+                Ok(base) => good.push((row, reading, base)),
+                Err(error) if failed.is_none() => failed = Some((row.item.clone(), error)),
+                Err(_) => {}
+            }
+        }
+        if !good.is_empty() {
+            let signer = match scorer.take() {
+                Some(signer) => signer,
+                None => ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?,
+            };
+            let mut book = Book {
+                home,
+                ledger,
+                experiment: &assignment.experiment,
+                judge: assignment.judge(),
+                registered,
+                scorer: scorer.insert(signer),
+            };
+            let found = book.record(good)?;
+            counts.scored += found.recorded;
+            counts.conflicts += found.differing;
+        }
+        ports.progress(Work::Judging, counts.scored as u64, all as u64);
+    }
+    ledger.settle()?;
+    append::tell_of_pin(ports, ledger);
+    if let Some((item, error)) = failed {
+        return Err(JudgingError::stopped_at(item, error, counts.scored).into());
+    }
+    finish(&mut judges, counts.scored)?;
+    Ok(counts)
+}
+
+/// Ends judges after their last ask.
+pub(super) fn finish(
+    judges: &mut [Box<dyn Judge + Send>],
+    scored: usize,
+) -> Result<(), JudgingError> {
+    for judge in judges {
+        judge
+            .finish()
+            .map_err(|error| JudgingError::stopped_at_end(error, scored))?;
+    }
+    Ok(())
+}
+
+/// A re-score on record.
+#[derive(Clone, Debug)]
+pub struct Rescore {
+    /// What it found.
+    pub said: ScoreReplayed,
+    /// Where it stands, and after it the conflicts.
+    pub appended: Vec<Appended>,
+}
+
+/// Scores a sample of recorded rows again, and records how many differ and each score that does.
+///
+/// # Errors
+/// [`JudgingError`]; nothing was appended then.
+pub fn rescore(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    mut assignment: Assignment,
+    seed: Count,
+) -> Result<Rescore, SessionError> {
+    let registered = assignment.registered(ledger)?;
+    let records = assignment.records(ledger)?;
+    let mut here: Vec<(Row, Reading)> = Vec::new();
+    for row in std::mem::take(&mut assignment.rows) {
+        let reading = assignment.read(&row)?;
+        if records.contains_key(&reading.raw_key) {
+            here.push((row, reading));
+        }
+    }
+    let keys: Vec<Digest> = here.iter().map(|(_, reading)| reading.raw_key).collect();
+    let sample = run::sample(&keys, seed.value()).ok_or(JudgingError::FewRows(keys.len()))?;
+    here.retain(|(_, reading)| sample.binary_search(&reading.raw_key).is_ok());
+    let scores = answers(ports, ledger, &assignment, &here)?;
+    let (mut mismatches, mut differing) = (0_u64, Vec::new());
+    for ((row, reading), base) in here.iter().zip(scores) {
+        let old = &records[&reading.raw_key];
+        mismatches += u64::from(old.b_micro != base || old.evidence != reading.evidence);
+        if old.b_micro != base {
+            differing.push((row.clone(), base));
+        }
+    }
+    let said = ScoreReplayed {
+        judge: assignment.judge().clone(),
+        keys: count(sample.len() as u64),
+        keys_root: Root(run::root(
+            sample.iter().map(|key| key.as_bytes().as_slice()),
+        )),
+        mismatches: count(mismatches),
+        seed,
+    };
+    let whose = (&assignment.experiment, assignment.judge());
+    let conflicts = book::conflicts(ledger, whose, differing)?;
+    let experiment = Some(assignment.experiment.clone());
+    let mut commands = vec![Command::new(said.clone(), experiment.clone())];
+    let conflicts = conflicts.into_iter();
+    commands.extend(conflicts.map(|conflict| Command::new(conflict, experiment.clone())));
+    for command in &mut commands {
+        command.refs = vec![registered];
+    }
+    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreReplayed))?;
+    let appended = settled(ports, ledger, &commands, &signer)?;
+    Ok(Rescore { said, appended })
+}
+
+/// Asks the judge for every row, and ends it; one answer for each row, in their order.
+pub(super) fn answers(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    assignment: &Assignment,
+    rows: &[(Row, Reading)],
+) -> Result<Vec<Micro>, SessionError> {
+    let mut judges = assignment.judges(ports, ledger, rows.iter().map(|(row, _)| row))?;
+    let answers = ask::ask(&mut judges, rows);
+    let scores = rows.iter().zip(answers).map(|((row, _), answer)| {
+        answer.map_err(|error| JudgingError::stopped_at(&row.item, error, 0))
+    });
+    let scores = scores.collect::<Result<Vec<_>, _>>()?;
+    finish(&mut judges, 0)?;
+    Ok(scores)
+}
+
+/// Appends commands, and lets the index take them in.
+pub(super) fn settled(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    commands: &[Command],
+    signer: &Arc<Signer>,
+) -> Result<Vec<Appended>, SessionError> {
+    let appended = ledger.append(commands, signer)?;
+    ledger.settle()?;
+    append::tell_of_pin(ports, ledger);
+    Ok(appended)
+}
+
+fn count(value: u64) -> Count {
+    Count::new(value).expect("BUG: no file has 2^53 rows")
+}

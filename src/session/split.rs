@@ -1,0 +1,107 @@
+//! A split of an experiment's clusters into fit, dev and confirm.
+
+use std::collections::BTreeMap;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::id::SplitId;
+use crate::ground::time::Timestamp;
+use crate::ledger::Appended;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::session::append;
+use crate::session::error::SessionError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::workflow::import::kept::KeptError;
+use crate::workflow::split;
+use crate::workflow::split::Apart;
+use crate::workflow::split::Parts;
+use crate::workflow::split::SplitError;
+
+/// Why no split is formed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SplittingError {
+    /// The clusters cannot be split so.
+    #[error("split: {0}")]
+    Clusters(#[from] SplitError),
+    /// The experiment has no rows.
+    #[error("no ingested rows in {0}")]
+    NoRows(ExperimentId),
+}
+
+/// Which split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitRequest {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The split's name.
+    pub split: SplitId,
+    /// Seed of the hash that puts clusters into parts.
+    pub seed: Count,
+    /// How confirm is kept apart.
+    pub apart: Apart,
+}
+
+/// A split of the clusters that an experiment has now. Nothing is on record before [`form`].
+#[derive(Clone, Debug)]
+pub struct SplitPlan {
+    /// Which clusters are in which part.
+    pub parts: Parts,
+    experiment: ExperimentId,
+    events: Vec<Payload>,
+}
+
+/// Splits the clusters of an experiment's rows.
+///
+/// # Errors
+/// [`SplittingError`].
+pub fn plan(ledger: &Ledger, request: &SplitRequest) -> Result<SplitPlan, SessionError> {
+    let clusters = clusters(ledger, &request.experiment)?;
+    let parts = split::parts(&clusters, request.seed.value(), request.apart);
+    let parts = parts.map_err(SplittingError::from)?;
+    let events = split::events(&request.split, request.seed, request.apart, &parts);
+    Ok(SplitPlan {
+        parts,
+        experiment: request.experiment.clone(),
+        events,
+    })
+}
+
+/// Every cluster of an experiment's ingested rows.
+fn clusters(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+) -> Result<BTreeMap<ItemId, Option<Timestamp>>, SessionError> {
+    let clusters = split::clusters(ledger, experiment, ledger.size());
+    let clusters = clusters.map_err(|error| match error {
+        KeptError::Ledger(error) => SessionError::from(error),
+        KeptError::Unread(error) => error.into(),
+    })?;
+    if clusters.is_empty() {
+        return Err(SplittingError::NoRows(experiment.clone()).into());
+    }
+    Ok(clusters)
+}
+
+/// Records a split.
+///
+/// # Errors
+/// No key, or what the ledger says; nothing was appended then.
+pub fn form(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    plan: SplitPlan,
+) -> Result<Vec<Appended>, SessionError> {
+    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::SplitsFormed))?;
+    let events = plan.events.into_iter();
+    let commands = events.map(|event| Command::new(event, Some(plan.experiment.clone())));
+    let commands: Vec<_> = commands.collect();
+    let appended = ledger.append(&commands, &signer)?;
+    ledger.settle()?;
+    append::tell_of_pin(ports, ledger);
+    Ok(appended)
+}
