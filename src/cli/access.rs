@@ -3,7 +3,6 @@
 //! The log itself is readable to whoever has the file; what is kept from a role is what it is not handed. A release
 //! that its role may not have is recorded as denied and gives nothing.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -18,27 +17,19 @@ use crate::cli::key;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ClassId;
-use crate::event::id::ExperimentId;
 use crate::event::id::Root;
 use crate::event::payload::Role;
-use crate::event::payload::label::row_of_draw;
 use crate::event::payload::record::DataRead;
 use crate::event::payload::record::ReadOutcome;
 use crate::ground::ambient;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::merkle::Frontier;
 use crate::ground::sign::KeyId;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::access::Access;
-use crate::projection::splits::member_leaf;
-use crate::workflow::iterate::compute::cards::FULL_LABEL;
-use crate::workflow::iterate::course::Course;
+use crate::projection::splits::members_root;
+use crate::session::custody::reads;
+use crate::session::custody::release;
+use crate::session::custody::release::Class;
+use crate::session::custody::release::Request;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -136,213 +127,6 @@ pub(super) fn taints_json(state: &State) -> Vec<Value> {
         .collect()
 }
 
-/// What is released: lines, and the rows that they are about.
-#[derive(Default)]
-struct Released {
-    lines: Vec<u8>,
-    count: u64,
-    rows: BTreeSet<String>,
-}
-
-impl Released {
-    fn push(&mut self, line: &[u8], row: String) {
-        self.push_line(line);
-        self.rows.insert(row);
-    }
-
-    fn push_line(&mut self, line: &[u8]) {
-        self.lines.extend_from_slice(line);
-        self.lines.push(b'\n');
-        self.count += 1;
-    }
-
-    /// The root over its rows, of what names some.
-    fn root(&self) -> Option<Root> {
-        let rows = self.rows.iter().map(String::as_str);
-        (!self.rows.is_empty()).then(|| rows_root(rows))
-    }
-}
-
-/// Root over row ids `policy/item/draw` in ascending order, each once.
-pub(super) fn rows_root<'a>(rows: impl IntoIterator<Item = &'a str>) -> Root {
-    let mut tree = Frontier::new();
-    for row in rows {
-        tree.push(member_leaf(row));
-    }
-    Root(tree.root())
-}
-
-#[derive(serde::Deserialize)]
-struct IngestedRow {
-    draw: crate::num::Count,
-    item: crate::event::id::ItemId,
-    policy: crate::event::id::PolicyId,
-}
-
-/// Ingested rows: their canonical lines, without texts and labels.
-fn rows(ledger: &Ledger, experiment: &ExperimentId) -> Result<Released, CliError> {
-    let mut blobs: Vec<Digest> = Vec::new();
-    ledger.entries::<CliError>(0, ledger.size(), |read| {
-        if let Payload::DataIngested(ingested) = &read.event.payload
-            && read.event.header.experiment.as_ref() == Some(experiment)
-        {
-            blobs.push(ingested.rows.blake3);
-        }
-        Ok(())
-    })?;
-    let mut released = Released::default();
-    for blob in blobs {
-        let damaged = |what: &str| {
-            let message = format!("the rows {blob}: {what}");
-            CliError::integrity("damaged", message, "clover verify")
-        };
-        let bytes = ledger.store().reader().blob(&blob)?;
-        let bytes = bytes.ok_or_else(|| damaged("not there"))?;
-        for line in bytes
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty())
-        {
-            let row: IngestedRow =
-                serde_json::from_slice(line).map_err(|error| damaged(&error.to_string()))?;
-            released.push(line, row_of_draw(&row.policy, &row.item, row.draw));
-        }
-    }
-    Ok(released)
-}
-
-/// Labels that are open, and those that were revealed.
-fn labels(ledger: &Ledger, experiment: &ExperimentId) -> Result<Released, CliError> {
-    let mut released = Released::default();
-    ledger.entries::<CliError>(0, ledger.size(), |read| {
-        if read.event.header.experiment.as_ref() != Some(experiment) {
-            return Ok(());
-        }
-        let (design, row, value) = match &read.event.payload {
-            Payload::LabelRecorded(label) => {
-                let row = row_of_draw(&label.policy, &label.item, label.draw);
-                (&label.design, row, label.value_micro)
-            }
-            Payload::LabelRevealed(label) => (&label.design, label.row.to_string(), label.value_micro),
-            _ => return Ok(()),
-        };
-        let line = json!({
-            "design": design.as_str(), "row": row, "seq": read.stored.seq, "value_micro": value.value(),
-        });
-        released.push(line.to_string().as_bytes(), row);
-        Ok(())
-    })?;
-    Ok(released)
-}
-
-/// Published cards of an iteration, by public digest: `full` as they were before they were redacted, computed again from
-/// the rows that they read, each the one whose digest is on record.
-fn cards(
-    ledger: &Ledger,
-    experiment: &ExperimentId,
-    name: &str,
-    full: bool,
-) -> Result<Released, CliError> {
-    let id = bench::named(name)?;
-    let record = bench::recorded(ledger, &id, ledger.size())?;
-    if record.experiment != *experiment {
-        let message = format!(
-            "iteration {id} is of {}, not of {experiment}",
-            record.experiment
-        );
-        return Err(CliError::refused(message, "clover iterate list"));
-    }
-    let mut released = Released::default();
-    if !full {
-        for card in &record.cards {
-            released.push_line(&canonical(&json!(card.said))?);
-        }
-        return Ok(released);
-    }
-    let Some(first) = record.cards.first() else {
-        return Ok(released);
-    };
-    // What attacks had earned by then stands in them too.
-    let then = bench::recorded(ledger, &id, first.seq)?;
-    let course = Course::bound(ledger, &then, first.seq).map_err(bench::failed)?;
-    let again = course.cards(&then).map_err(bench::failed)?;
-    for card in &record.cards {
-        let said = &card.said;
-        let found = again
-            .iter()
-            .find(|again| again.public.card == said.card.card);
-        let found = found.cloned().map(|found| match said.build {
-            Some(_) => found,
-            None => found.without_basis(),
-        });
-        let found = found.filter(|found| canon::digest(FULL_LABEL, found) == said.full_digest);
-        let found = found.ok_or_else(|| {
-            let message = format!(
-                "card {} at seq {}: computed again it is not the one on record",
-                said.card.card, card.seq
-            );
-            CliError::refused(message, format!("clover replay {}", card.seq))
-        })?;
-        let line = json!({"full": found, "full_digest": said.full_digest, "public_digest": said.public_digest});
-        released.push_line(&canonical(&line)?);
-        let rows = found.exemplars.into_iter().chain(found.counterexamples);
-        released.rows.extend(rows.map(|row| row.row));
-    }
-    Ok(released)
-}
-
-fn canonical(value: &Value) -> Result<Vec<u8>, CliError> {
-    canon::to_bytes(value).map_err(|error| {
-        CliError::integrity("damaged", error.to_string(), "clover verify --recompute")
-    })
-}
-
-/// A read as an event.
-pub(super) fn read(
-    class: &str,
-    outcome: ReadOutcome,
-    purpose: &str,
-    (reader, role): (KeyId, Option<Role>),
-    rows_root: Option<Root>,
-) -> Result<DataRead, CliError> {
-    let class = ClassId::new(class).expect("BUG: classes here are literals");
-    Ok(DataRead {
-        class,
-        outcome,
-        purpose: key::text("for", purpose)?,
-        reader,
-        role,
-        rows_root,
-    })
-}
-
-/// What a class holds; nothing at all is an error.
-fn of_class(
-    ledger: &Ledger,
-    experiment: &ExperimentId,
-    args: &ReleaseArgs,
-) -> Result<Released, CliError> {
-    let (released, next) = match (args.class.as_str(), &args.iteration) {
-        (class @ ("card.public" | "label.card"), Some(id)) => (
-            cards(ledger, experiment, id, class == "label.card")?,
-            "clover iterate cards ID",
-        ),
-        (class, Some(_)) => {
-            let message = format!("--iteration is of cards, and {class} is of an experiment");
-            return Err(CliError::usage(message, "clover access release --help"));
-        }
-        ("label", None) => (
-            labels(ledger, experiment)?,
-            "clover import cje PATH --labels",
-        ),
-        (_, None) => (rows(ledger, experiment)?, "clover import cje PATH"),
-    };
-    if released.count == 0 {
-        let message = format!("nothing of class {} in {experiment}", args.class);
-        return Err(CliError::not_found(message, next));
-    }
-    Ok(released)
-}
-
 fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     let role = args.role.as_deref().map(|text| {
         text.parse::<Role>().map_err(|error| {
@@ -356,42 +140,24 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
     let reader = wallet::resolve(ctx, ledger.state(), &args.to)?;
-    let signer = wallet::signer(ctx, ledger.state(), Kind::DataRead)?;
-    let barred = ledger
-        .state()
-        .fold::<Access>()
-        .barred(&reader, role, &args.class);
-    if let Some(barred) = barred {
-        let denied = read(
-            &args.class,
-            ReadOutcome::Denied,
-            &args.purpose,
-            (reader, role),
-            None,
-        )?;
-        let appended = ledger.append(&[Command::new(denied, Some(experiment))], &signer)?;
-        let message = format!(
-            "access: {} is not for role {barred}; on record as denied at seq {}, and nothing was released",
-            args.class, appended[0].seq
-        );
-        return Err(CliError::refused(message, "clover access list"));
-    }
-    let released = of_class(&ledger, &experiment, args)?;
-    let root = released.root();
-    let allowed = read(
-        &args.class,
-        ReadOutcome::Allowed,
-        &args.purpose,
-        (reader, role),
-        root,
-    )?;
+    let mut classes = Class::ALL.into_iter();
+    let class = classes.find(|class| class.as_str() == args.class);
+    let iteration = args.iteration.as_deref().map(bench::named).transpose()?;
+    let request = Request {
+        class: class.expect("BUG: the parser takes these alone"),
+        experiment,
+        iteration,
+        reader,
+        role,
+        purpose: key::text("for", &args.purpose)?,
+    };
     // On record first: what cannot be recorded is not released.
+    let released = release::release(&mut ctx.ports(), &mut ledger, &request)?;
     let path = ctx.path(&args.output);
-    let appended = ledger.append(&[Command::new(allowed, Some(experiment.clone()))], &signer)?;
-    crate::cli::submit::warn_of_pin(ctx, &ledger);
     ambient::replace_private(&path, &released.lines, true)?;
+    let appended = &released.appended;
     let (seq, count) = (appended[0].seq, ui::thousands(released.count));
-    let root = root.map(|root| root.0.to_base64());
+    let root = released.root.map(|root| root.0.to_base64());
     let of_rows = root
         .as_ref()
         .map_or(String::new(), |root| format!(", rows root {root}"));
@@ -401,10 +167,10 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
         args.class,
     );
     let data = json!({
-        "class": args.class, "count": released.count, "rows": released.rows.len(), "rows_root": root,
+        "class": args.class, "count": released.count, "rows": released.rows, "rows_root": root,
         "seq": seq, "file": path.display().to_string(),
     });
-    let mut answer = Answer::new(text, data).with_events(&appended);
+    let mut answer = Answer::new(text, data).with_events(appended);
     answer.verdict = "released";
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)

@@ -5,8 +5,6 @@
 use serde_json::Value;
 use serde_json::json;
 
-use crate::cli::cast;
-use crate::cli::cast::Part;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -16,16 +14,10 @@ use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::assumption::Assumption;
-use crate::event::payload::assumption::AssumptionCountersigned;
-use crate::event::payload::assumption::AssumptionWaived;
 use crate::ground::shell;
 use crate::ground::time::Timestamp;
-use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::assumptions;
@@ -33,6 +25,11 @@ use crate::projection::assumptions::Standing;
 use crate::projection::assumptions::Status;
 use crate::projection::assumptions::Waiver;
 use crate::projection::experiments::Experiments;
+use crate::session::SessionError;
+use crate::session::waivers;
+use crate::session::waivers::Agreement;
+use crate::session::waivers::WaiverError;
+use crate::session::waivers::WaiverTerms;
 
 const LIST: &str = "clover assume list";
 /// Columns left for a statement.
@@ -336,26 +333,34 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
         (false, named) => Some(crate::cli::intake::experiment(ledger.state(), named)?),
     };
     if args.countersign {
-        return agree(ctx, &mut ledger, code, experiment.as_ref(), args.dry_run);
+        let intent = submit::intent(args.dry_run);
+        let of = (code, experiment.as_ref());
+        let agreement = waivers::agree(&mut ctx.ports(), &mut ledger, of, intent)?;
+        return Ok(agreed(ctx, &ledger, code, &agreement));
     }
     let (reason, until) = (args.reason.as_deref(), args.until.as_deref());
-    let payload = AssumptionWaived {
+    let terms = WaiverTerms {
         code,
+        experiment: experiment.clone(),
         expires_at: record::time(until.unwrap_or_default())?,
         reason: key::text("reason", reason.unwrap_or_default())?,
     };
-    if let Some(second) = &args.second {
-        two_keys(ctx, ledger.state(), second)?;
-    }
-    let signer = wallet::signer(ctx, ledger.state(), Kind::AssumptionWaived)?;
-    let command = Command::new(payload, experiment.clone());
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    let second = args.second.as_ref();
+    let intent = submit::intent(args.dry_run);
+    let mut ports = ctx.ports().with_second(second);
+    let done = waivers::propose(&mut ports, &mut ledger, terms, second.is_some(), intent);
+    let (submission, agreement) = done.map_err(|error| match (error, second) {
+        (SessionError::Waiver(error @ WaiverError::SameKey), Some(second)) => {
+            CliError::from(error).at(&format!("--second {second}"))
+        }
+        (error, _) => error.into(),
+    })?;
+    let mut answer = submit::shown(ctx, &ledger, &submission);
     if args.dry_run {
         return Ok(answer);
     }
-    if args.second.is_some() {
-        ctx.globals.key.clone_from(&args.second);
-        let second = agree(ctx, &mut ledger, code, experiment.as_ref(), false)?;
+    if let Some(agreement) = agreement {
+        let second = agreed(ctx, &ledger, code, &agreement);
         answer.text.push_str(&second.text);
         answer.events.extend(second.events);
         answer.checkpoint = second.checkpoint;
@@ -371,64 +376,14 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
     )))
 }
 
-/// Both keys may say what they are to say, and are two: nothing is recorded for a waiver that could not be agreed to.
-fn two_keys(ctx: &mut Ctx<'_>, state: &State, second: &String) -> Result<(), CliError> {
-    let agrees = Kind::AssumptionCountersigned;
-    let parts = [
-        Part::by_key(state, Kind::AssumptionWaived),
-        Part::by(state, agrees, "--second", Some(second)),
-    ];
-    let keys = cast::of_parts(ctx, state, &parts)?;
-    // Read now: a passphrase that is wrong is told before the waiver stands.
-    let mut ids = Vec::new();
-    for word in keys.iter().flatten() {
-        let path = wallet::locate(ctx, word)?;
-        ids.push(wallet::read(ctx, &path)?.id());
+fn agreed(ctx: &mut Ctx<'_>, ledger: &Ledger, code: Assumption, agreement: &Agreement) -> Answer {
+    let mut answer = submit::shown(ctx, ledger, &agreement.submission);
+    if agreement.submission.is_appended() {
+        let status = agreement.status.as_str();
+        answer.line(&format!("{code} {status}"));
+        answer.data["status"] = status.into();
     }
-    if let [first, other] = ids.as_slice()
-        && first == other
-    {
-        let message =
-            format!("--second {second}: expected another key than the first, found the same");
-        return Err(CliError::usage(message, "clover key list"));
-    }
-    Ok(())
-}
-
-/// The waiver of an assumption that waits for its second key.
-fn waiting(
-    ledger: &Ledger,
-    code: Assumption,
-    experiment: Option<&ExperimentId>,
-) -> Option<EventId> {
-    let state = ledger.state().fold::<assumptions::Assumptions>();
-    Some(state.row(code, experiment)?.proposed.as_ref()?.id)
-}
-
-fn agree(
-    ctx: &mut Ctx<'_>,
-    ledger: &mut Ledger,
-    code: Assumption,
-    experiment: Option<&ExperimentId>,
-    dry_run: bool,
-) -> Result<Answer, CliError> {
-    let Some(waiver) = waiting(ledger, code, experiment) else {
-        let message = format!("no waiver of {code} waits for a second key");
-        return Err(CliError::not_found(
-            message,
-            format!("clover assume show {code}"),
-        ));
-    };
-    let signer = wallet::signer(ctx, ledger.state(), Kind::AssumptionCountersigned)?;
-    let command = Command::new(AssumptionCountersigned { waiver }, experiment.cloned());
-    let mut answer = submit::append(ctx, ledger, &[command], &signer, dry_run)?;
-    if !dry_run {
-        let state = ledger.state();
-        let row = assumptions::standing(state, ledger_time(state), code, experiment);
-        answer.line(&format!("{code} {}", row.status.as_str()));
-        answer.data["status"] = row.status.as_str().into();
-    }
-    Ok(answer)
+    answer
 }
 
 /// As [`failing`], for `--json`.

@@ -5,31 +5,18 @@ use std::path::PathBuf;
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use crate::cli::access;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
+use crate::cli::key;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
-use crate::event::payload::PrivateRef;
-use crate::event::payload::Role;
-use crate::event::payload::record::ReadOutcome;
 use crate::ground::ambient;
-use crate::ground::canon;
 use crate::ground::digest::Digest;
-use crate::ground::seal;
-use crate::ground::seal::SealedBlob;
-use crate::ground::seal::SubjectKey;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::session::Home;
+use crate::session::custody::blobs;
+use crate::session::custody::blobs::Owner;
 use crate::store::StoreError;
 
 #[derive(Debug, clap::Subcommand)]
@@ -97,14 +84,6 @@ pub(super) fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
     })
 }
 
-fn reference(bytes: &[u8], media: MediaType) -> BlobRef {
-    BlobRef {
-        blake3: Digest::blake3(bytes),
-        bytes: Count::new(bytes.len() as u64).expect("BUG: no file has 2^53 bytes"),
-        media,
-    }
-}
-
 fn put(ctx: &mut Ctx<'_>, args: &PutArgs) -> Result<Answer, CliError> {
     let media = MediaType::new(args.media.as_str()).ok_or_else(|| {
         let message = format!(
@@ -115,93 +94,19 @@ fn put(ctx: &mut Ctx<'_>, args: &PutArgs) -> Result<Answer, CliError> {
     })?;
     let content = Zeroizing::new(ctx.read(&args.file)?);
     let (home, mut ledger) = home::open_to_write(ctx)?;
-    let (bytes, text) = match &args.subject {
-        None => {
-            let text = canon::to_bytes(&reference(&content, media));
-            (content.to_vec(), text)
-        }
-        Some(subject) => {
-            let (subject, sealed) = seal_for(ctx, &home, subject, &content, args.dry_run)?;
-            let private = PrivateRef {
-                blob: reference(&sealed.bytes, media),
-                commitment: sealed.commitment,
-                subject,
-            };
-            (sealed.bytes, canon::to_bytes(&private))
-        }
+    let owner = match args.subject.as_deref() {
+        None => Owner::Nobody,
+        Some("new") => Owner::NewSubject,
+        Some(subject) => Owner::Subject(digest("--subject", subject)?),
     };
-    let text =
-        text.map_err(|error| CliError::input(error.to_string(), "clover blob put --help"))?;
+    let intent = submit::intent(args.dry_run);
+    let text = blobs::put(&home, &mut ledger, (&content, media), owner, intent)?;
     let text = String::from_utf8_lossy(&text).into_owned();
-    if !args.dry_run {
-        ledger.put_blobs(&[bytes])?;
-    }
     let data =
         json!({"reference": serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default()});
     let mut answer = Answer::new(format!("{text}\n"), data);
     answer.verdict = if args.dry_run { "dry_run" } else { "stored" };
     Ok(answer)
-}
-
-/// Encrypts content under a subject's key; a new subject's key goes into the vault first.
-fn seal_for(
-    ctx: &mut Ctx<'_>,
-    home: &Home,
-    subject: &str,
-    content: &[u8],
-    dry_run: bool,
-) -> Result<(Digest, SealedBlob), CliError> {
-    let ambient = ctx.ambient();
-    let failed = |error: seal::BlobError| {
-        CliError::new(
-            Exit::Unexpected,
-            "unexpected",
-            error.to_string(),
-            "clover doctor",
-        )
-    };
-    let (subject, key) = if subject == "new" {
-        let subject = Digest(ambient.random()?);
-        let key = ambient.with_entropy(SubjectKey::generate)?;
-        if !dry_run {
-            home.vault(&ctx.ambient())?
-                .add_subject(&subject, key.as_bytes())?;
-        }
-        (subject, key)
-    } else {
-        let subject = digest("--subject", subject)?;
-        (subject, subject_key(ctx, home, &subject)?)
-    };
-    let sealed = ambient.with_entropy(|entropy| seal::encrypt_blob(&key, content, entropy));
-    Ok((subject, sealed.map_err(failed)?))
-}
-
-/// A subject's key from the vault.
-pub(super) fn subject_key(
-    ctx: &Ctx<'_>,
-    home: &Home,
-    subject: &Digest,
-) -> Result<SubjectKey, CliError> {
-    let known = match home.known_vault(&ctx.ambient())? {
-        Some(vault) => vault.subject_key(subject)?.map(Zeroizing::new),
-        None => None,
-    };
-    let key = known.ok_or_else(|| {
-        let message = format!("no key of subject {subject} in the vault: unknown or erased");
-        CliError::not_found(message, "clover log --kind subject.erased")
-    })?;
-    Ok(SubjectKey::from_bytes(&key))
-}
-
-/// Puts a read of private content on record before it is shown.
-fn record_read(ctx: &mut Ctx<'_>, ledger: &mut Ledger, purpose: &str) -> Result<(), CliError> {
-    let signer = wallet::signer(ctx, ledger.state(), Kind::DataRead)?;
-    let reader = (signer.id(), Some(Role::Custodian));
-    let read = access::read("private", ReadOutcome::Allowed, purpose, reader, None)?;
-    let appended = ledger.append(&[Command::new(read, None)], &signer)?;
-    submit::warn_of_pin(ctx, ledger);
-    ctx.note(&format!("the read is on record at seq {}", appended[0].seq));
-    Ok(())
 }
 
 fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
@@ -215,23 +120,12 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
         Some(_) => home::open_to_write(ctx)?,
         None => home::open_to_read(ctx)?,
     };
-    let stored = ledger
-        .store()
-        .reader()
-        .blob(&wanted)?
-        .ok_or_else(|| CliError::not_found(format!("no blob {wanted}"), "clover blob list"))?;
-    if Digest::blake3(&stored) != wanted {
-        let message = format!("the bytes of blob {wanted} do not match their digest");
-        return Err(CliError::integrity("tampered", message, "clover verify"));
-    }
     let bytes = match subject {
-        None => stored,
+        None => Zeroizing::new(blobs::stored(&ledger, wanted)?),
         Some(subject) => {
-            let key = subject_key(ctx, &home, &subject)?;
-            let opened = seal::decrypt_blob(&key, &stored)
-                .map_err(|error| CliError::input(error.to_string(), "clover blob get --help"))?;
-            record_read(ctx, &mut ledger, &args.purpose)?;
-            opened.plaintext.clone()
+            let purpose = key::text("for", &args.purpose)?;
+            let of = (wanted, subject);
+            blobs::open(&mut ctx.ports(), &home, &mut ledger, of, purpose)?
         }
     };
     let count = bytes.len();

@@ -23,26 +23,6 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// An event that `--key` signs.
-    pub(super) fn by_key(state: &State, kind: Kind) -> Self {
-        Self::by(state, kind, "--key", None)
-    }
-
-    /// An event that the key of another option signs.
-    pub(super) fn by(
-        state: &State,
-        kind: Kind,
-        option: &'static str,
-        named: Option<&'a String>,
-    ) -> Self {
-        Self {
-            what: kind.as_str(),
-            roles: signers::needed(state, kind),
-            option,
-            named,
-        }
-    }
-
     /// What one of some roles signs.
     pub(super) fn of(
         what: &'static str,
@@ -53,20 +33,6 @@ impl<'a> Part<'a> {
         Self {
             what,
             roles,
-            option,
-            named,
-        }
-    }
-
-    /// A charge, which the spenders of its account sign.
-    pub(super) fn charge(
-        spenders: &Roles,
-        option: &'static str,
-        named: Option<&'a String>,
-    ) -> Self {
-        Self {
-            what: Kind::BudgetCharged.as_str(),
-            roles: spenders.as_slice().to_vec(),
             option,
             named,
         }

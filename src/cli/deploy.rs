@@ -10,43 +10,24 @@ use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::input;
-use crate::cli::iterate::bench::failed;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::rubric;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::event::Payload;
-use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
 use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::deployment::DeploymentActivated;
-use crate::event::payload::deployment::DeploymentRolledBack;
-use crate::event::payload::deployment::GuardrailChecked;
 use crate::event::payload::deployment::LiveEvidence;
-use crate::event::payload::deployment::Versions;
-use crate::event::payload::deployment::Window;
 use crate::ground::shell;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::num::Count;
 use crate::projection::deployments::Deployment;
 use crate::projection::deployments::Deployments;
-use crate::projection::deployments::Fitted;
 use crate::projection::deployments::OfExperiment;
-use crate::projection::rubrics::Rubrics;
+use crate::session::deploy::activation;
+use crate::session::deploy::activation::ActivationTerms;
+use crate::session::deploy::guardrails;
+use crate::session::deploy::guardrails::CheckTerms;
 use crate::workflow::deploy;
-use crate::workflow::guardrails;
-use crate::workflow::live;
-use crate::workflow::live::guardrails::Watched;
-use crate::workflow::patches;
-use crate::workflow::prompts;
-
-const NEXT: &str = "clover deploy status";
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -154,156 +135,68 @@ where
 }
 
 fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<Answer, CliError> {
-    let (experiment, said) = {
-        let (_, ledger) = home::open_to_read(ctx)?;
-        activation(ledger.state(), args)?
-    };
-    let command = Command::new(said, Some(experiment.clone()));
-    let answer = record::one(ctx, command, args.dry_run)?;
-    Ok(answer.with_next(format!(
-        "clover deploy status {experiment}",
-        experiment = shell::word(&experiment)
-    )))
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let terms = terms(args)?;
+    let intent = submit::intent(args.dry_run);
+    let submission = activation::activate(&mut ctx.ports(), &mut ledger, &terms, intent)?;
+    let answer = submit::shown(ctx, &ledger, &submission);
+    Ok(then_status(answer, &terms.name.experiment))
 }
 
-/// The activation that the arguments ask for.
-fn activation(
-    state: &State,
-    args: &ActivateArgs,
-) -> Result<(ExperimentId, DeploymentActivated), CliError> {
-    let (experiment, registered) = rubric::named(state, &args.prompt)?;
-    let none = OfExperiment::default();
-    let of = state.fold::<Deployments>().of(&experiment).unwrap_or(&none);
-    let judge: JudgeId = parsed("--judge", &args.judge)?;
-    let free = |fitted: &Fitted| fitted.judge == judge && fitted.rubrics.is_empty();
-    let newest = of.calibrators.iter().filter(|(_, of)| free(of));
-    let newest = newest
-        .max_by_key(|(_, of)| of.seq)
-        .map(|(digest, _)| *digest);
-    let hashes = prompts::judged_as(state, &experiment, registered);
-    let newest = of.evaluated(&judge, &hashes).or(newest);
-    let calibrator = match &args.calibrator {
-        Some(text) => Some(crate::cli::blob::digest("--calibrator", text)?),
-        None => newest,
-    };
-    let Some(calibrator) = calibrator else {
-        let message = format!("no calibrator was fitted for {judge}");
-        return Err(CliError::not_found(message, "clover estimate"));
-    };
-    let model = of.models.get(&judge).or(args.model.as_ref());
-    let model = model.map_or(args.judge.as_str(), String::as_str);
-    let (Some(rubric), Some(told)) = (
-        patches::rubric_of(registered),
-        prompts::told(state, &experiment, registered),
-    ) else {
-        let message = format!("the rubric of {} cannot be read", args.prompt);
-        return Err(CliError::not_found(message, "clover verify"));
-    };
+/// What the arguments ask for.
+fn terms(args: &ActivateArgs) -> Result<ActivationTerms, CliError> {
+    let digest = |text| crate::cli::blob::digest("--calibrator", text);
     let anchors = args.anchors.as_deref();
-    let recalibration = args.recalibration.as_deref().map(record::event_id);
-    let said = DeploymentActivated {
-        commit: registered.id,
-        previous: of.active,
-        recalibration: recalibration.transpose()?,
-        rubric_hash: registered.hash,
-        versions: Versions {
-            anchors: anchors.map(|id| parsed("--anchors", id)).transpose()?,
-            calibrator,
-            judge,
-            model: key::text("model", model)?,
-            prompt_hash: told.hash,
-            rubric_version: registered.version.clone(),
-            sdp_version: parsed("sdp_version", rubric.sdp_version())?,
-        },
-    };
-    Ok((experiment, said))
-}
-
-/// The running deployment of an experiment, or what there is to do without one.
-fn running<'a>(
-    state: &'a State,
-    experiment: &ExperimentId,
-) -> Result<(&'a OfExperiment, &'a Deployment), CliError> {
-    let of = state.fold::<Deployments>().of(experiment);
-    of.and_then(|of| Some((of, of.running()?))).ok_or_else(|| {
-        let message = format!("nothing of {experiment} runs");
-        CliError::not_found(message, NEXT)
+    let recalibration = args.recalibration.as_deref();
+    let model = args.model.as_deref().map(|model| key::text("model", model));
+    Ok(ActivationTerms {
+        name: rubric::name(&args.prompt)?,
+        judge: parsed("--judge", &args.judge)?,
+        calibrator: args.calibrator.as_deref().map(digest).transpose()?,
+        model: model.transpose()?,
+        anchors: anchors.map(|id| parsed("--anchors", id)).transpose()?,
+        recalibration: recalibration.map(record::event_id).transpose()?,
     })
 }
 
-/// The rollback to what ran before.
-fn back(
-    of: &OfExperiment,
-    running: &Deployment,
-    breach: Option<EventId>,
-    reason: Text,
-) -> DeploymentRolledBack {
-    let before = of.before();
-    DeploymentRolledBack {
-        breach,
-        deployment: running.id,
-        reason,
-        restored: before.map(|of| of.id),
-        rubric_hash: before.map(|of| of.rubric_hash),
-    }
+fn then_status(answer: Answer, experiment: &ExperimentId) -> Answer {
+    answer.with_next(format!(
+        "clover deploy status {experiment}",
+        experiment = shell::word(&experiment)
+    ))
 }
 
 fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let reason = key::text("reason", &args.reason)?;
-    let said = {
-        let (_, ledger) = home::open_to_read(ctx)?;
-        let (of, running) = running(ledger.state(), &experiment)?;
-        let breach = of.breach().map(|of| of.id);
-        back(of, running, breach, reason)
-    };
-    let command = Command::new(said, Some(experiment.clone()));
-    let answer = record::one(ctx, command, args.dry_run)?;
-    Ok(answer.with_next(format!(
-        "clover deploy status {experiment}",
-        experiment = shell::word(&experiment)
-    )))
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let intent = submit::intent(args.dry_run);
+    let ports = &mut ctx.ports();
+    let submission = activation::roll_back(ports, &mut ledger, &experiment, reason, intent)?;
+    let answer = submit::shown(ctx, &ledger, &submission);
+    Ok(then_status(answer, &experiment))
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
-    let given = given(ctx, args)?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let said = checked(&ledger, &experiment, given, args.since_last)?;
-    let by_hand = said.by_hand.clone();
-    let read = said.inputs;
-    let verdicts = said.verdicts;
-    let payload = Payload::from(said);
-    let signer = record::signer(ctx, &ledger, &payload)?;
-    let command = Command::new(payload, Some(experiment.clone()));
-    let mut answer = if verdicts.is_breach() && !args.dry_run {
-        let failed = verdicts.each().into_iter();
-        let failed: Vec<_> = failed
-            .filter(|(_, said)| *said == Verdict::Fail)
-            .map(|(name, _)| name)
-            .collect();
-        let reason = key::text("reason", &format!("breach of {}", failed.join(", ")))?;
-        let (of, running) = running(ledger.state(), &experiment)?;
-        let undo = back(of, running, None, reason);
-        let undone = |breach| {
-            let back = DeploymentRolledBack {
-                breach: Some(breach),
-                ..undo
-            };
-            Command::new(back, Some(experiment.clone()))
-        };
-        submit::append_two(ctx, &mut ledger, command, undone, &signer)?
-    } else {
-        submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?
+    let terms = CheckTerms {
+        experiment: experiment.clone(),
+        by_hand: given(ctx, args)?,
+        since_last: args.since_last,
     };
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let intent = submit::intent(args.dry_run);
+    let done = guardrails::check(&mut ctx.ports(), &mut ledger, terms, intent)?;
+    let mut answer = submit::shown(ctx, &ledger, &done.submission);
+    let (said, verdicts) = (&done.said, done.said.verdicts);
     for (name, said) in verdicts.each() {
         answer.line(&format!("{name:<14}{}", deploy::word(said)));
     }
-    if let Some(why) = &by_hand {
+    if let Some(why) = &said.by_hand {
         answer.line(&format!("by hand       {}", why.as_str()));
     }
-    answer.data["by_hand"] = json!(by_hand);
-    answer.data["inputs"] = json!(read);
+    answer.data["by_hand"] = json!(said.by_hand);
+    answer.data["inputs"] = json!(said.inputs);
     let shown = verdicts
         .each()
         .map(|(name, said)| (name, deploy::word(said)));
@@ -311,10 +204,7 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     if verdicts.is_breach() {
         answer.exit = Exit::Fail;
     }
-    Ok(answer.with_next(format!(
-        "clover deploy status {experiment}",
-        experiment = shell::word(&experiment)
-    )))
+    Ok(then_status(answer, &experiment))
 }
 
 /// Evidence that is given by hand, with the reason.
@@ -327,54 +217,6 @@ fn given(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Option<(LiveEvidence, Te
     let source = rubric::source(file);
     let evidence = input::document(&bytes).map_err(|fault| fault.into_error(&source, 1, next))?;
     Ok(Some((evidence, key::text("by-hand", why)?)))
-}
-
-/// The check of what runs: as given, else from the rows since its activation or its last check.
-fn checked(
-    ledger: &Ledger,
-    experiment: &ExperimentId,
-    given: Option<(LiveEvidence, Text)>,
-    since_last: bool,
-) -> Result<GuardrailChecked, CliError> {
-    let state = ledger.state();
-    let (of, running) = running(state, experiment)?;
-    let registered = state.fold::<Rubrics>().of_id(experiment, running.commit);
-    let plan = registered.and_then(|of| prompts::plan_told(state, experiment, of));
-    let Some(plan) = plan else {
-        let message =
-            "the rubric that runs was never part of an iteration: no plan has its thresholds";
-        return Err(CliError::not_found(message, "clover iterate list"));
-    };
-    let thresholds = guardrails::thresholds(plan);
-    let count = |value: u64| Count::new(value).unwrap_or_default();
-    let last = of.checked.filter(|_| since_last).map(|of| of.seq + 1);
-    let window = Window {
-        from_seq: count(last.unwrap_or(running.seq + 1)),
-        through_seq: count(ledger.size().saturating_sub(1)),
-    };
-    if window.from_seq > window.through_seq {
-        let message = format!("nothing was recorded since seq {}", window.through_seq);
-        return Err(CliError::refused(message, "clover judge run --help"));
-    }
-    let (evidence, by_hand, inputs) = if let Some((evidence, why)) = given {
-        (evidence, Some(why), None)
-    } else {
-        let releases = live::releases(ledger, experiment, ledger.size())?;
-        let watched = Watched::of(ledger, &releases, running.id, ledger.size());
-        let watched = watched.map_err(failed)?;
-        let found = live::guardrails::shown(ledger, &watched, experiment, &thresholds, window);
-        let (evidence, inputs) = found.map_err(failed)?;
-        (evidence, None, Some(inputs))
-    };
-    Ok(GuardrailChecked {
-        by_hand,
-        deployment: running.id,
-        inputs,
-        verdicts: guardrails::verdicts(&evidence, &thresholds),
-        evidence,
-        thresholds,
-        window,
-    })
 }
 
 fn standing(of: &OfExperiment, deployment: &Deployment) -> String {

@@ -14,6 +14,7 @@ use crate::ground::ambient;
 use crate::ledger::Ledger;
 use crate::ledger::rules::CLOCK_TOLERANCE_SECONDS;
 use crate::session::Home;
+use crate::session::keys::files;
 use crate::store;
 
 #[derive(Debug, clap::Args)]
@@ -190,7 +191,7 @@ fn clock(ctx: &Ctx<'_>, ledger: &Ledger, checks: &mut Vec<Check>) {
 
 fn log_key(home: &Home, ledger: &Ledger, checks: &mut Vec<Check>) {
     let known = ledger.state().keyring.log_key();
-    let (found, seen) = match (home::read_log_key(&home.log_key()), known) {
+    let (found, seen) = match (files::read_log_key(&home.log_key()), known) {
         (Ok(own), Some(known)) if known.key().public_key() == own.public_bytes() => {
             (Found::Good, known.to_string())
         }
@@ -198,7 +199,7 @@ fn log_key(home: &Home, ledger: &Ledger, checks: &mut Vec<Check>) {
             Found::Bad,
             "log.key is not the key that signs this ledger".to_owned(),
         ),
-        (Err(error), _) => (Found::Bad, error.message),
+        (Err(error), _) => (Found::Bad, error.to_string()),
     };
     checks.push(("log key", found, seen));
 }

@@ -10,12 +10,11 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::payload::custody::SubjectErased;
 use crate::ground::shell;
-use crate::ledger::Command;
+use crate::session::SessionError;
+use crate::session::custody::CustodyError;
+use crate::session::custody::erasure;
+use crate::session::custody::erasure::Erasure;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -35,54 +34,28 @@ pub(super) struct Args {
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let subject = blob::digest("subject", &args.subject)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
-    let payload = SubjectErased {
-        basis: key::text("basis", &args.basis)?,
-        subject,
-    };
-    let vault = home.known_vault(&ctx.ambient())?;
-    let held = match &vault {
-        Some(vault) => vault.subject_key(&subject)?.is_some(),
-        None => false,
-    };
-    let natural_key = Payload::from(payload.clone()).natural_key(None);
-    let recorded = match natural_key {
-        Some(digest) => ledger.giver(&digest)?,
-        None => None,
-    };
-    if !held && recorded.is_none() {
-        let message = format!("no key of subject {subject} in the vault: unknown here");
-        return Err(CliError::not_found(message, "clover blob list"));
-    }
-    let signer = wallet::signer(ctx, ledger.state(), Kind::SubjectErased)?;
-    let command = Command::new(payload, None);
-    if args.dry_run {
-        return submit::append(ctx, &mut ledger, &[command], &signer, true);
-    }
-    let question =
-        format!("destroy the key of subject {subject}; its private content is lost for good");
+    let basis = key::text("basis", &args.basis)?;
     let again = format!(
         "clover erase {subject} --basis {}",
         shell::quoted(&args.basis),
         subject = shell::word(&subject)
     );
-    ctx.confirm(&question, args.yes, &again)?;
-    let mut answer = match recorded {
-        // Recorded before: what is left to do is the key. The basis that stands is the one on record.
-        Some(seq) => {
-            let mut answer = Answer::new(
-                format!("seq {seq}  subject.erased  already recorded\n"),
-                json!({}),
-            );
-            answer.verdict = "already_recorded";
-            answer
+    let intent = submit::intent(args.dry_run);
+    let mut ports = ctx.ports().with_consent(args.yes, again.as_str());
+    let erased = erasure::erase(&mut ports, &home, &mut ledger, (subject, basis), intent);
+    let erased = erased.map_err(|error| match error {
+        SessionError::Custody(CustodyError::KeyRemains(error)) => {
+            CliError::from(error).with_next(format!("{again} --yes"))
         }
-        None => submit::append(ctx, &mut ledger, &[command], &signer, false)?,
-    };
-    let destroyed = match &vault {
-        Some(vault) => vault
-            .destroy_subject(&subject)
-            .map_err(|error| CliError::from(error).with_next(format!("{again} --yes")))?,
-        None => false,
+        error => error.into(),
+    })?;
+    let (mut answer, destroyed) = match erased {
+        Erasure::Rehearsed(submission) => return Ok(submit::shown(ctx, &ledger, &submission)),
+        Erasure::Already { seq, destroyed } => (already(seq), destroyed),
+        Erasure::Appended {
+            submission,
+            destroyed,
+        } => (submit::shown(ctx, &ledger, &submission), destroyed),
     };
     let fate = if destroyed {
         "destroyed"
@@ -92,4 +65,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     answer.line(&format!("key of subject {subject}: {fate}"));
     answer.data["destroyed"] = json!(destroyed);
     Ok(answer)
+}
+
+fn already(seq: u64) -> Answer {
+    let text = format!("seq {seq}  subject.erased  already recorded\n");
+    let mut answer = Answer::new(text, json!({}));
+    answer.verdict = "already_recorded";
+    answer
 }

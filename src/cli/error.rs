@@ -372,10 +372,14 @@ impl From<SessionError> for CliError {
             SessionError::Breach(breach) => refusal(&breach, None),
             SessionError::Confirm(error) => error.into(),
             SessionError::Course(error) => bench::failed(error),
+            SessionError::Custody(error) => error.into(),
+            SessionError::Deploy(error) => error.into(),
+            SessionError::Estimate(error) => error.into(),
             SessionError::Gate(error) => error.into(),
             SessionError::Intake(error) => error.into(),
-            SessionError::Judging(error) => error.into(),
             SessionError::Iteration(error) => error.into(),
+            SessionError::Judging(error) => error.into(),
+            SessionError::Keys(error) => error.into(),
             SessionError::Label(error) => error.into(),
             SessionError::Ledger(error) => error.into(),
             SessionError::NoIdentity(_) => {
@@ -391,6 +395,7 @@ impl From<SessionError> for CliError {
                     "clover doctor",
                 )
             }),
+            SessionError::Prereg(error) => error.into(),
             SessionError::Restore(error) => error.into(),
             SessionError::Seal(_) => {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
@@ -398,6 +403,8 @@ impl From<SessionError> for CliError {
             SessionError::Split(error) => error.into(),
             SessionError::Store(error) => error.into(),
             SessionError::Unread(error) => error.into(),
+            SessionError::Unsent(error) => (*error).into(),
+            SessionError::Waiver(error) => error.into(),
         }
     }
 }

@@ -15,8 +15,6 @@ use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
@@ -29,25 +27,17 @@ use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
-use crate::session::Home;
-use crate::session::texts::Texts;
+use crate::session::estimates::Estimation;
 use crate::stats::direct::ClusterWeights;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::form::Form;
-use crate::workflow::estimate::rows;
-use crate::workflow::estimate::rows::Gathered;
-use crate::workflow::estimate::rows::RowsError;
-use crate::workflow::estimate::rows::Which;
 use crate::workflow::estimate::terms;
-use crate::workflow::import::kept::KeptError;
 
 /// The numbers that a manifest in force registers, with its digest; `what` names them.
 pub(super) fn planned<T>(
@@ -218,18 +208,8 @@ impl Terms {
     }
 }
 
-/// A ledger with what an experiment holds of one judge, as of the position that is asked about.
-pub(super) struct Read {
-    pub home: Home,
-    pub ledger: Ledger,
-    pub experiment: ExperimentId,
-    pub terms: EstimateTerms,
-    /// Fields that imports kept, to part rows by.
-    pub fields: Vec<FieldId>,
-}
-
 /// Opens the ledger: to write, unless nothing is to be appended.
-pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Read, CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Estimation, CliError> {
     let terms = asked.resolve()?;
     let (home, ledger) = if asked.dry_run || ctx.as_of.is_some() {
         home::open_to_read(ctx)?
@@ -240,7 +220,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Read, CliError> {
         None => intake::experiment(ledger.state(), asked.experiment.as_deref())?,
         Some(seq) => intake::experiment(&ledger.state_at(seq + 1)?, asked.experiment.as_deref())?,
     };
-    Ok(Read {
+    Ok(Estimation {
         home,
         ledger,
         experiment,
@@ -249,79 +229,27 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Read, CliError> {
     })
 }
 
-impl Read {
-    /// The rows at the position that is asked about.
-    pub(super) fn gather(&mut self, ctx: &Ctx<'_>) -> Result<Gathered, CliError> {
-        let below = ctx.as_of.map_or(self.ledger.size(), |seq| seq + 1);
-        let which = Which {
-            experiment: &self.experiment,
-            judge: &self.terms.judge,
-            covariates: &self.terms.covariates,
-            fields: &self.fields,
-            rows_below: below,
-            audits_below: below,
-        };
-        let mut texts = Texts::new(&self.home, &self.ledger)?;
-        let gathered = rows::gather(&self.ledger, &which, &mut texts).map_err(unreadable)?;
-        if gathered.dataset.policies.is_empty() {
-            let message = format!("no score by {} in {}", self.terms.judge, self.experiment);
-            return Err(CliError::not_found(message, "clover import cje DIR"));
-        }
-        self.terms.labels = compute::label_use(&gathered);
-        Ok(gathered)
-    }
-
-    /// Estimates of every policy.
-    pub(super) fn found(&mut self, ctx: &mut Ctx<'_>) -> Result<Found, CliError> {
-        let gathered = self.gather(ctx)?;
-        let terms = self.terms.clone();
-        let shown = terms.bootstrap.as_ref().map(|bootstrap| {
-            let weights = Box::new(terms::weights(bootstrap));
-            Replicating::new(weights, ctx.progress("replicates"))
-        });
-        let weights = shown.as_ref().map(|shown| shown as &dyn ClusterWeights);
-        compute::compute(gathered, terms.clone(), &[], None, weights)
-            .map_err(|error| refused(&error))
-    }
-
-    /// Appends what was found, fit first.
-    pub(super) fn append(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        found: &Found,
-        events: Vec<Payload>,
-    ) -> Result<Answer, CliError> {
-        let (mut commands, mut blobs) = (Vec::new(), Vec::new());
-        let command = |payload: Payload| Command::new(payload, Some(self.experiment.clone()));
-        if let Some(fitted) = found.fitted() {
-            commands.push(command(fitted.event.into()));
-            blobs.extend(fitted.blobs);
-        }
-        commands.extend(events.into_iter().map(command));
-        let signer = wallet::signer(ctx, self.ledger.state(), Kind::EstimateRecorded)?;
-        let appended = self.ledger.append_with_blobs(&commands, &signer, &blobs)?;
-        self.ledger.settle()?;
-        submit::warn_of_pin(ctx, &self.ledger);
-        Ok(submit::answer(&self.ledger, &commands, &appended))
-    }
+/// Estimates of every policy.
+pub(super) fn found(ctx: &mut Ctx<'_>, of: &mut Estimation) -> Result<Found, CliError> {
+    let gathered = of.gather(ctx.as_of)?;
+    let terms = of.terms.clone();
+    let shown = terms.bootstrap.as_ref().map(|bootstrap| {
+        let weights = Box::new(terms::weights(bootstrap));
+        Replicating::new(weights, ctx.progress("replicates"))
+    });
+    let weights = shown.as_ref().map(|shown| shown as &dyn ClusterWeights);
+    compute::compute(gathered, terms.clone(), &[], None, weights).map_err(|error| refused(&error))
 }
 
-/// Words for rows that could not be read.
-pub(super) fn unreadable(error: RowsError) -> CliError {
-    match error {
-        RowsError::Ledger(error) | RowsError::Kept(KeptError::Ledger(error)) => error.into(),
-        RowsError::Kept(KeptError::Unread(error)) => error.into(),
-        RowsError::Covariate { seq, .. } => {
-            CliError::input(error.to_string(), format!("clover show {seq}"))
-        }
-        RowsError::Number { ref field, .. } => {
-            let next = format!(
-                "clover import cje FILE --field {field}",
-                field = shell::word(&field)
-            );
-            CliError::input(error.to_string(), next)
-        }
-    }
+/// Appends what was found, fit first.
+pub(super) fn append(
+    ctx: &mut Ctx<'_>,
+    of: &mut Estimation,
+    found: &Found,
+    events: Vec<Payload>,
+) -> Result<Answer, CliError> {
+    let submission = of.record(&mut ctx.ports(), found, events)?;
+    Ok(submit::shown(ctx, &of.ledger, &submission))
 }
 
 /// Words for what the statistics refuse.
@@ -400,7 +328,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
     read.fields.extend(chart.field().cloned());
-    let found = read.found(ctx)?;
+    let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     let sliced = chart
         .field()
@@ -443,7 +371,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer,
     let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
         None
     } else {
-        Some(read.append(ctx, &found, events)?)
+        Some(append(ctx, &mut read, &found, events)?)
     };
     let verdict = unrecorded(ctx);
     let mut answer = answer(text, data, recorded, verdict);
@@ -467,7 +395,7 @@ fn plot(
 pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
-    let found = read.found(ctx)?;
+    let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     if places.len() < 2 {
         let message = "expected two policies to compare";
@@ -494,7 +422,7 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, C
     let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
         None
     } else {
-        Some(read.append(ctx, &found, events)?)
+        Some(append(ctx, &mut read, &found, events)?)
     };
     let verdict = unrecorded(ctx);
     Ok(answer(text, data, recorded, verdict))

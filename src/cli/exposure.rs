@@ -69,7 +69,7 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     })?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = exposure::open(&mut ctx.ports(), &ledger, (&id, args.through))?;
-    let mut answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     let ExposureTerms {
         cap,
         closed,

@@ -138,7 +138,7 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = families::open(&mut ctx.ports(), &ledger, terms)?;
-    submit::submission(ctx, &mut ledger, &submission, args.dry_run)
+    submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)
 }
 
 fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
@@ -147,7 +147,7 @@ fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
     let submission = families::close(&mut ctx.ports(), &ledger, &id)?;
     let rejected = submission.terms.rejected.iter();
     let holds: Vec<_> = rejected.map(ToString::to_string).collect();
-    let mut answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     answer.data["holds"] = json!(holds);
     if !args.dry_run {
         let list = if holds.is_empty() {

@@ -8,8 +8,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::home;
-use crate::cli::iterate::bench::failed;
-use crate::cli::iterate::outputs;
 use crate::cli::iterate::program::Program;
 use crate::cli::key;
 use crate::cli::record;
@@ -23,26 +21,17 @@ use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::id::RunId;
 use crate::event::payload::Verdict;
-use crate::event::payload::generator::GeneratorRolledBack;
-use crate::event::payload::generator::GeneratorRunOpened;
 use crate::event::payload::generator::GeneratorValidated;
 use crate::ground::shell;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
-use crate::projection::deployments::Deployments;
 use crate::projection::generators::Generators;
 use crate::projection::generators::Run;
 use crate::projection::generators::RunState;
-use crate::session::Home;
+use crate::session::deploy::generator;
+use crate::session::deploy::generator::RunTerms;
 use crate::workflow::deploy::word;
-use crate::workflow::generator;
-use crate::workflow::generator::Judge;
-use crate::workflow::generator::Validation;
-use crate::workflow::iterate::steps::BUILD;
 
 const LIST: &str = "clover generator list";
 
@@ -167,10 +156,6 @@ where
     })
 }
 
-fn count(value: u64) -> Count {
-    Count::new(value).unwrap_or_default()
-}
-
 fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let stakes = Micro::parse(&args.stakes).ok();
@@ -180,91 +165,33 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
         return Err(CliError::usage(message, "clover generator open --help"));
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let of = ledger.state().fold::<Deployments>().of(&experiment);
-    let Some(running) = of.and_then(|of| of.running()).cloned() else {
-        let message = format!("nothing of {experiment} runs: there is no judge to freeze");
-        return Err(CliError::not_found(
-            message,
-            "clover deploy activate --help",
-        ));
-    };
-    let judge = Judge::of(&ledger, &experiment, running.id, ledger.size()).map_err(failed)?;
-    let said = GeneratorRunOpened {
-        build: key::text("build", BUILD)?,
-        calibrator: running.versions.calibrator,
-        deployment: running.id,
-        frozen: judge.frozen.digest,
-        new: parsed("--new", &args.new)?,
-        old: parsed("--old", &args.old)?,
-        rubric_hash: running.rubric_hash,
+    let terms = RunTerms {
         run: parsed("run", &args.run)?,
+        experiment,
+        old: parsed("--old", &args.old)?,
+        new: parsed("--new", &args.new)?,
+        steps: Count::new(args.steps).unwrap_or_default(),
         stakes_micro,
-        steps: count(args.steps),
     };
-    let payload = Payload::from(said);
-    let signer = record::signer(ctx, &ledger, &payload)?;
-    let command = Command::new(payload, Some(experiment));
-    let answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    let intent = submit::intent(args.dry_run);
+    let submission = generator::open(&mut ctx.ports(), &mut ledger, terms, intent)?;
+    let answer = submit::shown(ctx, &ledger, &submission);
     Ok(answer.with_next(format!(
         "clover generator objective {}",
         shell::word(&args.run)
     )))
 }
 
-/// A run by its name, with its experiment.
-fn found<'a>(state: &'a State, name: &str) -> Result<(&'a ExperimentId, &'a Run), CliError> {
-    let id: RunId = parsed("run", name)?;
-    let all = &state.fold::<Generators>().by_experiment;
-    let mut runs = all
-        .iter()
-        .flat_map(|(experiment, runs)| runs.iter().map(move |run| (experiment, run)));
-    let found = runs.find(|(_, run)| run.run == id);
-    found.ok_or_else(|| CliError::not_found(format!("no run {name} of a generator"), LIST))
-}
-
-/// What a run said when it was opened.
-fn opening(ledger: &Ledger, run: &Run) -> Result<GeneratorRunOpened, CliError> {
-    let read = ledger.entry(run.seq)?;
-    match read.map(|read| read.event.payload) {
-        Some(Payload::GeneratorRunOpened(said)) => Ok(*said),
-        _ => Err(CliError::integrity(
-            "damaged",
-            format!("seq {} does not open {}", run.seq, run.run),
-            "clover verify",
-        )),
-    }
-}
-
 fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (experiment, run) = found(ledger.state(), &args.run)?;
-    let (experiment, run) = (experiment.clone(), run.clone());
-    if run.used >= run.steps {
-        let message = format!("run {}: all {} steps were asked", run.run, run.steps);
-        return Err(CliError::refused(
-            message,
-            format!(
-                "clover generator validate {} --design ID",
-                shell::word(&run.run)
-            ),
-        ));
-    }
-    let policy: PolicyId = match &args.policy {
-        Some(name) => parsed("--policy", name)?,
-        None => run.new.clone(),
-    };
-    let opened = opening(&ledger, &run)?;
-    let judge = Judge::of(&ledger, &experiment, run.deployment, run.seq).map_err(failed)?;
-    let through = ledger.size().saturating_sub(1);
-    let asked = (&policy, count(run.used + 1));
-    let (said, bounds) = generator::objective(&ledger, &judge, (&opened, run.seq), asked, through)
-        .map_err(failed)?;
-    let (mean, step) = (said.lower_mean, said.step);
-    let payload = Payload::from(said);
-    let signer = record::signer(ctx, &ledger, &payload)?;
-    let command = Command::new(payload, Some(experiment));
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, false)?;
-    let rows = bounds.iter().map(|of| {
+    let id: RunId = parsed("run", &args.run)?;
+    let policy = args.policy.as_deref();
+    let policy: Option<PolicyId> = policy.map(|name| parsed("--policy", name)).transpose()?;
+    let asked = policy.as_ref();
+    let done = generator::objective(&mut ctx.ports(), &mut ledger, &id, asked)?;
+    let (run, said) = (&done.run, &done.said);
+    let mut answer = submit::shown(ctx, &ledger, &done.submission);
+    let rows = done.bounds.iter().map(|of| {
         vec![
             of.item.to_string(),
             of.draw.to_string(),
@@ -273,100 +200,37 @@ fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError
     });
     let mut text = ui::table(&["item", "draw", "lower bound"], rows.collect());
     text.push_str(&ui::pairs(&[
-        ("mean", format!("{:+.4}", mean.value())),
-        ("step", format!("{step} of {}", run.steps)),
+        ("mean", format!("{:+.4}", said.lower_mean.value())),
+        ("step", format!("{} of {}", said.step, run.steps)),
     ]));
     answer.line(text.trim_end());
-    answer.data["bounds"] = serde_json::to_value(&bounds).unwrap_or(Value::Null);
-    answer.data["lower_mean"] = json!(mean);
-    answer.data["step"] = json!(step);
+    answer.data["bounds"] = serde_json::to_value(&done.bounds).unwrap_or(Value::Null);
+    answer.data["lower_mean"] = json!(said.lower_mean);
+    answer.data["step"] = json!(said.step);
     answer.data["steps"] = json!(run.steps);
     Ok(answer.with_next(format!("clover generator show {}", shell::word(&run.run))))
-}
-
-/// What the validation of a run says.
-fn validation(
-    ctx: &mut Ctx<'_>,
-    (home, ledger): (&Home, &Ledger),
-    (experiment, run): (&ExperimentId, &Run),
-    design: DesignId,
-    program: &Program,
-) -> Result<GeneratorValidated, CliError> {
-    let opened = opening(ledger, run)?;
-    let judge = Judge::of(ledger, experiment, run.deployment, run.seq).map_err(failed)?;
-    let through = ledger.size().saturating_sub(1);
-    let of = (&opened, run.seq);
-    let found = generator::validate(ledger, &judge, of, &design, through);
-    let Validation {
-        compared,
-        inputs,
-        lcb_gain,
-        transport,
-        outputs,
-    } = found.map_err(failed)?;
-    let of = (&judge.frozen, &outputs[..]);
-    let battery = outputs::gaming(ctx, (home, ledger), experiment, of, program)?;
-    let state = ledger.state();
-    let Some(thresholds) = generator::thresholds(state, experiment, run.deployment) else {
-        let message =
-            "the rubric that runs was never part of an iteration: no plan has its thresholds";
-        return Err(CliError::not_found(message, "clover iterate list"));
-    };
-    let verdicts = generator::verdicts(&compared, &transport, battery.as_ref(), &thresholds);
-    let now = ledger.ambient().now();
-    let now = now.max(state.keyring.recorded_at.unwrap_or(now));
-    Ok(GeneratorValidated {
-        battery,
-        build: key::text("build", BUILD)?,
-        compared,
-        design,
-        frozen: judge.frozen.digest,
-        inputs,
-        lcb_gain,
-        run: run.run.clone(),
-        steps: count(run.used),
-        thresholds,
-        transport,
-        verdict: generator::overall(state, experiment, now, run, verdicts),
-        verdicts,
-    })
 }
 
 fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<Answer, CliError> {
     let design: DesignId = parsed("--design", &args.design)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
-    let (experiment, run) = found(ledger.state(), &args.run)?;
-    let (experiment, run) = (experiment.clone(), run.clone());
-    if let Some(before) = run.validated {
-        let message = format!(
-            "run {} was validated at seq {}, once and for all",
-            run.run, before.seq
-        );
-        return Err(CliError::refused(
-            message,
-            format!("clover show {}", before.seq),
-        ));
-    }
-    let of = (&experiment, &run);
-    let said = validation(ctx, (&home, &ledger), of, design, &args.program)?;
-    let shown = (lines(&said), data(&said), said.verdict);
-    let payload = Payload::from(said);
-    let signer = record::signer(ctx, &ledger, &payload)?;
-    let command = Command::new(payload, Some(experiment));
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
-    answer.line(shown.0.trim_end());
-    answer.data["validation"] = shown.1;
-    answer.exit = match shown.2 {
+    let id: RunId = parsed("run", &args.run)?;
+    let intent = submit::intent(args.dry_run);
+    let ports = &mut ctx.ports().with_program(&args.program);
+    let done = generator::validate(ports, (&home, &mut ledger), &id, design, intent)?;
+    let said = &done.said;
+    let mut answer = submit::shown(ctx, &ledger, &done.submission);
+    answer.line(lines(said).trim_end());
+    answer.data["validation"] = data(said);
+    answer.exit = match said.verdict {
         Verdict::Pass => Exit::Done,
         Verdict::Fail => Exit::Fail,
         Verdict::Inconclusive | Verdict::NotChecked => Exit::Inconclusive,
     };
-    Ok(answer.with_next(match shown.2 {
-        Verdict::Pass => format!("clover generator show {}", shell::word(&run.run)),
-        _ => format!(
-            "clover generator rollback {} --reason WHY",
-            shell::word(&run.run)
-        ),
+    let run = shell::word(&said.run);
+    Ok(answer.with_next(match said.verdict {
+        Verdict::Pass => format!("clover generator show {run}"),
+        _ => format!("clover generator rollback {run} --reason WHY"),
     }))
 }
 
@@ -409,26 +273,20 @@ fn data(said: &GeneratorValidated) -> Value {
 }
 
 fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> {
-    let (experiment, said, design) = {
-        let (_, ledger) = home::open_to_read(ctx)?;
-        let (experiment, run) = found(ledger.state(), &args.run)?;
-        let said = GeneratorRolledBack {
-            reason: key::text("reason", &args.reason)?,
-            restored: run.old.clone(),
-            run: run.run.clone(),
-            validation: run.validated.map(|of| of.id),
-        };
-        (experiment.clone(), said, run.new.clone())
-    };
-    let command = Command::new(said, Some(experiment.clone()));
-    let mut answer = record::one(ctx, command, args.dry_run)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let id: RunId = parsed("run", &args.run)?;
+    let reason = key::text("reason", &args.reason)?;
+    let intent = submit::intent(args.dry_run);
+    let done = generator::roll_back(&mut ctx.ports(), &mut ledger, &id, reason, intent)?;
+    let mut answer = submit::shown(ctx, &ledger, &done.submission);
     answer.line(&format!(
-        "outputs of {design} stay on record: labelled under a new design for calibration and put into a split, \
-         their residuals are what the next iteration's cards show"
+        "outputs of {} stay on record: labelled under a new design for calibration and put into a split, \
+         their residuals are what the next iteration's cards show",
+        done.new
     ));
     Ok(answer.with_next(format!(
         "clover label design new ID --experiment {experiment} --purpose calibrate --probability 1",
-        experiment = shell::word(&experiment)
+        experiment = shell::word(&done.experiment)
     )))
 }
 
@@ -438,8 +296,9 @@ fn shown_id(id: EventId) -> String {
 
 fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
-    let (experiment, run) = found(view.state(&ledger), &args.run)?;
-    let opened = opening(&ledger, run)?;
+    let id: RunId = parsed("run", &args.run)?;
+    let (experiment, run) = generator::found(view.state(&ledger), &id)?;
+    let opened = generator::opening(&ledger, run)?;
     let mut text = ui::pairs(&[
         (
             "run",

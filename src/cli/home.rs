@@ -3,7 +3,6 @@
 //! Verbs search upward for it from the current folder. A rotation of the log key that was cut
 //! short between append and rename is finished on opening.
 
-use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,8 +10,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::rulebook;
 use crate::ground::ambient;
-use crate::ground::ambient::AmbientError;
-use crate::ground::keyfile;
 use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::Ledger;
@@ -23,6 +20,7 @@ use crate::ledger::error::Divergence;
 use crate::session::Home;
 use crate::session::home::DATABASE;
 use crate::session::home::FOLDER;
+use crate::session::keys::files;
 use crate::store::OpenOptions;
 use crate::store::Store;
 use crate::workflow::GOVERNED;
@@ -101,27 +99,6 @@ pub(super) fn options(
     }
 }
 
-/// Reads a log key: a private file without passphrase.
-pub(super) fn read_log_key(path: &Path) -> Result<Signer, CliError> {
-    let bytes = match ambient::read_secret(path) {
-        Err(AmbientError::NotFound(_)) => {
-            let message = format!(
-                "the log key {} is missing: this ledger can be read, not written",
-                path.display()
-            );
-            return Err(CliError::not_found(message, "clover status"));
-        }
-        other => other?,
-    };
-    match keyfile::read_private(&bytes, None) {
-        Ok(key) => Ok(key.into()),
-        Err(error) => Err(CliError::input(
-            format!("the log key {}: {error}", path.display()),
-            "clover doctor",
-        )),
-    }
-}
-
 /// Opens a ledger, and asks before another one is taken at the path of a known one.
 pub(super) fn open_asking(
     ctx: &mut Ctx<'_>,
@@ -158,7 +135,7 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
     drop(Store::open(home.database(), store_options(ctx, true))?);
     ambient::check_writable(home.database())?;
     let first = |ctx: &mut Ctx<'_>| {
-        let log_key = read_log_key(&home.log_key())?;
+        let log_key = files::read_log_key(&home.log_key())?;
         Ok(options(ctx, Some(log_key), false))
     };
     let opened = open_asking(ctx, &home, first, false)?;
@@ -172,7 +149,7 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
             Ok((home, ledger))
         }
         Err(LedgerError::LogKey(_)) if ambient::exists(&next)? => {
-            let second = options(ctx, Some(read_log_key(&next)?), false);
+            let second = options(ctx, Some(files::read_log_key(&next)?), false);
             let mut ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, second)?;
             if ctx.globals.clock_ahead {
                 ledger.allow_clock_ahead();

@@ -31,6 +31,8 @@ use crate::ledger::error::Divergence;
 use crate::ledger::pin::Pin;
 use crate::ledger::rulebooks;
 use crate::session::Home;
+use crate::session::keys::files;
+use crate::session::keys::files::KeyFiles;
 use crate::store::CreateOptions;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -121,7 +123,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let holder = holder(&args.holder)?;
     let path = wallet::locate(ctx, &args.owner_key)?;
     let (owner, is_new) = owner(ctx, &path)?;
-    let log_key = wallet::draw(ctx)?;
+    let log_key = files::draw(&ctx.ambient())?;
     let create = CreateLedger {
         origin: origin.clone(),
         holder,
@@ -137,7 +139,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     };
     if let Err(error) = create_in(ctx, &home, create, log_key, is_unfinished) {
         if is_new {
-            wallet::discard(&path);
+            files::discard(&path);
         }
         return Err(error);
     }
@@ -166,17 +168,16 @@ fn owner(ctx: &mut Ctx<'_>, path: &Path) -> Result<(Signer, bool), CliError> {
         wallet::complete(ctx, path, &owner)?;
         return Ok((owner, false));
     }
-    let owner = wallet::draw(ctx)?;
+    let owner = files::draw(&ctx.ambient())?;
     let passphrase = match new_passphrase(ctx)? {
         Some(text) if !text.is_empty() => Some(text),
         _ => None,
     };
-    wallet::write(
-        ctx,
+    let owner_files = KeyFiles {
         path,
-        &owner,
-        passphrase.as_ref().map(|text| text.as_str()),
-    )?;
+        passphrase: passphrase.as_ref().map(|text| text.as_str()),
+    };
+    owner_files.write(&ctx.ambient(), &owner)?;
     Ok((owner, true))
 }
 

@@ -1,45 +1,29 @@
 //! `clover key`: keys of the ledger and their files.
 
-use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::init;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::id::Base64Bytes;
-use crate::event::id::SealRecipient;
 use crate::event::id::Text;
-use crate::event::id::Vkey;
-use crate::event::payload::Role;
-use crate::event::payload::Roles;
-use crate::event::payload::custody::KeyAdded;
-use crate::event::payload::custody::KeyCompromised;
-use crate::event::payload::custody::KeyRetired;
-use crate::event::payload::custody::LogKeyRotated;
 use crate::ground::ambient;
 use crate::ground::keyfile;
-use crate::ground::note::VerifierKey;
-use crate::ground::seal;
-use crate::ground::seal::Identity;
 use crate::ground::shell;
 use crate::ground::sign::KeyId;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
 use crate::ledger::keyring::KeyRecord;
-use crate::ledger::names;
-use crate::ledger::rules;
 use crate::num::Count;
-use crate::session::Home;
+use crate::session::keys::addition;
+use crate::session::keys::addition::KeyTerms;
+use crate::session::keys::ending;
+use crate::session::keys::files::KeyFiles;
+use crate::session::keys::rotation;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -174,53 +158,27 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     let roles = init::roles(&args.role)?;
     let holder = init::holder(args.holder.as_deref().unwrap_or(&args.name))?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    if let Some(other) = names::look_alike(&ledger.state().keyring, &holder) {
-        let message = format!(
-            "holder {holder:?} looks like {other:?}, who holds keys here: two would count as one person"
-        );
-        return Err(CliError::usage(message, "clover key list"));
-    }
-    let owner = wallet::signer(ctx, ledger.state(), Kind::KeyAdded)?;
-    let signer = wallet::draw(ctx)?;
-    let seals = args.seal || roles.contains(Role::Custodian);
-    let identity = if seals {
-        Some(draw_identity(ctx)?)
-    } else {
-        None
-    };
-    let payload = key_added(
-        ctx,
-        &ledger,
-        &signer,
+    let terms = KeyTerms {
         holder,
         roles,
-        !args.machine,
-        identity.as_ref(),
-    );
-    let command = Command::new(payload, None);
+        human: !args.machine,
+        seals: args.seal,
+    };
+    let drawn = addition::draw(&mut ctx.ports(), &ledger, terms)?;
     if args.dry_run {
-        return submit::append(ctx, &mut ledger, &[command], &owner, true);
+        let submission = drawn.rehearse(&mut ctx.ports(), &mut ledger)?;
+        return Ok(submit::shown(ctx, &ledger, &submission));
     }
     let passphrase = key_passphrase(ctx, args)?;
-    let passphrase = passphrase.as_ref().map(|text| text.as_str());
-    wallet::write(ctx, &path, &signer, passphrase)?;
-    let written = match &identity {
-        Some(identity) => write_identity(ctx, &path, identity, passphrase),
-        None => Ok(()),
+    let files = KeyFiles {
+        path: &path,
+        passphrase: passphrase.as_ref().map(|text| text.as_str()),
     };
-    let appended =
-        written.and_then(|()| submit::append(ctx, &mut ledger, &[command], &owner, false));
-    let mut answer = match appended {
-        Ok(answer) => answer,
-        Err(error) => {
-            if error.exit != Exit::Unexpected {
-                wallet::discard(&path);
-            }
-            return Err(error);
-        }
-    };
-    answer.line(&format!("key {} in {}", signer.id(), path.display()));
-    answer.data["key_id"] = json!(signer.id().to_string());
+    let submission = drawn.add(&mut ctx.ports(), &mut ledger, files)?;
+    let mut answer = submit::shown(ctx, &ledger, &submission);
+    let id = drawn.id();
+    answer.line(&format!("key {id} in {}", path.display()));
+    answer.data["key_id"] = json!(id.to_string());
     answer.data["file"] = json!(path.display().to_string());
     Ok(answer)
 }
@@ -241,65 +199,6 @@ fn key_passphrase(
     Ok(text
         .filter(|text| !text.is_empty())
         .map(zeroize::Zeroizing::new))
-}
-
-fn draw_identity(ctx: &Ctx<'_>) -> Result<Identity, CliError> {
-    let drawn = ctx.ambient().with_entropy(Identity::generate);
-    drawn.map_err(|error| {
-        CliError::new(
-            Exit::Unexpected,
-            "unexpected",
-            error.to_string(),
-            "clover doctor",
-        )
-    })
-}
-
-/// Writes the age identity beside the key file, as `age-keygen` does; under the key's passphrase as
-/// `age --passphrase` does.
-fn write_identity(
-    ctx: &Ctx<'_>,
-    path: &Path,
-    identity: &Identity,
-    passphrase: Option<&str>,
-) -> Result<(), CliError> {
-    let text = format!("# public key: {}\n{identity}\n", identity.recipient());
-    let text = zeroize::Zeroizing::new(text);
-    let path = path.with_extension("age");
-    let Some(passphrase) = passphrase else {
-        return Ok(ambient::write_new(&path, text.as_bytes(), 0o600)?);
-    };
-    let sealed = ctx.ambient().with_entropy(|entropy| {
-        seal::encrypt_with_passphrase(text.as_bytes(), passphrase, entropy)
-    });
-    let sealed = sealed.map_err(|error| {
-        let message = error.to_string();
-        CliError::new(Exit::Unexpected, "unexpected", message, "clover doctor")
-    })?;
-    Ok(ambient::write_new(&path, &sealed, 0o600)?)
-}
-
-/// The event that adds a key, with its proof of possession.
-pub(super) fn key_added(
-    _ctx: &Ctx<'_>,
-    ledger: &Ledger,
-    signer: &Signer,
-    holder: crate::event::id::HolderId,
-    roles: Roles,
-    human: bool,
-    identity: Option<&Identity>,
-) -> KeyAdded {
-    let origin = &ledger.state().keyring.origin;
-    let proof = signer.sign(&rules::possession_message(origin, signer.id()));
-    KeyAdded {
-        holder,
-        human,
-        key_id: signer.id(),
-        proof: Some(Base64Bytes(proof)),
-        public_key: Base64Bytes(signer.public_bytes()),
-        roles,
-        seal_recipient: identity.map(|identity| SealRecipient(identity.recipient())),
-    }
 }
 
 /// How a key stands.
@@ -407,93 +306,35 @@ fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<Answe
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let id = wallet::resolve(ctx, ledger.state(), &args.name)?;
     let reason = text("reason", &args.reason)?;
-    let (command, kind) = match since {
-        None => {
-            let payload = KeyRetired { key_id: id, reason };
-            (Command::new(payload, None), Kind::KeyRetired)
-        }
-        Some(since) => {
-            let since_seq = Count::new(since)
-                .ok_or_else(|| CliError::usage("--since-seq is beyond 2^53", "clover log"))?;
-            let payload = KeyCompromised {
-                key_id: id,
-                reason,
-                since_seq,
-            };
-            (Command::new(payload, None), Kind::KeyCompromised)
-        }
+    let beyond = || CliError::usage("--since-seq is beyond 2^53", "clover log");
+    let since = since.map(|seq| Count::new(seq).ok_or_else(beyond));
+    let since = since.transpose()?;
+    let (verb, flag) = match since {
+        None => ("retire", String::new()),
+        Some(since) => ("compromise", format!(" --since-seq {since}")),
     };
-    let owner = wallet::signer(ctx, ledger.state(), kind)?;
-    if !args.dry_run {
-        let record = &ledger.state().keyring.keys[&id];
-        let (verb, flag) = match since {
-            None => ("retire", String::new()),
-            Some(since) => ("compromise", format!(" --since-seq {since}")),
-        };
-        let question = format!("{verb} key {id} of {} ({})", record.holder, record.roles);
-        let again = format!(
-            "clover key {verb} {}{flag} --reason {}",
-            shell::word(&args.name),
-            shell::quoted(&args.reason)
-        );
-        ctx.confirm(&question, args.yes, &again)?;
-    }
-    submit::append(ctx, &mut ledger, &[command], &owner, args.dry_run)
+    let again = format!(
+        "clover key {verb} {}{flag} --reason {}",
+        shell::word(&args.name),
+        shell::quoted(&args.reason)
+    );
+    let intent = submit::intent(args.dry_run);
+    let mut ports = ctx.ports().with_consent(args.yes, again);
+    let submission = ending::end(&mut ports, &mut ledger, (id, since), reason, intent)?;
+    Ok(submit::shown(ctx, &ledger, &submission))
 }
 
 fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<Answer, CliError> {
     let (home, mut ledger) = home::open_to_write(ctx)?;
-    let owner = wallet::signer(ctx, ledger.state(), Kind::LogKeyRotated)?;
-    let next_path = home.next_log_key();
-    let next = if ambient::exists(&next_path)? {
-        // A rotation that stopped before its append: its key was never used.
-        home::read_log_key(&next_path)?
-    } else {
-        wallet::draw(ctx)?
-    };
-    let origin = ledger.state().keyring.origin.clone();
-    let vkey = crate::ground::note::KeyName::parse(&origin)
-        .ok()
-        .and_then(|name| VerifierKey::ed25519(name, next.public_bytes()).ok())
-        .and_then(Vkey::new)
-        .expect("BUG: the origin of an open ledger is a key name");
     let reason = text("reason", &args.reason)?;
-    let command = Command::new(LogKeyRotated { reason, vkey }, None);
-    if args.dry_run {
-        return submit::append(ctx, &mut ledger, &[command], &owner, true);
+    let intent = submit::intent(args.dry_run);
+    let submission = rotation::rotate(&mut ctx.ports(), &home, &mut ledger, reason, intent)?;
+    let mut answer = submit::shown(ctx, &ledger, &submission);
+    if submission.is_appended() {
+        let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
+        let vkey = vkey.unwrap_or_default();
+        answer.line(&format!("log key {vkey}"));
+        answer.data["log_key"] = json!(vkey);
     }
-    rotate_to(ctx, &home, &mut ledger, next, command, &owner)
-}
-
-fn rotate_to(
-    ctx: &mut Ctx<'_>,
-    home: &Home,
-    ledger: &mut Ledger,
-    next: Signer,
-    command: Command,
-    owner: &Signer,
-) -> Result<Answer, CliError> {
-    let next_path = home.next_log_key();
-    if !ambient::exists(&next_path)? {
-        let text = ctx
-            .ambient()
-            .with_entropy(|entropy| keyfile::write_private(next.key(), None, entropy))
-            .map_err(|error| CliError::input(error.to_string(), "clover doctor"))?;
-        ambient::write_new(&next_path, text.as_bytes(), 0o600)?;
-    }
-    ledger.set_next_log_key(next);
-    let appended = submit::append(ctx, ledger, &[command], owner, false);
-    let mut answer = match appended {
-        Err(error) if matches!(error.exit, Exit::Refused | Exit::Input) => {
-            ambient::remove(&next_path)?;
-            return Err(error);
-        }
-        other => other?,
-    };
-    ambient::rename(&next_path, &home.log_key())?;
-    let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
-    let vkey = vkey.unwrap_or_default();
-    answer.line(&format!("log key {vkey}"));
-    answer.data["log_key"] = json!(vkey);
     Ok(answer)
 }

@@ -70,6 +70,7 @@ mod prove;
 mod qualify;
 mod recalibrate;
 mod record;
+mod refusals;
 mod replay;
 mod replicating;
 mod report;

@@ -9,7 +9,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::EstimateArgs;
-use crate::cli::estimate::Read;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::Payload;
@@ -26,6 +25,7 @@ use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::report::spark;
+use crate::session::estimates::Estimation;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::ope;
 use crate::workflow::ope::Target;
@@ -98,7 +98,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
     }
     let mut read = estimate::open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
-    let found = read.found(ctx)?;
+    let found = estimate::found(ctx, &mut read)?;
     let below = ctx.as_of.map_or(read.ledger.size(), |seq| seq + 1);
     let all = logs::read(&read.ledger, &read.experiment, below)
         .map_err(|error| CliError::input(error.to_string(), HELP))?;
@@ -157,7 +157,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
 /// ledger says at the end is the worst of the run.
 fn append(
     ctx: &mut Ctx<'_>,
-    read: &mut Read,
+    read: &mut Estimation,
     found: &crate::workflow::estimate::compute::Found,
     (computed, diagnoses): (&[Target], &[OpeDiagnosed]),
 ) -> Result<Answer, CliError> {
@@ -168,7 +168,7 @@ fn append(
         events.push(diagnosed.clone().into());
         events.extend(of.estimates.iter().cloned().map(Payload::from));
     }
-    read.append(ctx, found, events)
+    estimate::append(ctx, read, found, events)
 }
 
 fn shown(of: &Target, direct: Option<f64>) -> Value {

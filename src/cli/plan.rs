@@ -8,7 +8,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::Fit;
-use crate::cli::estimate::Read;
 use crate::cli::simulate::in_range;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -24,6 +23,7 @@ use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::report::spark;
+use crate::session::estimates::Estimation;
 use crate::stats::oua::Balance;
 use crate::stats::planner;
 use crate::stats::planner::Power;
@@ -114,7 +114,7 @@ fn power(purpose: PlanPurpose, text: &str, alpha: Micro) -> Result<Micro, CliErr
 }
 
 /// A price: a number, or what an account has spent over how many were recorded.
-fn price(read: &Read, what: &str, text: &str, recorded: usize) -> Result<Micro, CliError> {
+fn price(read: &Estimation, what: &str, text: &str, recorded: usize) -> Result<Micro, CliError> {
     let id = text.parse::<AccountId>().ok();
     let accounts = &read.ledger.state().fold::<Budgets>().accounts;
     let Some(account) = id.and_then(|id| accounts.get(&id)) else {
@@ -147,7 +147,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     }
     let mut read = estimate::open(ctx, &plain.fit)?;
     let power = power(purpose, &plain.power, read.terms.alpha_micro)?;
-    let found = read.found(ctx)?;
+    let found = estimate::found(ctx, &mut read)?;
     let scored = found.analysis.policies.len();
     let prices = match priced {
         None => None,
@@ -186,7 +186,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     let recorded = if plain.fit.dry_run || ctx.as_of.is_some() {
         None
     } else {
-        Some(read.append(ctx, &found, vec![planned.into()])?)
+        Some(estimate::append(
+            ctx,
+            &mut read,
+            &found,
+            vec![planned.into()],
+        )?)
     };
     Ok(estimate::answer(text, data, recorded, "dry_run"))
 }

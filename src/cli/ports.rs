@@ -37,6 +37,7 @@ use crate::workflow::judge::Judge;
 pub(super) struct CliPorts<'c, 'w> {
     ctx: &'c mut Ctx<'w>,
     custodian: Option<String>,
+    second: Option<String>,
     scorer: Option<String>,
     identity: Option<PathBuf>,
     yes: bool,
@@ -51,6 +52,7 @@ impl<'w> Ctx<'w> {
         CliPorts {
             ctx: self,
             custodian: None,
+            second: None,
             scorer: None,
             identity: None,
             yes: false,
@@ -65,6 +67,12 @@ impl CliPorts<'_, '_> {
     /// With the key of `--custodian`.
     pub(super) fn with_custodian(mut self, key: Option<&String>) -> Self {
         self.custodian = key.cloned();
+        self
+    }
+
+    /// With the key of `--second`.
+    pub(super) fn with_second(mut self, key: Option<&String>) -> Self {
+        self.second = key.cloned();
         self
     }
 
@@ -96,10 +104,23 @@ impl CliPorts<'_, '_> {
     fn part(&self, state: &State, need: &KeyNeed<'_>) -> Part<'_> {
         let (option, named) = match need.seat {
             Seat::Runner => ("--key", None),
-            Seat::Custodian => ("--custodian", self.custodian.as_ref()),
+            Seat::Countersigner | Seat::Custodian => ("--custodian", self.custodian.as_ref()),
             Seat::Scorer => ("--scorer", self.scorer.as_ref()),
+            Seat::Second => ("--second", self.second.as_ref()),
         };
         Part::of(what(need), need.roles(state), option, named)
+    }
+
+    /// The custodian's key for a plan, found as the runner's is; `--key` names the registrar's.
+    fn countersigner(&mut self, state: &State, need: &KeyNeed<'_>) -> Result<Signer, CliError> {
+        let custodian = self.custodian.clone();
+        let key = std::mem::replace(&mut self.ctx.globals.key, custodian);
+        let found = signer(self.ctx, state, need);
+        self.ctx.globals.key = key;
+        found.map_err(|mut error| {
+            error.next = error.next.replace("--key", "--custodian");
+            error
+        })
     }
 
     /// The key of a seat other than the runner's.
@@ -132,7 +153,8 @@ impl Keys for CliPorts<'_, '_> {
     fn signer(&mut self, state: &State, need: KeyNeed<'_>) -> Result<Arc<Signer>, PortError> {
         let found = match need.seat {
             Seat::Runner => signer(self.ctx, state, &need),
-            Seat::Custodian | Seat::Scorer => self.seated(state, &need),
+            Seat::Countersigner => self.countersigner(state, &need),
+            Seat::Custodian | Seat::Scorer | Seat::Second => self.seated(state, &need),
         };
         Ok(Arc::new(found?))
     }
@@ -161,6 +183,22 @@ impl Keys for CliPorts<'_, '_> {
 impl Consent for CliPorts<'_, '_> {
     fn ask(&mut self, question: &Question) -> Result<(), PortError> {
         let asked = match question {
+            Question::EndKey {
+                key,
+                holder,
+                roles,
+                is_compromised,
+            } => {
+                let verb = if *is_compromised {
+                    "compromise"
+                } else {
+                    "retire"
+                };
+                format!("{verb} key {key} of {holder} ({roles})")
+            }
+            Question::Erasure(subject) => format!(
+                "destroy the key of subject {subject}; its private content is lost for good"
+            ),
             Question::Peek {
                 design,
                 labels,
@@ -171,6 +209,9 @@ impl Consent for CliPorts<'_, '_> {
                 ..
             } => format!(
                 "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}"
+            ),
+            Question::Rulebook(version) => format!(
+                "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
             ),
         };
         let again = self.again.clone();
@@ -217,6 +258,10 @@ impl Watcher for CliPorts<'_, '_> {
             } => self.ctx.note(&format!(
                 "{unit} {peek} of {amount} in {period} charged at seq {seq}"
             )),
+            Notice::ReadRecorded(seq) => {
+                self.ctx
+                    .note(&format!("the read is on record at seq {seq}"));
+            }
             Notice::RevealedLate(late) => self
                 .ctx
                 .warn(format!("{late} labels were revealed after their deadline")),

@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::cli::approve;
 use crate::cli::ctx::Ctx;
-use crate::cli::error;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::record;
@@ -18,17 +17,16 @@ use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
 use crate::ground::shell;
-use crate::ledger::Breach;
-use crate::ledger::Command;
-use crate::ledger::RuleName;
 use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::num::Count;
 use crate::projection::releases::Commit;
 use crate::projection::releases::Releases;
 use crate::projection::rubrics::Registered;
 use crate::projection::rubrics::Rubrics;
 use crate::rubric::Rubric;
+use crate::session::SessionError;
+use crate::session::deploy::DeployError;
+use crate::session::deploy::prompt as committing;
+use crate::session::deploy::prompt::PromptCommit;
 use crate::workflow::patches;
 use crate::workflow::prompts;
 use crate::workflow::prompts::Rendered;
@@ -111,40 +109,24 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
 
 fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (experiment, said, text) = {
-        let state = ledger.state();
-        let (experiment, accepted) = approve::acceptance(state, &args.patch)?;
-        if let Some(old) = state.fold::<Releases>().committed(experiment, accepted.id) {
-            return Ok(already(experiment, old));
-        }
-        let version = if let Some(version) = &args.version {
-            version.clone()
-        } else {
-            let all = state.fold::<Rubrics>().by_experiment.get(experiment);
-            let newest = all.into_iter().flatten().map(|of| of.version.as_str());
-            let newest = newest.max_by_key(|of| crate::rubric::leaf::version(of));
-            prompts::version_after(newest.unwrap_or("0.0"))
-        };
-        let terms = (
-            version.as_str(),
-            Count::new(ledger.size()).unwrap_or_default(),
-        );
-        let refused = |unmet: Unmet| {
-            let breach = Breach::new(RuleName::Commit, unmet.expected, unmet.found);
+    let (experiment, accepted) = approve::acceptance(ledger.state(), &args.patch)?;
+    let (experiment, accepted) = (experiment.clone(), accepted.id);
+    let intent = submit::intent(args.dry_run);
+    let (of, version) = ((&experiment, accepted), args.version.as_deref());
+    let done = committing::commit(&mut ctx.ports(), &mut ledger, of, version, intent);
+    let done = done.map_err(|error| match error {
+        SessionError::Deploy(error @ DeployError::Uncommitted(_)) => {
             let next = format!("clover approve {} --help", shell::word(&args.patch));
-            error::refusal(&breach, None).with_next(next)
-        };
-        let (said, text) =
-            prompts::commit(state, experiment, accepted.id, terms).map_err(refused)?;
-        (experiment.clone(), said, text)
+            CliError::from(error).with_next(next)
+        }
+        error => error.into(),
+    })?;
+    let (said, submission) = match done {
+        PromptCommit::Already(old) => return Ok(already(&experiment, &old)),
+        PromptCommit::Submitted { said, submission } => (said, submission),
     };
-    let (version, hash, prompt) = (said.version.clone(), said.rubric_hash, said.prompt_hash);
-    let command = Command::new(said, Some(experiment.clone()));
-    let signer = record::signer(ctx, &ledger, &command.payload)?;
-    if !args.dry_run {
-        ledger.put_blobs(&[text.into_bytes()])?;
-    }
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    let (version, hash, prompt) = (&said.version, said.rubric_hash, said.prompt_hash);
+    let mut answer = submit::shown(ctx, &ledger, &submission);
     if !args.dry_run {
         answer.line(&format!(
             "{experiment}@{version}  rubric {hash}  prompt {prompt}"

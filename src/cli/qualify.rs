@@ -14,17 +14,11 @@ use crate::cli::home;
 use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Payload;
 use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::record::QualificationRecorded;
-use crate::event::payload::record::QualifiedFile;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
-use crate::ground::digest::Digest;
-use crate::ledger::Command;
-use crate::num::Count;
+use crate::session::qualification;
+use crate::session::qualification::VectorFile;
 use crate::workflow::qualify;
 use crate::workflow::qualify::Report;
 use crate::workflow::qualify::bundle;
@@ -115,8 +109,7 @@ impl Vector {
     }
 }
 
-/// Appends `qualification.recorded`, a failure as well as a pass. Of a file that could not be read there are no bytes to
-/// record: the verdict is inconclusive.
+/// Puts the outcome on record.
 fn record(ctx: &mut Ctx<'_>, files: &[Vector], reports: &[Report]) -> Result<Answer, CliError> {
     let text = |text: &str| {
         Text::new(text).ok_or_else(|| {
@@ -124,51 +117,17 @@ fn record(ctx: &mut Ctx<'_>, files: &[Vector], reports: &[Report]) -> Result<Ans
             CliError::input(message, "clover qualify --help")
         })
     };
-    let count = |count: usize| Count::new(count as u64).unwrap_or_default();
-    let mut qualified = Vec::with_capacity(reports.len());
-    for (file, report) in files.iter().zip(reports) {
-        let Ok(bytes) = &file.text else { continue };
-        qualified.push(QualifiedFile {
-            cases: count(report.cases),
-            digest: Digest::sha256(bytes.as_bytes()),
-            failed: count(failed(report)),
+    let found = files.iter().zip(reports).map(|(file, report)| {
+        Ok(VectorFile {
             name: text(&short(&report.file))?,
-            not_run: count(report.not_run.len()),
-        });
-    }
-    let verdict = if reports.iter().any(|report| failed(report) > 0) {
-        Verdict::Fail
-    } else if reports.iter().any(|report| !is_whole(report)) {
-        Verdict::Inconclusive
-    } else {
-        Verdict::Pass
-    };
-    let platform = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
-    let payload = Payload::from(QualificationRecorded {
-        build: text(concat!("clover ", env!("CARGO_PKG_VERSION")))?,
-        files: qualified,
-        platform: text(&platform)?,
-        verdict,
+            text: file.text.as_deref().ok(),
+            report,
+        })
     });
+    let found = found.collect::<Result<Vec<_>, CliError>>()?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let signer = wallet::signer(ctx, ledger.state(), payload.kind())?;
-    let command = Command {
-        payload,
-        experiment: None,
-        refs: Vec::new(),
-        at: None,
-    };
-    submit::append(ctx, &mut ledger, &[command], &signer, false)
-}
-
-/// Cases of a file that were run and did not pass.
-fn failed(report: &Report) -> usize {
-    report.cases - report.passed - report.not_run.len()
-}
-
-/// Whether every case of a file was run.
-fn is_whole(report: &Report) -> bool {
-    report.unread.is_none() && report.not_run.is_empty()
+    let submission = qualification::record(&mut ctx.ports(), &mut ledger, &found)?;
+    Ok(submit::shown(ctx, &ledger, &submission))
 }
 
 /// Slips that a folder of vectors lists; none without a list.

@@ -15,20 +15,18 @@ use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::Payload;
-use crate::event::entry;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::registry::Signers;
-use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ground::sign::Signed;
 use crate::ground::sign::Signer;
 use crate::ground::time::Timestamp;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::projection::budgets::Budgets;
-use crate::session::append;
+use crate::session::SessionError;
+use crate::session::kept;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -158,33 +156,17 @@ fn append_kept(
             true,
         );
     }
-    let number = append::next_author_seq(&ledger, &signer);
-    let kept = append::draft(&ledger, command, &signer, number)
-        .sign(&signer)
-        .map_err(|error| CliError::input(error.to_string(), "clover blob put FILE"))?;
-    let mut envelope = Vec::new();
-    entry::write_envelope(&mut envelope, kept.body(), &kept.signer(), kept.signature());
-    envelope.push(b'\n');
     let path = ctx.path(out);
-    ambient::write_new(&path, &envelope, 0o644)?;
-    let event = Signed::new(kept.body().to_vec(), kept.signer(), *kept.signature());
-    match ledger.submit(vec![event]) {
-        Ok(appended) => {
-            let commands = std::slice::from_ref(command);
-            submit::warn_of_pin(ctx, &ledger);
-            let mut answer = submit::answer(&ledger, commands, &appended);
-            answer.data["file"] = json!(path.display().to_string());
-            Ok(answer)
+    let submission = kept::append(&mut ctx.ports(), &mut ledger, command, &signer, &path);
+    let submission = submission.map_err(|error| {
+        let is_kept = matches!(error, SessionError::Unsent(_));
+        let mut error = CliError::from(error);
+        if is_kept {
+            error.next = format!("clover import events {}", shell::word(&path.display()));
         }
-        Err(error) => {
-            let mut error = CliError::from(error);
-            if matches!(error.exit, Exit::Refused | Exit::Input) {
-                // What a rule refused will not be accepted later either.
-                ambient::remove(&path)?;
-            } else {
-                error.next = format!("clover import events {}", shell::word(&path.display()));
-            }
-            Err(error)
-        }
-    }
+        error
+    })?;
+    let mut answer = submit::shown(ctx, &ledger, &submission);
+    answer.data["file"] = json!(path.display().to_string());
+    Ok(answer)
 }

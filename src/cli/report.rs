@@ -9,7 +9,6 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::record;
 use crate::cli::show;
 use crate::cli::submit;
 use crate::cli::ui;
@@ -17,12 +16,10 @@ use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::IterationId;
-use crate::event::payload::report::ReportLayout;
 use crate::event::payload::report::ReportPublished;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
@@ -33,10 +30,8 @@ use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
 use crate::report::markdown;
 use crate::report::page;
-use crate::workflow::bundle;
-
-/// What reports are made of from here on.
-const LAYOUT: Option<ReportLayout> = Some(ReportLayout::Rows);
+use crate::session::reports;
+use crate::session::reports::Publication;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -157,19 +152,6 @@ fn named<'a>(
     })
 }
 
-/// The bundle of an iteration as of `through_seq`, whose state is given.
-fn gathered(
-    ledger: &Ledger,
-    state: &State,
-    id: &IterationId,
-    it: &Iteration,
-    through_seq: u64,
-) -> Result<Bundle, CliError> {
-    let asked = (through_seq, LAYOUT);
-    let story = bundle::read(ledger, &it.experiment, id, asked)?;
-    Ok(bundle::bundle(ledger, &story, state)?.bundle)
-}
-
 fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> {
     let format = match (args.format, &args.out) {
         (Some(format), _) => Some(format),
@@ -181,7 +163,8 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError
     let state = view.state(&ledger);
     let (id, it) = named(state, args.id.as_deref())?;
     let through = through.unwrap_or(ledger.size().saturating_sub(1));
-    let bundle = gathered(&ledger, state, id, it, through)?;
+    let of = (&it.experiment, id);
+    let bundle = reports::gathered(&ledger, state, of, through)?;
     let Some(format) = format else {
         return Ok(summary(&bundle));
     };
@@ -278,21 +261,13 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> 
         ));
     }
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (bundle, experiment) = {
-        let state = ledger.state();
-        let (id, it) = named(state, args.id.as_deref())?;
-        let through = ledger.size().saturating_sub(1);
-        (
-            gathered(&ledger, state, id, it, through)?,
-            it.experiment.clone(),
-        )
-    };
-    let command = Command::new(bundle::published(&bundle, LAYOUT), Some(experiment));
-    let signer = record::signer(ctx, &ledger, &command.payload)?;
-    if !args.dry_run {
-        ledger.put_blobs(&[bundle.to_bytes()])?;
-    }
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
+    let (id, it) = named(ledger.state(), args.id.as_deref())?;
+    let (id, experiment) = (id.clone(), it.experiment.clone());
+    let intent = submit::intent(args.dry_run);
+    let of = (&experiment, &id);
+    let Publication { bundle, submission } =
+        reports::publish(&mut ctx.ports(), &mut ledger, of, intent)?;
+    let mut answer = submit::shown(ctx, &ledger, &submission);
     if let (Some(out), Some(format), false) = (&args.out, format, args.dry_run) {
         let path = ctx.path(out);
         let bytes = format.render(&bundle);

@@ -31,6 +31,8 @@ use crate::rubric::Rubric;
 use crate::rubric::between;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
+use crate::session::deploy;
+use crate::session::deploy::PromptName;
 use crate::workflow::dead;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::patches;
@@ -182,44 +184,27 @@ pub(super) fn find(ctx: &mut Ctx<'_>, name: &str) -> Result<Rubric, CliError> {
     })
 }
 
-/// A rubric of the ledger by its name, as in `arena` or `arena@1.0`.
-pub(super) fn named<'a>(
-    state: &'a State,
-    name: &str,
-) -> Result<(ExperimentId, &'a Registered), CliError> {
-    let (experiment, version) = match name.split_once('@') {
-        Some((experiment, version)) => (experiment, Some(version)),
-        None => (name, None),
+/// The name of a registered rubric, as in `arena` or `arena@1.0`.
+pub(super) fn name(text: &str) -> Result<PromptName, CliError> {
+    let (experiment, version) = match text.split_once('@') {
+        Some((experiment, version)) => (experiment, Some(version.to_owned())),
+        None => (text, None),
     };
     let experiment = record::experiment_id(experiment)?;
-    let found = registered(state, &experiment, version).ok_or_else(|| {
-        let message = format!("no registered rubric {name}");
-        // An experiment that has versions, and not this one: its log shows which there are.
-        let has_others = version.is_some() && registered(state, &experiment, None).is_some();
-        let next = if has_others {
-            format!(
-                "clover prompt log {experiment}",
-                experiment = shell::word(&experiment)
-            )
-        } else {
-            "clover rubric list".to_owned()
-        };
-        CliError::not_found(message, next)
-    })?;
-    Ok((experiment, found))
+    Ok(PromptName {
+        experiment,
+        version,
+    })
 }
 
-fn registered<'a>(
+/// A rubric of the ledger by its name.
+pub(super) fn named<'a>(
     state: &'a State,
-    experiment: &ExperimentId,
-    version: Option<&str>,
-) -> Option<&'a Registered> {
-    let rubrics = state.fold::<Rubrics>();
-    let Some(version) = version else {
-        return rubrics.in_force(experiment);
-    };
-    let mut all = rubrics.by_experiment.get(experiment)?.iter().rev();
-    all.find(|rubric| rubric.version == version)
+    text: &str,
+) -> Result<(ExperimentId, &'a Registered), CliError> {
+    let name = name(text)?;
+    let found = deploy::registered(state, &name)?;
+    Ok((name.experiment, found))
 }
 
 fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {

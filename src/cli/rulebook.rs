@@ -9,16 +9,12 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::payload::custody::RulebookAdopted;
-use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::keyring::Keyring;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Question;
 use crate::ledger::rules::FORMAT;
-use crate::num::Count;
+use crate::session::custody::rulebook as adoption;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -93,23 +89,9 @@ fn show(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
 
 fn adopt(ctx: &mut Ctx<'_>, args: &AdoptArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let in_force = ledger.state().keyring.rulebook();
-    let newest = rulebooks::NEWEST;
-    if in_force >= newest {
-        let message =
-            format!("rulebook {in_force} is in force, the newest that this program knows");
-        return Err(CliError::refused(message, "clover rulebook show"));
-    }
-    let owner = wallet::signer(ctx, ledger.state(), Kind::RulebookAdopted)?;
-    if !args.dry_run {
-        let question = format!(
-            "adopt rulebook {newest}: it judges every entry from here on, and no older one can be adopted again"
-        );
-        ctx.confirm(&question, args.yes, "clover rulebook adopt")?;
-    }
-    let version = Count::new(newest.into()).expect("BUG: a rulebook is a small number");
-    let command = Command::new(RulebookAdopted { version }, None);
-    submit::append(ctx, &mut ledger, &[command], &owner, args.dry_run)
+    let mut ports = ctx.ports().with_consent(args.yes, "clover rulebook adopt");
+    let submission = adoption::adopt(&mut ports, &mut ledger, submit::intent(args.dry_run))?;
+    Ok(submit::shown(ctx, &ledger, &submission))
 }
 
 /// Whether a ledger is of a format that is written to: one that is only read adopts nothing.

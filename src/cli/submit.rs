@@ -6,15 +6,18 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::ui::Answer;
 use crate::event::Kind;
-use crate::event::id::EventId;
 use crate::ground::sign::Signer;
 use crate::ledger::Appended;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::session::append;
+use crate::session::append::Intent;
 use crate::session::append::Rehearsed;
+use crate::session::append::Submission;
 use crate::session::append::next_author_seq;
-use crate::session::gate::Submission;
+use crate::session::gate::GateStep;
+
+const DRY: &str = "dry run: nothing was appended; rules that need the whole history were not asked";
 
 /// Appends commands by one key as one batch, or shows them.
 pub(super) fn append(
@@ -31,43 +34,35 @@ pub(super) fn append(
     Ok(answer(ledger, commands, &appended))
 }
 
-/// Appends a command and one that names its event, as one batch: both stand, or neither.
-pub(super) fn append_two(
-    ctx: &mut Ctx<'_>,
-    ledger: &mut Ledger,
-    first: Command,
-    second: impl FnOnce(EventId) -> Command,
-    signer: &Signer,
-) -> Result<Answer, CliError> {
-    let ports = &mut ctx.ports();
-    let (second, appended) = append::append_pair(ports, ledger, &first, second, signer)?;
-    Ok(answer(ledger, &[first, second], &appended))
+/// What `--dry-run` asks for.
+pub(super) fn intent(dry_run: bool) -> Intent {
+    if dry_run {
+        Intent::Rehearse
+    } else {
+        Intent::Append
+    }
 }
 
-/// Says when the pin did not follow an append, which stands all the same.
-pub(super) fn warn_of_pin(ctx: &mut Ctx<'_>, ledger: &Ledger) {
-    append::tell_of_pin(&mut ctx.ports(), ledger);
+/// The answer to a submission: where its events stand, or the bodies that they would have.
+pub(super) fn shown(ctx: &mut Ctx<'_>, ledger: &Ledger, submission: &Submission) -> Answer {
+    match submission {
+        Submission::Appended { kinds, appended } => stands(ledger, kinds, appended),
+        Submission::Rehearsed(rehearsed) => judged(ctx, rehearsed),
+    }
 }
 
 /// The answer after an append.
 pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[Appended]) -> Answer {
-    answer_of_kinds(
-        ledger,
-        commands.iter().map(|of| of.payload.kind()),
-        appended,
-    )
+    let kinds: Vec<_> = commands.iter().map(|of| of.payload.kind()).collect();
+    stands(ledger, &kinds, appended)
 }
 
 /// The answer after an append of events of one kind.
 pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[Appended]) -> Answer {
-    answer_of_kinds(ledger, std::iter::repeat(kind), appended)
+    stands(ledger, &vec![kind; appended.len()], appended)
 }
 
-fn answer_of_kinds(
-    ledger: &Ledger,
-    kinds: impl Iterator<Item = Kind>,
-    appended: &[Appended],
-) -> Answer {
+fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[Appended]) -> Answer {
     let lines = appended.iter().zip(kinds).map(|(appended, kind)| {
         let already = if appended.already {
             "  already recorded"
@@ -93,17 +88,17 @@ fn answer_of_kinds(
 }
 
 /// Appends what a step of a gate says, or shows it.
-pub(super) fn submission<T>(
+pub(super) fn gate_step<T>(
     ctx: &mut Ctx<'_>,
     ledger: &mut Ledger,
-    submission: &Submission<T>,
+    step: &GateStep<T>,
     dry_run: bool,
 ) -> Result<Answer, CliError> {
     if dry_run {
-        return Ok(judged(ctx, &submission.rehearse(ledger)?));
+        return Ok(judged(ctx, &step.rehearse(ledger)?));
     }
-    let appended = submission.append(&mut ctx.ports(), ledger)?;
-    let command = std::slice::from_ref(submission.command());
+    let appended = step.append(&mut ctx.ports(), ledger)?;
+    let command = std::slice::from_ref(step.command());
     Ok(answer(ledger, command, &appended))
 }
 
@@ -121,7 +116,7 @@ fn rehearse(
 
 /// Bodies of a dry run, each of which was judged.
 pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> Answer {
-    ctx.note("dry run: nothing was appended; rules that need the whole history were not asked");
+    ctx.note(DRY);
     bodies(rehearsed)
 }
 

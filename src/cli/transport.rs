@@ -11,7 +11,6 @@ use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::estimate;
 use crate::cli::estimate::Fit;
-use crate::cli::estimate::Read;
 use crate::cli::estimate_view as view;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
@@ -31,6 +30,7 @@ use crate::projection::audits;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::manifests::Manifests;
+use crate::session::estimates::Estimation;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::form::Form;
@@ -75,7 +75,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
 }
 
 /// The design of the probes: the one that is named, else the one for audit that has labels.
-fn design(read: &Read, named: Option<&str>) -> Result<DesignId, CliError> {
+fn design(read: &Estimation, named: Option<&str>) -> Result<DesignId, CliError> {
     let designs = read.ledger.state().fold::<Designs>();
     let of = designs.by_experiment.get(&read.experiment);
     let is_audit = |design: &Design| {
@@ -110,7 +110,7 @@ fn design(read: &Read, named: Option<&str>) -> Result<DesignId, CliError> {
 }
 
 /// How audits are graded: as the experiment's manifest has it, else as asked, with a family that is still to be counted.
-fn graded(read: &Read, args: &Args) -> Result<(AuditTerms, Option<Manifest>), CliError> {
+fn graded(read: &Estimation, args: &Args) -> Result<(AuditTerms, Option<Manifest>), CliError> {
     let manifests = read.ledger.state().fold::<Manifests>();
     let records = manifests.by_id.values().filter(|record| {
         record.experiment.as_ref() == Some(&read.experiment) && record.superseded_by.is_none()
@@ -176,7 +176,7 @@ fn asked(args: &Args) -> Result<AuditTerms, CliError> {
 }
 
 /// The entry at which a policy was audited by the probes of a design.
-fn on_record(read: &Read, design: &DesignId, policy: &str) -> Result<Option<u64>, CliError> {
+fn on_record(read: &Estimation, design: &DesignId, policy: &str) -> Result<Option<u64>, CliError> {
     let Ok(policy) = PolicyId::new(policy) else {
         return Ok(None);
     };
@@ -194,7 +194,7 @@ fn finished(policy: &str, design: &DesignId, seq: u64) -> CliError {
 }
 
 /// Refuses what is on record before anything is opened.
-fn not_again(read: &Read, design: &DesignId, args: &Args) -> Result<(), CliError> {
+fn not_again(read: &Estimation, design: &DesignId, args: &Args) -> Result<(), CliError> {
     for policy in &args.policies {
         if let Some(seq) = on_record(read, design, policy)? {
             return Err(finished(policy, design, seq));
@@ -206,7 +206,7 @@ fn not_again(read: &Read, design: &DesignId, args: &Args) -> Result<(), CliError
 /// Opens what is sealed of a design, charged; of a dry run, what that would do.
 fn open(
     ctx: &mut Ctx<'_>,
-    read: &mut Read,
+    read: &mut Estimation,
     design: &DesignId,
     args: &Args,
 ) -> Result<Option<Answer>, CliError> {
@@ -249,7 +249,7 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     if let Some(answer) = open(ctx, &mut read, &design, args)? {
         return Ok(answer);
     }
-    let gathered = read.gather(ctx)?;
+    let gathered = read.gather(ctx.as_of)?;
     let wanted = wanted(&read, &gathered, &design, (args, manifest.as_ref()))?;
     if manifest.is_none() {
         terms.family_size = Count::new(wanted.probed.max(1) as u64).unwrap_or_default();
@@ -286,7 +286,7 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let recorded = if args.fit.dry_run {
         None
     } else {
-        Some(read.append(ctx, &found, events)?)
+        Some(estimate::append(ctx, &mut read, &found, events)?)
     };
     let mut answer = estimate::answer(text, data, recorded, "dry_run");
     concluded(&mut answer, &tested, &wanted.missing);
@@ -321,7 +321,7 @@ struct Wanted {
 
 /// The policies to audit: those that are asked for, else all that have probes and, where a manifest plans audits, are in it.
 fn wanted(
-    read: &Read,
+    read: &Estimation,
     gathered: &Gathered,
     design: &DesignId,
     (args, manifest): (&Args, Option<&Manifest>),

@@ -28,6 +28,7 @@ use crate::ground::sign::KeyId;
 use crate::ground::sign::Signer;
 use crate::ledger::State;
 use crate::ledger::signers;
+use crate::session::keys::files as key_files;
 
 /// A key file whose public half is known.
 #[derive(Clone, Debug)]
@@ -152,48 +153,13 @@ pub(super) fn read(ctx: &mut Ctx<'_>, path: &Path) -> Result<Signer, CliError> {
     Ok(key.into())
 }
 
-/// Writes a new key: private file and public half.
-pub(super) fn write(
-    ctx: &Ctx<'_>,
-    path: &Path,
-    signer: &Signer,
-    passphrase: Option<&str>,
-) -> Result<(), CliError> {
-    let ambient = ctx.ambient();
-    let text = ambient
-        .with_entropy(|entropy| keyfile::write_private(signer.key(), passphrase, entropy))
-        .map_err(|error| CliError::input(error.to_string(), "clover key new --help"))?;
-    if let Some(parent) = path.parent() {
-        ambient::create_private_dirs(parent)?;
-    }
-    ambient::write_new(path, text.as_bytes(), 0o600)?;
-    let public = path.with_extension("pub");
-    let text = keyfile::write_public(&signer.public_bytes());
-    Ok(ambient::replace(&public, text.as_bytes(), true)?)
-}
-
 /// Writes the public half of a key in the key folder when it is missing, as after a stop between the two files.
 pub(super) fn complete(ctx: &Ctx<'_>, path: &Path, signer: &Signer) -> Result<(), CliError> {
     let public = path.with_extension("pub");
     if path.parent() != Some(folder(ctx)?.as_path()) || ambient::exists(&public)? {
         return Ok(());
     }
-    let text = keyfile::write_public(&signer.public_bytes());
-    Ok(ambient::replace(&public, text.as_bytes(), true)?)
-}
-
-/// Removes the files of a key that came to nothing.
-pub(super) fn discard(path: &Path) {
-    for end in ["pem", "pub", "age"] {
-        // What was never written need not be removed.
-        ambient::remove(&path.with_extension(end)).ok();
-    }
-}
-
-/// Draws a new key.
-pub(super) fn draw(ctx: &Ctx<'_>) -> Result<Signer, CliError> {
-    let seed = Zeroizing::new(ctx.ambient().random::<32>()?);
-    Ok(Signer::from_seed(&seed))
+    Ok(key_files::write_public(path, signer)?)
 }
 
 /// The key that signs a kind of event: `--key`, `CLOVER_KEY`, or the one key at hand that may.

@@ -57,6 +57,15 @@ impl Rubrics {
         }
     }
 
+    /// A rubric of an experiment by its version, the newest of several; the one in force without a version.
+    pub fn named(&self, experiment: &ExperimentId, version: Option<&str>) -> Option<&Registered> {
+        let Some(version) = version else {
+            return self.in_force(experiment);
+        };
+        let mut all = self.by_experiment.get(experiment)?.iter().rev();
+        all.find(|rubric| rubric.version == version)
+    }
+
     /// A rubric of an experiment by the event that brought it.
     pub fn of_id(&self, experiment: &ExperimentId, id: EventId) -> Option<&Registered> {
         let mut all = self.by_experiment.get(experiment)?.iter();

@@ -3,6 +3,7 @@
 use crate::event::Draft;
 use crate::event::Event;
 use crate::event::Header;
+use crate::event::Kind;
 use crate::event::Seen;
 use crate::event::id::EventId;
 use crate::event::id::Root;
@@ -17,8 +18,96 @@ use crate::ledger::Ledger;
 use crate::ledger::rules;
 use crate::num::Count;
 use crate::session::error::SessionError;
+use crate::session::ports::KeyNeed;
 use crate::session::ports::Notice;
+use crate::session::ports::Ports;
 use crate::session::ports::Watcher;
+
+/// Whether a use case appends what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// It appends.
+    Append,
+    /// It gives the bodies that it would append, and changes nothing.
+    Rehearse,
+}
+
+/// What became of the events of a use case.
+#[derive(Clone, Debug)]
+pub enum Submission {
+    /// They stand, some perhaps from before.
+    Appended {
+        /// The kind of each.
+        kinds: Vec<Kind>,
+        /// Where each stands.
+        appended: Vec<Appended>,
+    },
+    /// They were rehearsed.
+    Rehearsed(Vec<Rehearsed>),
+}
+
+impl Submission {
+    /// The submission of commands that were appended.
+    pub fn of(commands: &[Command], appended: Vec<Appended>) -> Self {
+        let kinds = commands.iter().map(|command| command.payload.kind());
+        let kinds = kinds.collect();
+        Self::Appended { kinds, appended }
+    }
+
+    /// Whether its events stand in the ledger.
+    pub fn is_appended(&self) -> bool {
+        matches!(self, Self::Appended { .. })
+    }
+}
+
+/// Appends commands by one key as one batch, or rehearses them.
+///
+/// # Errors
+/// [`SessionError::Ledger`], and [`SessionError::Breach`] of a rehearsal; then nothing was appended.
+pub fn submit(
+    watcher: &mut dyn Watcher,
+    ledger: &mut Ledger,
+    commands: &[Command],
+    signer: &Signer,
+    intent: Intent,
+) -> Result<Submission, SessionError> {
+    submit_with(watcher, ledger, commands, signer, (&[], intent))
+}
+
+/// As [`submit`], storing the blobs that the events name in the same transaction.
+///
+/// # Errors
+/// As [`submit`]; then no blob was stored either.
+pub fn submit_with(
+    watcher: &mut dyn Watcher,
+    ledger: &mut Ledger,
+    commands: &[Command],
+    signer: &Signer,
+    (blobs, intent): (&[Vec<u8>], Intent),
+) -> Result<Submission, SessionError> {
+    if intent == Intent::Rehearse {
+        let numbers = (next_author_seq(ledger, signer), commands.len());
+        let rehearsed = rehearse(ledger, commands, signer, numbers)?;
+        return Ok(Submission::Rehearsed(rehearsed));
+    }
+    let appended = append_with(watcher, ledger, commands, signer, blobs)?;
+    Ok(Submission::of(commands, appended))
+}
+
+/// Submits one command by the runner's key.
+///
+/// # Errors
+/// [`SessionError::Port`] without a key; else as [`submit`].
+pub fn submit_one(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    command: Command,
+    intent: Intent,
+) -> Result<Submission, SessionError> {
+    let need = KeyNeed::runner(command.payload.kind());
+    let signer = ports.signer(ledger.state(), need)?;
+    submit(ports, ledger, &[command], &signer, intent)
+}
 
 /// Appends commands by one key as one batch: all of them stand, or none.
 ///

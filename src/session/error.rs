@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io::ErrorKind;
 
 use crate::event::header::BodyError;
 use crate::ground::ambient::AmbientError;
@@ -9,13 +10,19 @@ use crate::ground::seal::AgeError;
 use crate::ledger::Breach;
 use crate::ledger::LedgerError;
 use crate::session::confirm::ConfirmError;
+use crate::session::custody::CustodyError;
+use crate::session::deploy::DeployError;
+use crate::session::estimates::EstimateError;
 use crate::session::gate::GateError;
 use crate::session::intake::error::IntakeError;
 use crate::session::iterate::IterationError;
 use crate::session::judge::error::JudgingError;
+use crate::session::keys::KeyError;
 use crate::session::label::LabelError;
+use crate::session::prereg::PreregError;
 use crate::session::restore::RestoreError;
 use crate::session::split::SplittingError;
+use crate::session::waivers::WaiverError;
 use crate::store::StoreError;
 use crate::workflow::import::kept::Unread;
 use crate::workflow::iterate::course::CourseError;
@@ -42,6 +49,9 @@ pub enum SessionError {
     /// A step of a gate was not done.
     #[error(transparent)]
     Gate(#[from] GateError),
+    /// Nothing was estimated.
+    #[error(transparent)]
+    Estimate(#[from] EstimateError),
     /// Rows were not taken in.
     #[error(transparent)]
     Intake(#[from] IntakeError),
@@ -54,6 +64,15 @@ pub enum SessionError {
     /// A label was not sealed, accepted or opened.
     #[error(transparent)]
     Label(#[from] LabelError),
+    /// Private content, reads, erasure or the rulebook.
+    #[error(transparent)]
+    Custody(#[from] CustodyError),
+    /// What runs.
+    #[error(transparent)]
+    Deploy(#[from] DeployError),
+    /// Keys and their files.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
     /// The ledger failed or refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -72,18 +91,61 @@ pub enum SessionError {
     /// No ledger is made from an export.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// Nothing could be sealed or opened.
-    #[error(transparent)]
-    Seal(#[from] AgeError),
     /// No split is formed.
     #[error(transparent)]
     Split(#[from] SplittingError),
+    /// Plans that bind.
+    #[error(transparent)]
+    Prereg(#[from] PreregError),
+    /// Nothing could be sealed or opened.
+    #[error(transparent)]
+    Seal(#[from] AgeError),
     /// A ledger file or vault failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Rows that the ledger names are not there, or not as recorded.
     #[error(transparent)]
     Unread(#[from] Unread),
+    /// A signed event was not appended, and its file stays.
+    #[error(transparent)]
+    Unsent(Box<Self>),
+    /// Nothing was waived.
+    #[error(transparent)]
+    Waiver(#[from] WaiverError),
+}
+
+impl SessionError {
+    /// Whether the ledger would say the same of the same events later.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Body(_)
+                | Self::Breach(_)
+                | Self::Ledger(
+                    LedgerError::Body { .. }
+                        | LedgerError::ClockAhead { .. }
+                        | LedgerError::OldFormat { .. }
+                        | LedgerError::Refused { .. }
+                )
+        )
+    }
+
+    /// Whether a disk, a database or the system failed, so that nobody can tell what stands.
+    pub fn is_fault(&self) -> bool {
+        match self {
+            Self::Ambient(error) | Self::Ledger(LedgerError::Ambient(error)) => match error {
+                AmbientError::Io { source, .. } => source.kind() != ErrorKind::StorageFull,
+                AmbientError::Entropy(_) => true,
+                _ => false,
+            },
+            Self::Store(error) | Self::Ledger(LedgerError::Store(error)) => matches!(
+                error,
+                StoreError::Io(_) | StoreError::Sqlite(_) | StoreError::ReadOnly
+            ),
+            Self::Seal(_) => true,
+            _ => false,
+        }
+    }
 }
 
 impl From<RowsError> for SessionError {

@@ -10,17 +10,26 @@
 
 pub mod append;
 pub mod confirm;
+pub mod custody;
+pub mod deploy;
 pub mod error;
+pub mod estimates;
 pub mod gate;
 pub mod home;
 pub mod intake;
 pub mod iterate;
 pub mod judge;
+pub mod kept;
+pub mod keys;
 pub mod label;
 pub mod ports;
+pub mod prereg;
+pub mod qualification;
+pub mod reports;
 pub mod restore;
 pub mod split;
 pub mod texts;
+pub mod waivers;
 
 pub use error::SessionError;
 pub use home::Home;

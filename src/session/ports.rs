@@ -14,8 +14,10 @@ use crate::event::payload::Roles;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::event::registry::Signers;
+use crate::ground::digest::Digest;
 use crate::ground::seal::Identity;
 use crate::ground::seal::Recipient;
+use crate::ground::sign::KeyId;
 use crate::ground::sign::Signer;
 use crate::ledger::State;
 use crate::ledger::signers;
@@ -29,10 +31,14 @@ use crate::workflow::judge::builtin;
 pub enum Seat {
     /// Whoever runs the use case.
     Runner,
+    /// Whoever countersigns a plan, as custodian of the data that it binds.
+    Countersigner,
     /// Whoever holds sealed labels, and pays for opening them.
     Custodian,
     /// Whoever answers for scores.
     Scorer,
+    /// Whoever agrees to what another key said.
+    Second,
 }
 
 /// What a key is to sign.
@@ -112,6 +118,19 @@ pub trait Keys {
 /// What is asked before something that cannot be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
+    /// A key ends: it signs nothing more.
+    EndKey {
+        /// Its id.
+        key: KeyId,
+        /// Its holder.
+        holder: String,
+        /// Its roles.
+        roles: String,
+        /// Whether it was compromised; else it retires.
+        is_compromised: bool,
+    },
+    /// The key of a subject is destroyed, and its private content is lost for good.
+    Erasure(Digest),
     /// A peek at sealed labels is charged, and the labels are opened.
     Peek {
         /// The labels' design.
@@ -129,6 +148,8 @@ pub enum Question {
         /// What the labels are opened for.
         purpose: String,
     },
+    /// A rulebook judges every entry from here on, and no older one can be adopted again.
+    Rulebook(u32),
 }
 
 /// Consent of the person or program behind a use case.
@@ -179,6 +200,8 @@ pub enum Notice {
         /// Where it stands.
         seq: u64,
     },
+    /// A read of private content is on record at this entry.
+    ReadRecorded(u64),
     /// So many labels were revealed after their deadline.
     RevealedLate(usize),
     /// What reading the rows found.
@@ -243,7 +266,12 @@ impl KeysInHand {
 impl Keys for KeysInHand {
     fn signer(&mut self, state: &State, need: KeyNeed<'_>) -> Result<Arc<Signer>, PortError> {
         let mut all = self.signers.iter();
-        let found = all.find(|signer| Self::may(state, signer, &need));
+        let may = |signer: &&Arc<Signer>| Self::may(state, signer, &need);
+        let found = match need.seat {
+            // Two who agree are two: the last key of several.
+            Seat::Second => all.rfind(may),
+            _ => all.find(may),
+        };
         let found =
             found.ok_or_else(|| PortError::new(SessionError::NoKey(format!("{need:?}"))))?;
         Ok(found.clone())

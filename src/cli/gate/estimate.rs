@@ -29,7 +29,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let of = (design, args.through);
     let submission = estimate::estimate(&mut ctx.ports(), &ledger, &id, of)?;
-    let mut answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     if args.dry_run {
         return Ok(answer);
     }

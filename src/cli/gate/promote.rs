@@ -25,7 +25,7 @@ pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, C
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let gates = (&ids[0], &ids[1..]);
     let submission = promote::promote(&mut ctx.ports(), &ledger, gates, expires)?;
-    let mut answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     if args.dry_run {
         return Ok(answer);
     }
@@ -44,7 +44,7 @@ pub(super) fn revoke(ctx: &mut Ctx<'_>, args: &RevokeArgs) -> Result<Answer, Cli
     let reason = key::text("reason", &args.reason)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = promote::revoke(&mut ctx.ports(), &ledger, (args.seq, reason))?;
-    let answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     let gate = submission.terms.as_ref();
     let next = gate.map(|gate| refusals::of("gate show", gate));
     Ok(answer.with_next(next.unwrap_or("clover gate list".to_owned())))

@@ -177,7 +177,7 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = gate::look(&mut ctx.ports(), &ledger, &id)?;
-    let mut answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     if args.dry_run {
         return Ok(answer);
     }
@@ -197,7 +197,7 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = gate::decide(&mut ctx.ports(), &ledger, &id)?;
-    let mut answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     if args.dry_run {
         return Ok(answer);
     }
@@ -217,6 +217,6 @@ pub(super) fn proceed(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliEr
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = gate::proceed(&mut ctx.ports(), &ledger, &id)?;
-    let answer = submit::submission(ctx, &mut ledger, &submission, args.dry_run)?;
+    let answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     Ok(answer.with_next(refusals::of("exposure open", &id)))
 }

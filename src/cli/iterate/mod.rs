@@ -7,7 +7,6 @@ mod end;
 mod gates;
 mod ground;
 mod open;
-pub(super) mod outputs;
 pub(super) mod program;
 mod refusals;
 mod run;

@@ -2,6 +2,7 @@
 
 mod peer;
 mod plan;
+mod refusals;
 mod sealed;
 mod view;
 
@@ -16,26 +17,23 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
-use crate::event::payload::prereg::ManifestAmended;
-use crate::event::payload::prereg::ManifestCountersigned;
-use crate::event::payload::prereg::ManifestDeviated;
-use crate::event::payload::prereg::ManifestRegistered;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
-use crate::num::Count;
 use crate::projection::manifests;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
+use crate::session::SessionError;
+use crate::session::prereg::PreregError;
+use crate::session::prereg::amendment;
+use crate::session::prereg::deviation;
+use crate::session::prereg::deviation::DeviationTerms;
+use crate::session::prereg::registration;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -212,92 +210,43 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     )
 }
 
-/// A recorded manifest by its name.
-fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliError> {
+fn named(id: &str) -> Result<ManifestId, CliError> {
     let next = "clover log --kind manifest.registered";
-    let id: ManifestId = id
-        .parse()
-        .map_err(|error| CliError::usage(format!("manifest {id:?}: {error}"), next))?;
-    match state.fold::<Manifests>().by_id.get(&id) {
-        Some(record) => Ok((id, record)),
-        None => Err(CliError::not_found(format!("no manifest {id}"), next)),
-    }
+    id.parse()
+        .map_err(|error| CliError::usage(format!("manifest {id:?}: {error}"), next))
 }
 
-/// The newest version that says what a file says: the number and the parent of an amendment are the ledger's
-/// to give, and stand in no file.
-fn recorded_as(state: &State, file: Manifest) -> Manifest {
-    let record = state.fold::<Manifests>().by_id.get(&file.manifest);
-    let newest = record.and_then(|record| record.versions.last());
-    let numbered = newest.map(|newest| Manifest {
-        parent_digest: newest.manifest.parent_digest,
-        version: newest.manifest.version,
-        ..file.clone()
-    });
-    let same = |numbered: &Manifest| newest.is_some_and(|newest| newest.manifest == *numbered);
-    numbered.filter(same).unwrap_or(file)
+/// A recorded manifest by its name.
+fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliError> {
+    let id = named(id)?;
+    match state.fold::<Manifests>().by_id.get(&id) {
+        Some(record) => Ok((id, record)),
+        None => Err(PreregError::NoManifest(id).into()),
+    }
 }
 
 fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let manifest = recorded_as(ledger.state(), plan.manifest);
-    let (digest, experiment) = (manifest.digest(), manifest.experiment.clone());
-    let known = ledger
-        .state()
-        .fold::<Manifests>()
-        .of_digest(digest)
-        .is_some();
-    let mut answer = None;
-    let due = args.countersign && (known || !args.dry_run);
-    let countersigner = due.then(|| countersigner(ctx, &ledger, args)).transpose()?;
-    // Whoever only countersigns needs no registrar's key.
-    if !(known && args.countersign) {
-        let payload = ManifestRegistered {
-            digest,
-            h0_digest: manifest.h0_digest(),
-            manifest: Box::new(manifest.clone()),
-        };
-        let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestRegistered)?;
-        if countersigner
-            .as_ref()
-            .is_some_and(|other| other.id() == signer.id())
-        {
-            let message = "countersign: the custodian's key is another than the registrar's; nothing was recorded";
-            return Err(CliError::refused(
-                message,
-                "the same command with --custodian NAME",
-            ));
-        }
-        let command = Command::new(payload, Some(experiment.clone()));
-        let done = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
-        if args.dry_run {
-            return Ok(done);
-        }
-        answer = Some(done);
+    let intent = submit::intent(args.dry_run);
+    let mut ports = ctx.ports().with_custodian(args.custodian.as_ref());
+    let (manifest, countersign) = (plan.manifest, args.countersign);
+    let done = registration::sign(&mut ports, &mut ledger, manifest, countersign, intent)?;
+    let each = [done.registered, done.countersigned];
+    let shown = each.iter().flatten();
+    let mut shown = shown.map(|submission| submit::shown(ctx, &ledger, submission));
+    let first = shown.next().expect("BUG: something was signed");
+    let second = shown.next();
+    if args.dry_run && each[0].is_some() {
+        return Ok(first);
     }
-    if let Some(signer) = countersigner {
-        let command = Command::new(ManifestCountersigned { digest }, Some(experiment));
-        let done = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
-        answer = Some(match answer {
-            None => done,
-            Some(first) => joined(first, done),
-        });
-    }
-    let answer = answer.expect("BUG: something was signed");
-    Ok(signed(answer, &ledger, &manifest, digest, &args.file))
-}
-
-/// The custodian's key, before anything is recorded; `--key` names the registrar's.
-fn countersigner(ctx: &mut Ctx<'_>, ledger: &Ledger, args: &SignArgs) -> Result<Signer, CliError> {
-    let key = std::mem::replace(&mut ctx.globals.key, args.custodian.clone());
-    let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestCountersigned);
-    ctx.globals.key = key;
-    signer.map_err(|mut error| {
-        error.next = error.next.replace("--key", "--custodian");
-        error
-    })
+    let answer = match second {
+        None => first,
+        Some(second) => joined(first, second),
+    };
+    let (manifest, digest) = (&done.manifest, done.digest);
+    Ok(signed(answer, &ledger, manifest, digest, &args.file))
 }
 
 /// Two answers as one.
@@ -358,90 +307,36 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (manifest, class, parent) = {
-        let (id, record) = find(ledger.state(), plan.manifest.manifest.as_str())?;
-        let Some(parent) = record.in_force() else {
-            let next = format!("clover prereg show {id}", id = shell::word(&id));
-            return Err(CliError::refused(
-                format!("{id} has no version in force yet"),
-                next,
-            ));
-        };
-        let mut manifest = plan.manifest.clone();
-        if let Some(stated) = manifest.parent_digest
-            && stated != parent.digest
-        {
-            let found = format!(
-                "expected the version in force, {}, found {stated}",
-                parent.digest
-            );
-            return Err(plan.fault("parent_digest", &found));
+    let (manifest, intent) = (plan.manifest.clone(), submit::intent(args.dry_run));
+    let done = amendment::amend(&mut ctx.ports(), &mut ledger, manifest, reason, intent);
+    let done = done.map_err(|error| match error {
+        SessionError::Prereg(error @ PreregError::OtherParent { .. }) => {
+            plan.fault("parent_digest", &error.to_string())
         }
-        manifest.parent_digest = Some(parent.digest);
-        manifest.version = Count::new(record.versions.len() as u64 + 1).unwrap_or(manifest.version);
-        let class = manifests::class(&parent.manifest, &manifest);
-        if manifests::changes(&parent.manifest, &manifest).is_empty() {
-            let next = format!("clover prereg diff {id}", id = shell::word(&id));
-            return Err(CliError::refused(
-                "it says what the version in force says",
-                next,
-            ));
-        }
-        (manifest, class, parent.digest)
-    };
-    let digest = manifest.digest();
-    let payload = ManifestAmended {
-        class: Count::new(class).unwrap_or_default(),
-        digest,
-        h0_digest: manifest.h0_digest(),
-        manifest: Box::new(manifest.clone()),
-        parent_digest: parent,
-        reason,
-    };
-    let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestAmended)?;
-    let command = Command::new(payload, Some(manifest.experiment.clone()));
-    let mut answer = submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)?;
-    answer.data["class"] = class.into();
+        error => error.into(),
+    })?;
+    let mut answer = submit::shown(ctx, &ledger, &done.submission);
+    answer.data["class"] = done.class.into();
     if args.dry_run {
         return Ok(answer);
     }
-    answer.line(&format!("class {class}"));
-    Ok(signed(answer, &ledger, &manifest, digest, &args.file))
+    answer.line(&format!("class {}", done.class));
+    let (manifest, digest) = (&done.manifest, done.digest);
+    Ok(signed(answer, &ledger, manifest, digest, &args.file))
 }
 
 fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<Answer, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (id, record) = find(ledger.state(), &args.id)?;
-    let Some(version) = record.in_force() else {
-        let next = format!("clover prereg show {id}", id = shell::word(&id));
-        return Err(CliError::refused(
-            format!("{id} has no version in force yet"),
-            next,
-        ));
-    };
-    let known = args.known_at_seq.unwrap_or(ledger.size());
-    let known = Count::new(known).filter(|known| known.value() <= ledger.size());
-    let Some(known_at_seq) = known else {
-        let message = format!("--known-at-seq: expected at most {}", ledger.size());
-        return Err(CliError::usage(message, "clover status"));
-    };
-    let payload = ManifestDeviated {
-        digest: version.digest,
-        impact: key::text("impact", &args.impact)?,
-        known_at_seq,
-        outcome_seen: args.outcome_seen,
+    let terms = DeviationTerms {
+        manifest: named(&args.id)?,
+        known_at_seq: args.known_at_seq,
         rule_path: key::text("rule-path", &args.rule_path)?,
         what: key::text("what", &args.what)?,
         why: key::text("why", &args.why)?,
+        impact: key::text("impact", &args.impact)?,
+        outcome_seen: args.outcome_seen,
     };
-    let experiment = version.manifest.experiment.clone();
-    let payload = payload.into();
-    let signer = wallet::signer(ctx, ledger.state(), Kind::ManifestDeviated)?;
-    let command = Command {
-        payload,
-        experiment: Some(experiment),
-        refs: Vec::new(),
-        at: None,
-    };
-    submit::append(ctx, &mut ledger, &[command], &signer, args.dry_run)
+    let intent = submit::intent(args.dry_run);
+    let submission = deviation::deviate(&mut ctx.ports(), &mut ledger, terms, intent)?;
+    Ok(submit::shown(ctx, &ledger, &submission))
 }

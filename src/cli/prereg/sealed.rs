@@ -7,23 +7,14 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::prereg::find;
+use crate::cli::prereg::named;
 use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui::Answer;
-use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::id::Base64Bytes;
-use crate::event::payload::BlobRef;
-use crate::event::payload::MediaType;
-use crate::event::payload::manifest::plan_commitment;
-use crate::event::payload::prereg::PlanRevealed;
-use crate::event::payload::prereg::PlanSealed;
-use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ledger::Command;
-use crate::num::Count;
+use crate::session::prereg::sealed;
+use crate::session::prereg::sealed::SealTerms;
 
 const HELP: &str = "clover prereg plan seal --help";
 
@@ -83,39 +74,25 @@ fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
     let plan = ctx.read(&args.file)?;
     let reveal_by = record::time(&args.reveal_by)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (id, found) = find(ledger.state(), &args.id)?;
-    let experiment = found.experiment.clone();
-    let mut salt = [0; 32];
-    ledger
-        .ambient()
-        .with_entropy(|entropy| entropy.fill(&mut salt))?;
-    let origin = ledger.state().keyring.origin.clone();
-    let payload = PlanSealed {
-        commitment: plan_commitment(&origin, id.as_str(), &salt, &Digest::blake3(&plan)),
-        manifest: id.clone(),
+    let id = named(&args.id)?;
+    let terms = SealTerms {
+        manifest: &id,
+        plan: &plan,
         reveal_by,
+        salt_file: &ctx.path(&args.salt_file),
     };
-    let signer = wallet::signer(ctx, ledger.state(), Kind::PlanSealed)?;
-    let command = Command::new(payload, experiment);
+    let intent = submit::intent(args.dry_run);
+    let submission = sealed::seal(&mut ctx.ports(), &mut ledger, terms, intent)?;
+    let answer = submit::shown(ctx, &ledger, &submission);
     if args.dry_run {
-        return submit::append(ctx, &mut ledger, &[command], &signer, true);
+        return Ok(answer);
     }
-    // The salt is on disk before the commitment is in the log: a commitment that nobody can open is worth nothing.
-    let path = ctx.path(&args.salt_file);
-    let text = format!("{}\n", Digest(salt).to_hex());
-    ambient::write_new(&path, text.as_bytes(), 0o600)?;
-    match submit::append(ctx, &mut ledger, &[command], &signer, false) {
-        Ok(answer) => Ok(answer.with_next(format!(
-            "clover prereg plan reveal {id} {} --salt-file {}",
-            shell::word(&args.file.display()),
-            shell::word(&args.salt_file.display()),
-            id = shell::word(&id)
-        ))),
-        Err(error) => {
-            ambient::remove(&path)?;
-            Err(error)
-        }
-    }
+    Ok(answer.with_next(format!(
+        "clover prereg plan reveal {id} {} --salt-file {}",
+        shell::word(&args.file.display()),
+        shell::word(&args.salt_file.display()),
+        id = shell::word(&id)
+    )))
 }
 
 fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
@@ -126,27 +103,14 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     let salt = Digest::from_hex(&text)
         .ok_or_else(|| CliError::input(format!("{shown}: expected 64 hex digits"), HELP))?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
-    let (id, found) = find(ledger.state(), &args.id)?;
-    let experiment = found.experiment.clone();
-    let media = MediaType::new("text/plain").expect("BUG: a media type");
-    let bytes = Count::new(plan.len() as u64).unwrap_or_default();
-    let payload = PlanRevealed {
-        manifest: id.clone(),
-        plan: BlobRef {
-            blake3: Digest::blake3(&plan),
-            bytes,
-            media,
-        },
-        salt: Base64Bytes(salt.0),
-    };
-    let signer = wallet::signer(ctx, ledger.state(), Kind::PlanRevealed)?;
-    let commands = [Command::new(payload, experiment)];
+    let id = named(&args.id)?;
+    let intent = submit::intent(args.dry_run);
+    let of = (plan, salt);
+    let submission = sealed::reveal(&mut ctx.ports(), &mut ledger, &id, of, intent)?;
+    let mut answer = submit::shown(ctx, &ledger, &submission);
     if args.dry_run {
-        return submit::append(ctx, &mut ledger, &commands, &signer, true);
+        return Ok(answer);
     }
-    let appended = ledger.append_with_blobs(&commands, &signer, &[plan])?;
-    submit::warn_of_pin(ctx, &ledger);
-    let mut answer = submit::answer(&ledger, &commands, &appended);
     answer.data["manifest"] = json!(id.as_str());
     Ok(answer.with_next(format!("clover prereg show {id}", id = shell::word(&id))))
 }

@@ -13,7 +13,7 @@ use crate::session::append;
 use crate::session::error::SessionError;
 use crate::session::gate::check;
 use crate::session::gate::error::GateError;
-use crate::session::gate::submission::Submission;
+use crate::session::gate::gate_step::GateStep;
 use crate::session::ports::Ports;
 use crate::workflow::gates::estimate;
 use crate::workflow::gates::estimate::EstimateError;
@@ -40,7 +40,7 @@ pub fn estimate(
     ledger: &Ledger,
     id: &ManifestId,
     (design, through): (DesignId, Option<u64>),
-) -> Result<Submission<GateEstimated>, SessionError> {
+) -> Result<GateStep<GateEstimated>, SessionError> {
     let undrawn = || GateError::Undrawn(id.clone());
     let of = check::known(ledger.state(), id)?;
     let n = through.unwrap_or(of.gate.n);
@@ -51,7 +51,7 @@ pub fn estimate(
     let within = experiment.clone().ok_or_else(undrawn)?;
     let found = estimate::estimate(ledger, ledger.size(), &within, &like);
     let found = found.map_err(|error| refused(id, error))?;
-    Submission::new(ports, ledger, (found.clone(), experiment), found)
+    GateStep::new(ports, ledger, (found.clone(), experiment), found)
 }
 
 fn refused(id: &ManifestId, error: EstimateError) -> SessionError {

@@ -14,7 +14,7 @@ use crate::projection::manifests::Record;
 use crate::session::error::SessionError;
 use crate::session::gate::check;
 use crate::session::gate::error::GateError;
-use crate::session::gate::submission::Submission;
+use crate::session::gate::gate_step::GateStep;
 use crate::session::ports::Ports;
 use crate::workflow::gates::replay;
 
@@ -37,7 +37,7 @@ pub fn open(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     (id, through): (&ManifestId, Option<u64>),
-) -> Result<Submission<ExposureTerms>, SessionError> {
+) -> Result<GateStep<ExposureTerms>, SessionError> {
     let record = ledger.state().fold::<Manifests>().by_id.get(id);
     let record = record.ok_or_else(|| GateError::NoManifest(id.clone()))?;
     let version = record.in_force();
@@ -70,7 +70,7 @@ pub fn open(
         is_last: closed > 0 && record.exposures + 1 >= cap,
     };
     let experiment = version.manifest.experiment.clone();
-    Submission::new(ports, ledger, (opened, Some(experiment)), terms)
+    GateStep::new(ports, ledger, (opened, Some(experiment)), terms)
 }
 
 /// The name of the last of so many units of a gate's order, where exposures name it.

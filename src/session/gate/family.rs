@@ -11,7 +11,7 @@ use crate::num::Micro;
 use crate::session::error::SessionError;
 use crate::session::gate::check;
 use crate::session::gate::error::GateError;
-use crate::session::gate::submission::Submission;
+use crate::session::gate::gate_step::GateStep;
 use crate::session::ports::Ports;
 use crate::workflow::gates::family;
 
@@ -38,7 +38,7 @@ pub fn open(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     terms: FamilyTerms,
-) -> Result<Submission<()>, SessionError> {
+) -> Result<GateStep<()>, SessionError> {
     let has_shares = terms.method == FamilyMethod::Elond;
     let opened = FamilyOpened {
         alpha_micro: terms.alpha_micro,
@@ -49,7 +49,7 @@ pub fn open(
         membership: terms.membership,
         method: terms.method,
     };
-    Submission::new(ports, ledger, (opened, None), ())
+    GateStep::new(ports, ledger, (opened, None), ())
 }
 
 /// The closing of a family: its procedure says which claims hold.
@@ -60,9 +60,9 @@ pub fn close(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     id: &FamilyId,
-) -> Result<Submission<FamilyClosed>, SessionError> {
+) -> Result<GateStep<FamilyClosed>, SessionError> {
     check::folded(ports, ledger)?;
     let closed = family::closing(ledger.state(), id);
     let closed = closed.ok_or_else(|| GateError::NoFamily(id.clone()))?;
-    Submission::new(ports, ledger, (closed.clone(), None), closed)
+    GateStep::new(ports, ledger, (closed.clone(), None), closed)
 }

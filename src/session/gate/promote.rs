@@ -11,7 +11,7 @@ use crate::projection::gates::Promotion;
 use crate::session::error::SessionError;
 use crate::session::gate::check;
 use crate::session::gate::error::GateError;
-use crate::session::gate::submission::Submission;
+use crate::session::gate::gate_step::GateStep;
 use crate::session::ports::Ports;
 use crate::workflow::gates::steps;
 
@@ -24,7 +24,7 @@ pub fn promote(
     ledger: &Ledger,
     (first, others): (&ManifestId, &[ManifestId]),
     expires: Option<Timestamp>,
-) -> Result<Submission<PromotionIssued>, SessionError> {
+) -> Result<GateStep<PromotionIssued>, SessionError> {
     check::folded(ports, ledger)?;
     let ids: Vec<_> = std::iter::once(first).chain(others).cloned().collect();
     for id in &ids {
@@ -40,7 +40,7 @@ pub fn promote(
         return Err(GateError::Revoked { gate, seq }.into());
     }
     issued.expires_at = expires;
-    Submission::new(ports, ledger, (issued.clone(), None), issued)
+    GateStep::new(ports, ledger, (issued.clone(), None), issued)
 }
 
 /// The end of the promotion at an entry; answers with the first of its gates.
@@ -51,7 +51,7 @@ pub fn revoke(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     (seq, reason): (u64, Text),
-) -> Result<Submission<Option<ManifestId>>, SessionError> {
+) -> Result<GateStep<Option<ManifestId>>, SessionError> {
     let mut all = ledger.state().fold::<Gates>().promotions.iter();
     let found = all.find(|one| one.seq == seq);
     let found = found.ok_or(GateError::NoPromotion(seq))?;
@@ -60,5 +60,5 @@ pub fn revoke(
         promotion: found.id,
         reason,
     };
-    Submission::new(ports, ledger, (revoked, None), gate)
+    GateStep::new(ports, ledger, (revoked, None), gate)
 }

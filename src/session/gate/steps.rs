@@ -10,7 +10,7 @@ use crate::projection::gates;
 use crate::session::error::SessionError;
 use crate::session::gate::check;
 use crate::session::gate::error::GateError;
-use crate::session::gate::submission::Submission;
+use crate::session::gate::gate_step::GateStep;
 use crate::session::ports::Ports;
 use crate::workflow::gates::steps;
 
@@ -22,7 +22,7 @@ pub fn look(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     id: &ManifestId,
-) -> Result<Submission<GateLooked>, SessionError> {
+) -> Result<GateStep<GateLooked>, SessionError> {
     check::replayed(ledger, id)?;
     check::not_stale(ledger.state(), id)?;
     let gate = check::known(ledger.state(), id)?;
@@ -31,7 +31,7 @@ pub fn look(
     }
     let experiment = gate.gate.experiment.clone();
     let look = steps::look(gate).map_err(|error| GateError::untestable(id, error))?;
-    Submission::new(ports, ledger, (look.clone(), experiment), look)
+    GateStep::new(ports, ledger, (look.clone(), experiment), look)
 }
 
 /// The end of the gate: by its last look, or because its manifest was superseded or has lapsed.
@@ -43,7 +43,7 @@ pub fn decide(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     id: &ManifestId,
-) -> Result<Submission<GateDecided>, SessionError> {
+) -> Result<GateStep<GateDecided>, SessionError> {
     let life = check::replayed(ledger, id)?;
     let gate = check::known(ledger.state(), id)?;
     let experiment = gate.gate.experiment.clone();
@@ -63,7 +63,7 @@ pub fn decide(
     if !matches!(decided.outcome, Outcome::Superseded | Outcome::Void) {
         check::not_stale(ledger.state(), id)?;
     }
-    Submission::new(ports, ledger, (decided.clone(), experiment), decided)
+    GateStep::new(ports, ledger, (decided.clone(), experiment), decided)
 }
 
 /// Going on with the evidence of the undecided gate that the manifest names.
@@ -74,10 +74,10 @@ pub fn proceed(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     id: &ManifestId,
-) -> Result<Submission<GateContinued>, SessionError> {
+) -> Result<GateStep<GateContinued>, SessionError> {
     let gate = check::known(ledger.state(), id)?;
     let experiment = gate.gate.experiment.clone();
     let continued = steps::proceed(ledger.state(), gate);
     let continued = continued.ok_or_else(|| GateError::NoParent(id.clone()))?;
-    Submission::new(ports, ledger, (continued.clone(), experiment), continued)
+    GateStep::new(ports, ledger, (continued.clone(), experiment), continued)
 }

@@ -18,14 +18,14 @@ use crate::session::ports::Watcher;
 /// An event with the key that signs it. It was checked, and nothing was appended yet.
 #[derive(Debug)]
 #[must_use = "nothing is recorded before it is appended"]
-pub struct Submission<T> {
+pub struct GateStep<T> {
     /// What the event says, or what follows from it.
     pub terms: T,
     command: Command,
     signer: Arc<Signer>,
 }
 
-impl<T> Submission<T> {
+impl<T> GateStep<T> {
     /// An event that the runner's key signs.
     pub(super) fn new(
         keys: &mut dyn Keys,

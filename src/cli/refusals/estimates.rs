@@ -1,0 +1,27 @@
+//! Refusals about estimates.
+
+use crate::cli::error::CliError;
+use crate::ground::shell;
+use crate::session::estimates::EstimateError;
+use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::import::kept::KeptError;
+
+impl From<EstimateError> for CliError {
+    fn from(error: EstimateError) -> Self {
+        let message = error.to_string();
+        match error {
+            EstimateError::NoScores { .. } => Self::not_found(message, "clover import cje DIR"),
+            EstimateError::Rows(RowsError::Covariate { seq, .. }) => {
+                Self::input(message, format!("clover show {seq}"))
+            }
+            EstimateError::Rows(
+                RowsError::Kept(KeptError::Ledger(error)) | RowsError::Ledger(error),
+            ) => error.into(),
+            EstimateError::Rows(RowsError::Kept(KeptError::Unread(error))) => error.into(),
+            EstimateError::Rows(RowsError::Number { field, .. }) => {
+                let field = shell::word(&field);
+                Self::input(message, format!("clover import cje FILE --field {field}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! How refusals of use cases are shown: the exit code, the word and the way on of each, family by family.
+
+mod custody;
+mod deploy;
+mod estimates;
+mod keys;
+mod waivers;

@@ -1,0 +1,165 @@
+//! Private content: encrypted under a subject's key, and opened by a custodian whose read is on record first.
+
+use zeroize::Zeroizing;
+
+use crate::event::Kind;
+use crate::event::id::Text;
+use crate::event::payload::BlobRef;
+use crate::event::payload::MediaType;
+use crate::event::payload::PrivateRef;
+use crate::event::payload::Role;
+use crate::event::payload::record::ReadOutcome;
+use crate::ground::ambient::Entropy;
+use crate::ground::canon;
+use crate::ground::digest::Digest;
+use crate::ground::seal;
+use crate::ground::seal::SealedBlob;
+use crate::ground::seal::SubjectKey;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::num::Count;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::custody::CustodyError;
+use crate::session::custody::reads;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Notice;
+use crate::session::ports::Ports;
+
+/// Whose content it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody's: it is stored as it is.
+    Nobody,
+    /// A subject's, for whom a handle and a key are drawn.
+    NewSubject,
+    /// A subject's of whom the vault has the key.
+    Subject(Digest),
+}
+
+/// Stores content and gives the reference to it, as canonical JSON; a rehearsal stores nothing.
+///
+/// # Errors
+/// [`CustodyError::NoKey`], [`CustodyError::Encryption`], [`SessionError::Store`] and [`SessionError::Ledger`].
+pub fn put(
+    home: &Home,
+    ledger: &mut Ledger,
+    (content, media): (&[u8], MediaType),
+    owner: Owner,
+    intent: Intent,
+) -> Result<Vec<u8>, SessionError> {
+    let of_subject = match owner {
+        Owner::Nobody => None,
+        Owner::NewSubject => Some(new_subject(home, ledger, intent)?),
+        Owner::Subject(subject) => Some((subject, subject_key(home, ledger, &subject)?)),
+    };
+    let (bytes, text) = match of_subject {
+        None => {
+            let text = canon::to_bytes(&reference(content, media));
+            (content.to_vec(), text)
+        }
+        Some((subject, key)) => {
+            let sealed = encrypted(ledger, &key, content)?;
+            let private = PrivateRef {
+                blob: reference(&sealed.bytes, media),
+                commitment: sealed.commitment,
+                subject,
+            };
+            (sealed.bytes, canon::to_bytes(&private))
+        }
+    };
+    let text = text.map_err(CustodyError::Reference)?;
+    if intent == Intent::Append {
+        ledger.put_blobs(&[bytes])?;
+    }
+    Ok(text)
+}
+
+fn reference(bytes: &[u8], media: MediaType) -> BlobRef {
+    BlobRef {
+        blake3: Digest::blake3(bytes),
+        bytes: Count::new(bytes.len() as u64).expect("BUG: no file has 2^53 bytes"),
+        media,
+    }
+}
+
+/// A subject that was not known before; its key goes into the vault first.
+fn new_subject(
+    home: &Home,
+    ledger: &Ledger,
+    intent: Intent,
+) -> Result<(Digest, SubjectKey), SessionError> {
+    let ambient = ledger.ambient();
+    let subject = Digest(ambient.random()?);
+    let key = ambient.with_entropy(SubjectKey::generate)?;
+    if intent == Intent::Append {
+        home.vault(ambient)?.add_subject(&subject, key.as_bytes())?;
+    }
+    Ok((subject, key))
+}
+
+fn encrypted(
+    ledger: &Ledger,
+    key: &SubjectKey,
+    content: &[u8],
+) -> Result<SealedBlob, CustodyError> {
+    let encrypt = |entropy: &mut dyn Entropy| seal::encrypt_blob(key, content, entropy);
+    let sealed = ledger.ambient().with_entropy(encrypt);
+    sealed.map_err(CustodyError::Encryption)
+}
+
+/// A subject's key from the vault.
+///
+/// # Errors
+/// [`CustodyError::NoKey`], and [`SessionError::Store`] when the vault cannot be read.
+pub fn subject_key(
+    home: &Home,
+    ledger: &Ledger,
+    subject: &Digest,
+) -> Result<SubjectKey, SessionError> {
+    let known = match home.known_vault(ledger.ambient())? {
+        Some(vault) => vault.subject_key(subject)?.map(Zeroizing::new),
+        None => None,
+    };
+    let key = known.ok_or(CustodyError::NoKey(*subject))?;
+    Ok(SubjectKey::from_bytes(&key))
+}
+
+/// A blob as it is stored.
+///
+/// # Errors
+/// [`CustodyError::NoBlob`], [`CustodyError::Tampered`], and [`SessionError::Store`].
+pub fn stored(ledger: &Ledger, digest: Digest) -> Result<Vec<u8>, SessionError> {
+    let stored = ledger.store().reader().blob(&digest)?;
+    let stored = stored.ok_or(CustodyError::NoBlob(digest))?;
+    if Digest::blake3(&stored) == digest {
+        Ok(stored)
+    } else {
+        Err(CustodyError::Tampered(digest).into())
+    }
+}
+
+/// Opens a subject's content; the read is on record before it is given.
+///
+/// # Errors
+/// As [`stored`] and [`subject_key`]; [`CustodyError::Opening`], [`SessionError::Port`] without a custodian's key, and
+/// [`SessionError::Ledger`].
+pub fn open(
+    ports: &mut dyn Ports,
+    home: &Home,
+    ledger: &mut Ledger,
+    (digest, subject): (Digest, Digest),
+    purpose: Text,
+) -> Result<Zeroizing<Vec<u8>>, SessionError> {
+    let bytes = stored(ledger, digest)?;
+    let key = subject_key(home, ledger, &subject)?;
+    let opened = seal::decrypt_blob(&key, &bytes).map_err(CustodyError::Opening)?;
+    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::DataRead))?;
+    let reader = (signer.id(), Some(Role::Custodian));
+    let read = reads::read("private", ReadOutcome::Allowed, purpose, reader, None);
+    let appended = append::append(ports, ledger, &[Command::new(read, None)], &signer)?;
+    ports.notice(Notice::ReadRecorded(appended[0].seq));
+    Ok(Zeroizing::new(opened.plaintext.clone()))
+}

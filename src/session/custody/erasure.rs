@@ -1,0 +1,91 @@
+//! Erasure of a subject: the event first, since a rule may refuse it; then the key is destroyed. A run that stopped
+//! between the two is finished by the same step.
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::Text;
+use crate::event::payload::custody::SubjectErased;
+use crate::ground::digest::Digest;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::append::Submission;
+use crate::session::custody::CustodyError;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::session::ports::Question;
+
+/// What an erasure came to.
+#[derive(Clone, Debug)]
+pub enum Erasure {
+    /// What it would say; nothing was changed.
+    Rehearsed(Submission),
+    /// The event stood before.
+    Already {
+        /// Where it stands.
+        seq: u64,
+        /// Whether a key was destroyed; else it was gone before.
+        destroyed: bool,
+    },
+    /// The event was appended.
+    Appended {
+        /// The event.
+        submission: Submission,
+        /// Whether a key was destroyed; else it was gone before.
+        destroyed: bool,
+    },
+}
+
+/// Erases a subject, once the custodian consents.
+///
+/// # Errors
+/// [`CustodyError::Unknown`], [`CustodyError::KeyRemains`], [`SessionError::Port`] without key or consent, and
+/// [`SessionError::Ledger`].
+pub fn erase(
+    ports: &mut dyn Ports,
+    home: &Home,
+    ledger: &mut Ledger,
+    (subject, basis): (Digest, Text),
+    intent: Intent,
+) -> Result<Erasure, SessionError> {
+    let vault = home.known_vault(ledger.ambient())?;
+    let is_known = match &vault {
+        Some(vault) => vault.subject_key(&subject)?.is_some(),
+        None => false,
+    };
+    let payload = Payload::from(SubjectErased { basis, subject });
+    let seq = match payload.natural_key(None) {
+        Some(digest) => ledger.giver(&digest)?,
+        None => None,
+    };
+    if !is_known && seq.is_none() {
+        return Err(CustodyError::Unknown(subject).into());
+    }
+    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::SubjectErased))?;
+    let commands = [Command::new(payload, None)];
+    if intent == Intent::Rehearse {
+        let submission = append::submit(ports, ledger, &commands, &signer, intent)?;
+        return Ok(Erasure::Rehearsed(submission));
+    }
+    ports.ask(&Question::Erasure(subject))?;
+    let destroy = || match &vault {
+        Some(vault) => vault
+            .destroy_subject(&subject)
+            .map_err(CustodyError::KeyRemains),
+        None => Ok(false),
+    };
+    // Of an event that stood before, the key is left to destroy; the basis that stands is the one on record.
+    if let Some(seq) = seq {
+        let destroyed = destroy()?;
+        return Ok(Erasure::Already { seq, destroyed });
+    }
+    let submission = append::submit(ports, ledger, &commands, &signer, intent)?;
+    let destroyed = destroy()?;
+    Ok(Erasure::Appended {
+        submission,
+        destroyed,
+    })
+}

@@ -1,0 +1,29 @@
+//! Reads as events: who read which class, what for, and which rows.
+
+use crate::event::id::ClassId;
+use crate::event::id::Root;
+use crate::event::id::Text;
+use crate::event::payload::Role;
+use crate::event::payload::record::DataRead;
+use crate::event::payload::record::ReadOutcome;
+use crate::ground::sign::KeyId;
+
+/// A read as an event; `class` is a literal.
+#[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
+pub fn read(
+    class: &'static str,
+    outcome: ReadOutcome,
+    purpose: Text,
+    (reader, role): (KeyId, Option<Role>),
+    rows_root: Option<Root>,
+) -> DataRead {
+    let class = ClassId::new(class).expect("BUG: classes here are literals");
+    DataRead {
+        class,
+        outcome,
+        purpose,
+        reader,
+        role,
+        rows_root,
+    }
+}

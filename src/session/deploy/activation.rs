@@ -1,0 +1,147 @@
+//! The newest committed prompt runs, or what ran before runs again.
+
+use crate::event::id::AnchorSetId;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::Text;
+use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::deployment::DeploymentRolledBack;
+use crate::event::payload::deployment::Versions;
+use crate::ground::digest::Digest;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::projection::deployments::Deployment;
+use crate::projection::deployments::Deployments;
+use crate::projection::deployments::Fitted;
+use crate::projection::deployments::OfExperiment;
+use crate::projection::rubrics::Registered;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::append::Submission;
+use crate::session::deploy::DeployError;
+use crate::session::deploy::PromptName;
+use crate::session::deploy::registered;
+use crate::session::deploy::running;
+use crate::session::error::SessionError;
+use crate::session::ports::Ports;
+use crate::workflow::patches;
+use crate::workflow::prompts;
+
+/// What is to run, and on what it stands.
+#[derive(Clone, Debug)]
+pub struct ActivationTerms {
+    /// The version.
+    pub name: PromptName,
+    /// The judge whose raw answers are used.
+    pub judge: JudgeId,
+    /// Its calibrator; else the one that its criteria were evaluated with, else the newest fitted for the judge.
+    pub calibrator: Option<Digest>,
+    /// The model, where the judge is not registered.
+    pub model: Option<Text>,
+    /// The anchor set.
+    pub anchors: Option<AnchorSetId>,
+    /// The recalibration that it stands on, where one is needed.
+    pub recalibration: Option<EventId>,
+}
+
+/// Activates a committed prompt.
+///
+/// # Errors
+/// [`DeployError`], [`SessionError::Port`] without a releaser's key, and [`SessionError::Ledger`].
+pub fn activate(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    terms: &ActivationTerms,
+    intent: Intent,
+) -> Result<Submission, SessionError> {
+    let said = activation(ledger.state(), terms)?;
+    let command = Command::new(said, Some(terms.name.experiment.clone()));
+    append::submit_one(ports, ledger, command, intent)
+}
+
+fn activation(state: &State, terms: &ActivationTerms) -> Result<DeploymentActivated, DeployError> {
+    let (experiment, judge) = (&terms.name.experiment, &terms.judge);
+    let registered = registered(state, &terms.name)?;
+    let none = OfExperiment::default();
+    let of = state.fold::<Deployments>().of(experiment).unwrap_or(&none);
+    let calibrator = terms
+        .calibrator
+        .or_else(|| calibrator(state, (experiment, registered), of, judge));
+    let calibrator = calibrator.ok_or_else(|| DeployError::NoCalibrator(judge.clone()))?;
+    let known = of.models.get(judge).and_then(Text::new);
+    let model = known.or_else(|| terms.model.clone());
+    let unreadable = || DeployError::Unreadable(terms.name.clone());
+    let (Some(rubric), Some(told)) = (
+        patches::rubric_of(registered),
+        prompts::told(state, experiment, registered),
+    ) else {
+        return Err(unreadable());
+    };
+    Ok(DeploymentActivated {
+        commit: registered.id,
+        previous: of.active,
+        recalibration: terms.recalibration,
+        rubric_hash: registered.hash,
+        versions: Versions {
+            anchors: terms.anchors.clone(),
+            calibrator,
+            judge: judge.clone(),
+            model: model
+                .unwrap_or_else(|| Text::new(judge.as_str()).expect("BUG: an id is a text")),
+            prompt_hash: told.hash,
+            rubric_version: registered.version.clone(),
+            sdp_version: rubric.sdp_version().parse().map_err(|_| unreadable())?,
+        },
+    })
+}
+
+/// The calibrator that the version's criteria were evaluated with, else the newest fitted for the judge.
+fn calibrator(
+    state: &State,
+    (experiment, registered): (&ExperimentId, &Registered),
+    of: &OfExperiment,
+    judge: &JudgeId,
+) -> Option<Digest> {
+    let hashes = prompts::judged_as(state, experiment, registered);
+    let free = |fitted: &Fitted| fitted.judge == *judge && fitted.rubrics.is_empty();
+    let newest = of.calibrators.iter().filter(|(_, of)| free(of));
+    let newest = newest.max_by_key(|(_, of)| of.seq);
+    of.evaluated(judge, &hashes)
+        .or(newest.map(|(digest, _)| *digest))
+}
+
+/// The rollback to what ran before.
+pub(super) fn back(
+    of: &OfExperiment,
+    running: &Deployment,
+    breach: Option<EventId>,
+    reason: Text,
+) -> DeploymentRolledBack {
+    let before = of.before();
+    DeploymentRolledBack {
+        breach,
+        deployment: running.id,
+        reason,
+        restored: before.map(|of| of.id),
+        rubric_hash: before.map(|of| of.rubric_hash),
+    }
+}
+
+/// Lets what ran before run again.
+///
+/// # Errors
+/// [`DeployError::NothingRuns`], [`SessionError::Port`] without a releaser's key, and [`SessionError::Ledger`].
+pub fn roll_back(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    experiment: &ExperimentId,
+    reason: Text,
+    intent: Intent,
+) -> Result<Submission, SessionError> {
+    let (of, running) = running(ledger.state(), experiment)?;
+    let said = back(of, running, of.breach().map(|of| of.id), reason);
+    let command = Command::new(said, Some(experiment.clone()));
+    append::submit_one(ports, ledger, command, intent)
+}

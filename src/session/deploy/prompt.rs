@@ -1,0 +1,79 @@
+//! The commit of an accepted patch: the rubric that results, and what the judge is told by it.
+
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::payload::release::PromptCommitted;
+use crate::ledger::Breach;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::RuleName;
+use crate::num::Count;
+use crate::projection::releases::Commit;
+use crate::projection::releases::Releases;
+use crate::projection::rubrics::Rubrics;
+use crate::rubric::leaf;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::append::Submission;
+use crate::session::deploy::DeployError;
+use crate::session::error::SessionError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::workflow::prompts;
+
+/// What a commit came to.
+#[derive(Clone, Debug)]
+pub enum PromptCommit {
+    /// The acceptance was committed before.
+    Already(Box<Commit>),
+    /// It is committed now.
+    Submitted {
+        /// The event's data.
+        said: Box<PromptCommitted>,
+        /// The event.
+        submission: Submission,
+    },
+}
+
+/// Commits an acceptance under a version, the next minor one where none is named; what the judge is told is stored first.
+///
+/// # Errors
+/// [`DeployError::Uncommitted`], [`SessionError::Port`] without a releaser's key, and [`SessionError::Ledger`].
+pub fn commit(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    (experiment, acceptance): (&ExperimentId, EventId),
+    version: Option<&str>,
+    intent: Intent,
+) -> Result<PromptCommit, SessionError> {
+    let state = ledger.state();
+    if let Some(old) = state.fold::<Releases>().committed(experiment, acceptance) {
+        return Ok(PromptCommit::Already(Box::new(old.clone())));
+    }
+    let version = version.map_or_else(
+        || {
+            let all = state.fold::<Rubrics>().by_experiment.get(experiment);
+            let newest = all.into_iter().flatten().map(|of| of.version.as_str());
+            let newest = newest.max_by_key(|of| leaf::version(of));
+            prompts::version_after(newest.unwrap_or("0.0"))
+        },
+        str::to_owned,
+    );
+    let size = Count::new(ledger.size()).unwrap_or_default();
+    let found = prompts::commit(state, experiment, acceptance, (&version, size));
+    let (said, text) = found.map_err(|unmet| {
+        let breach = Breach::new(RuleName::Commit, unmet.expected, unmet.found);
+        DeployError::Uncommitted(Box::new(breach))
+    })?;
+    let command = Command::new(said.clone(), Some(experiment.clone()));
+    let need = KeyNeed::runner(command.payload.kind());
+    let signer = ports.signer(state, need)?;
+    if intent == Intent::Append {
+        ledger.put_blobs(&[text.into_bytes()])?;
+    }
+    let submission = append::submit(ports, ledger, &[command], &signer, intent)?;
+    Ok(PromptCommit::Submitted {
+        said: Box::new(said),
+        submission,
+    })
+}

@@ -1,0 +1,105 @@
+//! Estimates over what an experiment holds of one judge: its rows gathered, and what was found put on record, fit first.
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::FieldId;
+use crate::event::id::JudgeId;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::session::append;
+use crate::session::append::Submission;
+use crate::session::error::SessionError;
+use crate::session::home::Home;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::session::texts::Texts;
+use crate::workflow::estimate::compute;
+use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::rows;
+use crate::workflow::estimate::rows::Gathered;
+use crate::workflow::estimate::rows::RowsError;
+use crate::workflow::estimate::rows::Which;
+
+/// Why nothing was estimated.
+#[derive(Debug, thiserror::Error)]
+pub enum EstimateError {
+    /// The experiment has no score of the judge.
+    #[error("no score by {judge} in {experiment}")]
+    NoScores {
+        /// The judge.
+        judge: JudgeId,
+        /// The experiment.
+        experiment: ExperimentId,
+    },
+    /// The rows cannot be read, or lack a number.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+}
+
+/// A ledger with what an experiment holds of one judge.
+pub struct Estimation {
+    /// Where the ledger lies.
+    pub home: Home,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// How it is estimated; how labels are used is for the rows to say.
+    pub terms: EstimateTerms,
+    /// Fields that imports kept, to part rows by.
+    pub fields: Vec<FieldId>,
+}
+
+impl Estimation {
+    /// The rows at the head, or as of an earlier entry.
+    ///
+    /// # Errors
+    /// [`EstimateError`], and [`SessionError::Store`] when the vault cannot be opened.
+    pub fn gather(&mut self, as_of: Option<u64>) -> Result<Gathered, SessionError> {
+        let below = as_of.map_or(self.ledger.size(), |seq| seq + 1);
+        let which = Which {
+            experiment: &self.experiment,
+            judge: &self.terms.judge,
+            covariates: &self.terms.covariates,
+            fields: &self.fields,
+            rows_below: below,
+            audits_below: below,
+        };
+        let mut texts = Texts::new(&self.home, &self.ledger)?;
+        let gathered =
+            rows::gather(&self.ledger, &which, &mut texts).map_err(EstimateError::Rows)?;
+        if gathered.dataset.policies.is_empty() {
+            let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
+            return Err(EstimateError::NoScores { judge, experiment }.into());
+        }
+        self.terms.labels = compute::label_use(&gathered);
+        Ok(gathered)
+    }
+
+    /// Appends what was found, fit first.
+    ///
+    /// # Errors
+    /// [`SessionError::Port`] without an arbiter's key, and [`SessionError::Ledger`]; then nothing was appended.
+    pub fn record(
+        &mut self,
+        ports: &mut dyn Ports,
+        found: &Found,
+        events: Vec<Payload>,
+    ) -> Result<Submission, SessionError> {
+        let (mut commands, mut blobs) = (Vec::new(), Vec::new());
+        let command = |payload: Payload| Command::new(payload, Some(self.experiment.clone()));
+        if let Some(fitted) = found.fitted() {
+            commands.push(command(fitted.event.into()));
+            blobs.extend(fitted.blobs);
+        }
+        commands.extend(events.into_iter().map(command));
+        let need = KeyNeed::runner(Kind::EstimateRecorded);
+        let signer = ports.signer(self.ledger.state(), need)?;
+        let appended = self.ledger.append_with_blobs(&commands, &signer, &blobs)?;
+        self.ledger.settle()?;
+        append::tell_of_pin(ports, &self.ledger);
+        Ok(Submission::of(&commands, appended))
+    }
+}

@@ -1,0 +1,99 @@
+//! Registration of a manifest, and its countersignature by the custodian of the data that it binds.
+
+use crate::event::Kind;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::prereg::ManifestCountersigned;
+use crate::event::payload::prereg::ManifestRegistered;
+use crate::ground::digest::Digest;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::projection::manifests::Manifests;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::append::Submission;
+use crate::session::error::SessionError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::session::ports::Seat;
+use crate::session::prereg::PreregError;
+
+/// What was signed of a manifest.
+#[derive(Clone, Debug)]
+pub struct Registration {
+    /// The manifest, numbered as the ledger has it.
+    pub manifest: Manifest,
+    /// Its digest.
+    pub digest: Digest,
+    /// Its registration; without one only the countersignature was asked for.
+    pub registered: Option<Submission>,
+    /// Its countersignature, where one was asked for.
+    pub countersigned: Option<Submission>,
+}
+
+/// The newest version that says what a file says: the number and the parent of an amendment are the ledger's
+/// to give, and stand in no file.
+fn recorded_as(state: &State, file: Manifest) -> Manifest {
+    let record = state.fold::<Manifests>().by_id.get(&file.manifest);
+    let newest = record.and_then(|record| record.versions.last());
+    let numbered = newest.map(|newest| Manifest {
+        parent_digest: newest.manifest.parent_digest,
+        version: newest.manifest.version,
+        ..file.clone()
+    });
+    let same = |numbered: &Manifest| newest.is_some_and(|newest| newest.manifest == *numbered);
+    numbered.filter(same).unwrap_or(file)
+}
+
+/// Registers a manifest and, with `countersign`, countersigns it; whoever only countersigns needs no registrar's key.
+/// A rehearsal shows the first of the two.
+///
+/// # Errors
+/// [`PreregError::SameKey`], [`SessionError::Port`] without a key, and [`SessionError::Ledger`].
+pub fn sign(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    file: Manifest,
+    countersign: bool,
+    intent: Intent,
+) -> Result<Registration, SessionError> {
+    let state = ledger.state();
+    let manifest = recorded_as(state, file);
+    let (digest, experiment) = (manifest.digest(), manifest.experiment.clone());
+    let is_known = state.fold::<Manifests>().of_digest(digest).is_some();
+    let countersigner = if countersign && (is_known || intent == Intent::Append) {
+        let need = KeyNeed::of(Seat::Countersigner, Kind::ManifestCountersigned);
+        Some(ports.signer(state, need)?)
+    } else {
+        None
+    };
+    let mut registered = None;
+    if !(is_known && countersign) {
+        let payload = ManifestRegistered {
+            digest,
+            h0_digest: manifest.h0_digest(),
+            manifest: Box::new(manifest.clone()),
+        };
+        let signer = ports.signer(state, KeyNeed::runner(Kind::ManifestRegistered))?;
+        let id = signer.id();
+        if countersigner.as_ref().is_some_and(|other| other.id() == id) {
+            return Err(PreregError::SameKey.into());
+        }
+        let commands = [Command::new(payload, Some(experiment.clone()))];
+        let submission = append::submit(ports, ledger, &commands, &signer, intent)?;
+        registered = Some(submission);
+    }
+    let countersigned = match countersigner {
+        None => None,
+        Some(signer) => {
+            let command = Command::new(ManifestCountersigned { digest }, Some(experiment));
+            Some(append::submit(ports, ledger, &[command], &signer, intent)?)
+        }
+    };
+    Ok(Registration {
+        manifest,
+        digest,
+        registered,
+        countersigned,
+    })
+}

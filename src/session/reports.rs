@@ -1,0 +1,65 @@
+//! The report of an iteration: gathered from the log, and published as a bundle whose digest is signed.
+
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::payload::report::ReportLayout;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::projection::bundle::Bundle;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::append::Submission;
+use crate::session::error::SessionError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Ports;
+use crate::workflow::bundle;
+
+/// What reports are made of from here on.
+const LAYOUT: Option<ReportLayout> = Some(ReportLayout::Rows);
+
+/// A report that was published.
+#[derive(Debug)]
+pub struct Publication {
+    /// What it says.
+    pub bundle: Bundle,
+    /// The event.
+    pub submission: Submission,
+}
+
+/// The bundle of an iteration as of `through_seq`, whose state is given.
+///
+/// # Errors
+/// [`SessionError::Ledger`] when the log cannot be read.
+pub fn gathered(
+    ledger: &Ledger,
+    state: &State,
+    (experiment, id): (&ExperimentId, &IterationId),
+    through_seq: u64,
+) -> Result<Bundle, SessionError> {
+    let story = bundle::read(ledger, experiment, id, (through_seq, LAYOUT))?;
+    Ok(bundle::bundle(ledger, &story, state)?.bundle)
+}
+
+/// Publishes the report of an iteration at the head; its bundle is stored first.
+///
+/// # Errors
+/// [`SessionError::Port`] without an arbiter's key, and [`SessionError::Ledger`].
+pub fn publish(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    of: (&ExperimentId, &IterationId),
+    intent: Intent,
+) -> Result<Publication, SessionError> {
+    let through = ledger.size().saturating_sub(1);
+    let bundle = gathered(ledger, ledger.state(), of, through)?;
+    let said = bundle::published(&bundle, LAYOUT);
+    let command = Command::new(said, Some(of.0.clone()));
+    let need = KeyNeed::runner(command.payload.kind());
+    let signer = ports.signer(ledger.state(), need)?;
+    if intent == Intent::Append {
+        ledger.put_blobs(&[bundle.to_bytes()])?;
+    }
+    let submission = append::submit(ports, ledger, &[command], &signer, intent)?;
+    Ok(Publication { bundle, submission })
+}
