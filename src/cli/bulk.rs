@@ -80,7 +80,7 @@ pub(super) fn answer(tally: &Tally, ledger: &Ledger) -> Answer {
 /// An error with its line, and with what stands recorded nevertheless.
 pub(super) fn stopped(stopped: BulkError, source: &str) -> CliError {
     let done = stopped.tally.appended + stopped.tally.already;
-    let error = CliError::from(stopped.error);
+    let error = CliError::from(*stopped.error);
     let mut error = match stopped.line {
         Some(line) => of_line(error, line, source),
         None => error,

@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::wallet;
-use crate::event::Kind;
 use crate::event::payload::Role;
 use crate::event::payload::Roles;
 use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::ledger::State;
-use crate::ledger::signers;
 
 /// An event that the command will append, and the option that names the key for it.
 pub(super) struct Part<'a> {

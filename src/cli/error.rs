@@ -370,17 +370,17 @@ impl From<SessionError> for CliError {
             SessionError::Ambient(error) => error.into(),
             SessionError::Body(_) => Self::input(message, "clover blob put FILE"),
             SessionError::Breach(breach) => refusal(&breach, None),
-            SessionError::Confirm(error) => error.into(),
+            SessionError::Confirm(error) => (*error).into(),
             SessionError::Course(error) => bench::failed(error),
             SessionError::Custody(error) => error.into(),
             SessionError::Deploy(error) => error.into(),
-            SessionError::Estimate(error) => error.into(),
-            SessionError::Gate(error) => error.into(),
-            SessionError::Intake(error) => error.into(),
-            SessionError::Iteration(error) => error.into(),
-            SessionError::Judging(error) => error.into(),
-            SessionError::Keys(error) => error.into(),
-            SessionError::Label(error) => error.into(),
+            SessionError::Estimate(error) => (*error).into(),
+            SessionError::Gate(error) => (*error).into(),
+            SessionError::Intake(error) => (*error).into(),
+            SessionError::Iteration(error) => (*error).into(),
+            SessionError::Judging(error) => (*error).into(),
+            SessionError::Keys(error) => (*error).into(),
+            SessionError::Label(error) => (*error).into(),
             SessionError::Ledger(error) => error.into(),
             SessionError::NoIdentity(_) => {
                 Self::not_found(message, "the same command with --identity FILE")
@@ -396,7 +396,7 @@ impl From<SessionError> for CliError {
                 )
             }),
             SessionError::Prereg(error) => error.into(),
-            SessionError::Restore(error) => error.into(),
+            SessionError::Restore(error) => (*error).into(),
             SessionError::Seal(_) => {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
             }

@@ -185,6 +185,9 @@ pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u6
 }
 
 /// The checkpoint that an append would have seen.
+///
+/// # Panics
+/// Never: a log is below 2^53 entries.
 pub fn seen(ledger: &Ledger) -> Seen {
     Seen {
         root: Root(ledger.root()),

@@ -42,28 +42,28 @@ pub enum SessionError {
     Breach(Box<Breach>),
     /// Sealed labels were not accepted or opened.
     #[error(transparent)]
-    Confirm(#[from] ConfirmError),
+    Confirm(Box<ConfirmError>),
     /// An iteration's rows or candidates cannot be computed with.
     #[error(transparent)]
     Course(#[from] CourseError),
     /// A step of a gate was not done.
     #[error(transparent)]
-    Gate(#[from] GateError),
+    Gate(Box<GateError>),
     /// Nothing was estimated.
     #[error(transparent)]
-    Estimate(#[from] EstimateError),
+    Estimate(Box<EstimateError>),
     /// Rows were not taken in.
     #[error(transparent)]
-    Intake(#[from] IntakeError),
+    Intake(Box<IntakeError>),
     /// A judge's work stopped.
     #[error(transparent)]
-    Judging(#[from] JudgingError),
+    Judging(Box<JudgingError>),
     /// A step of an iteration was not done.
     #[error(transparent)]
-    Iteration(#[from] IterationError),
+    Iteration(Box<IterationError>),
     /// A label was not sealed, accepted or opened.
     #[error(transparent)]
-    Label(#[from] LabelError),
+    Label(Box<LabelError>),
     /// Private content, reads, erasure or the rulebook.
     #[error(transparent)]
     Custody(#[from] CustodyError),
@@ -72,7 +72,7 @@ pub enum SessionError {
     Deploy(#[from] DeployError),
     /// Keys and their files.
     #[error(transparent)]
-    Keys(#[from] KeyError),
+    Keys(Box<KeyError>),
     /// The ledger failed or refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -90,7 +90,7 @@ pub enum SessionError {
     Port(PortError),
     /// No ledger is made from an export.
     #[error(transparent)]
-    Restore(#[from] RestoreError),
+    Restore(Box<RestoreError>),
     /// No split is formed.
     #[error(transparent)]
     Split(#[from] SplittingError),
@@ -146,6 +146,29 @@ impl SessionError {
             _ => false,
         }
     }
+}
+
+/// A family's own enum is kept in a box, so that a result stays small.
+macro_rules! families {
+    ($($variant:ident: $error:ty,)+) => {$(
+        impl From<$error> for SessionError {
+            fn from(error: $error) -> Self {
+                Self::$variant(Box::new(error))
+            }
+        }
+    )+};
+}
+
+families! {
+    Confirm: ConfirmError,
+    Estimate: EstimateError,
+    Gate: GateError,
+    Intake: IntakeError,
+    Iteration: IterationError,
+    Judging: JudgingError,
+    Keys: KeyError,
+    Label: LabelError,
+    Restore: RestoreError,
 }
 
 impl From<RowsError> for SessionError {

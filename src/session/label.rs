@@ -226,6 +226,9 @@ impl Peek {
     ///
     /// # Errors
     /// No identity, or [`LabelError`]; nothing was appended then.
+    ///
+    /// # Panics
+    /// Never: the names in it are literals.
     pub fn reveal(
         self,
         ports: &mut dyn Ports,

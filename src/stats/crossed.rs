@@ -120,7 +120,7 @@ fn solve(equations: &Equations, within: f64, between: &[f64]) -> Option<(Vec<f64
             matrix[[at, at]] += within / variance;
         }
     }
-    let factor = spd::factor(matrix.view())?;
+    let factor = spd::factor(&matrix)?;
     Some((factor.solve(&equations.right), factor.inverse()))
 }
 

@@ -257,7 +257,7 @@ fn scaled_factor(block: &Array2<f64>) -> Option<Scaled> {
     let unit = Array2::from_shape_fn(block.dim(), |(row, column)| {
         block[[row, column]] / (scales[row] * scales[column])
     });
-    let factor = spd::factor(unit.view())?;
+    let factor = spd::factor(&unit)?;
     Some(Scaled { scales, factor })
 }
 

@@ -241,7 +241,7 @@ impl RankShares {
         });
         let trace: f64 = matrix.diag().iter().sum();
         let ridge = RIDGE * trace / size.max(1) as f64;
-        let factor = spd::penalised(matrix.view(), ridge);
+        let factor = spd::penalised(&matrix, ridge);
         let centre = values.as_slice();
         let replicates: Vec<Vec<f64>> = (0..draws)
             .into_par_iter()

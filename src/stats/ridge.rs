@@ -5,7 +5,6 @@
 //! `sqrt(w_i)(y_i - fit_i) / (1 - w_i h_i - w_i / sum w)`, where `h_i = (x_i - mean x)' H (x_i - mean x)`.
 
 use ndarray::Array2;
-use ndarray::ArrayView2;
 
 use crate::num::math;
 use crate::stats::spd;
@@ -61,10 +60,10 @@ pub(crate) fn fit(rows: &Rows<'_>) -> Ridge {
     let mut best: Option<(f64, Ridge)> = None;
     for step in 0..PENALTIES {
         let penalty = math::exp10(-3.0 + 6.0 * step as f64 / (PENALTIES - 1) as f64);
-        let inverse = spd::penalised(moments.gram.view(), penalty).inverse();
-        let coefficients = multiply(inverse.view(), &moments.moment);
+        let inverse = spd::penalised(&moments.gram, penalty).inverse();
+        let coefficients = multiply(&inverse, &moments.moment);
         let intercept = moments.label - math::dot(&moments.mean, &coefficients);
-        let error = left_out(rows, &moments, inverse.view(), &coefficients, intercept);
+        let error = left_out(rows, &moments, &inverse, &coefficients, intercept);
         if best.as_ref().is_none_or(|(least, _)| error < *least) {
             let ridge = Ridge {
                 penalty,
@@ -134,7 +133,7 @@ fn moments(rows: &Rows<'_>) -> Moments {
 fn left_out(
     rows: &Rows<'_>,
     moments: &Moments,
-    inverse: ArrayView2<'_, f64>,
+    inverse: &Array2<f64>,
     coefficients: &[f64],
     intercept: f64,
 ) -> f64 {
@@ -167,7 +166,7 @@ fn left_out(
 }
 
 /// Matrix, in standard layout, times vector.
-fn multiply(matrix: ArrayView2<'_, f64>, vector: &[f64]) -> Vec<f64> {
+fn multiply(matrix: &Array2<f64>, vector: &[f64]) -> Vec<f64> {
     let rows = matrix.rows().into_iter();
     let row = |row: ndarray::ArrayView1<'_, f64>| {
         let row = row.to_slice().expect("BUG: rows lie in one piece");
@@ -212,10 +211,10 @@ mod tests {
                 columns: 3,
             };
             let moments = moments(&rows);
-            let inverse = spd::penalised(moments.gram.view(), penalty).inverse();
-            let coefficients = multiply(inverse.view(), &moments.moment);
+            let inverse = spd::penalised(&moments.gram, penalty).inverse();
+            let coefficients = multiply(&inverse, &moments.moment);
             let intercept = moments.label - math::dot(&moments.mean, &coefficients);
-            let error = left_out(&rows, &moments, inverse.view(), &coefficients, intercept);
+            let error = left_out(&rows, &moments, &inverse, &coefficients, intercept);
             (coefficients, intercept, error)
         };
         for penalty in [1e-3, 0.1, 10.0] {

@@ -1,7 +1,6 @@
 //! Small symmetric positive definite systems by Cholesky.
 
 use ndarray::Array2;
-use ndarray::ArrayView2;
 
 /// A lower triangular factor L with L L' = A.
 #[derive(Clone, Debug)]
@@ -11,7 +10,7 @@ pub(super) struct Factor {
 
 /// Factors a symmetric matrix (its lower triangle is read); `None` unless positive definite to working precision (every
 /// pivot above 1e-13 of its diagonal element).
-pub(super) fn factor(matrix: ArrayView2<'_, f64>) -> Option<Factor> {
+pub(super) fn factor(matrix: &Array2<f64>) -> Option<Factor> {
     cholesky(matrix, 0.0, |pivot, diagonal| {
         // NaN is refused too.
         (pivot > 1e-13 * diagonal && pivot > 0.0).then_some(pivot)
@@ -20,7 +19,7 @@ pub(super) fn factor(matrix: ArrayView2<'_, f64>) -> Option<Factor> {
 
 /// Factors A + penalty I of a positive semidefinite A; a pivot that rounding took to 0 or below counts as the least
 /// positive number, so that every penalty has a factor.
-pub(super) fn penalised(matrix: ArrayView2<'_, f64>, penalty: f64) -> Factor {
+pub(super) fn penalised(matrix: &Array2<f64>, penalty: f64) -> Factor {
     let factor = cholesky(matrix, penalty, |pivot, _| {
         Some(pivot.max(f64::MIN_POSITIVE))
     });
@@ -29,7 +28,7 @@ pub(super) fn penalised(matrix: ArrayView2<'_, f64>, penalty: f64) -> Factor {
 
 /// The factor of A + penalty I; `accept` decides on each pivot beside its diagonal element.
 fn cholesky(
-    matrix: ArrayView2<'_, f64>,
+    matrix: &Array2<f64>,
     penalty: f64,
     accept: impl Fn(f64, f64) -> Option<f64>,
 ) -> Option<Factor> {
@@ -115,7 +114,7 @@ mod tests {
     #[test]
     fn a_system_is_solved_and_inverted() {
         // By hand: the inverse of [4 2; 2 3] is [3 -2; -2 4] / 8.
-        let factor = factor(array![[4.0, 2.0], [2.0, 3.0]].view()).unwrap();
+        let factor = factor(&array![[4.0, 2.0], [2.0, 3.0]]).unwrap();
         let x = factor.solve(&[2.0, 1.0]);
         assert!((x[0] - 0.5).abs() < 1e-15 && x[1].abs() < 1e-15);
         let inverse = factor.inverse();
@@ -126,8 +125,8 @@ mod tests {
 
     #[test]
     fn what_is_singular_is_refused() {
-        assert!(factor(array![[1.0, 1.0], [1.0, 1.0]].view()).is_none());
-        assert!(factor(array![[f64::NAN]].view()).is_none());
-        assert!(factor(array![[-1.0]].view()).is_none());
+        assert!(factor(&array![[1.0, 1.0], [1.0, 1.0]]).is_none());
+        assert!(factor(&array![[f64::NAN]]).is_none());
+        assert!(factor(&array![[-1.0]]).is_none());
     }
 }

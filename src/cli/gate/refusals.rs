@@ -51,7 +51,7 @@ impl From<GateError> for CliError {
                 wrong
             }
             GateError::Reused { .. } => Self::refused(message, "clover gate list"),
-            GateError::Score { file, lines, error } => bulk::at_line(error, &lines, &file),
+            GateError::Score { file, lines, error } => bulk::at_line(*error, &lines, &file),
             GateError::Snapshot { .. } => Self::integrity("snapshot", message, "clover verify"),
             GateError::Stale { gate, judge, seq } => {
                 let mut error = Self::refused(message, deviation(&gate));

@@ -160,7 +160,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         let (words, json) = shown(&mut bench, &done)?;
         text.push_str(&format!("{}\n{words}\n", step.as_str().to_uppercase()));
         data.push(json!({"step": step.as_str(), "data": json}));
-        all.extend(done.appended().iter().cloned());
+        all.extend(done.appended().iter().copied());
         before = Some(step);
     }
     if let Some(what) = &waits {

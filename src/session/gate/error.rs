@@ -120,7 +120,7 @@ pub enum GateError {
         /// The lines of the batch, in the order of its events.
         lines: Vec<u64>,
         /// Why.
-        error: LedgerError,
+        error: Box<LedgerError>,
     },
     /// A snapshot says of a gate otherwise than the log.
     #[error("gate {gate}: the snapshot has {found}")]
@@ -204,9 +204,9 @@ pub enum GateError {
         /// The file.
         file: String,
         /// How many units the file has, and under which root.
-        found: (u64, Root),
+        found: Box<(u64, Root)>,
         /// The same of the manifest.
-        bound: (u64, Root),
+        bound: Box<(u64, Root)>,
     },
     /// The manifest has no test.
     #[error("gate {gate}: expected {}, found {}", .error.expected, .error.found)]

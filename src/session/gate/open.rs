@@ -276,8 +276,8 @@ fn root_fits(units: &UnitFile, manifest: &Manifest) -> Result<Root, GateError> {
         Some(data) => Err(GateError::Units {
             gate: manifest.manifest.clone(),
             file: units.file.clone(),
-            found: (n, root),
-            bound: (data.n_units.value(), data.confirm_root),
+            found: Box::new((n, root)),
+            bound: Box::new((data.n_units.value(), data.confirm_root)),
         }),
     }
 }

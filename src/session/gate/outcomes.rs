@@ -96,7 +96,7 @@ impl<'f> ScoreFile<'f> {
             let appended = appended.map_err(|error| GateError::Score {
                 file: self.file.to_owned(),
                 lines: lines.to_vec(),
-                error,
+                error: Box::new(error),
             })?;
             new += appended.iter().filter(|one| !one.already).count() as u64;
         }

@@ -63,7 +63,7 @@ pub struct BulkError {
     /// The line of the event that was refused.
     pub line: Option<u64>,
     /// What was wrong.
-    pub error: SessionError,
+    pub error: Box<SessionError>,
 }
 
 /// Appends commands by one key; `all` is how many bytes the source has, 0 where nobody knows it.
@@ -107,12 +107,12 @@ fn each<E>(
         let batch = batch.map_err(|error| BulkError {
             tally,
             line: None,
-            error: SessionError::from(error),
+            error: Box::new(error.into()),
         })?;
         let appended = append(ledger, batch.events).map_err(|error| BulkError {
             tally,
             line: refused(&error).and_then(|at| batch.lines.get(at).copied()),
-            error: error.into(),
+            error: Box::new(error.into()),
         })?;
         tally.add(&appended);
         watcher.progress(Work::Appending, batch.bytes, all);
@@ -121,7 +121,7 @@ fn each<E>(
     settled.map_err(|error| BulkError {
         tally: Tally::default(),
         line: None,
-        error: error.into(),
+        error: Box::new(error.into()),
     })?;
     append::tell_of_pin(watcher, ledger);
     Ok(tally)

@@ -130,11 +130,19 @@ impl Bench {
     /// # Errors
     /// [`SessionError::Course`].
     pub fn course(&mut self) -> Result<&Course, SessionError> {
-        if self.course.is_none() {
-            let size = self.ledger.size();
-            self.course = Some(Course::bound(&self.ledger, &self.record, size)?);
-        }
-        Ok(self.course.as_ref().expect("BUG: it was computed"))
+        let course = match self.course.take() {
+            Some(course) => course,
+            None => self.compute()?,
+        };
+        Ok(self.course.insert(course))
+    }
+
+    fn compute(&self) -> Result<Course, SessionError> {
+        Ok(Course::bound(
+            &self.ledger,
+            &self.record,
+            self.ledger.size(),
+        )?)
     }
 
     /// Takes the course out, so that the ledger can be written beside it; give it back with [`Bench::put_back`].
@@ -142,8 +150,10 @@ impl Bench {
     /// # Errors
     /// [`SessionError::Course`].
     pub fn take_course(&mut self) -> Result<Course, SessionError> {
-        self.course()?;
-        Ok(self.course.take().expect("BUG: it was computed"))
+        match self.course.take() {
+            Some(course) => Ok(course),
+            None => self.compute(),
+        }
     }
 
     /// Gives the course back.
