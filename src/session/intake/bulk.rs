@@ -107,7 +107,7 @@ fn each<E>(
         let batch = batch.map_err(|error| BulkError {
             tally,
             line: None,
-            error: Box::new(error.into()),
+            error: Box::new(SessionError::from(error)),
         })?;
         let appended = append(ledger, batch.events).map_err(|error| BulkError {
             tally,
