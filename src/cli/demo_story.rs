@@ -10,7 +10,6 @@ use crate::cli::error::Exit;
 use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::time::Timestamp;
-use crate::rubric::Rubric;
 use crate::workflow::simulate::shipped::Shipped;
 use crate::workflow::simulate::shipped::shipped;
 
@@ -78,9 +77,10 @@ impl Demo<'_, '_> {
         let name = of.name;
         self.lay_out(of)?;
         let anchors = format!("anchors-{name}");
-        let planned = plan_of(of, &anchors)?.to_string();
+        let planned = of.plan(&anchors);
+        let planned = planned.map_err(|error| CliError::input(error.to_string(), "clover demo"))?;
         let plan = self.sandbox.path(name).join("plan.json");
-        ambient::replace(&plan, planned.as_bytes(), false)?;
+        ambient::replace(&plan, planned.to_string().as_bytes(), false)?;
         let (t1, _, t2) = of.world().times();
         let (t1, t2) = (text(t1), text(t2));
         let by = text(self.ctx.ambient().now().plus_seconds(REVEAL_SECONDS));
@@ -201,63 +201,4 @@ fn live_numbers() -> Value {
         "greens": [], "labels": 60, "out_of_range": {"outside": 3, "rows": 400}, "reopened": 0,
         "shift": {"ks_count": 9, "rows": 400, "w1": 0.01},
     })
-}
-
-/// The plan of an iteration over a data set.
-fn plan_of(of: &Shipped, anchors: &str) -> Result<Value, CliError> {
-    let world = of.world();
-    let rubric = Rubric::parse(of.rubric.as_bytes())
-        .map_err(|error| CliError::input(error.to_string(), "clover demo"))?;
-    let slices: Vec<(String, Value)> = if of.by_domain {
-        let domains = world.domains().iter();
-        domains
-            .map(|domain| {
-                (
-                    (*domain).to_owned(),
-                    json!([{"any_of": [domain], "field": "domain"}]),
-                )
-            })
-            .collect()
-    } else {
-        (0..world.slices())
-            .map(|slice| {
-                let (domain, level) = world.slice(slice);
-                let conditions = json!([
-                    {"any_of": [domain], "field": "domain"}, {"any_of": [level], "field": "level"},
-                ]);
-                (format!("{domain}-{level}"), conditions)
-            })
-            .collect()
-    };
-    let count = slices.len() as u64;
-    let cells: Vec<Value> = slices
-        .into_iter()
-        .map(|(slice, conditions)| {
-            json!({"conditions": conditions, "must_not_regress": false, "slice": slice, "stakes_micro": 500_000})
-        })
-        .collect();
-    let (window, confirm) = (of.setting.window_rows, of.setting.confirm_rows);
-    // Three hundred rows show nothing smaller by betting.
-    let effect = if confirm < 600 { 12_000 } else { 6_000 };
-    Ok(json!({
-        "experiment": of.name, "manifest": format!("plan-{}", of.name), "template": "iteration",
-        "title": of.name, "version": 1,
-        "hypothesis": {"claim": "the patch makes scores better", "kind": "promote"},
-        "iteration": {
-            "alpha_micro": 50_000, "confirm_rows": confirm, "confirm_separation": "time", "confirm_test": "betting",
-            "design": {
-                "anchors": anchors, "calibrator": "monotone", "covariates": [], "dev_calls_max": 10,
-                "environments": [], "judge": "builtin", "must_not_regress": "guard", "peek_account": "confirm-peeks",
-                "rubric_hash": rubric.hash().to_hex(), "seed": "ab".repeat(32),
-                "slices": [{"cells": cells, "family": "cell"}], "topics": [],
-            },
-            "dev_rows": window / 3, "difference_sd_micro": 20_000, "drift_max_micro": 10_000,
-            "ece_slack_micro": 5_000, "effect_micro": effect, "eta_micro": of.eta_micro, "fit_rows": window - window / 3,
-            "gap_seconds": 259_200, "green_sd_micro": 3_000, "green_slices": count - 1, "hypotheses_max": 2,
-            "ks_max_micro": 50_000, "patch_families": ["evidence_verification", "length_bias_cap"],
-            "power_micro": 800_000, "profile": "recommended", "q_micro": 100_000, "shift_metric": "either",
-            "slice_rows_min": window / 3 / (count + 1), "tau_micro": 1_500, "uplift_max_micro": 50_000,
-            "w1_max_micro": 20_000,
-        },
-    }))
 }

@@ -375,6 +375,7 @@ impl From<SessionError> for CliError {
             SessionError::Custody(error) => error.into(),
             SessionError::Deploy(error) => error.into(),
             SessionError::Estimate(error) => (*error).into(),
+            SessionError::Founding(error) => error.into(),
             SessionError::Gate(error) => (*error).into(),
             SessionError::Intake(error) => (*error).into(),
             SessionError::Iteration(error) => (*error).into(),

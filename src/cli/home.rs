@@ -68,6 +68,9 @@ pub(super) fn find(ctx: &Ctx<'_>) -> Result<Home, CliError> {
     Err(CliError::not_found(message, "clover init"))
 }
 
+/// What follows where no folder for pins is known.
+pub(super) const NO_PIN: &str = "no pin is kept: neither XDG_STATE_HOME nor HOME is set";
+
 /// The folder of pins, outside every ledger's own.
 pub(super) fn pins(ctx: &Ctx<'_>) -> Option<PathBuf> {
     let state = ctx.variable("XDG_STATE_HOME").map(PathBuf::from);
@@ -90,7 +93,7 @@ pub(super) fn options(
 ) -> LedgerOptions {
     let pins = pins(ctx);
     if pins.is_none() {
-        ctx.warn("no pin is kept: neither XDG_STATE_HOME nor HOME is set");
+        ctx.warn(NO_PIN);
     }
     LedgerOptions {
         store: store_options(ctx, read_only),

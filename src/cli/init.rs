@@ -19,24 +19,19 @@ use crate::event::payload::Roles;
 use crate::event::payload::custody::Separation;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
-use crate::ground::keyfile;
 use crate::ground::name;
 use crate::ground::note::Origin;
 use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::CreateLedger;
 use crate::ledger::Ledger;
-use crate::ledger::LedgerOptions;
-use crate::ledger::error::Divergence;
-use crate::ledger::pin::Pin;
 use crate::ledger::rulebooks;
 use crate::session::Home;
+use crate::session::founding;
+use crate::session::home::HomeOptions;
 use crate::session::keys::files;
 use crate::session::keys::files::KeyFiles;
 use crate::store::CreateOptions;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::workflow::GOVERNED;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -106,11 +101,11 @@ pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let folder = ctx.path(&args.dir);
     let home = Home::new(folder.join(crate::session::home::FOLDER));
-    let is_unfinished = is_unfinished(ctx, &home)?;
-    if ambient::exists(home.folder())? && !is_unfinished {
-        let message = format!("{} exists already", home.database().display());
-        return Err(CliError::refused(message, "clover status"));
-    }
+    let options = HomeOptions {
+        store: home::store_options(ctx, false),
+        pins: home::pins(ctx),
+    };
+    founding::check_free(&home, &options.store)?;
     let origin = origin(ctx, &folder, args.origin.as_deref())?;
     let roles = roles(&args.roles)?;
     if !roles.contains(Role::Owner) {
@@ -123,9 +118,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let holder = holder(&args.holder)?;
     let path = wallet::locate(ctx, &args.owner_key)?;
     let (owner, is_new) = owner(ctx, &path)?;
-    let log_key = files::draw(&ctx.ambient())?;
     let create = CreateLedger {
-        origin: origin.clone(),
+        origin,
         holder,
         human: !args.machine,
         roles,
@@ -137,27 +131,27 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         owner: &owner,
         layout: CreateOptions::default(),
     };
-    if let Err(error) = create_in(ctx, &home, create, log_key, is_unfinished) {
+    let founded = founding::found(&ctx.ambient(), &home, create, &options);
+    let founded = founded.inspect_err(|_| {
         if is_new {
             files::discard(&path);
         }
-        return Err(error);
+    })?;
+    if let Some(aside) = &founded.aside {
+        let aside = aside.display();
+        ctx.note(&format!(
+            "an unfinished ledger stood there; it is now {aside}"
+        ));
     }
-    let options = home::options(ctx, None, true);
-    let ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, options)?;
-    // Whoever made it knows which ledger it is.
-    let vouched = || {
-        ledger
-            .pin()
-            .map_or(Ok(()), |pin| pin.vouch().map_err(|error| error.to_string()))
-    };
-    let pinned = ledger.advance_pin().map_err(|error| error.to_string());
-    if let Err(error) = pinned.and_then(|()| vouched()) {
+    if options.pins.is_none() {
+        ctx.warn(home::NO_PIN);
+    }
+    if let Some(error) = &founded.unpinned {
         ctx.warn(format!(
             "the ledger stands, and its pin is missing: {error}; next: clover checkpoint pin"
         ));
     }
-    Ok(answer(&home, &ledger, &path, &owner))
+    Ok(answer(&home, &founded.ledger, &path, &owner))
 }
 
 /// The owner key, and whether it was made just now.
@@ -213,135 +207,6 @@ fn origin(ctx: &Ctx<'_>, folder: &Path, given: Option<&str>) -> Result<Origin, C
         .collect();
     let name = if name.is_empty() { "ledger" } else { &name };
     parse(&format!("clover.local/{name}-{}", &random[..32]))
-}
-
-/// Whether a folder holds no more than the beginning of a ledger: what an `init` of an earlier program left when it was
-/// stopped. Nothing was ever appended there.
-fn is_unfinished(ctx: &Ctx<'_>, home: &Home) -> Result<bool, CliError> {
-    if !ambient::is_dir(home.folder()) {
-        return Ok(false);
-    }
-    if !ambient::exists(home.database())? {
-        return Ok(!ambient::exists(&home.vault_path())?);
-    }
-    if ambient::irregular(home.database()).is_some() {
-        return Ok(false);
-    }
-    if ambient::size(home.database())? == 0 {
-        return Ok(true);
-    }
-    match Store::open(home.database(), home::store_options(ctx, true)) {
-        Ok(store) => Ok(store.reader().entry_count()? == 0),
-        Err(StoreError::Version { found: 0, .. }) => Ok(true),
-        // Something else stands there.
-        Err(_) => Ok(false),
-    }
-}
-
-/// A pin says that a log of this origin was seen before: another cannot begin under its name.
-fn unpinned(ctx: &Ctx<'_>, origin: &Origin) -> Result<(), CliError> {
-    let Some(pins) = home::pins(ctx) else {
-        return Ok(());
-    };
-    let pinned = Pin::new(&pins, origin.as_str()).load();
-    let pinned =
-        pinned.map_err(|error| CliError::integrity("pin", error.to_string(), "clover doctor"))?;
-    match pinned.map(|pinned| pinned.checkpoint().size) {
-        Some(pinned) => Err(Divergence::RolledBack { pinned, found: 0 }.into()),
-        None => Ok(()),
-    }
-}
-
-/// Makes log key and database in a folder of their own, which gets its name when all of it stands: whoever stops this
-/// halfway leaves nothing under that name.
-fn create_in(
-    ctx: &mut Ctx<'_>,
-    home: &Home,
-    create: CreateLedger<'_>,
-    log_key: Signer,
-    is_unfinished: bool,
-) -> Result<(), CliError> {
-    unpinned(ctx, &create.origin)?;
-    let stage = Home::new(ambient::unfinished(home.folder()));
-    clear(home)?;
-    let done = staged(ctx, &stage, create, log_key).and_then(|()| {
-        // An empty folder is taken over by the rename itself.
-        if is_unfinished && !ambient::list(home.folder())?.is_empty() {
-            let aside = aside(home)?;
-            ambient::rename(home.folder(), &aside)?;
-            ctx.note(&format!(
-                "an unfinished ledger stood there; it is now {}",
-                aside.display()
-            ));
-        }
-        Ok(ambient::rename(stage.folder(), home.folder())?)
-    });
-    if done.is_err() {
-        // What was never made need not be removed.
-        ambient::remove_tree(stage.folder()).ok();
-    }
-    done
-}
-
-/// Removes what an `init` that was stopped left beside a ledger's folder.
-fn clear(home: &Home) -> Result<(), CliError> {
-    let Some(parent) = home.folder().parent() else {
-        return Ok(());
-    };
-    for path in ambient::list(parent)? {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let process = name
-            .and_then(|name| {
-                name.strip_prefix(crate::session::home::FOLDER)?
-                    .strip_prefix('.')
-            })
-            .and_then(|name| name.strip_suffix(ambient::UNFINISHED));
-        if process.is_some_and(|process| process.bytes().all(|byte| byte.is_ascii_digit())) {
-            ambient::remove_tree(&path)?;
-        }
-    }
-    Ok(())
-}
-
-/// A name that is free, for what is put aside: nothing that may hold a key is removed.
-fn aside(home: &Home) -> Result<PathBuf, CliError> {
-    let mut number = 1_u32;
-    loop {
-        let name = format!("{}.unfinished-{number}", crate::session::home::FOLDER);
-        let path = home.folder().with_file_name(name);
-        if !ambient::exists(&path)? {
-            return Ok(path);
-        }
-        number += 1;
-    }
-}
-
-fn staged(
-    ctx: &mut Ctx<'_>,
-    stage: &Home,
-    create: CreateLedger<'_>,
-    log_key: Signer,
-) -> Result<(), CliError> {
-    ambient::create_private_dirs(stage.folder())?;
-    let text = ctx
-        .ambient()
-        .with_entropy(|entropy| keyfile::write_private(log_key.key(), None, entropy))
-        .map_err(|error| CliError::input(error.to_string(), "clover doctor"))?;
-    ambient::write_new(&stage.log_key(), text.as_bytes(), 0o600)?;
-    let options = LedgerOptions {
-        store: home::store_options(ctx, false),
-        log_key: Some(log_key),
-        pins: None,
-    };
-    // Closed before its folder gets its name: SQLite keeps the names of its files.
-    drop(Ledger::create(
-        stage.database(),
-        create,
-        ctx.ambient(),
-        &GOVERNED,
-        options,
-    )?);
-    Ok(())
 }
 
 fn answer(home: &Home, ledger: &Ledger, owner_path: &Path, owner: &Signer) -> Answer {

@@ -10,24 +10,25 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::objective;
-use crate::cli::record;
 use crate::cli::review;
 use crate::cli::rubric;
+use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::payload::rubric::AuthorKind;
-use crate::event::payload::rubric::PatchWithdrawn;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ledger::Command;
 use crate::ledger::State;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
 use crate::rubric::Checked;
 use crate::rubric::Patch;
-use crate::workflow::patches;
+use crate::rubric::PatchFault;
+use crate::session::SessionError;
+use crate::session::iterate::IterationError;
+use crate::session::iterate::propose;
 use crate::workflow::patches::Authorship;
 use crate::workflow::patches::Bench;
 
@@ -133,22 +134,30 @@ pub(super) fn iteration<'a>(
     state: &'a State,
     name: &str,
 ) -> Result<(IterationId, &'a Iteration), CliError> {
-    let next = "clover iterate list";
-    let id: IterationId = name
-        .parse()
-        .map_err(|error| CliError::usage(format!("iteration {name:?}: {error}"), next))?;
+    let id = iteration_id(name)?;
     match state.fold::<Iterations>().by_id.get(&id) {
         Some(found) => Ok((id, found)),
-        None => Err(CliError::not_found(format!("no iteration {id}"), next)),
+        None => Err(IterationError::Unknown(id).into()),
     }
 }
 
+fn iteration_id(name: &str) -> Result<IterationId, CliError> {
+    name.parse().map_err(|error| {
+        CliError::usage(
+            format!("iteration {name:?}: {error}"),
+            "clover iterate list",
+        )
+    })
+}
+
+fn patch_id(name: &str) -> Result<PatchId, CliError> {
+    name.parse()
+        .map_err(|error| CliError::usage(format!("patch {name:?}: {error}"), "clover patch list"))
+}
+
 pub(super) fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), CliError> {
-    let (id, it) = iteration(state, name)?;
-    let Some(bench) = Bench::of(state, &it.experiment, &id) else {
-        let message = format!("the rubric or the plan of {id} cannot be read");
-        return Err(CliError::not_found(message, "clover verify"));
-    };
+    let id = iteration_id(name)?;
+    let bench = propose::bench(state, &id)?;
     Ok((id, bench))
 }
 
@@ -159,13 +168,18 @@ pub(super) fn passed(
     bench: &Bench,
 ) -> Result<(String, Patch, Checked), CliError> {
     let yaml = rubric::document(ctx, file, NEXT)?;
-    let (patch, checked) = bench.check(yaml.as_bytes(), None).map_err(|fault| {
-        let message = format!("{} ({})", fault.message, fault.code.as_str());
-        let mut error = rubric::fault(&rubric::source(file), fault.place, message, NEXT);
-        error.data["code"] = fault.code.as_str().into();
-        error
-    })?;
+    let checked = bench.check(yaml.as_bytes(), None);
+    let (patch, checked) = checked.map_err(|fault| refused(&fault, &rubric::source(file)))?;
     Ok((yaml, patch, checked))
+}
+
+/// A patch that failed a check, at its place in the document.
+pub(super) fn refused(fault: &PatchFault, source: &str) -> CliError {
+    let code = fault.code.as_str();
+    let message = format!("{} ({code})", fault.message);
+    let mut error = rubric::fault(source, fault.place.clone(), message, NEXT);
+    error.data["code"] = code.into();
+    error
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<Answer, CliError> {
@@ -257,17 +271,8 @@ fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
 }
 
 pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, CliError> {
-    let (id, bench, experiment) = {
-        let (_, ledger) = home::open_to_read(ctx)?;
-        let (id, bench) = bench(ledger.state(), &args.iteration)?;
-        let (_, it) = iteration(ledger.state(), &args.iteration)?;
-        (id, bench, it.experiment.clone())
-    };
-    let mut bench = bench;
-    // Said again, it is recorded already; another patch under the id is the ledger's to refuse.
-    bench.ids.clear();
-    bench.hashes.clear();
-    let (yaml, patch, checked) = passed(ctx, &args.file, &bench)?;
+    let id = iteration_id(&args.iteration)?;
+    let yaml = rubric::document(ctx, &args.file, NEXT)?;
     let inputs: Result<Vec<_>, _> = args.inputs.iter().map(|of| digest("input", of)).collect();
     let by = Authorship {
         kind: match args.model {
@@ -284,15 +289,26 @@ pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, C
             None => None,
         },
     };
-    let payload = patches::propose(&yaml, &id, (&patch, &checked), by);
-    let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let intent = submit::intent(args.dry_run);
+    let said = (yaml.as_str(), by);
+    let proposed = propose::propose(&mut ctx.ports(), &mut ledger, &id, said, intent);
+    let proposal = proposed.map_err(|error| match error {
+        SessionError::Iteration(error) => match *error {
+            IterationError::Patch(fault) => refused(&fault, &rubric::source(&args.file)),
+            error => error.into(),
+        },
+        error => error.into(),
+    })?;
+    let mut answer = submit::shown(ctx, &ledger, &proposal.submission);
     if !args.dry_run {
+        let (patch, checked) = (&proposal.patch, &proposal.checked);
         let kappa = checked.length.kappa();
         answer.line(&format!(
             "patch {}  hash {}  code length {kappa}",
             patch.id, checked.hash
         ));
-        answer.data["patch"] = data(&bench, &patch, &checked);
+        answer.data["patch"] = data(&proposal.bench, patch, checked);
     }
     Ok(answer.with_next(format!(
         "clover patch list --iteration {id}",
@@ -352,27 +368,18 @@ pub(super) fn proposed<'a>(
     state: &'a State,
     name: &str,
 ) -> Result<(PatchId, &'a IterationId, &'a Iteration), CliError> {
-    let next = "clover patch list";
-    let patch: PatchId = name
-        .parse()
-        .map_err(|error| CliError::usage(format!("patch {name:?}: {error}"), next))?;
+    let patch = patch_id(name)?;
     let iterations = state.fold::<Iterations>();
     let Some((id, _)) = iterations.patch(&patch) else {
-        return Err(CliError::not_found(format!("no patch {patch}"), next));
+        return Err(IterationError::NoPatch(patch).into());
     };
     Ok((patch, id, &iterations.by_id[id]))
 }
 
 fn withdraw(ctx: &mut Ctx<'_>, args: &WithdrawArgs) -> Result<Answer, CliError> {
-    let (patch, id, experiment) = {
-        let (_, ledger) = home::open_to_read(ctx)?;
-        let (patch, id, it) = proposed(ledger.state(), &args.patch)?;
-        (patch, id.clone(), it.experiment.clone())
-    };
-    let payload = PatchWithdrawn {
-        iteration: id,
-        patch,
-        reason: key::text("reason", &args.reason)?,
-    };
-    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+    let (patch, reason) = (patch_id(&args.patch)?, key::text("reason", &args.reason)?);
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let intent = submit::intent(args.dry_run);
+    let submission = propose::withdraw(&mut ctx.ports(), &mut ledger, (patch, reason), intent)?;
+    Ok(submit::shown(ctx, &ledger, &submission))
 }

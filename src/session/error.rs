@@ -13,6 +13,7 @@ use crate::session::confirm::ConfirmError;
 use crate::session::custody::CustodyError;
 use crate::session::deploy::DeployError;
 use crate::session::estimates::EstimateError;
+use crate::session::founding::FoundingError;
 use crate::session::gate::GateError;
 use crate::session::intake::error::IntakeError;
 use crate::session::iterate::IterationError;
@@ -46,6 +47,9 @@ pub enum SessionError {
     /// An iteration's rows or candidates cannot be computed with.
     #[error(transparent)]
     Course(#[from] CourseError),
+    /// No ledger is made.
+    #[error(transparent)]
+    Founding(#[from] FoundingError),
     /// A step of a gate was not done.
     #[error(transparent)]
     Gate(Box<GateError>),

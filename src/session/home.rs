@@ -4,16 +4,31 @@
 
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::ground::ambient;
 use crate::ground::ambient::Ambient;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerOptions;
 use crate::session::error::SessionError;
+use crate::session::keys::files;
+use crate::store::OpenOptions;
 use crate::store::Vault;
+use crate::workflow::GOVERNED;
 
 /// Name of the folder.
 pub const FOLDER: &str = ".clover";
 /// Name of the ledger file in it.
 pub const DATABASE: &str = "ledger.db";
+
+/// How files are opened, and where it is kept what was seen of which log.
+#[derive(Clone, Debug, Default)]
+pub struct HomeOptions {
+    /// The database.
+    pub store: OpenOptions,
+    /// The folder of pins; `None` keeps none.
+    pub pins: Option<PathBuf>,
+}
 
 /// The folder of one ledger.
 #[derive(Clone, Debug)]
@@ -58,6 +73,24 @@ impl Home {
     /// Keys of subjects.
     pub fn vault_path(&self) -> PathBuf {
         self.folder.join("vault.db")
+    }
+
+    /// Opens the ledger to write, with the log key that lies beside it.
+    ///
+    /// # Errors
+    /// [`SessionError::Keys`] without a log key, and [`SessionError::Ledger`].
+    pub fn open(
+        &self,
+        ambient: &Arc<Ambient>,
+        options: &HomeOptions,
+    ) -> Result<Ledger, SessionError> {
+        let options = LedgerOptions {
+            store: options.store,
+            log_key: Some(files::read_log_key(&self.log_key())?),
+            pins: options.pins.clone(),
+        };
+        let ledger = Ledger::open(&self.database, ambient.clone(), &GOVERNED, options)?;
+        Ok(ledger)
     }
 
     /// Opens the vault, making it when it is not there.

@@ -14,6 +14,7 @@ pub mod custody;
 pub mod deploy;
 pub mod error;
 pub mod estimates;
+pub mod founding;
 pub mod gate;
 pub mod home;
 pub mod intake;

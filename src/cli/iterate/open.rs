@@ -2,31 +2,25 @@
 
 use serde_json::json;
 
-use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake;
-use crate::cli::iterate::bench;
-use crate::cli::record;
+use crate::cli::submit;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
 use crate::event::id::PolicyId;
-use crate::event::payload::iteration::AnchorSetRegistered;
-use crate::event::payload::iteration::IterationOpened;
+use crate::event::payload::iteration::AnchorRows;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ground::shell;
-use crate::ledger::Command;
-use crate::projection::budgets::Budgets;
 use crate::projection::iterations::Iterations;
 use crate::projection::manifests::Manifests;
-use crate::workflow::campaign;
+use crate::session::iterate::open as session;
+use crate::session::iterate::open::AnchorTerms;
 use crate::workflow::campaign::PATIENCE;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct OpenArgs {
@@ -52,63 +46,19 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
         .manifest
         .parse()
         .map_err(|error| wrong("manifest", &args.manifest, error))?;
-    let (payload, experiment, stopped) = {
-        let (_, ledger) = home::open_to_read(ctx)?;
-        let state = ledger.state();
-        let record = state.fold::<Manifests>().by_id.get(&manifest);
-        let Some(record) = record else {
-            let next = "clover log --kind manifest.registered";
-            return Err(CliError::not_found(format!("no manifest {manifest}"), next));
-        };
-        let next = format!("clover prereg show {}", shell::word(&manifest));
-        let Some(version) = record.in_force() else {
-            let message = format!("{manifest} has no version in force yet");
-            return Err(CliError::refused(message, next));
-        };
-        let plan = version.manifest.iteration.as_ref();
-        let Some((plan, design)) = plan.and_then(|plan| Some((plan, plan.design.as_ref()?))) else {
-            let message = format!("{manifest} has no section iteration.design");
-            return Err(CliError::refused(message, next));
-        };
-        if !state
-            .fold::<Budgets>()
-            .accounts
-            .contains_key(&design.peek_account)
-        {
-            let name = design.peek_account.as_str();
-            let message = format!(
-                "no account {name}, from which {manifest} pays for its look at confirm labels"
-            );
-            return Err(CliError::refused(message, budget::peeks_opened(name)));
-        }
-        let now = ledger.ambient().now();
-        let now = now.max(state.keyring.recorded_at.unwrap_or(now));
-        // An iteration that is open already is said again as it was.
-        let known = state.fold::<Iterations>().by_id.get(&iteration);
-        let quarter = known.map_or_else(|| now.quarter().to_string(), |it| it.quarter.clone());
-        let payload = IterationOpened {
-            digest: version.digest,
-            iteration,
-            params: Box::new(plan.clone()),
-            params_hash: plan.params_hash(),
-            quarter,
-            rubric_hash: design.rubric_hash,
-        };
-        let experiment = version.manifest.experiment.clone();
-        let through = ledger.size().saturating_sub(1);
-        let stopped = campaign::read(&ledger, &experiment, through)?.has_stopped();
-        (payload, experiment, stopped && known.is_none())
-    };
-    let (hash, name) = (payload.params_hash, experiment.to_string());
-    let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let intent = submit::intent(args.dry_run);
+    let opened = session::open(&mut ctx.ports(), &mut ledger, iteration, &manifest, intent)?;
+    let mut answer = submit::shown(ctx, &ledger, &opened.submission);
     if !args.dry_run {
+        let hash = opened.params_hash;
         answer.line(&format!("iteration {}  parameters {hash}", args.id));
         answer.data["params_hash"] = hash.to_hex().into();
     }
-    if stopped {
-        ctx.warn(after_the_stop(&name, &args.id));
+    if opened.is_after_stop {
+        ctx.warn(after_the_stop(opened.experiment.as_str(), &args.id));
     }
-    answer.data["campaign_stopped"] = stopped.into();
+    answer.data["campaign_stopped"] = opened.is_after_stop.into();
     Ok(answer.with_next(format!("clover iterate run {}", shell::word(&args.id))))
 }
 
@@ -213,26 +163,21 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<Answer, Cl
         text.parse::<JudgeId>()
             .map_err(|error| wrong("judge", text, &error))
     });
-    let judge = judge.transpose()?;
-    let (experiment, payload) = {
-        let (_, ledger) = home::open_to_read(ctx)?;
-        let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
-        let rows = |policy: &PolicyId| {
-            let found =
-                rows::anchor_rows(&ledger, &experiment, ledger.size(), judge.as_ref(), policy);
-            found.map_err(|error| bench::failed(CourseError::Rows(error)))
-        };
-        let payload = AnchorSetRegistered {
-            anchors,
-            high: rows(&high)?,
-            low: rows(&low)?,
-        };
-        (experiment, payload)
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let terms = AnchorTerms {
+        anchors,
+        experiment: intake::experiment(ledger.state(), args.experiment.as_deref())?,
+        low,
+        high,
+        judge: judge.transpose()?,
     };
-    let words = [&payload.low, &payload.high].map(|of| format!("{} {} rows", of.policy, of.count));
-    let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    let intent = submit::intent(args.dry_run);
+    let (registered, submission) = session::anchors(&mut ctx.ports(), &mut ledger, terms, intent)?;
+    let mut answer = submit::shown(ctx, &ledger, &submission);
     if !args.dry_run {
-        answer.line(&format!("low {} · high {}", words[0], words[1]));
+        let rows = |of: &AnchorRows| format!("{} {} rows", of.policy, of.count);
+        let (low, high) = (rows(&registered.low), rows(&registered.high));
+        answer.line(&format!("low {low} · high {high}"));
     }
     Ok(answer)
 }

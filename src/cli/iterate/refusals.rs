@@ -1,8 +1,10 @@
 //! How the command line words that a step of an iteration was not done: exit code and way on.
 
+use crate::cli::budget;
 use crate::cli::error::CliError;
 use crate::cli::error::Exit;
 use crate::cli::iterate::bench::next;
+use crate::cli::patch;
 use crate::ground::shell;
 use crate::session::iterate::IterationError;
 
@@ -21,13 +23,24 @@ impl From<IterationError> for CliError {
             }
             IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
             IterationError::Known { .. } => Self::integrity("damaged", message, "clover verify"),
+            IterationError::NoAccount { account, .. } => {
+                refused(&budget::peeks_opened(account.as_str()))
+            }
+            IterationError::NoBench(_) => Self::not_found(message, "clover verify"),
             IterationError::NoDesign => {
                 refused("clover import cje PATH --seal DESIGN --reveal-by TIME")
             }
             IterationError::NoJudge => refused("clover judge list"),
             IterationError::NoOrder => refused("clover checkpoint"),
+            IterationError::NoPatch(_) | IterationError::UnknownPatch { .. } => {
+                Self::not_found(message, "clover patch list")
+            }
+            IterationError::NoPlan(manifest) | IterationError::NotInForce(manifest) => {
+                refused(&format!("clover prereg show {}", shell::word(manifest)))
+            }
             IterationError::NoTexts => Self::not_found(message, "clover doctor"),
             IterationError::Ended { iteration, .. } => refused(&next(iteration, None)),
+            IterationError::Patch(fault) => patch::refused(fault, "the patch"),
             IterationError::SeveralDesigns => {
                 Self::usage(message, "the same command with --design ID")
             }
@@ -46,7 +59,9 @@ impl From<IterationError> for CliError {
             IterationError::Unreviewed(_) => refused("clover patch review --help"),
             IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
             IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),
-            IterationError::UnknownPatch { .. } => Self::not_found(message, "clover patch list"),
+            IterationError::UnknownManifest(_) => {
+                Self::not_found(message, "clover log --kind manifest.registered")
+            }
         }
     }
 }

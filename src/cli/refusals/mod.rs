@@ -3,5 +3,6 @@
 mod custody;
 mod deploy;
 mod estimates;
+mod founding;
 mod keys;
 mod waivers;

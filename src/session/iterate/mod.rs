@@ -7,15 +7,21 @@ pub mod bench;
 pub mod confirm;
 pub mod end;
 pub mod gates;
+pub mod open;
+pub mod propose;
 pub mod score;
 pub mod sequence;
 pub mod steps;
 
 pub use bench::Bench;
 
+use crate::event::id::AccountId;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
+use crate::event::id::ManifestId;
+use crate::event::id::PatchId;
 use crate::ground::digest::Digest;
+use crate::rubric::PatchFault;
 use crate::workflow::iterate::record::Step;
 
 /// Why a step of an iteration was not done.
@@ -50,6 +56,17 @@ pub enum IterationError {
         /// What is there.
         found: String,
     },
+    /// No account pays for looks at confirm labels.
+    #[error("no account {account}, from which {manifest} pays for its look at confirm labels")]
+    NoAccount {
+        /// The account that is named.
+        account: AccountId,
+        /// The manifest that names it.
+        manifest: ManifestId,
+    },
+    /// The rubric or the plan of an iteration is not known.
+    #[error("the rubric or the plan of {0} cannot be read")]
+    NoBench(IterationId),
     /// Sealed labels wait, and no design of them was opened.
     #[error("sealed labels of the block are in no design that waits")]
     NoDesignOpen,
@@ -62,9 +79,18 @@ pub enum IterationError {
     /// The order of a sequential test is not drawn.
     #[error("no checkpoint above the sealing of candidates is named yet")]
     NoOrder,
+    /// No such patch.
+    #[error("no patch {0}")]
+    NoPatch(PatchId),
+    /// The manifest plans no iteration.
+    #[error("{0} has no section iteration.design")]
+    NoPlan(ManifestId),
     /// A row has no texts.
     #[error("a row without texts")]
     NoTexts,
+    /// No version of the manifest binds.
+    #[error("{0} has no version in force yet")]
+    NotInForce(ManifestId),
     /// The iteration has ended.
     #[error("iteration {iteration} ended at seq {seq}")]
     Ended {
@@ -73,6 +99,9 @@ pub enum IterationError {
         /// Where it ended.
         seq: u64,
     },
+    /// A patch failed a check.
+    #[error(transparent)]
+    Patch(Box<PatchFault>),
     /// Several designs hold sealed labels.
     #[error("several designs hold sealed labels for confirm")]
     SeveralDesigns,
@@ -116,6 +145,9 @@ pub enum IterationError {
     /// No such iteration.
     #[error("no iteration {0}")]
     Unknown(IterationId),
+    /// No such manifest.
+    #[error("no manifest {0}")]
+    UnknownManifest(ManifestId),
     /// No such patch in the iteration.
     #[error("no patch {patch} in {iteration}")]
     UnknownPatch {

@@ -24,6 +24,7 @@ use crate::session::keys::KeyError;
 use crate::session::keys::files;
 use crate::session::keys::files::KeyFiles;
 use crate::session::ports::KeyNeed;
+use crate::session::ports::KeysInHand;
 use crate::session::ports::Ports;
 
 /// What a new key is to be.
@@ -127,6 +128,22 @@ impl NewKey {
             files::discard(key_files.path);
         }
         added
+    }
+
+    /// Adds it, and takes it in hand: no file is written.
+    ///
+    /// # Errors
+    /// [`SessionError::Ledger`]; then it is not in hand.
+    pub fn add_in_hand(
+        self,
+        keys: &mut KeysInHand,
+        ledger: &mut Ledger,
+    ) -> Result<KeyId, SessionError> {
+        self.submit(keys, ledger, Intent::Append)?;
+        let id = self.id();
+        keys.signers.push(Arc::new(self.signer));
+        keys.identities.extend(self.identity);
+        Ok(id)
     }
 
     fn submit(

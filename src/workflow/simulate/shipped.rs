@@ -1,6 +1,11 @@
 //! The data sets that ship under `fixtures/demo`, and what each is there to show.
 
+use serde_json::Value;
+use serde_json::json;
+
+use crate::ground::yaml::YamlError;
 use crate::num::Micro;
+use crate::rubric::Rubric;
 use crate::workflow::simulate::files;
 use crate::workflow::simulate::files::File;
 use crate::workflow::simulate::world::Fault;
@@ -100,6 +105,67 @@ impl Shipped {
         numbers
             .map(|number| world.row(Kind::Base, number))
             .collect()
+    }
+
+    /// The plan of an iteration over its rows, as a manifest in JSON.
+    ///
+    /// # Errors
+    /// Where its rubric cannot be read.
+    pub fn plan(&self, anchors: &str) -> Result<Value, YamlError> {
+        let world = self.world();
+        let rubric = Rubric::parse(self.rubric.as_bytes())?;
+        let slices: Vec<(String, Value)> = if self.by_domain {
+            let domains = world.domains().iter();
+            domains
+                .map(|domain| {
+                    (
+                        (*domain).to_owned(),
+                        json!([{"any_of": [domain], "field": "domain"}]),
+                    )
+                })
+                .collect()
+        } else {
+            (0..world.slices())
+                .map(|slice| {
+                    let (domain, level) = world.slice(slice);
+                    let conditions = json!([
+                        {"any_of": [domain], "field": "domain"}, {"any_of": [level], "field": "level"},
+                    ]);
+                    (format!("{domain}-{level}"), conditions)
+                })
+                .collect()
+        };
+        let count = slices.len() as u64;
+        let cells: Vec<Value> = slices
+            .into_iter()
+            .map(|(slice, conditions)| {
+                json!({"conditions": conditions, "must_not_regress": false, "slice": slice, "stakes_micro": 500_000})
+            })
+            .collect();
+        let (window, confirm) = (self.setting.window_rows, self.setting.confirm_rows);
+        // Three hundred rows show nothing smaller by betting.
+        let effect = if confirm < 600 { 12_000 } else { 6_000 };
+        Ok(json!({
+            "experiment": self.name, "manifest": format!("plan-{}", self.name), "template": "iteration",
+            "title": self.name, "version": 1,
+            "hypothesis": {"claim": "the patch makes scores better", "kind": "promote"},
+            "iteration": {
+                "alpha_micro": 50_000, "confirm_rows": confirm, "confirm_separation": "time", "confirm_test": "betting",
+                "design": {
+                    "anchors": anchors, "calibrator": "monotone", "covariates": [], "dev_calls_max": 10,
+                    "environments": [], "judge": "builtin", "must_not_regress": "guard", "peek_account": "confirm-peeks",
+                    "rubric_hash": rubric.hash().to_hex(), "seed": "ab".repeat(32),
+                    "slices": [{"cells": cells, "family": "cell"}], "topics": [],
+                },
+                "dev_rows": window / 3, "difference_sd_micro": 20_000, "drift_max_micro": 10_000,
+                "ece_slack_micro": 5_000, "effect_micro": effect, "eta_micro": self.eta_micro, "fit_rows": window - window / 3,
+                "gap_seconds": 259_200, "green_sd_micro": 3_000, "green_slices": count - 1, "hypotheses_max": 2,
+                "ks_max_micro": 50_000, "patch_families": ["evidence_verification", "length_bias_cap"],
+                "power_micro": 800_000, "profile": "recommended", "q_micro": 100_000, "shift_metric": "either",
+                "slice_rows_min": window / 3 / (count + 1), "tau_micro": 1_500, "uplift_max_micro": 50_000,
+                "w1_max_micro": 20_000,
+            },
+        }))
     }
 
     /// Its files but `truth.json`.

@@ -1,0 +1,141 @@
+//! Opening an iteration from the manifest that plans it, and the anchors of which a plan speaks.
+
+use crate::event::id::AnchorSetId;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::event::id::ManifestId;
+use crate::event::id::PolicyId;
+use crate::event::payload::iteration::AnchorSetRegistered;
+use crate::event::payload::iteration::IterationOpened;
+use crate::ground::digest::Digest;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::projection::budgets::Budgets;
+use crate::projection::iterations::Iterations;
+use crate::projection::manifests::Manifests;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::append::Submission;
+use crate::session::error::SessionError;
+use crate::session::iterate::IterationError;
+use crate::session::ports::Ports;
+use crate::workflow::campaign;
+use crate::workflow::iterate::course::CourseError;
+use crate::workflow::iterate::rows;
+
+/// An iteration that was opened, or would be.
+#[derive(Clone, Debug)]
+pub struct OpenedIteration {
+    /// Its experiment.
+    pub experiment: ExperimentId,
+    /// Hash of its parameters.
+    pub params_hash: Digest,
+    /// Whether the campaign of the experiment had stopped before it, and it is new.
+    pub is_after_stop: bool,
+    /// Where its event stands.
+    pub submission: Submission,
+}
+
+/// Opens an iteration under a manifest in force. One that is open already is said again as it was.
+///
+/// # Errors
+/// [`IterationError::UnknownManifest`], [`IterationError::NotInForce`], [`IterationError::NoPlan`] and
+/// [`IterationError::NoAccount`]; else as [`append::submit_one`]. Nothing was appended then.
+pub fn open(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    iteration: IterationId,
+    manifest: &ManifestId,
+    intent: Intent,
+) -> Result<OpenedIteration, SessionError> {
+    let state = ledger.state();
+    let known = state.fold::<Iterations>().by_id.get(&iteration);
+    let (is_new, now) = (known.is_none(), append::now(ledger));
+    let quarter = known.map_or_else(|| now.quarter().to_string(), |it| it.quarter.clone());
+    let (experiment, opened) = planned(ledger, iteration, manifest, quarter)?;
+    let through = ledger.size().saturating_sub(1);
+    let is_after_stop = is_new && campaign::read(ledger, &experiment, through)?.has_stopped();
+    let params_hash = opened.params_hash;
+    let command = Command::new(opened, Some(experiment.clone()));
+    let submission = append::submit_one(ports, ledger, command, intent)?;
+    Ok(OpenedIteration {
+        experiment,
+        params_hash,
+        is_after_stop,
+        submission,
+    })
+}
+
+/// What the manifest plans.
+fn planned(
+    ledger: &Ledger,
+    iteration: IterationId,
+    manifest: &ManifestId,
+    quarter: String,
+) -> Result<(ExperimentId, IterationOpened), IterationError> {
+    let state = ledger.state();
+    let record = state.fold::<Manifests>().by_id.get(manifest);
+    let record = record.ok_or_else(|| IterationError::UnknownManifest(manifest.clone()))?;
+    let version = record.in_force();
+    let version = version.ok_or_else(|| IterationError::NotInForce(manifest.clone()))?;
+    let plan = version.manifest.iteration.as_ref();
+    let both = plan.and_then(|plan| Some((plan, plan.design.as_ref()?)));
+    let (plan, design) = both.ok_or_else(|| IterationError::NoPlan(manifest.clone()))?;
+    let account = &design.peek_account;
+    if !state.fold::<Budgets>().accounts.contains_key(account) {
+        return Err(IterationError::NoAccount {
+            account: account.clone(),
+            manifest: manifest.clone(),
+        });
+    }
+    let opened = IterationOpened {
+        digest: version.digest,
+        iteration,
+        params: Box::new(plan.clone()),
+        params_hash: plan.params_hash(),
+        quarter,
+        rubric_hash: design.rubric_hash,
+    };
+    Ok((version.manifest.experiment.clone(), opened))
+}
+
+/// Two policies whose recorded rows are anchors.
+#[derive(Clone, Debug)]
+pub struct AnchorTerms {
+    /// The name of the set.
+    pub anchors: AnchorSetId,
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The policy of poor responses.
+    pub low: PolicyId,
+    /// The policy of good responses.
+    pub high: PolicyId,
+    /// Whose scores; `None` for the only judge.
+    pub judge: Option<JudgeId>,
+}
+
+/// Registers anchors; answers with what was said of their rows.
+///
+/// # Errors
+/// [`SessionError::Course`] where a policy has no rows that serve; else as [`append::submit_one`].
+pub fn anchors(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    terms: AnchorTerms,
+    intent: Intent,
+) -> Result<(AnchorSetRegistered, Submission), SessionError> {
+    let rows = |policy: &PolicyId| {
+        let (experiment, judge) = (&terms.experiment, terms.judge.as_ref());
+        let found = rows::anchor_rows(ledger, experiment, ledger.size(), judge, policy);
+        found.map_err(CourseError::Rows)
+    };
+    let registered = AnchorSetRegistered {
+        anchors: terms.anchors.clone(),
+        high: rows(&terms.high)?,
+        low: rows(&terms.low)?,
+    };
+    let command = Command::new(registered.clone(), Some(terms.experiment));
+    let submission = append::submit_one(ports, ledger, command, intent)?;
+    Ok((registered, submission))
+}

@@ -1,0 +1,101 @@
+//! Patches of an open iteration: proposed, and taken back.
+
+use crate::event::id::IterationId;
+use crate::event::id::PatchId;
+use crate::event::id::Text;
+use crate::event::payload::rubric::PatchWithdrawn;
+use crate::ledger::Command;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::projection::iterations::Iterations;
+use crate::rubric::Checked;
+use crate::rubric::Patch;
+use crate::session::append;
+use crate::session::append::Intent;
+use crate::session::append::Submission;
+use crate::session::error::SessionError;
+use crate::session::iterate::IterationError;
+use crate::session::ports::Ports;
+use crate::workflow::patches;
+use crate::workflow::patches::Authorship;
+use crate::workflow::patches::Bench;
+
+/// A patch that was proposed, or would be.
+#[derive(Debug)]
+pub struct Proposal {
+    /// The patch.
+    pub patch: Patch,
+    /// What its checks found.
+    pub checked: Checked,
+    /// What it was checked against.
+    pub bench: Bench,
+    /// Where its event stands.
+    pub submission: Submission,
+}
+
+/// What patches of an iteration are checked against.
+///
+/// # Errors
+/// [`IterationError::Unknown`] and [`IterationError::NoBench`].
+pub fn bench(state: &State, iteration: &IterationId) -> Result<Bench, IterationError> {
+    let it = state.fold::<Iterations>().by_id.get(iteration);
+    let it = it.ok_or_else(|| IterationError::Unknown(iteration.clone()))?;
+    let bench = Bench::of(state, &it.experiment, iteration);
+    bench.ok_or_else(|| IterationError::NoBench(iteration.clone()))
+}
+
+/// Checks a patch, a document in YAML, and proposes it. One that was proposed is recorded already; another under its id is
+/// the ledger's to refuse.
+///
+/// # Errors
+/// [`IterationError::Patch`] where a check fails; else as [`bench()`] and [`append::submit_one`]. Nothing was appended then.
+pub fn propose(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    iteration: &IterationId,
+    (yaml, by): (&str, Authorship),
+    intent: Intent,
+) -> Result<Proposal, SessionError> {
+    let state = ledger.state();
+    let mut bench = bench(state, iteration)?;
+    bench.ids.clear();
+    bench.hashes.clear();
+    let (patch, checked) = bench
+        .check(yaml.as_bytes(), None)
+        .map_err(|fault| IterationError::Patch(Box::new(fault)))?;
+    let payload = patches::propose(yaml, iteration, (&patch, &checked), by);
+    let it = state.fold::<Iterations>().by_id.get(iteration);
+    let experiment = it.map(|it| it.experiment.clone());
+    let command = Command::new(payload, experiment);
+    let submission = append::submit_one(ports, ledger, command, intent)?;
+    Ok(Proposal {
+        patch,
+        checked,
+        bench,
+        submission,
+    })
+}
+
+/// Takes a proposed patch back.
+///
+/// # Errors
+/// [`IterationError::NoPatch`]; else as [`append::submit_one`].
+pub fn withdraw(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    (patch, reason): (PatchId, Text),
+    intent: Intent,
+) -> Result<Submission, SessionError> {
+    let iterations = ledger.state().fold::<Iterations>();
+    let Some((iteration, _)) = iterations.patch(&patch) else {
+        return Err(IterationError::NoPatch(patch).into());
+    };
+    let experiment = iterations.by_id[iteration].experiment.clone();
+    let payload = PatchWithdrawn {
+        iteration: iteration.clone(),
+        patch,
+        reason,
+    };
+    let command = Command::new(payload, Some(experiment));
+    append::submit_one(ports, ledger, command, intent)
+}
