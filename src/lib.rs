@@ -48,6 +48,36 @@
 //!    together; then the pin moves forward.
 //! 6. [`verify_store`](ledger::verify::verify_store) walks the same entries years later, asks the
 //!    same rules, and compares every row, tile, digest and snapshot with what they must be.
+//!
+//! # The walk of a gate observation
+//!
+//! 1. The command line parses `gate observe` and calls [`Observer::observe`](session::gate::Observer::observe) with its
+//!    [`Ports`](session::Ports).
+//! 2. The use case refuses a gate that is stale, waits or has ended, and reads the order of its units.
+//! 3. [`gates::replay`](workflow::gates::replay) computes the gate's evidence again from the log and compares it with the
+//!    snapshot: nothing is added to a number that does not follow from the log.
+//! 4. [`Course`](workflow::gates::observe::Course) reads the scores of the next units and turns each unit into one
+//!    `gate.observed`.
+//! 5. [`Ledger::append_read`](ledger::Ledger::append_read) appends them, with the values that were read.
+//! 6. The rules of [`projection::gates`] hold each observation against order, exposure, scores and test.
+//! 7. The fold adds the unit's evidence; where a look is due, [`gates::steps`](workflow::gates::steps) says it and the use
+//!    case appends it.
+//! 8. The use case answers with a typed outcome, and the command line words it.
+//!
+//! # The walk of an accepted patch
+//!
+//! 1. Whoever proposes calls [`propose`](session::iterate::propose::propose); twelve checks of [`rubric`] pass, and
+//!    `patch.proposed` holds the document and its hash.
+//! 2. [`steps::advance`](session::iterate::steps::advance) reads from the [`Bench`](session::iterate::Bench) which step is
+//!    due, and takes it.
+//! 3. *gate*: [`Course`](workflow::iterate::course::Course) computes criteria P0 to P10 on dev; each is a `gate.evaluated`.
+//! 4. *seal*: what passed becomes `candidates.sealed`, which names every hypothesis before a confirm label is open.
+//! 5. *confirm*: the custodian's port gives a key, the peek is charged, labels are revealed, and the criteria are computed
+//!    on confirm.
+//! 6. *accept*: [`outcome`](workflow::iterate::outcome) says the patches that hold together; each is a `patch.accepted`.
+//! 7. The rules of [`projection::iterations`] ask for every gate, review and second key before the ledger takes it.
+//! 8. *close*: the rest is rejected with reasons, and `iteration.closed` says how it ended.
+//! 9. [`workflow::recompute`] computes every one of these decisions again, years later.
 
 pub mod attack;
 pub mod cli;

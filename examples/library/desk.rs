@@ -28,20 +28,20 @@ use clover::store::CreateOptions;
 use serde_json::Value;
 
 /// What an example works with.
-pub struct Desk {
-    pub home: Home,
-    pub keys: KeysInHand,
-    pub ledger: Ledger,
+pub(crate) struct Desk {
+    pub(crate) home: Home,
+    pub(crate) keys: KeysInHand,
+    pub(crate) ledger: Ledger,
 }
 
 impl Desk {
     /// A new ledger in a folder: Ada owns it, Cem keeps sealed labels.
-    pub fn new(folder: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(folder: &Path) -> Result<Self, Box<dyn Error>> {
         let ambient = Arc::new(Ambient::system());
         let home = Home::new(folder.join(".clover"));
         let owner = files::draw(&ambient)?;
         let all = [Role::Owner, Role::Registrar, Role::Arbiter, Role::Optimizer];
-        let others = [Role::Scorer, Role::Labeler, Role::Releaser];
+        let others = [Role::Scorer, Role::Labeler, Role::Releaser, Role::Adversary];
         let create = CreateLedger {
             origin: Origin::parse("clover.local/library")?,
             holder: "Ada".parse()?,
@@ -69,7 +69,7 @@ impl Desk {
     }
 
     /// Appends one event, signed by whoever may.
-    pub fn say(
+    pub(crate) fn say(
         &mut self,
         event: impl Into<Payload>,
         experiment: &ExperimentId,
@@ -80,7 +80,11 @@ impl Desk {
     }
 
     /// Appends one event of which the data are JSON, as `schema/events` describes them.
-    pub fn say_json<T>(&mut self, data: Value, of: &ExperimentId) -> Result<(), Box<dyn Error>>
+    pub(crate) fn say_json<T>(
+        &mut self,
+        data: Value,
+        of: &ExperimentId,
+    ) -> Result<(), Box<dyn Error>>
     where
         T: serde::de::DeserializeOwned + Into<Payload>,
     {

@@ -1,159 +1,75 @@
-//! A whole iteration of a rubric: rows judged, labels sealed, a plan signed, a patch proposed and accepted.
+//! A whole iteration of a rubric: a plan signed, a patch proposed, and everything to the verdict on it.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
-use clover::event::id::ExperimentId;
 use clover::event::id::IterationId;
-use clover::event::id::PolicyId;
-use clover::event::payload::experiment::ExperimentRegistered;
-use clover::event::payload::intake::ImportFormat;
 use clover::event::payload::iteration::IterationOutcome;
-use clover::event::payload::label::LabelDesignRegistered;
-use clover::event::payload::label::LabelPurpose;
 use clover::event::payload::rubric::AuthorKind;
-use clover::num::Micro;
 use clover::session::append::Intent;
-use clover::session::confirm;
-use clover::session::intake::InputFile;
-use clover::session::intake::Request;
-use clover::session::intake::import;
 use clover::session::iterate::Bench;
 use clover::session::iterate::open;
-use clover::session::iterate::open::AnchorTerms;
 use clover::session::iterate::propose;
 use clover::session::iterate::steps;
 use clover::session::iterate::steps::StepDone;
-use clover::session::judge::Assignment;
-use clover::session::judge::assignment::JudgeSpec;
-use clover::session::judge::assignment::Model;
-use clover::session::judge::scoring;
 use clover::session::prereg::registration;
-use clover::session::split;
-use clover::session::split::SplitRequest;
-use clover::workflow::import::How;
-use clover::workflow::import::Rows;
-use clover::workflow::import::cje;
-use clover::workflow::import::plan::Ask;
 use clover::workflow::iterate::record::Step;
-use clover::workflow::patches;
 use clover::workflow::patches::Authorship;
 use clover::workflow::simulate::shipped::shipped;
-use clover::workflow::split::Apart;
-use serde_json::json;
 
-use crate::desk::Desk;
+use super::data;
+use super::desk::Desk;
 
 /// Runs it in a folder; answers with how it ended.
-pub fn run(folder: &Path) -> Result<IterationOutcome, Box<dyn Error>> {
-    let mut desk = Desk::new(folder)?;
+pub(crate) fn run(folder: &Path) -> Result<IterationOutcome, Box<dyn Error>> {
     // Answers of a judge that pays for false sources, and the patch that mends it.
     let [of, _] = shipped();
-    let files: BTreeMap<_, _> = of.files().into_iter().map(|file| (file.path, file.bytes)).collect();
-    let experiment: ExperimentId = of.name.parse()?;
-    let about = json!({"title": of.name, "purpose": "an example"});
-    desk.say_json::<ExperimentRegistered>(about, &experiment)?;
-    desk.say(patches::register(&of.rubric)?, &experiment)?;
-    for (design, purpose) in [("calib", "calibrate"), ("hold", "confirm")] {
-        let data = json!({
-            "design": design, "purpose": purpose, "inclusion_micro": 1_000_000, "protocol": "all",
-        });
-        desk.say_json::<LabelDesignRegistered>(data, &experiment)?;
-    }
-
-    // The judge scores every row; then rows and scores come in, without labels.
-    let pepper = desk.home.vault(desk.ledger.ambient())?.pepper()?;
-    let read = |path: &str| rows(path, &files[path]);
-    let base = read("responses/base_responses.jsonl")?;
-    let (low, high) = ("anchors/anchor_low_responses.jsonl", "anchors/anchor_high_responses.jsonl");
-    let all = [base.clone(), read(low)?, read(high)?];
-    let spec = JudgeSpec {
-        judge: "builtin".parse()?,
-        model: Model::Builtin,
-        prompt: Vec::new(),
-        known: Some((files["known.json"].clone(), serde_json::from_slice(&files["known.json"])?)),
-    };
-    let judged = all.into_iter().flat_map(|file| file.rows).collect();
-    let assignment = Assignment::new(experiment.clone(), spec, pepper, judged, 2);
-    scoring::run(&mut desk.keys, &desk.home, &mut desk.ledger, assignment)?;
-    let file = InputFile { bytes: files["responses/base_responses.jsonl"].clone(), rows: base };
-    let mut request = Request {
-        ask: Ask {
-            experiment: experiment.clone(),
-            judge: "builtin".parse()?,
-            rater: "oracle".parse()?,
-            open: None,
-            opens: false,
-            seal: None,
-        },
-        format: ImportFormat::Cje,
-        reveal_by: None,
-        to: None,
-    };
-    take_in(&mut desk, &request, &file)?;
-
-    // Which rows are confirm is drawn before a label comes in: their labels are sealed, the others are open.
-    let (t1, _, t2) = of.world().times();
-    let apart = Apart::Time { t1, t2, gap_seconds: 72 * 3_600 };
-    let seed = serde_json::from_value(json!(1))?;
-    let asked = SplitRequest { experiment: experiment.clone(), split: "main".parse()?, seed, apart };
-    let parts = split::plan(&desk.ledger, &asked)?;
-    split::form(&mut desk.keys, &mut desk.ledger, parts)?;
-    request.ask.open = Some(("calib".parse()?, LabelPurpose::Calibrate));
-    request.ask.opens = true;
-    request.ask.seal = Some("hold".parse()?);
-    request.reveal_by = Some(desk.ledger.ambient().now().plus_seconds(90 * 86_400));
-    take_in(&mut desk, &request, &file)?;
-    confirm::accept(&mut desk.keys, &mut desk.ledger, &experiment, &"hold".parse()?)?;
-    let anchors = AnchorTerms {
-        anchors: "ends".parse()?,
-        experiment,
-        low: "anchor_low".parse()?,
-        high: "anchor_high".parse()?,
-        judge: None,
-    };
-    open::anchors(&mut desk.keys, &mut desk.ledger, anchors, Intent::Append)?;
+    let mut desk = Desk::new(folder)?;
+    data::take_in(&mut desk, &of)?;
 
     // A plan is signed, and binds the iteration that is opened under it.
     let plan = serde_json::from_value(of.plan("ends")?)?;
-    let signed = registration::sign(&mut desk.keys, &mut desk.ledger, plan, false, Intent::Append)?;
+    let signed = registration::sign(
+        &mut desk.keys,
+        &mut desk.ledger,
+        plan,
+        false,
+        Intent::Append,
+    )?;
     let (id, manifest): (IterationId, _) = ("it-1".parse()?, signed.manifest.manifest);
-    open::open(&mut desk.keys, &mut desk.ledger, id.clone(), &manifest, Intent::Append)?;
+    open::open(
+        &mut desk.keys,
+        &mut desk.ledger,
+        id.clone(),
+        &manifest,
+        Intent::Append,
+    )?;
 
     // Calibrator, audit and cards; then somebody writes a patch from the cards; then everything to the verdict.
-    let Desk { home, mut keys, ledger } = desk;
+    let Desk {
+        home,
+        mut keys,
+        ledger,
+    } = desk;
     let mut bench = Bench::new(home, ledger, id.clone())?;
     steps::run(&mut bench, &mut keys, Step::Cards, None)?;
-    let by = Authorship { kind: AuthorKind::Human, inputs: Vec::new(), model: None, prompt_digest: None };
-    propose::propose(&mut keys, &mut bench.ledger, &id, (&of.patch, by), Intent::Append)?;
+    let by = Authorship {
+        kind: AuthorKind::Human,
+        inputs: Vec::new(),
+        model: None,
+        prompt_digest: None,
+    };
+    propose::propose(
+        &mut keys,
+        &mut bench.ledger,
+        &id,
+        (&of.patch, by),
+        Intent::Append,
+    )?;
     bench.again()?;
     let (done, _) = steps::run(&mut bench, &mut keys, Step::Close, None)?;
     match done.last() {
         Some(StepDone::Close(ending)) => Ok(ending.outcome),
         other => Err(format!("the iteration stands at {other:?}").into()),
     }
-}
-
-/// Rows of a file whose name says the policy.
-fn rows(path: &str, bytes: &[u8]) -> Result<Rows, Box<dyn Error>> {
-    let stem = path.rsplit('/').next().and_then(|name| name.strip_suffix("_responses.jsonl"));
-    let policy = PolicyId::new(stem.ok_or("a file of responses")?)?;
-    let how = How {
-        policy: Some(&policy),
-        logprobs: false,
-        scored: true,
-        scale: (Micro::default(), serde_json::from_value(json!(1_000_000))?),
-        fields: &["domain".parse()?, "level".parse()?],
-        name_prompt: &|prompt| prompt.to_owned(),
-    };
-    Ok(cje::rows(path, bytes, how)?)
-}
-
-/// Appends what a file says that is new.
-fn take_in(desk: &mut Desk, request: &Request, file: &InputFile) -> Result<(), Box<dyn Error>> {
-    let files = std::slice::from_ref(file);
-    let plans = import::plans(&desk.ledger, files, &request.ask)?;
-    import::import(&mut desk.keys, &desk.home, &mut desk.ledger, request, (files, &plans))?;
-    Ok(())
 }

@@ -311,6 +311,42 @@ fn words_stay_where_they_belong() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What appends to a ledger.
+const APPENDS: &[&str] = &[
+    "Ledger::append",
+    "Ledger::submit",
+    "append_read(",
+    "append_with_blobs(",
+    "ledger.append(",
+    "ledger.settle(",
+    "ledger.submit(",
+];
+
+#[test]
+fn use_cases_alone_append() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources("src") {
+        let floor = file["src/".len()..].split(['/', '.']).next().unwrap();
+        if ["ledger", "session"].contains(&floor) {
+            continue;
+        }
+        for (at, line) in untested(&text).into_iter().enumerate() {
+            let line = code(line);
+            let appends = APPENDS.iter().find(|word| line.contains(**word));
+            // The command line hands its ledger to use cases.
+            let changes =
+                (floor != "cli" && line.contains("&mut Ledger")).then_some(&"&mut Ledger");
+            if let Some(word) = appends.or(changes) {
+                wrong.push(format!("{file}:{}: {word}", at + 1));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "a use case in src/session appends, so that a program and a server can do it too: {wrong:#?}"
+    );
+}
+
 #[test]
 fn nothing_is_left_for_later() {
     // Put together here so that this file does not hold them.
@@ -325,7 +361,7 @@ fn nothing_is_left_for_later() {
     ]
     .map(|word| word.replace('-', ""));
     let mut wrong = Vec::new();
-    for folder in ["src", "tests", "benches"] {
+    for folder in ["src", "tests", "benches", "examples"] {
         for (file, text) in sources(folder) {
             for (at, line) in text.lines().enumerate() {
                 for word in &words {
@@ -392,6 +428,7 @@ const TOP: &[&str] = &[
     "README.md",
     "audits",
     "benches",
+    "examples",
     "fixtures",
     "migrations",
     "schema",

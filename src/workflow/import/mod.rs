@@ -57,6 +57,8 @@ impl fmt::Display for ImportError {
     }
 }
 
+impl std::error::Error for ImportError {}
+
 /// How a file is to be read.
 #[derive(Clone, Copy)]
 pub struct How<'a> {
