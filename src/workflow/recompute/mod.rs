@@ -25,6 +25,7 @@ use std::ops::ControlFlow;
 use crate::event::Event;
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::Statement;
 use crate::event::id::ExperimentId;
 use crate::ledger::History;
 use crate::ledger::Ledger;
@@ -118,6 +119,12 @@ impl From<LogsError> for Gone {
             rows @ LogsError::Rows { .. } => Self::Logs(rows),
         }
     }
+}
+
+/// What an event says, for the computation of one kind.
+fn said_in<T: Statement>(event: &Event) -> Result<&T, Gone> {
+    let other = || Gone::Missing("it is of another kind".to_owned());
+    event.said().ok_or_else(other)
 }
 
 /// Computes an event's payload again.
@@ -413,7 +420,7 @@ impl<'a> Context<'a> {
                 event.payload,
                 Payload::CalibratorFitted(_) | Payload::TransportTested(_)
             );
-            if let Some(experiment) = event.header.experiment.as_ref().filter(|_| is_one) {
+            if let Some(experiment) = event.experiment().filter(|_| is_one) {
                 governed.push((seq, experiment.clone(), event.payload.clone()));
             }
             ControlFlow::Continue(())

@@ -151,7 +151,7 @@ impl Recompute for Estimates {
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
-        if iterations::of(&event.event.payload).is_some() {
+        if event.event.payload.iteration().is_some() {
             return Ok(AtHand::Yes);
         }
         let mut nobody = NoCovariates;
@@ -173,7 +173,7 @@ impl Recompute for OfIterations {
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
-        if iterations::of(&event.event.payload).is_none() {
+        if event.event.payload.iteration().is_none() {
             return Ok(AtHand::Yes);
         }
         let mut nobody = NoCovariates;
@@ -201,18 +201,6 @@ impl Recompute for OfIterations {
 #[derive(Debug, Default)]
 struct OfLive(Shared);
 
-/// The last entry that an event read, where it was computed from rows.
-fn read_through(payload: &Payload) -> Option<u64> {
-    let inputs = match payload {
-        Payload::GeneratorObjectiveQueried(said) => said.inputs,
-        Payload::GeneratorValidated(said) => said.inputs,
-        Payload::GuardrailChecked(said) => said.inputs?,
-        Payload::RecalibrationCompleted(said) => said.computed.as_ref()?.inputs,
-        _ => return None,
-    };
-    Some(inputs.through_seq.value())
-}
-
 impl Recompute for OfLive {
     fn judge(
         &mut self,
@@ -222,7 +210,8 @@ impl Recompute for OfLive {
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
         let payload = &event.event.payload;
-        let through = read_through(payload);
+        let inputs = payload.inputs();
+        let through = inputs.map(|rows| rows.through_seq.value());
         let is_opening = matches!(payload, Payload::GeneratorRunOpened(_));
         if through.is_none() && !is_opening {
             return Ok(AtHand::Yes);
