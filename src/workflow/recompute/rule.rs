@@ -19,26 +19,14 @@ use crate::workflow::recompute::Shared;
 use crate::workflow::recompute::compare;
 use crate::workflow::recompute::iterations;
 use crate::workflow::recompute::recipe;
+use crate::workflow::recompute::recipes;
 
 /// The name in findings.
 const NAME: RuleName = RuleName::Recompute;
 
 /// Estimates and what belongs to them: computed again at append and under `verify --recompute`.
 pub const AGAIN: Again = Again {
-    kinds: &[
-        Kind::CalibratorFitted,
-        Kind::EstimateRecorded,
-        Kind::ContrastRecorded,
-        Kind::OuaEstimated,
-        Kind::CoverageChecked,
-        Kind::TransportTested,
-        Kind::PlanRecorded,
-        Kind::OpeDiagnosed,
-        Kind::OpeEstimated,
-        Kind::JudgeDriftChecked,
-        Kind::GateEstimated,
-        // The next kind goes here.
-    ],
+    kinds: &recipes::ESTIMATES,
     reads: &[
         Kind::AnchorSetRegistered,
         Kind::CalibratorFitted,
@@ -107,34 +95,14 @@ const ROWS: &[Kind] = &[
 
 /// What came of a version that runs: likewise, from live rows. What was given by hand is taken as it was said.
 pub const LIVE: Again = Again {
-    kinds: &[
-        Kind::RecalibrationCompleted,
-        Kind::GuardrailChecked,
-        Kind::GeneratorRunOpened,
-        Kind::GeneratorObjectiveQueried,
-        Kind::GeneratorValidated,
-    ],
+    kinds: &recipes::LIVE,
     reads: ROWS,
     make: || Box::<OfLive>::default(),
 };
 
 /// What iterations computed: likewise, from the rows and the decisions before.
 pub const ITERATIONS: Again = Again {
-    kinds: &[
-        Kind::CalibratorFitted,
-        Kind::OuaEstimated,
-        Kind::CoverageChecked,
-        Kind::LabelProcessAudited,
-        Kind::PrenticeChecked,
-        Kind::ResidualsAudited,
-        Kind::SlicesClassified,
-        Kind::CardPublished,
-        Kind::IterationPausedForLabels,
-        Kind::GateEvaluated,
-        Kind::ScoresRecomputed,
-        Kind::ConfirmLooked,
-        // The next kind goes here.
-    ],
+    kinds: &recipes::ITERATIONS,
     reads: ROWS,
     make: || Box::<OfIterations>::default(),
 };
