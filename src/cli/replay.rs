@@ -130,7 +130,7 @@ fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
 }
 
 /// Kinds without a recipe, with how many events of each there are.
-type Others = Vec<(&'static Elsewhere, usize)>;
+type Others = Vec<(Elsewhere, usize)>;
 
 /// Every event with a recipe, and what an arbiter said that has none.
 fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
@@ -150,7 +150,7 @@ fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
     Ok((reads, others))
 }
 
-fn answer(args: &Args, replayed: &[Replayed], others: &[(&Elsewhere, usize)]) -> Answer {
+fn answer(args: &Args, replayed: &[Replayed], others: &[(Elsewhere, usize)]) -> Answer {
     let mut text = String::new();
     let rows = replayed.iter().map(|of| {
         vec![

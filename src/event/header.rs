@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use smol_str::SmolStr;
 
+use crate::event::field::Statement;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::Root;
@@ -379,10 +380,20 @@ impl Event {
         self.payload.kind()
     }
 
+    /// The experiment that it belongs to.
+    pub fn experiment(&self) -> Option<&ExperimentId> {
+        self.header.experiment.as_ref()
+    }
+
+    /// What it says, where it is of this kind.
+    pub fn said<T: Statement>(&self) -> Option<&T> {
+        self.payload.said()
+    }
+
     /// The digest under which a second event of the same natural key would be found, or `None` for kinds
     /// that may repeat.
     pub fn natural_key(&self) -> Option<Digest> {
-        self.payload.natural_key(self.header.experiment.as_ref())
+        self.payload.natural_key(self.experiment())
     }
 }
 

@@ -6,6 +6,7 @@
 //! reads a file or a database.
 
 pub mod entry;
+pub mod field;
 pub mod header;
 pub mod id;
 pub mod ids;
@@ -16,6 +17,7 @@ mod schema;
 mod template;
 
 pub use entry::Entry;
+pub use field::Statement;
 pub use header::Draft;
 pub use header::Event;
 pub use header::Header;

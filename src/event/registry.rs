@@ -1,7 +1,8 @@
 //! The closed registry of kinds: one line each.
 //!
-//! A line gives the variant, the kind's text, its newest payload version, who may sign, whether it
-//! belongs to an experiment, and its natural key. To add a kind: its struct in `payload/<family>.rs`, its
+//! A line gives the variant, the kind's text, its newest payload version, who may sign, whether it belongs to an
+//! experiment, and its natural key; then the fields that name its iteration (`in`), its gate (`of`) and the rows that
+//! it was computed from (`from`), where it has them. To add a kind: its struct in `payload/<family>.rs`, its
 //! line here, and its reader (`READS` and `apply` of a fold or row model, or `projection::LEDGER_ONLY`).
 //! To raise a version: keep the old struct as `…V1`, raise the number, add a line under `retired` and one
 //! `From<…V1>`.
@@ -12,7 +13,12 @@ use std::str::FromStr;
 use serde::Serialize;
 use serde::Serializer;
 
+use crate::event::field::NamesInputs;
+use crate::event::field::NamesIteration;
+use crate::event::field::Statement;
 use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::ManifestId;
 use crate::event::payload::Role;
 use crate::event::payload::Role::Adversary;
 use crate::event::payload::Role::Approver;
@@ -100,6 +106,7 @@ use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::PatchAccepted;
+use crate::event::payload::predicate::RowsRead;
 use crate::event::payload::prereg::ExposureOpened;
 use crate::event::payload::prereg::FamilyOpened;
 use crate::event::payload::prereg::ManifestAmended;
@@ -203,6 +210,36 @@ macro_rules! natural_key_parts {
     };
 }
 
+macro_rules! optional_field {
+    ($payload:ident, $ask:path) => {{
+        let _ = $payload;
+        None
+    }};
+    ($payload:ident, $ask:path, $field:ident) => {
+        $ask(&$payload.$field)
+    };
+}
+
+macro_rules! optional_name {
+    () => {
+        None
+    };
+    ($field:ident) => {
+        Some(stringify!($field))
+    };
+}
+
+/// Names of the fields that a registry line lists beside the natural key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// The field that names the gate.
+    pub gate: Option<&'static str>,
+    /// The field that says which rows were read.
+    pub inputs: Option<&'static str>,
+    /// The field that names the iteration.
+    pub iteration: Option<&'static str>,
+}
+
 fn natural_key_digest<T: Serialize>(parts: &T) -> Digest {
     canon::digest(NATURAL_KEY_LABEL, parts)
 }
@@ -245,7 +282,8 @@ fn typed<T: Serialize + serde::de::DeserializeOwned>(
 
 macro_rules! registry {
     (
-        kinds { $($kind:ident $text:literal $v:literal by $signers:expr, $scope:ident, $rule:tt $([$($field:ident),*])?;)* }
+        kinds { $($kind:ident $text:literal $v:literal by $signers:expr, $scope:ident, $rule:tt $([$($field:ident),*])?
+            $(in $iteration:ident)? $(of $gate:ident)? $(from $inputs:ident)?;)* }
         retired { $($old:ident $old_text:literal $old_v:literal => $new:ident;)* }
     ) => {
         /// A kind of event. Order is registry order.
@@ -283,6 +321,17 @@ macro_rules! registry {
             pub fn scope(self) -> Scope {
                 match self { $(Self::$kind => Scope::$scope),* }
             }
+
+            /// Fields of its data that name its iteration, its gate and its rows.
+            pub fn fields(self) -> Fields {
+                match self {
+                    $(Self::$kind => Fields {
+                        gate: optional_name!($($gate)?),
+                        inputs: optional_name!($($inputs)?),
+                        iteration: optional_name!($($iteration)?),
+                    },)*
+                }
+            }
         }
 
         /// A payload of any kind, in its newest version.
@@ -296,12 +345,46 @@ macro_rules! registry {
             fn from(payload: $kind) -> Self {
                 Self::$kind(Box::new(payload))
             }
+        }
+
+        impl Statement for $kind {
+            const KIND: Kind = Kind::$kind;
+
+            fn of(payload: &Payload) -> Option<&Self> {
+                match payload {
+                    Payload::$kind(said) => Some(said),
+                    _ => None,
+                }
+            }
         })*
 
         impl Payload {
             /// Its kind.
             pub fn kind(&self) -> Kind {
                 match self { $(Self::$kind(_) => Kind::$kind),* }
+            }
+
+            /// The iteration that it belongs to. Estimates belong to none.
+            pub fn iteration(&self) -> Option<&IterationId> {
+                match self {
+                    $(Self::$kind(payload) => {
+                        optional_field!(payload, NamesIteration::iteration $(, $iteration)?)
+                    })*
+                }
+            }
+
+            /// The gate that it opens, moves or estimates.
+            pub fn gate(&self) -> Option<&ManifestId> {
+                match self { $(Self::$kind(payload) => optional_field!(payload, Some $(, $gate)?)),* }
+            }
+
+            /// The rows that it was computed from, as it says.
+            pub fn inputs(&self) -> Option<RowsRead> {
+                match self {
+                    $(Self::$kind(payload) => {
+                        optional_field!(payload, NamesInputs::inputs $(, $inputs)?)
+                    })*
+                }
             }
 
             /// Digest of the natural key, or `None` for kinds that may repeat.
@@ -359,7 +442,7 @@ macro_rules! registry {
 
 registry! {
     kinds {
-        // variant           kind                  v   signed by                  belongs to      natural key
+        // variant           kind                  v   signed by                  belongs to      natural key, in iteration, of gate, from rows
         LedgerCreated        "ledger.created"       1  by Signers::Genesis,         Anywhere,      unique [];
         KeyAdded             "key.added"            2  by Signers::Role(Owner),     Anywhere,      unique [key_id];
         KeyRetired           "key.retired"          1  by Signers::Role(Owner),     Anywhere,      unique [key_id];
@@ -401,45 +484,45 @@ registry! {
         BridgeAssessed       "bridge.assessed"      1  by Signers::Role(Steward),   Anywhere,      repeatable;
         AssumptionWaived     "assumption.waived"    1  by Signers::Role(Approver),  Anywhere,      repeatable;
         AssumptionCountersigned "assumption.countersigned" 1 by Signers::Role(Approver), Anywhere, unique [waiver];
-        CalibratorFitted     "calibrator.fitted"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, terms, through_seq];
+        CalibratorFitted     "calibrator.fitted"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, terms, through_seq] in terms from iteration;
         EstimateRecorded     "estimate.recorded"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
         ContrastRecorded     "contrast.recorded"    1  by Signers::Role(Arbiter),   Experiment,    unique [build, family, first, second, terms, through_seq];
-        OuaEstimated         "oua.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
-        CoverageChecked      "coverage.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq];
+        OuaEstimated         "oua.estimated"        1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq] in terms from inputs;
+        CoverageChecked      "coverage.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [build, policy, terms, through_seq] in terms from inputs;
         TransportTested      "transport.tested"     1  by Signers::Role(Arbiter),   Experiment,    repeatable;
         PlanRecorded         "plan.recorded"        1  by Signers::Role(Arbiter),   Experiment,    unique [asked_micro, build, policies, power_micro, prices, purpose, terms, through_seq];
         RubricRegistered     "rubric.registered"    1  by Signers::Role(Registrar), Experiment,    unique [rubric_hash];
         AnchorSetRegistered  "anchor_set.registered" 1 by Signers::Role(Registrar), Experiment,    unique [anchors];
-        IterationOpened      "iteration.opened"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
-        IterationClosed      "iteration.closed"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
-        PatchProposed        "patch.proposed"       1  by Signers::Role(Optimizer), Experiment,    unique [patch];
-        PatchRejected        "patch.rejected"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, stage, yaml_sha256];
-        LabelProcessAudited  "label_process.audited" 1 by Signers::Role(Arbiter),  Experiment,    unique [iteration];
-        PrenticeChecked      "prentice.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
-        ResidualsAudited     "residuals.audited"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
-        SlicesClassified     "slices.classified"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
-        CardPublished        "card.published"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, public_digest];
-        IterationPausedForLabels "iteration.paused_for_labels" 1 by Signers::Role(Arbiter), Experiment, unique [iteration];
-        DevObjectiveQueried  "dev.objective_queried" 1 by Signers::Role(Arbiter),  Experiment,    unique [candidate, iteration];
-        GateEvaluated        "gate.evaluated"       1  by Signers::Role(Arbiter),   Experiment,    unique [candidate, gate, iteration, split];
-        CandidatesSealed     "candidates.sealed"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration];
-        ConfirmUnsealed      "confirm.unsealed"     1  by Signers::Role(Custodian), Experiment,    unique [iteration];
-        PatchAccepted        "patch.accepted"       1  by Signers::Role(Arbiter),   Experiment,    unique [candidate, iteration];
-        PatchWithdrawn       "patch.withdrawn"      1  by Signers::Role(Optimizer), Experiment,    unique [patch];
-        BatteryEvaluated     "battery.evaluated"    1  by Signers::Role(Adversary), Experiment,   repeatable;
-        ExploitDiscovered    "exploit.discovered"   1  by Signers::Role(Adversary), Experiment,   unique [policy, item, draw, chain];
+        IterationOpened      "iteration.opened"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration] in iteration;
+        IterationClosed      "iteration.closed"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration] in iteration;
+        PatchProposed        "patch.proposed"       1  by Signers::Role(Optimizer), Experiment,    unique [patch] in iteration;
+        PatchRejected        "patch.rejected"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, stage, yaml_sha256] in iteration;
+        LabelProcessAudited  "label_process.audited" 1 by Signers::Role(Arbiter),  Experiment,    unique [iteration] in iteration from inputs;
+        PrenticeChecked      "prentice.checked"     1  by Signers::Role(Arbiter),   Experiment,    unique [iteration] in iteration from inputs;
+        ResidualsAudited     "residuals.audited"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration] in iteration from inputs;
+        SlicesClassified     "slices.classified"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration] in iteration;
+        CardPublished        "card.published"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, public_digest] in iteration;
+        IterationPausedForLabels "iteration.paused_for_labels" 1 by Signers::Role(Arbiter), Experiment, unique [iteration] in iteration from inputs;
+        DevObjectiveQueried  "dev.objective_queried" 1 by Signers::Role(Arbiter),  Experiment,    unique [candidate, iteration] in iteration from inputs;
+        GateEvaluated        "gate.evaluated"       1  by Signers::Role(Arbiter),   Experiment,    unique [candidate, gate, iteration, split] in iteration from inputs;
+        CandidatesSealed     "candidates.sealed"    1  by Signers::Role(Arbiter),   Experiment,    unique [iteration] in iteration;
+        ConfirmUnsealed      "confirm.unsealed"     1  by Signers::Role(Custodian), Experiment,    unique [iteration] in iteration;
+        PatchAccepted        "patch.accepted"       1  by Signers::Role(Arbiter),   Experiment,    unique [candidate, iteration] in iteration;
+        PatchWithdrawn       "patch.withdrawn"      1  by Signers::Role(Optimizer), Experiment,    unique [patch] in iteration;
+        BatteryEvaluated     "battery.evaluated"    1  by Signers::Role(Adversary), Experiment,   repeatable in iteration;
+        ExploitDiscovered    "exploit.discovered"   1  by Signers::Role(Adversary), Experiment,   unique [policy, item, draw, chain] in iteration;
         JudgeRegistered      "judge.registered"     1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         EvidenceRecorded     "evidence.recorded"    1  by Signers::Role(Scorer),    Experiment,    unique [judge, records_root];
         ScoreReplayed        "score.replayed"       1  by Signers::Role(Scorer),    Experiment,    repeatable;
-        ScoresRecomputed     "scores.recomputed"    1  by Signers::Role(Scorer),    Experiment,    unique [candidate, iteration];
+        ScoresRecomputed     "scores.recomputed"    1  by Signers::Role(Scorer),    Experiment,    unique [candidate, iteration] in iteration from inputs;
         UnitsListed          "units.listed"         1  by Signers::Role(Custodian), Experiment,    unique [confirm_root, first];
         OrderListed          "order.listed"         1  by Signers::Role(Arbiter),   Experiment,    unique [digest, first];
         OrderDrawn           "order.drawn"          1  by Signers::Role(Arbiter),   Experiment,    unique [digest];
-        GateOpened           "gate.opened"          1  by Signers::Role(Arbiter),   Experiment,    unique [gate];
-        GateObserved         "gate.observed"        1  by Signers::Role(Arbiter),   Experiment,    unique [gate, t];
-        GateLooked           "gate.looked"          1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n, digest];
-        GateDecided          "gate.decided"         1  by Signers::Role(Arbiter),   Experiment,    unique [gate];
-        GateContinued        "gate.continued"       1  by Signers::Role(Registrar), Experiment,    unique [gate];
+        GateOpened           "gate.opened"          1  by Signers::Role(Arbiter),   Experiment,    unique [gate] of gate;
+        GateObserved         "gate.observed"        1  by Signers::Role(Arbiter),   Experiment,    unique [gate, t] of gate;
+        GateLooked           "gate.looked"          1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n, digest] of gate;
+        GateDecided          "gate.decided"         1  by Signers::Role(Arbiter),   Experiment,    unique [gate] of gate;
+        GateContinued        "gate.continued"       1  by Signers::Role(Registrar), Experiment,    unique [gate] of gate;
         FamilyClosed         "family.closed"        1  by Signers::Role(Arbiter),   Anywhere,      unique [family];
         PromotionIssued      "promotion.issued"     1  by Signers::Role(Releaser),  Anywhere,      unique [candidate_digest, gates];
         PromotionRevoked     "promotion.revoked"    1  by Signers::Role(Releaser),  Anywhere,      unique [promotion];
@@ -450,17 +533,17 @@ registry! {
         ApprovalRefused      "approval.refused"     1  by Signers::Role(Approver),  Experiment,    repeatable;
         PromptCommitted      "prompt.committed"     1  by Signers::Role(Releaser),  Experiment,    unique [acceptance];
         DeploymentActivated  "deployment.activated" 1  by Signers::Role(Releaser),  Experiment,    repeatable;
-        RecalibrationCompleted "recalibration.completed" 1 by Signers::Role(Arbiter), Experiment,  repeatable;
-        GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable;
+        RecalibrationCompleted "recalibration.completed" 1 by Signers::Role(Arbiter), Experiment,  repeatable from computed;
+        GuardrailChecked     "guardrail.checked"    1  by Signers::Role(Releaser),  Experiment,    repeatable from inputs;
         DeploymentRolledBack "deployment.rolled_back" 1 by Signers::Role(Releaser), Experiment,    unique [deployment];
-        ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration];
+        ReportPublished      "report.published"     1  by Signers::Role(Arbiter),   Experiment,    unique [bundle_hash, iteration] in iteration;
         JudgeDriftChecked    "judge.drift_checked"  1  by Signers::Role(Releaser),  Experiment,    repeatable;
         GeneratorRunOpened   "generator.run_opened" 1  by Signers::Role(Arbiter),   Experiment,    unique [run];
-        GeneratorObjectiveQueried "generator.objective_queried" 1 by Signers::Role(Arbiter), Experiment, unique [run, step];
-        GeneratorValidated   "generator.validated"  1  by Signers::Role(Arbiter),   Experiment,    unique [run];
+        GeneratorObjectiveQueried "generator.objective_queried" 1 by Signers::Role(Arbiter), Experiment, unique [run, step] from inputs;
+        GeneratorValidated   "generator.validated"  1  by Signers::Role(Arbiter),   Experiment,    unique [run] from inputs;
         GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
-        ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units];
-        GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n];
+        ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units] in iteration from inputs;
+        GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
         // The next kind goes here.
     }
     retired {
@@ -470,6 +553,11 @@ registry! {
 }
 
 impl Payload {
+    /// What it says, where it is of this kind.
+    pub fn said<T: Statement>(&self) -> Option<&T> {
+        T::of(self)
+    }
+
     /// The value that it records under its natural key, in millionths.
     pub fn measured(&self) -> Option<i64> {
         match self {

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::event::header;
 use crate::event::registry;
+use crate::event::registry::Kind;
 use crate::ground::canon;
 
 /// The schema of every kind and version by file name.
@@ -198,4 +199,53 @@ fn golden_bodies_of_every_schema_decode_and_stay_as_they_are() {
         expected.insert(name, body);
     }
     compare("fixtures/golden", &expected);
+}
+
+/// The type of a property, by the name of its definition.
+fn defined(property: &Value) -> &str {
+    let path = property["$ref"].as_str().unwrap_or_default();
+    path.trim_start_matches("#/$defs/")
+}
+
+/// Kinds whose terms may name an iteration's scores, and that belong to the experiment all the same.
+const OF_THE_EXPERIMENT: [Kind; 4] = [
+    Kind::ContrastRecorded,
+    Kind::EstimateRecorded,
+    Kind::PlanRecorded,
+    Kind::TransportTested,
+];
+
+/// Properties that name an iteration, a gate and rows, as far as a schema shows them.
+fn fields_of(kind: Kind, schema: &Value) -> [Vec<&str>; 3] {
+    let properties = schema["properties"].as_object().unwrap();
+    let all = |wanted: &dyn Fn(&str, &Value) -> bool| {
+        let found = properties.iter().filter(|(name, of)| wanted(name, of));
+        found.map(|(name, _)| name.as_str()).collect()
+    };
+    let is_rows = |of: &Value| {
+        let inner = &schema["$defs"][defined(of)]["properties"]["inputs"];
+        [of, inner].iter().any(|of| defined(of) == "RowsRead")
+    };
+    [
+        all(&|_, of| match defined(of) {
+            "EstimateTerms" => !OF_THE_EXPERIMENT.contains(&kind),
+            name => name == "IterationId",
+        }),
+        all(&|name, of| name == "gate" && defined(of) == "ManifestId"),
+        all(&|_, of| is_rows(of)),
+    ]
+}
+
+#[test]
+fn the_registry_names_every_field_that_kinds_share() {
+    for (kind, v, schema) in schemas().values() {
+        let kind: Kind = kind.parse().unwrap();
+        if kind.version() != *v {
+            continue;
+        }
+        let fields = kind.fields();
+        let named = [fields.iteration, fields.gate, fields.inputs];
+        let named = named.map(Vec::from_iter);
+        assert_eq!(named, fields_of(kind, schema), "{kind}");
+    }
 }

@@ -191,7 +191,7 @@ impl Access {
 
 impl Fold for Access {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
-        let experiment = event.event().header.experiment.as_ref();
+        let experiment = event.event().experiment();
         match &event.event().payload {
             Payload::DataRead(read) => self.read(event, read),
             Payload::ExperimentClosed(_) => {

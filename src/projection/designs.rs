@@ -206,7 +206,7 @@ impl Rule for Purposes {
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         let mut draw = |row: &str, serves: &str, not: [&str; 2]| {
             facts.push(Fact::Gives {
                 digest: draw_serves(experiment, row, serves),
@@ -327,7 +327,7 @@ impl Rule for ScoreOnce {
         let Payload::ScoreConflict(conflict) = &event.event.payload else {
             return;
         };
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         facts.push(Fact::Needs {
             digest: conflict.recorded.0,
             before: event.seq,

@@ -49,7 +49,7 @@ impl Rule for Registered {
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         let named = needed(&event.event.payload).zip(experiment);
         facts.extend(named.map(|(judge, experiment)| Fact::Needs {
             digest: registry::natural_key_of(Kind::JudgeRegistered, experiment, &[judge.as_str()]),

@@ -245,7 +245,7 @@ impl Rule for Ordered {
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         let gives = |digest| Fact::Gives { digest, once: None };
         match &event.event.payload {
             Payload::UnitsListed(said) => {
@@ -267,7 +267,7 @@ impl Rule for Ordered {
     }
 
     fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         let Payload::OrderListed(said) = &event.event.payload else {
             return;
         };

@@ -25,7 +25,7 @@ pub struct SealRows;
 pub struct RevealRows;
 
 fn experiment<'e>(event: &VerifiedEvent<'e>) -> &'e str {
-    let id = event.event().header.experiment.as_ref();
+    let id = event.event().experiment();
     id.map_or("", ExperimentId::as_str)
 }
 

@@ -270,7 +270,7 @@ impl Rule for Split {
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         match &event.event.payload {
             Payload::SplitsListed(listed) => {
                 for cluster in &listed.clusters {

@@ -200,7 +200,7 @@ pub fn read(
 ) -> Result<Campaign, LedgerError> {
     let mut campaign = Campaign::default();
     ledger.entries::<LedgerError>(0, through_seq + 1, |read| {
-        if read.event.header.experiment.as_ref() == Some(experiment) {
+        if read.event.experiment() == Some(experiment) {
             campaign.take(read.stored.seq, &read.event.payload);
         }
         Ok(())

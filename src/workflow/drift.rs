@@ -232,7 +232,7 @@ impl Walk {
 pub fn recorded(history: &dyn History, which: &Which<'_>) -> Result<Recorded, DriftError> {
     let mut walk = Walk::default();
     history.events(0, which.through.saturating_add(1), &mut |seq, event| {
-        if event.header.experiment.as_ref() == Some(which.experiment) {
+        if event.experiment() == Some(which.experiment) {
             walk.take(which, seq, event);
         }
         ControlFlow::Continue(())

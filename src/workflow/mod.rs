@@ -25,6 +25,7 @@ pub mod qualify;
 pub mod recompute;
 pub mod simulate;
 pub mod split;
+mod tolerance;
 
 use crate::ledger::Rulebook;
 use crate::projection;

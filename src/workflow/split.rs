@@ -87,7 +87,7 @@ pub fn clusters(
     let mut ingested = Vec::new();
     history.events(0, below, &mut |seq, event| {
         if let Payload::DataIngested(said) = &event.payload
-            && event.header.experiment.as_ref() == Some(experiment)
+            && event.experiment() == Some(experiment)
         {
             ingested.push((seq, said.rows.blake3));
         }

@@ -249,7 +249,7 @@ impl Assumptions {
     }
 
     fn found(&mut self, event: &VerifiedEvent<'_>) {
-        let experiment = event.event().header.experiment.as_ref();
+        let experiment = event.event().experiment();
         let mut found = Vec::new();
         {
             let of = experiment.and_then(|id| self.by_experiment.get(id));

@@ -48,6 +48,23 @@ pub const GOVERNED: &[Kind] = &[
     // The next governed step goes here.
 ];
 
+/// Steps of an iteration, which none takes once its protocol was replaced.
+const STEPS: &[Kind] = &[
+    Kind::CandidatesSealed,
+    Kind::CardPublished,
+    Kind::ConfirmUnsealed,
+    Kind::GateEvaluated,
+    Kind::IterationPausedForLabels,
+    Kind::LabelProcessAudited,
+    Kind::PatchAccepted,
+    Kind::PatchProposed,
+    Kind::PrenticeChecked,
+    Kind::ResidualsAudited,
+    Kind::ScoresRecomputed,
+    Kind::SlicesClassified,
+    // The next step goes here.
+];
+
 /// Why an open iteration cannot go on: the label protocol that its rubric names is not in force any more, or the bridge
 /// failed. `None` where it can, and of one that is not open: what that does is refused by the rules `iteration` and
 /// `predicate`.
@@ -84,25 +101,6 @@ fn changed(
     Ok((!same).then(|| format!("{} in force since seq {}", force.version, force.seq)))
 }
 
-/// A step of an iteration, which none takes once its protocol was replaced.
-fn step(payload: &Payload) -> Option<&IterationId> {
-    Some(match payload {
-        Payload::CandidatesSealed(said) => &said.iteration,
-        Payload::CardPublished(said) => &said.iteration,
-        Payload::ConfirmUnsealed(said) => &said.iteration,
-        Payload::GateEvaluated(said) => &said.iteration,
-        Payload::IterationPausedForLabels(said) => &said.iteration,
-        Payload::LabelProcessAudited(said) => &said.iteration,
-        Payload::PatchAccepted(said) => &said.iteration,
-        Payload::PatchProposed(said) => &said.iteration,
-        Payload::PrenticeChecked(said) => &said.iteration,
-        Payload::ResidualsAudited(said) => &said.iteration,
-        Payload::ScoresRecomputed(said) => &said.iteration,
-        Payload::SlicesClassified(said) => &said.iteration,
-        _ => return None,
-    })
-}
-
 /// An open iteration whose protocol was replaced only closes, and as `sdp_changed`; no other does so.
 fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
     match &event.event.payload {
@@ -119,7 +117,8 @@ fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
             Ok(())
         }
         payload => {
-            let Some(id) = step(payload) else {
+            let is_step = STEPS.contains(&payload.kind());
+            let Some(id) = payload.iteration().filter(|_| is_step) else {
                 return Ok(());
             };
             if let Some(why) = changed(state, event, id)? {
@@ -288,7 +287,7 @@ fn check_waivable(state: &State, code: Assumption, experiment: Option<&Experimen
 }
 
 fn check_waived(state: &State, event: &Candidate<'_>, new: &AssumptionWaived) -> Checked {
-    let experiment = event.event.header.experiment.as_ref();
+    let experiment = event.event.experiment();
     match (new.code.is_of_ledger(), experiment) {
         (true, Some(found)) => {
             let expected = format!("{} of the whole ledger, without an experiment", new.code);

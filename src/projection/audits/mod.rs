@@ -258,7 +258,7 @@ impl Rule for Transport {
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         let mut needs = |judge: &JudgeId, calibrator: &Digest| {
             facts.push(Fact::Needs {
                 digest: fitted(experiment, judge, calibrator),

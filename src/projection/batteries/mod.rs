@@ -206,7 +206,7 @@ pub fn stress(said: &BatteryEvaluated) -> Stress {
 
 impl Fold for Batteries {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
-        let experiment = event.event().header.experiment.as_ref();
+        let experiment = event.event().experiment();
         match (&event.event().payload, experiment) {
             (Payload::BatteryEvaluated(said), _) => self.ran(event, said),
             (Payload::IterationOpened(said), Some(experiment)) => {

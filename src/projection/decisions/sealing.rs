@@ -121,7 +121,7 @@ impl Rule for Sealing {
     }
 
     fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.header.experiment.as_ref();
+        let experiment = event.event.experiment();
         match &event.event.payload {
             Payload::SplitsFormed(said) => facts.push(Fact::Gives {
                 digest: splits::confirm_root(experiment, &said.confirm.root),

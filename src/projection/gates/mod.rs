@@ -427,24 +427,24 @@ impl Gates {
     /// Keeps whose entries gates rest on.
     fn rest(&mut self, seq: u64, event: &Event) {
         let author = event.header.author;
-        let of = match &event.payload {
-            Payload::GateObserved(said) => &said.gate,
-            Payload::GateLooked(said) => &said.gate,
-            Payload::GateDecided(said) => &said.gate,
-            payload @ (Payload::ScoreRecorded(_) | Payload::LabelRevealed(_)) => {
-                let experiment = event.header.experiment.as_ref();
-                for (id, gate) in &self.by_id {
-                    if gate.reads(experiment, payload) {
-                        let rests = self.rests.entry(id.clone()).or_default();
-                        rests.insert(author, seq);
-                    }
+        match event.kind() {
+            Kind::GateObserved | Kind::GateLooked | Kind::GateDecided => {
+                if let Some(id) = event.payload.gate() {
+                    let rests = self.rests.entry(id.clone()).or_default();
+                    rests.insert(author, seq);
                 }
-                return;
             }
-            _ => return,
-        };
-        let rests = self.rests.entry(of.clone()).or_default();
-        rests.insert(author, seq);
+            Kind::ScoreRecorded | Kind::LabelRevealed => {
+                let readers = self.by_id.iter();
+                let readers =
+                    readers.filter(|(_, gate)| gate.reads(event.experiment(), &event.payload));
+                for (id, _) in readers {
+                    let rests = self.rests.entry(id.clone()).or_default();
+                    rests.insert(author, seq);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Takes in what an entry says: of a log that is read again, to be compared with what a snapshot held.
@@ -452,7 +452,7 @@ impl Gates {
         self.rest(seq, event);
         match &event.payload {
             Payload::GateOpened(said) => {
-                let gate = Gate::open(seq, event.header.experiment.as_ref(), said);
+                let gate = Gate::open(seq, event.experiment(), said);
                 self.by_id.entry(said.gate.clone()).or_insert(gate);
             }
             Payload::GateObserved(said) => {

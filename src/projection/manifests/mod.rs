@@ -447,7 +447,7 @@ fn version(
 impl Fold for Manifests {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let (seq, at, event) = (event.seq(), event.recorded_at(), event.event());
-        let experiment = event.header.experiment.as_ref();
+        let experiment = event.experiment();
         match &event.payload {
             Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => self.outcome(seq, experiment),
             Payload::LabelRevealed(_) => {

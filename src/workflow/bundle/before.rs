@@ -41,10 +41,7 @@ fn class(class: SliceClass) -> &'static str {
 }
 
 fn classified(story: &Story) -> Option<(u64, &SlicesClassified)> {
-    story.first(|payload| match payload {
-        Payload::SlicesClassified(said) => Some(&**said),
-        _ => None,
-    })
+    story.first(Payload::said::<SlicesClassified>)
 }
 
 /// Squared error and calibration error of candidates, as gates recorded them.

@@ -41,10 +41,7 @@ pub(super) fn outcome(outcome: IterationOutcome) -> &'static str {
 }
 
 fn proposed(story: &Story) -> Vec<(u64, &PatchProposed)> {
-    let proposed = story.all(|payload| match payload {
-        Payload::PatchProposed(said) => Some(&**said),
-        _ => None,
-    });
+    let proposed = story.all(Payload::said::<PatchProposed>);
     proposed.collect()
 }
 

@@ -1,14 +1,13 @@
 //! What the log says of one iteration, taken out of it in one pass.
 
 use crate::event::Event;
+use crate::event::Kind;
 use crate::event::Payload;
-use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportStanding;
-use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::iteration::IterationOpened;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::report::ReportLayout;
@@ -49,59 +48,38 @@ pub struct Story {
     pub through_seq: u64,
 }
 
-/// Whether terms are those of an estimate, or of this iteration.
-fn is_of(terms: &EstimateTerms, iteration: &IterationId) -> bool {
-    let of = terms.iteration.as_ref();
-    of.is_none_or(|of| of.iteration == *iteration)
-}
+/// Kinds of the experiment or the ledger as a whole.
+const OF_ALL: &[Kind] = &[
+    Kind::AnchorSetRegistered,
+    Kind::AssumptionCountersigned,
+    Kind::AssumptionWaived,
+    Kind::BridgeAssessed,
+    Kind::BudgetCharged,
+    Kind::BudgetOpened,
+    Kind::CalibratorFitted,
+    Kind::CoverageChecked,
+    Kind::EstimateRecorded,
+    Kind::JudgeRegistered,
+    Kind::LabelDesignRegistered,
+    Kind::ManifestAmended,
+    Kind::ManifestDeviated,
+    Kind::ManifestRegistered,
+    Kind::OpeDiagnosed,
+    Kind::OpeEstimated,
+    Kind::OuaEstimated,
+    Kind::RubricRegistered,
+    Kind::ScoreConflict,
+    Kind::ScoreReplayed,
+    Kind::SdpVersionRegistered,
+    Kind::SplitsFormed,
+    Kind::TransportTested,
+];
 
-/// What an entry has to do with an iteration.
+/// Whether an entry is of an iteration, or of the experiment or the ledger that it belongs to.
 fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
-    match payload {
-        Payload::BatteryEvaluated(said) => said.iteration == *iteration,
-        Payload::CalibratorFitted(said) => is_of(&said.terms, iteration),
-        Payload::CandidatesSealed(said) => said.iteration == *iteration,
-        Payload::CardPublished(said) => said.iteration == *iteration,
-        Payload::ConfirmUnsealed(said) => said.iteration == *iteration,
-        Payload::CoverageChecked(said) => is_of(&said.terms, iteration),
-        Payload::DevObjectiveQueried(said) => said.iteration == *iteration,
-        Payload::ExploitDiscovered(said) => said.iteration == *iteration,
-        Payload::GateEvaluated(said) => said.iteration == *iteration,
-        Payload::IterationClosed(said) => said.iteration == *iteration,
-        Payload::IterationOpened(said) => said.iteration == *iteration,
-        Payload::IterationPausedForLabels(said) => said.iteration == *iteration,
-        Payload::LabelProcessAudited(said) => said.iteration == *iteration,
-        Payload::OuaEstimated(said) => is_of(&said.terms, iteration),
-        Payload::PatchAccepted(said) => said.iteration == *iteration,
-        Payload::PatchProposed(said) => said.iteration == *iteration,
-        Payload::PatchRejected(said) => said.iteration == *iteration,
-        Payload::PatchWithdrawn(said) => said.iteration == *iteration,
-        Payload::PrenticeChecked(said) => said.iteration == *iteration,
-        Payload::ResidualsAudited(said) => said.iteration == *iteration,
-        Payload::ScoresRecomputed(said) => said.iteration == *iteration,
-        Payload::SlicesClassified(said) => said.iteration == *iteration,
-        // Of the experiment or the ledger as a whole.
-        Payload::AnchorSetRegistered(_)
-        | Payload::AssumptionCountersigned(_)
-        | Payload::AssumptionWaived(_)
-        | Payload::BridgeAssessed(_)
-        | Payload::BudgetCharged(_)
-        | Payload::BudgetOpened(_)
-        | Payload::EstimateRecorded(_)
-        | Payload::JudgeRegistered(_)
-        | Payload::LabelDesignRegistered(_)
-        | Payload::ManifestAmended(_)
-        | Payload::ManifestDeviated(_)
-        | Payload::ManifestRegistered(_)
-        | Payload::OpeDiagnosed(_)
-        | Payload::OpeEstimated(_)
-        | Payload::RubricRegistered(_)
-        | Payload::ScoreConflict(_)
-        | Payload::ScoreReplayed(_)
-        | Payload::SdpVersionRegistered(_)
-        | Payload::SplitsFormed(_)
-        | Payload::TransportTested(_) => true,
-        _ => false,
+    match payload.iteration() {
+        Some(of) => of == iteration,
+        None => OF_ALL.contains(&payload.kind()),
     }
 }
 
@@ -117,7 +95,7 @@ pub fn read(
 ) -> Result<Story, LedgerError> {
     let mut said = Vec::new();
     ledger.entries::<LedgerError>(0, through_seq + 1, |read| {
-        let of = read.event.header.experiment.as_ref();
+        let of = read.event.experiment();
         if of.is_none_or(|of| of == experiment) && belongs(&read.event.payload, iteration) {
             said.push(Said {
                 seq: read.stored.seq,
@@ -154,10 +132,7 @@ impl Story {
 
     /// The opening.
     pub fn opened(&self) -> Option<(u64, &IterationOpened)> {
-        self.first(|payload| match payload {
-            Payload::IterationOpened(said) => Some(&**said),
-            _ => None,
-        })
+        self.first(Payload::said::<IterationOpened>)
     }
 
     /// Whether parts are computed from rows too.
@@ -191,18 +166,12 @@ impl Story {
 
     /// The residual audit.
     pub fn audited(&self) -> Option<(u64, &ResidualsAudited)> {
-        self.first(|payload| match payload {
-            Payload::ResidualsAudited(said) => Some(&**said),
-            _ => None,
-        })
+        self.first(Payload::said::<ResidualsAudited>)
     }
 
     /// Gates in the order in which they were evaluated.
     pub fn gates(&self) -> impl Iterator<Item = (u64, &GateEvaluated)> {
-        self.all(|payload| match payload {
-            Payload::GateEvaluated(said) => Some(&**said),
-            _ => None,
-        })
+        self.all(Payload::said::<GateEvaluated>)
     }
 
     /// Why an iteration has no gates.
@@ -224,12 +193,6 @@ impl Story {
             _ => None,
         });
         (from, closed.map_or(self.through_seq, |(seq, ())| seq))
-    }
-
-    /// The position of an entry of the story.
-    pub fn seq_of(&self, id: EventId) -> Option<u64> {
-        let found = self.said.iter().find(|said| said.event.id == id);
-        found.map(|said| said.seq)
     }
 
     /// What candidates are called.

@@ -369,7 +369,7 @@ pub fn gather(
     let end = which.audits_below.max(which.rows_below);
     let mut wrong = None;
     history.events(0, end, &mut |seq, event| {
-        if event.header.experiment.as_ref() != Some(which.experiment) {
+        if event.experiment() != Some(which.experiment) {
             return ControlFlow::Continue(());
         }
         walk.governed(seq, which, &event.payload);

@@ -99,7 +99,7 @@ fn read(
         observed: Vec::new(),
     };
     history.events(0, below, &mut |_, event: &Event| {
-        if event.header.experiment.as_ref() == Some(experiment) {
+        if event.experiment() == Some(experiment) {
             rows.take(&event.payload, said);
         }
         ControlFlow::Continue(())

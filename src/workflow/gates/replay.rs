@@ -8,6 +8,7 @@ use crate::event::Payload;
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
 use crate::event::id::StratumId;
+use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::gate::GateObserved;
 use crate::event::payload::manifest::Manifest;
@@ -115,17 +116,10 @@ fn is_plan(ledger: &Ledger, of: Known<'_>) -> Result<bool, LedgerError> {
             .eq(family.gamma.iter().copied()))
 }
 
-/// Whether an event makes or moves this gate.
+/// Whether an event makes or moves this gate, or goes on from it.
 fn concerns(payload: &Payload, id: &ManifestId) -> bool {
-    match payload {
-        Payload::GateOpened(said) => said.gate == *id,
-        Payload::GateObserved(said) => said.gate == *id,
-        Payload::GateLooked(said) => said.gate == *id,
-        Payload::GateDecided(said) => said.gate == *id,
-        Payload::GateEstimated(said) => said.gate == *id,
-        Payload::GateContinued(said) => said.gate == *id || said.parent == *id,
-        _ => false,
-    }
+    let continued = payload.said::<GateContinued>();
+    payload.gate() == Some(id) || continued.is_some_and(|said| said.parent == *id)
 }
 
 /// Units in the order drawn.
@@ -179,7 +173,7 @@ fn strata(
     };
     let named = data.confirm_root.0.to_base64();
     ledger.events_with::<LedgerError>(0, to, &named, |_, event| {
-        if event.header.experiment.as_ref() == Some(&manifest.experiment)
+        if event.experiment() == Some(&manifest.experiment)
             && let Payload::UnitsListed(said) = event.payload
             && said.confirm_root == data.confirm_root
         {

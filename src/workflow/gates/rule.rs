@@ -26,9 +26,7 @@ use crate::workflow::gates::design::Untestable;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Found;
 use crate::workflow::gates::family;
-
-/// Largest difference of a recorded log wealth from the one computed again.
-const TOLERANCE: f64 = 1e-9;
+use crate::workflow::tolerance::Tolerance;
 
 /// Looks and closings, computed again.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +149,7 @@ fn check_values(found: &Found, said: &GateLooked) -> Checked {
     check_log("log_e", Some(found.log_e), Some(said.log_e))?;
     let (p, stated) = (found.p.value(), said.p.value());
     ensure!(
-        (p - stated).abs() <= TOLERANCE,
+        Tolerance::Probability.admits(p, stated),
         format!("p {p}"),
         format!("p {stated}")
     );
@@ -170,11 +168,7 @@ fn check_log(name: &str, expected: Option<Finite>, found: Option<Finite>) -> Che
     let text = |value: Option<Finite>| value.map_or("none".to_owned(), |value| value.to_string());
     let near = match (expected, found) {
         (None, None) => true,
-        (Some(a), Some(b)) => {
-            let (a, b) = (a.value(), b.value());
-            // Relative where wealth is large: what is recorded is a sum of as many logarithms.
-            (a - b).abs() <= TOLERANCE * a.abs().max(1.0)
-        }
+        (Some(a), Some(b)) => Tolerance::LogWealth.admits(a.value(), b.value()),
         _ => false,
     };
     ensure!(

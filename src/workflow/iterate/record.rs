@@ -160,7 +160,7 @@ impl Records {
     }
 
     fn take(&mut self, seq: u64, event: &Event) {
-        let experiment = event.header.experiment.as_ref();
+        let experiment = event.experiment();
         match &event.payload {
             Payload::IterationOpened(said) if !self.by_id.contains_key(&said.iteration) => {
                 let Some(mut begun) = Record::begun(seq, event) else {

@@ -344,7 +344,7 @@ fn reopened(
         let Payload::BatteryEvaluated(said) = &event.payload else {
             return ControlFlow::Continue(());
         };
-        let is_own = event.header.experiment.as_ref() == Some(experiment);
+        let is_own = event.experiment() == Some(experiment);
         if !is_own || said.candidate.is_some() {
             return ControlFlow::Continue(());
         }
@@ -392,7 +392,7 @@ fn anchors(
     let mut newest = None;
     history.events(from, through.saturating_add(1), &mut |_, event| {
         if let Payload::JudgeDriftChecked(said) = &event.payload
-            && event.header.experiment.as_ref() == Some(experiment)
+            && event.experiment() == Some(experiment)
             && said.judge == watched.deployment.said.versions.judge
             && Some(&said.anchors) == named.as_ref()
         {

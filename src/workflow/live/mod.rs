@@ -64,7 +64,7 @@ pub fn releases(
     let mut found = Releases::default();
     let mut accepted: BTreeMap<EventId, IterationId> = BTreeMap::new();
     history.events(0, below, &mut |seq, event| {
-        if event.header.experiment.as_ref() == Some(experiment) {
+        if event.experiment() == Some(experiment) {
             found.take(&mut accepted, seq, event);
         }
         ControlFlow::Continue(())

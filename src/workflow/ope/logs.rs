@@ -140,7 +140,7 @@ pub fn read(
     let mut found: BTreeMap<PolicyId, Logs> = BTreeMap::new();
     let mut checked = Vec::new();
     history.events(0, below, &mut |seq, event| {
-        if event.header.experiment.as_ref() == Some(experiment) {
+        if event.experiment() == Some(experiment) {
             match &event.payload {
                 Payload::LogprobRecorded(said) => {
                     let logs = found.entry(said.policy.clone()).or_default();

@@ -32,6 +32,7 @@ use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::iterations::gone;
 use crate::workflow::recompute::iterations::patches_of;
+use crate::workflow::recompute::said_in;
 
 type Key = (String, String, u64);
 
@@ -57,7 +58,7 @@ impl Below {
         let mut found = Self::default();
         history.events(0, seq, &mut |_, event| {
             match &event.payload {
-                _ if event.header.experiment.as_ref() != Some(experiment) => {}
+                _ if event.experiment() != Some(experiment) => {}
                 Payload::ScoreRecorded(score) if score.judge == said.judge => {
                     let of = (
                         score.policy.as_str().to_owned(),
@@ -106,9 +107,7 @@ pub(super) fn evaluated(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::BatteryEvaluated(said) = &event.payload else {
-        return Err(gone("another kind"));
-    };
+    let said: &BatteryEvaluated = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let judge = record.judges.iter().find(|judge| judge.judge == said.judge);
     let judge = judge.ok_or_else(|| gone("its judge was not registered before it"))?;

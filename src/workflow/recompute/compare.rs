@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::workflow::tolerance::Tolerance;
 
-/// Relative difference that two builds may have in a number.
-const TOLERANCE: f64 = 1e-9;
 /// The member that names the program.
 const BUILD: &str = "build";
 /// Digests and blobs over numbers: of another build they may differ where the numbers agree.
@@ -126,7 +125,7 @@ fn close(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     match (a.as_f64(), b.as_f64()) {
         // Integers are counts and positions: those are the same or not.
         (Some(a), Some(b)) if a.fract() != 0.0 || b.fract() != 0.0 => {
-            (a - b).abs() <= TOLERANCE * a.abs().max(b.abs())
+            Tolerance::OtherBuild.admits(a, b)
         }
         _ => false,
     }

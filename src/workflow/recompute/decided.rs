@@ -5,10 +5,14 @@ use crate::event::Event;
 use crate::event::Payload;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOpened;
+use crate::event::payload::predicate::CandidatesSealed;
 use crate::event::payload::predicate::ConfirmUnsealed;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::PatchAccepted;
 use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::rubric::PatchRejected;
 use crate::event::payload::rubric::RejectStage;
+use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::decisions;
@@ -18,10 +22,7 @@ use crate::workflow::iterate::record::Record;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::iterations::gone;
-
-fn other() -> Gone {
-    gone("it is of another kind")
-}
+use crate::workflow::recompute::said_in;
 
 impl Context<'_> {
     /// State before an entry, and when the ledger took it in.
@@ -40,9 +41,7 @@ fn through(record: &Record) -> Result<u64, Gone> {
 
 /// The best patch of each family that passed on dev, and the composite of the two best if it did.
 pub(super) fn sealed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::CandidatesSealed(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &CandidatesSealed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let (state, at) = context.state_before(seq)?;
     let stopped = |hash| {
@@ -77,9 +76,7 @@ pub(super) fn unsealed(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::ConfirmUnsealed(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &ConfirmUnsealed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let sealed = record.sealed.as_ref().map(|of| of.id);
     let sealed = sealed.ok_or_else(|| gone("nothing was sealed before it"))?;
@@ -99,9 +96,7 @@ pub(super) fn accepted(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::PatchAccepted(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &PatchAccepted = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let (state, at) = context.state_before(seq)?;
     let order = decisions::acceptable(&state, &record.experiment, at, &said.iteration);
@@ -114,9 +109,7 @@ pub(super) fn accepted(
 
 /// Answers of the dev objective: only the hash of what was asked is on record, so it needs the patch to be proposed.
 pub(super) fn asked(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::DevObjectiveQueried(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &DevObjectiveQueried = said_in(event)?;
     let size = context.ledger()?.size();
     let history = context.history;
     let whole = &mut context.shared.whole;
@@ -139,9 +132,7 @@ pub(super) fn asked(context: &mut Context<'_>, seq: u64, event: &Event) -> Resul
 
 /// The end that the decisions call for; another one a person chose.
 pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::IterationClosed(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &IterationClosed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let (outcome, reason) = outcome::ending(&record);
     if outcome != said.outcome || reason != said.reason {
@@ -157,9 +148,7 @@ pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
 
 /// The parameters and the rubric of the manifest in force, and the quarter of its day.
 pub(super) fn opened(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::IterationOpened(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &IterationOpened = said_in(event)?;
     let (state, at) = context.state_before(seq)?;
     let of = state.fold::<Manifests>().of_digest(said.digest);
     let version = of.and_then(|(_, record)| record.in_force());
@@ -184,9 +173,7 @@ pub(super) fn rejected(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::PatchRejected(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &PatchRejected = said_in(event)?;
     let Some(name) = &said.patch else {
         let what = "it never became a patch: of its document the hash alone is on record";
         return Err(Gone::Unrecorded(what.to_owned()));

@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::event::Payload;
+use crate::event::payload::drift::JudgeDriftChecked;
 use crate::workflow::drift;
 use crate::workflow::drift::DriftError;
 use crate::workflow::drift::Heard;
@@ -9,11 +10,10 @@ use crate::workflow::drift::Which;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::estimates;
+use crate::workflow::recompute::said_in;
 
 pub(super) fn checked(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::JudgeDriftChecked(said) = &event.payload else {
-        return Err(Gone::Missing("it is of another kind".to_owned()));
-    };
+    let said: &JudgeDriftChecked = said_in(event)?;
     let through = said.through_seq.value();
     if through >= seq {
         let what = format!("it read through seq {through}, which was not there");

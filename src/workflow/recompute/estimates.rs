@@ -4,7 +4,14 @@ use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
+use crate::event::payload::audit::CoverageChecked;
+use crate::event::payload::audit::OuaEstimated;
+use crate::event::payload::audit::TransportTested;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::event::payload::estimate::ContrastRecorded;
+use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::planning::PlanRecorded;
 use crate::projection::audits::BOUNDED_AUDIT;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
@@ -19,6 +26,7 @@ use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::KEPT;
 use crate::workflow::recompute::iterations;
+use crate::workflow::recompute::said_in;
 
 /// A computation with what it was computed from.
 #[derive(Debug)]
@@ -87,12 +95,8 @@ impl Context<'_> {
 }
 
 pub(super) fn experiment(event: &Event) -> Result<&ExperimentId, Gone> {
-    let named = event.header.experiment.as_ref();
+    let named = event.experiment();
     named.ok_or_else(|| Gone::Missing("it names no experiment".to_owned()))
-}
-
-fn other() -> Gone {
-    Gone::Missing("it is of another kind".to_owned())
 }
 
 fn place(found: &Found, policy: &PolicyId) -> Result<usize, Gone> {
@@ -114,9 +118,7 @@ fn without(what: &str) -> Gone {
 }
 
 pub(super) fn fitted(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::CalibratorFitted(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &CalibratorFitted = said_in(event)?;
     if said.terms.iteration.is_some() {
         return iterations::before(context, seq, event);
     }
@@ -130,9 +132,7 @@ pub(super) fn estimate(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::EstimateRecorded(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &EstimateRecorded = said_in(event)?;
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
     let form = form(said.off_mode.is_some());
@@ -144,9 +144,7 @@ pub(super) fn contrast(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::ContrastRecorded(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &ContrastRecorded = said_in(event)?;
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
     let family = family.collect::<Result<Vec<_>, _>>()?;
@@ -158,9 +156,7 @@ pub(super) fn contrast(
 }
 
 pub(super) fn oua(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::OuaEstimated(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &OuaEstimated = said_in(event)?;
     if said.terms.iteration.is_some() {
         return iterations::before(context, seq, event);
     }
@@ -180,9 +176,7 @@ pub(super) fn coverage(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::CoverageChecked(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &CoverageChecked = said_in(event)?;
     if said.terms.iteration.is_some() {
         return iterations::before(context, seq, event);
     }
@@ -198,9 +192,7 @@ pub(super) fn coverage(
 }
 
 pub(super) fn transport(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::TransportTested(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &TransportTested = said_in(event)?;
     let gathered = context.gather(experiment(event)?, &said.terms, said.through_seq.value())?;
     let policy = gathered.policy(said.policy.as_str());
     let policy = policy.ok_or_else(|| without("such policy"))?;
@@ -216,9 +208,7 @@ pub(super) fn transport(context: &mut Context<'_>, _: u64, event: &Event) -> Res
 }
 
 pub(super) fn plan(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::PlanRecorded(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &PlanRecorded = said_in(event)?;
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let asked = planning::Ask {
         purpose: said.purpose,

@@ -8,7 +8,10 @@ use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::Root;
+use crate::event::payload::decision::FamilyClosed;
+use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::Outcome;
+use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::OrderListed;
 use crate::ground::digest::Digest;
 use crate::ledger::History;
@@ -27,6 +30,7 @@ use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::estimates;
 use crate::workflow::recompute::iterations::gone;
+use crate::workflow::recompute::said_in;
 
 impl From<Untestable> for Gone {
     fn from(wrong: Untestable) -> Self {
@@ -40,9 +44,7 @@ pub(super) fn estimated(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::GateEstimated(said) = &event.payload else {
-        return Err(gone("it is of another kind"));
-    };
+    let said: &GateEstimated = said_in(event)?;
     let experiment = estimates::experiment(event)?;
     let found = estimate::estimate(context.history, seq, experiment, said);
     Ok(found
@@ -69,7 +71,7 @@ fn units(
     let mut units = Vec::new();
     history.events(0, seq, &mut |_, event| {
         if let Payload::UnitsListed(said) = &event.payload
-            && event.header.experiment.as_ref() == Some(experiment)
+            && event.experiment() == Some(experiment)
             && said.confirm_root == root
         {
             units.extend(said.units.iter().cloned());
@@ -139,20 +141,14 @@ fn listed<'p>(
 
 /// The gate that an event moves, as it stood before.
 fn known<'s>(state: &'s State, payload: &Payload) -> Result<Known<'s>, Gone> {
-    let id = match payload {
-        Payload::GateContinued(said) => &said.gate,
-        Payload::GateDecided(said) => &said.gate,
-        Payload::GateLooked(said) => &said.gate,
-        _ => return Err(gone("it is of another kind")),
-    };
+    let id = payload.gate();
+    let id = id.ok_or_else(|| gone("it is of another kind"))?;
     evidence::known(state, id).ok_or_else(|| gone("its gate was not opened before it"))
 }
 
 /// The registered test; which scores and labels it reads is taken as it was said.
 pub(super) fn opened(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::GateOpened(said) = &event.payload else {
-        return Err(gone("it is of another kind"));
-    };
+    let said: &GateOpened = said_in(event)?;
     let manifests = context.state_at(seq)?.fold::<Manifests>();
     let version = manifests.by_id.get(&said.gate);
     let version = version.and_then(|record| record.in_force());
@@ -199,9 +195,7 @@ pub(super) fn continued(
 
 /// What a family's procedure makes of its members' last looks.
 pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::FamilyClosed(said) = &event.payload else {
-        return Err(gone("it is of another kind"));
-    };
+    let said: &FamilyClosed = said_in(event)?;
     let again = family::closing(context.state_at(seq)?, &said.family);
     Ok(again
         .ok_or_else(|| gone("its family was not opened before it"))?

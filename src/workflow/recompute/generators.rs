@@ -37,7 +37,7 @@ fn opening(
     let mut found = None;
     history.events(0, below, &mut |seq, event| {
         if let Payload::GeneratorRunOpened(said) = &event.payload
-            && event.header.experiment.as_ref() == Some(experiment)
+            && event.experiment() == Some(experiment)
             && said.run == *run
         {
             found = Some(((**said).clone(), seq));
@@ -68,7 +68,7 @@ fn again(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let experiment = event.header.experiment.as_ref();
+    let experiment = event.experiment();
     let experiment = experiment.ok_or_else(|| gone("it names no experiment"))?;
     Ok(match &event.payload {
         Payload::GeneratorRunOpened(said) => {

@@ -2,12 +2,14 @@
 
 use crate::event::Event;
 use crate::event::Payload;
+use crate::event::payload::deployment::GuardrailChecked;
 use crate::ledger::History;
 use crate::workflow::live;
 use crate::workflow::live::guardrails;
 use crate::workflow::live::guardrails::Watched;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::said_in;
 
 fn gone(what: &str) -> Gone {
     Gone::Missing(what.to_owned())
@@ -15,18 +17,16 @@ fn gone(what: &str) -> Gone {
 
 /// The payload again: its evidence from the rows of its window.
 fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::GuardrailChecked(said) = &event.payload else {
-        return Err(gone("another kind"));
-    };
+    let said: &GuardrailChecked = said_in(event)?;
     if said.inputs.is_none() {
         return Err(Gone::Told("its evidence was given by hand".to_owned()));
     }
-    let experiment = event.header.experiment.as_ref();
+    let experiment = event.experiment();
     let experiment = experiment.ok_or_else(|| gone("it names no experiment"))?;
     let releases = live::releases(history, experiment, seq)?;
     let watched = Watched::of(history, &releases, said.deployment, seq)?;
     let found = guardrails::shown(history, &watched, experiment, &said.thresholds, said.window)?;
-    let mut again = (**said).clone();
+    let mut again = said.clone();
     again.evidence = found.0;
     again.inputs = Some(found.1);
     Ok(again.into())

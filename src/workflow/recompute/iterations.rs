@@ -3,12 +3,12 @@
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::IterationId;
-use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::rubric::PatchProposed;
+use crate::event::payload::scoring::ScoresRecomputed;
 use crate::ground::digest::Digest;
 use crate::ledger::Candidate;
 use crate::ledger::History;
@@ -23,6 +23,7 @@ use crate::workflow::iterate::rows::Loaded;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::said_in;
 
 /// An iteration's rows and numbers, for events that come from the same.
 #[derive(Debug)]
@@ -66,30 +67,6 @@ impl From<CourseError> for Gone {
             other => Self::Missing(other.to_string()),
         }
     }
-}
-
-/// The iteration that an event was computed in.
-pub(super) fn of(payload: &Payload) -> Option<&IterationId> {
-    let by = |terms: &'_ EstimateTerms| terms.iteration.is_some();
-    Some(match payload {
-        Payload::CalibratorFitted(said) if by(&said.terms) => named(&said.terms)?,
-        Payload::OuaEstimated(said) if by(&said.terms) => named(&said.terms)?,
-        Payload::CoverageChecked(said) if by(&said.terms) => named(&said.terms)?,
-        Payload::LabelProcessAudited(said) => &said.iteration,
-        Payload::PrenticeChecked(said) => &said.iteration,
-        Payload::ResidualsAudited(said) => &said.iteration,
-        Payload::SlicesClassified(said) => &said.iteration,
-        Payload::CardPublished(said) => &said.iteration,
-        Payload::IterationPausedForLabels(said) => &said.iteration,
-        Payload::GateEvaluated(said) => &said.iteration,
-        Payload::ScoresRecomputed(said) => &said.iteration,
-        Payload::ConfirmLooked(said) => &said.iteration,
-        _ => return None,
-    })
-}
-
-fn named(terms: &EstimateTerms) -> Option<&IterationId> {
-    terms.iteration.as_ref().map(|of| &of.iteration)
 }
 
 pub(super) fn gone(what: &str) -> Gone {
@@ -139,24 +116,13 @@ fn through(record: &Record, payload: &Payload) -> Result<u64, Gone> {
 
 /// The last entry that an event says it read.
 fn inputs_of(payload: &Payload) -> Option<u64> {
-    let inputs = match payload {
-        Payload::CalibratorFitted(said) => said.iteration.as_ref()?.inputs,
-        Payload::OuaEstimated(said) => said.inputs?,
-        Payload::CoverageChecked(said) => said.inputs?,
-        Payload::LabelProcessAudited(said) => said.inputs,
-        Payload::PrenticeChecked(said) => said.inputs,
-        Payload::ResidualsAudited(said) => said.inputs,
-        Payload::IterationPausedForLabels(said) => said.inputs,
-        Payload::GateEvaluated(said) => said.inputs,
-        Payload::ScoresRecomputed(said) => said.inputs,
-        Payload::ConfirmLooked(said) => said.inputs,
-        _ => return None,
-    };
+    let inputs = payload.inputs()?;
     Some(inputs.through_seq.value())
 }
 
 fn iteration_of(payload: &Payload) -> Result<&IterationId, Gone> {
-    of(payload).ok_or_else(|| gone("it names no iteration"))
+    let of = payload.iteration();
+    of.ok_or_else(|| gone("it names no iteration"))
 }
 
 /// An event before the gates.
@@ -212,9 +178,7 @@ pub(super) fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&Patc
 
 /// A gate of a candidate; P7 from the battery on record, which is computed again by itself.
 pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::GateEvaluated(said) = &event.payload else {
-        return Err(gone("another kind"));
-    };
+    let said: &GateEvaluated = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let attacked = matches!(&said.evidence, Evidence::P7(gaming) if gaming.is_checked());
     if attacked && record.battery_of(said.candidate).is_none() {
@@ -253,9 +217,7 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
 
 /// Scores under a candidate.
 pub(super) fn scores(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::ScoresRecomputed(said) = &event.payload else {
-        return Err(gone("another kind"));
-    };
+    let said: &ScoresRecomputed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let through = through(&record, &event.payload)?;
     let patches = patches_of(&record, said.candidate)?;

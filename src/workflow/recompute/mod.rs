@@ -1,14 +1,13 @@
 //! Recomputing what was decided: the statistics behind an event run again from its recorded inputs, terms and seed,
 //! and compared with what it says.
 //!
-//! [`RECIPES`] has one line per kind that can be computed again. Every number must be the same to the bit where the
+//! [`way`] has one line per kind. Every number must be the same to the bit where the
 //! same program computed it; where another did, within 1e-9 relative, with every word and decision the same.
 
 mod batteries;
 mod compare;
 mod decided;
 mod drift;
-mod elsewhere;
 mod estimates;
 mod gates;
 mod generators;
@@ -16,6 +15,7 @@ mod guardrails;
 mod iterations;
 mod offpolicy;
 mod recalibrations;
+mod recipes;
 mod reports;
 mod rule;
 mod splits;
@@ -23,8 +23,8 @@ mod splits;
 use std::ops::ControlFlow;
 
 use crate::event::Event;
-use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::Statement;
 use crate::event::id::ExperimentId;
 use crate::ledger::History;
 use crate::ledger::Ledger;
@@ -47,10 +47,14 @@ use crate::workflow::recompute::offpolicy::OffPolicy;
 pub use compare::Difference;
 pub use compare::Outcome;
 pub use compare::compare;
-pub use elsewhere::ELSEWHERE;
-pub use elsewhere::Elsewhere;
-pub use elsewhere::elsewhere;
 pub use estimates::Computed;
+pub use recipes::Elsewhere;
+pub use recipes::Recipe;
+pub use recipes::Way;
+pub use recipes::When;
+pub use recipes::elsewhere;
+pub use recipes::recipe;
+pub use recipes::way;
 pub use rule::AGAIN;
 pub use rule::ITERATIONS;
 pub use rule::LIVE;
@@ -120,199 +124,14 @@ impl From<LogsError> for Gone {
     }
 }
 
+/// What an event says, for the computation of one kind.
+fn said_in<T: Statement>(event: &Event) -> Result<&T, Gone> {
+    let other = || Gone::Missing("it is of another kind".to_owned());
+    event.said().ok_or_else(other)
+}
+
 /// Computes an event's payload again.
 pub type Run = fn(&mut Context<'_>, u64, &Event) -> Result<Payload, Gone>;
-
-/// How a kind is computed again.
-#[derive(Clone, Copy, Debug)]
-pub struct Recipe {
-    /// The kind.
-    pub kind: Kind,
-    /// Its computation.
-    pub run: Run,
-}
-
-/// One line per kind that can be computed again.
-pub const RECIPES: &[Recipe] = &[
-    Recipe {
-        kind: Kind::CalibratorFitted,
-        run: estimates::fitted,
-    },
-    Recipe {
-        kind: Kind::EstimateRecorded,
-        run: estimates::estimate,
-    },
-    Recipe {
-        kind: Kind::ContrastRecorded,
-        run: estimates::contrast,
-    },
-    Recipe {
-        kind: Kind::OuaEstimated,
-        run: estimates::oua,
-    },
-    Recipe {
-        kind: Kind::CoverageChecked,
-        run: estimates::coverage,
-    },
-    Recipe {
-        kind: Kind::TransportTested,
-        run: estimates::transport,
-    },
-    Recipe {
-        kind: Kind::PlanRecorded,
-        run: estimates::plan,
-    },
-    Recipe {
-        kind: Kind::OpeDiagnosed,
-        run: offpolicy::diagnosed,
-    },
-    Recipe {
-        kind: Kind::OpeEstimated,
-        run: offpolicy::estimated,
-    },
-    Recipe {
-        kind: Kind::LabelProcessAudited,
-        run: iterations::before,
-    },
-    Recipe {
-        kind: Kind::PrenticeChecked,
-        run: iterations::before,
-    },
-    Recipe {
-        kind: Kind::ResidualsAudited,
-        run: iterations::before,
-    },
-    Recipe {
-        kind: Kind::SlicesClassified,
-        run: iterations::before,
-    },
-    Recipe {
-        kind: Kind::CardPublished,
-        run: iterations::before,
-    },
-    Recipe {
-        kind: Kind::IterationPausedForLabels,
-        run: iterations::before,
-    },
-    Recipe {
-        kind: Kind::GateEvaluated,
-        run: iterations::gate,
-    },
-    Recipe {
-        kind: Kind::BatteryEvaluated,
-        run: batteries::evaluated,
-    },
-    Recipe {
-        kind: Kind::ScoresRecomputed,
-        run: iterations::scores,
-    },
-    Recipe {
-        kind: Kind::DevObjectiveQueried,
-        run: decided::asked,
-    },
-    Recipe {
-        kind: Kind::CandidatesSealed,
-        run: decided::sealed,
-    },
-    Recipe {
-        kind: Kind::ConfirmUnsealed,
-        run: decided::unsealed,
-    },
-    Recipe {
-        kind: Kind::PatchAccepted,
-        run: decided::accepted,
-    },
-    Recipe {
-        kind: Kind::IterationClosed,
-        run: decided::closed,
-    },
-    Recipe {
-        kind: Kind::ConfirmLooked,
-        run: iterations::look,
-    },
-    Recipe {
-        kind: Kind::ReportPublished,
-        run: reports::published,
-    },
-    Recipe {
-        kind: Kind::JudgeDriftChecked,
-        run: drift::checked,
-    },
-    Recipe {
-        kind: Kind::GeneratorRunOpened,
-        run: generators::run,
-    },
-    Recipe {
-        kind: Kind::GeneratorObjectiveQueried,
-        run: generators::run,
-    },
-    Recipe {
-        kind: Kind::GeneratorValidated,
-        run: generators::run,
-    },
-    Recipe {
-        kind: Kind::GuardrailChecked,
-        run: guardrails::checked,
-    },
-    Recipe {
-        kind: Kind::RecalibrationCompleted,
-        run: recalibrations::completed,
-    },
-    Recipe {
-        kind: Kind::GateEstimated,
-        run: gates::estimated,
-    },
-    Recipe {
-        kind: Kind::SplitsListed,
-        run: splits::listed,
-    },
-    Recipe {
-        kind: Kind::SplitsFormed,
-        run: splits::formed,
-    },
-    Recipe {
-        kind: Kind::OrderListed,
-        run: gates::order,
-    },
-    Recipe {
-        kind: Kind::OrderDrawn,
-        run: gates::order,
-    },
-    Recipe {
-        kind: Kind::GateOpened,
-        run: gates::opened,
-    },
-    Recipe {
-        kind: Kind::GateContinued,
-        run: gates::continued,
-    },
-    Recipe {
-        kind: Kind::GateLooked,
-        run: gates::looked,
-    },
-    Recipe {
-        kind: Kind::GateDecided,
-        run: gates::decided,
-    },
-    Recipe {
-        kind: Kind::FamilyClosed,
-        run: gates::closed,
-    },
-    Recipe {
-        kind: Kind::IterationOpened,
-        run: decided::opened,
-    },
-    Recipe {
-        kind: Kind::PatchRejected,
-        run: decided::rejected,
-    },
-    // The next kind goes here.
-];
-
-/// The recipe of a kind.
-pub fn recipe(kind: Kind) -> Option<&'static Recipe> {
-    RECIPES.iter().find(|recipe| recipe.kind == kind)
-}
 
 /// What recomputations over one log share, so that each reads and computes as little as it can.
 #[derive(Debug, Default)]
@@ -413,7 +232,7 @@ impl<'a> Context<'a> {
                 event.payload,
                 Payload::CalibratorFitted(_) | Payload::TransportTested(_)
             );
-            if let Some(experiment) = event.header.experiment.as_ref().filter(|_| is_one) {
+            if let Some(experiment) = event.experiment().filter(|_| is_one) {
                 governed.push((seq, experiment.clone(), event.payload.clone()));
             }
             ControlFlow::Continue(())

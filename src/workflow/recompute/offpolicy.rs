@@ -4,6 +4,8 @@ use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
+use crate::event::payload::ope::OpeDiagnosed;
+use crate::event::payload::ope::OpeEstimated;
 use crate::event::payload::ope::OpeTerms;
 use crate::workflow::ope;
 use crate::workflow::ope::Target;
@@ -11,6 +13,7 @@ use crate::workflow::ope::logs;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::estimates;
+use crate::workflow::recompute::said_in;
 
 /// A computation with what it was computed from.
 #[derive(Debug)]
@@ -62,18 +65,12 @@ impl Context<'_> {
     }
 }
 
-fn other() -> Gone {
-    Gone::Missing("it is of another kind".to_owned())
-}
-
 pub(super) fn diagnosed(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::OpeDiagnosed(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &OpeDiagnosed = said_in(event)?;
     let of = (&said.terms, &said.policy);
     let through = said.through_seq.value();
     let target = context.off_policy(seq, event, of, through)?;
@@ -92,9 +89,7 @@ pub(super) fn estimated(
     seq: u64,
     event: &Event,
 ) -> Result<Payload, Gone> {
-    let Payload::OpeEstimated(said) = &event.payload else {
-        return Err(other());
-    };
+    let said: &OpeEstimated = said_in(event)?;
     let of = (&said.terms, &said.policy);
     let through = said.through_seq.value();
     let target = context.off_policy(seq, event, of, through)?;

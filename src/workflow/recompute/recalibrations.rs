@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::event::Payload;
+use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::RecalibrationMode;
 use crate::ledger::History;
 use crate::workflow::live;
@@ -9,6 +10,7 @@ use crate::workflow::live::recalibration;
 use crate::workflow::live::recalibration::Ask;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::said_in;
 
 fn gone(what: &str) -> Gone {
     Gone::Missing(what.to_owned())
@@ -16,15 +18,13 @@ fn gone(what: &str) -> Gone {
 
 /// The payload again.
 fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::RecalibrationCompleted(said) = &event.payload else {
-        return Err(gone("another kind"));
-    };
+    let said: &RecalibrationCompleted = said_in(event)?;
     let Some(computed) = &said.computed else {
         return Err(gone(
             "it rests on a transport.tested, which is replayed itself",
         ));
     };
-    let experiment = event.header.experiment.as_ref();
+    let experiment = event.experiment();
     let ask = Ask {
         design: &said.design,
         experiment: experiment.ok_or_else(|| gone("it names no experiment"))?,
@@ -35,7 +35,7 @@ fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone
     let releases = live::releases(history, ask.experiment, seq)?;
     let of = (said.commit, seq);
     let found = recalibration::recalibrate(history, &releases, of, &ask, &computed.thresholds)?;
-    let mut again = (**said).clone();
+    let mut again = said.clone();
     again.anchors = found.anchors;
     again.calibrator = found.calibrator;
     again.computed = Some(found.computed);

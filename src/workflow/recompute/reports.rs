@@ -2,16 +2,16 @@
 
 use crate::event::Event;
 use crate::event::Payload;
+use crate::event::payload::report::ReportPublished;
 use crate::projection::iterations::Iterations;
 use crate::workflow::bundle;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
+use crate::workflow::recompute::said_in;
 
 /// The bundle as of the entry that it was read to.
 pub(super) fn published(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::ReportPublished(said) = &event.payload else {
-        return Err(Gone::Missing("not a published report".to_owned()));
-    };
+    let said: &ReportPublished = said_in(event)?;
     let (ledger, through) = (context.ledger()?, said.through_seq.value());
     let state = ledger.state_at(through.saturating_add(1))?;
     let it = state.fold::<Iterations>().by_id.get(&said.iteration);

@@ -19,26 +19,14 @@ use crate::workflow::recompute::Shared;
 use crate::workflow::recompute::compare;
 use crate::workflow::recompute::iterations;
 use crate::workflow::recompute::recipe;
+use crate::workflow::recompute::recipes;
 
 /// The name in findings.
 const NAME: RuleName = RuleName::Recompute;
 
 /// Estimates and what belongs to them: computed again at append and under `verify --recompute`.
 pub const AGAIN: Again = Again {
-    kinds: &[
-        Kind::CalibratorFitted,
-        Kind::EstimateRecorded,
-        Kind::ContrastRecorded,
-        Kind::OuaEstimated,
-        Kind::CoverageChecked,
-        Kind::TransportTested,
-        Kind::PlanRecorded,
-        Kind::OpeDiagnosed,
-        Kind::OpeEstimated,
-        Kind::JudgeDriftChecked,
-        Kind::GateEstimated,
-        // The next kind goes here.
-    ],
+    kinds: &recipes::ESTIMATES,
     reads: &[
         Kind::AnchorSetRegistered,
         Kind::CalibratorFitted,
@@ -107,34 +95,14 @@ const ROWS: &[Kind] = &[
 
 /// What came of a version that runs: likewise, from live rows. What was given by hand is taken as it was said.
 pub const LIVE: Again = Again {
-    kinds: &[
-        Kind::RecalibrationCompleted,
-        Kind::GuardrailChecked,
-        Kind::GeneratorRunOpened,
-        Kind::GeneratorObjectiveQueried,
-        Kind::GeneratorValidated,
-    ],
+    kinds: &recipes::LIVE,
     reads: ROWS,
     make: || Box::<OfLive>::default(),
 };
 
 /// What iterations computed: likewise, from the rows and the decisions before.
 pub const ITERATIONS: Again = Again {
-    kinds: &[
-        Kind::CalibratorFitted,
-        Kind::OuaEstimated,
-        Kind::CoverageChecked,
-        Kind::LabelProcessAudited,
-        Kind::PrenticeChecked,
-        Kind::ResidualsAudited,
-        Kind::SlicesClassified,
-        Kind::CardPublished,
-        Kind::IterationPausedForLabels,
-        Kind::GateEvaluated,
-        Kind::ScoresRecomputed,
-        Kind::ConfirmLooked,
-        // The next kind goes here.
-    ],
+    kinds: &recipes::ITERATIONS,
     reads: ROWS,
     make: || Box::<OfIterations>::default(),
 };
@@ -151,7 +119,7 @@ impl Recompute for Estimates {
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
-        if iterations::of(&event.event.payload).is_some() {
+        if event.event.payload.iteration().is_some() {
             return Ok(AtHand::Yes);
         }
         let mut nobody = NoCovariates;
@@ -173,7 +141,7 @@ impl Recompute for OfIterations {
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
-        if iterations::of(&event.event.payload).is_none() {
+        if event.event.payload.iteration().is_none() {
             return Ok(AtHand::Yes);
         }
         let mut nobody = NoCovariates;
@@ -201,18 +169,6 @@ impl Recompute for OfIterations {
 #[derive(Debug, Default)]
 struct OfLive(Shared);
 
-/// The last entry that an event read, where it was computed from rows.
-fn read_through(payload: &Payload) -> Option<u64> {
-    let inputs = match payload {
-        Payload::GeneratorObjectiveQueried(said) => said.inputs,
-        Payload::GeneratorValidated(said) => said.inputs,
-        Payload::GuardrailChecked(said) => said.inputs?,
-        Payload::RecalibrationCompleted(said) => said.computed.as_ref()?.inputs,
-        _ => return None,
-    };
-    Some(inputs.through_seq.value())
-}
-
 impl Recompute for OfLive {
     fn judge(
         &mut self,
@@ -222,7 +178,8 @@ impl Recompute for OfLive {
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
         let payload = &event.event.payload;
-        let through = read_through(payload);
+        let inputs = payload.inputs();
+        let through = inputs.map(|rows| rows.through_seq.value());
         let is_opening = matches!(payload, Payload::GeneratorRunOpened(_));
         if through.is_none() && !is_opening {
             return Ok(AtHand::Yes);

@@ -16,6 +16,7 @@ use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
 use crate::workflow::recompute::estimates;
 use crate::workflow::recompute::iterations::gone;
+use crate::workflow::recompute::said_in;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
 use crate::workflow::split::Parts;
@@ -37,7 +38,7 @@ fn span(
 ) -> Result<(Option<u64>, Option<SplitsFormed>), LedgerError> {
     let (mut begins, mut formed) = (None, None);
     history.events(0, u64::MAX, &mut |seq, event| {
-        if event.header.experiment.as_ref() != Some(experiment) {
+        if event.experiment() != Some(experiment) {
             return ControlFlow::Continue(());
         }
         match &event.payload {
@@ -100,9 +101,7 @@ fn kept<'c>(
 
 /// The clusters of one part in their order, as many as an event lists.
 pub(super) fn listed(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::SplitsListed(said) = &event.payload else {
-        return Err(gone("it is of another kind"));
-    };
+    let said: &SplitsListed = said_in(event)?;
     let of = kept(context, event, &said.split)?;
     let members = of
         .parts
@@ -124,9 +123,7 @@ pub(super) fn listed(context: &mut Context<'_>, _: u64, event: &Event) -> Result
 
 /// The parts' counts and roots.
 pub(super) fn formed(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
-    let Payload::SplitsFormed(said) = &event.payload else {
-        return Err(gone("it is of another kind"));
-    };
+    let said: &SplitsFormed = said_in(event)?;
     let of = kept(context, event, &said.split)?;
     let apart = apart(said).ok_or_else(|| gone("it does not say how confirm is kept apart"))?;
     let again = split::events(&said.split, said.seed, apart, &of.parts).pop();

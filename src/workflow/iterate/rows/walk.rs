@@ -111,7 +111,7 @@ impl Walk {
         let mut walk = Self::default();
         history.events(0, through.saturating_add(1), &mut |seq, event| {
             walk.draw_from(event);
-            if event.header.experiment.as_ref() == Some(experiment) {
+            if event.experiment() == Some(experiment) {
                 walk.take(iteration, seq, &event.payload);
             }
             ControlFlow::Continue(())
