@@ -3,7 +3,6 @@
 pub mod analyze;
 pub mod battery;
 pub mod bundle;
-pub mod campaign;
 pub mod dead;
 pub mod deploy;
 pub mod drift;
@@ -26,6 +25,8 @@ pub mod recompute;
 pub mod simulate;
 pub mod split;
 mod tolerance;
+
+pub use crate::projection::iterations::campaign;
 
 use crate::ledger::Rulebook;
 use crate::projection;
