@@ -16,7 +16,7 @@ pub use bench::Bench;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::ground::digest::Digest;
-use crate::workflow::iterate::record::Step;
+use crate::projection::iterations::step::Step;
 
 /// Why a step of an iteration was not done.
 #[derive(Debug, thiserror::Error)]
