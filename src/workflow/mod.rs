@@ -26,8 +26,6 @@ pub mod simulate;
 pub mod split;
 mod tolerance;
 
-pub use crate::projection::iterations::campaign;
-
 use crate::ledger::Rulebook;
 use crate::projection;
 

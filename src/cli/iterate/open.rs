@@ -22,9 +22,9 @@ use crate::ground::shell;
 use crate::ledger::Command;
 use crate::projection::budgets::Budgets;
 use crate::projection::iterations::Iterations;
+use crate::projection::iterations::campaign;
+use crate::projection::iterations::campaign::PATIENCE;
 use crate::projection::manifests::Manifests;
-use crate::workflow::campaign;
-use crate::workflow::campaign::PATIENCE;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::rows;
 

@@ -15,8 +15,6 @@ mod measured;
 mod standing;
 mod uncertain;
 
-pub use crate::projection::iterations::story::read;
-
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;

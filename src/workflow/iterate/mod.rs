@@ -17,12 +17,3 @@ mod verdict;
 pub use said::as_recorded;
 pub use said::calibrator;
 pub use verdict::Recomputed;
-
-pub mod record {
-    //! Read models of an iteration, for call sites that name them here.
-
-    pub use crate::projection::iterations::record::Record;
-    pub use crate::projection::iterations::record::Records;
-    pub use crate::projection::iterations::step::Step;
-    pub use crate::projection::reader::Said;
-}

@@ -153,15 +153,3 @@ pub fn running(
     }
     Ok(frozen)
 }
-
-/// What was released in an experiment below a position.
-///
-/// # Errors
-/// [`LedgerError`](crate::ledger::LedgerError).
-pub fn releases(
-    history: &dyn History,
-    experiment: &crate::event::id::ExperimentId,
-    below: u64,
-) -> Result<Rollouts, crate::ledger::LedgerError> {
-    Rollouts::below(history, experiment, below)
-}
