@@ -6,6 +6,7 @@ use std::path::Path;
 use clover::event::id::IterationId;
 use clover::event::payload::iteration::IterationOutcome;
 use clover::event::payload::rubric::AuthorKind;
+use clover::projection::iterations::step::Step;
 use clover::session::append::Intent;
 use clover::session::iterate::Bench;
 use clover::session::iterate::open;
@@ -13,7 +14,6 @@ use clover::session::iterate::propose;
 use clover::session::iterate::steps;
 use clover::session::iterate::steps::StepDone;
 use clover::session::prereg::registration;
-use clover::workflow::iterate::record::Step;
 use clover::workflow::patches::Authorship;
 use clover::workflow::simulate::shipped::shipped;
 

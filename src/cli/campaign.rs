@@ -17,12 +17,12 @@ use crate::ledger::State;
 use crate::projection::budgets::Budgets;
 use crate::projection::budgets::Purpose;
 use crate::projection::iterations::Iterations;
+use crate::projection::iterations::campaign;
+use crate::projection::iterations::campaign::Campaign;
+use crate::projection::iterations::campaign::PATIENCE;
+use crate::projection::iterations::campaign::Turn;
 use crate::projection::manifests::Manifests;
 use crate::report::shown;
-use crate::workflow::campaign;
-use crate::workflow::campaign::Campaign;
-use crate::workflow::campaign::PATIENCE;
-use crate::workflow::campaign::Turn;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {

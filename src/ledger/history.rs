@@ -22,6 +22,20 @@ pub trait History {
     /// [`LedgerError`] when they cannot be read.
     fn events(&self, from: u64, to: u64, take: Take<'_>) -> Result<(), LedgerError>;
 
+    /// As [`History::events`], of entries whose bodies hold a text; others come too where it costs more to leave them out.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when they cannot be read.
+    fn events_naming(
+        &self,
+        from: u64,
+        to: u64,
+        _text: &str,
+        take: Take<'_>,
+    ) -> Result<(), LedgerError> {
+        self.events(from, to, take)
+    }
+
     /// A blob by its BLAKE3 digest; `None` where it is not at hand.
     ///
     /// # Errors
@@ -37,6 +51,22 @@ impl History for Ledger {
                 ControlFlow::Break(()) => Err(Stop::Done),
             }
         });
+        ended(stopped)
+    }
+
+    fn events_naming(
+        &self,
+        from: u64,
+        to: u64,
+        text: &str,
+        take: Take<'_>,
+    ) -> Result<(), LedgerError> {
+        let to = to.min(self.size());
+        let stopped =
+            self.events_with::<Stop>(from, to, text, |seq, event| match take(seq, &event) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Stop::Done),
+            });
         ended(stopped)
     }
 

@@ -21,6 +21,7 @@ pub mod iterations;
 pub mod judges;
 pub mod manifests;
 pub mod orders;
+pub mod reader;
 pub mod releases;
 pub mod reports;
 pub mod rows;

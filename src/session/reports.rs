@@ -7,6 +7,7 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::bundle::Bundle;
+use crate::projection::iterations::story;
 use crate::session::append;
 use crate::session::append::Intent;
 use crate::session::append::Submission;
@@ -37,7 +38,7 @@ pub fn gathered(
     (experiment, id): (&ExperimentId, &IterationId),
     through_seq: u64,
 ) -> Result<Bundle, SessionError> {
-    let story = bundle::read(ledger, experiment, id, (through_seq, LAYOUT))?;
+    let story = story::read(ledger, experiment, id, (through_seq, LAYOUT))?;
     Ok(bundle::bundle(ledger, &story, state)?.bundle)
 }
 

@@ -4,12 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
-use crate::event::Event;
-use crate::event::Payload;
 use crate::event::id::AnchorSetId;
-use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::id::JudgeId;
@@ -28,16 +24,15 @@ use crate::event::payload::drift::JudgeVersion;
 use crate::event::payload::drift::PolicyDrift;
 use crate::event::payload::drift::RowsDrift;
 use crate::event::payload::iteration::AnchorRows;
-use crate::event::payload::iteration::AnchorSetRegistered;
-use crate::event::payload::judge::ScoreRecorded;
 use crate::event::payload::label::row_of_draw;
-use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::seed::SeedTree;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Micro;
 use crate::num::Probability;
+use crate::projection::drifts::anchors::AnchorLog;
+use crate::projection::reader::Said;
 use crate::stats::anchors;
 use crate::stats::anchors::Anchor;
 use crate::stats::anchors::Chart;
@@ -152,77 +147,40 @@ pub struct Heard {
     pub scores: Vec<Micro>,
 }
 
-#[derive(Default)]
-struct Walk {
-    set: Option<(u64, AnchorSetRegistered)>,
-    registered: Option<(EventId, JudgeRegistered)>,
-    scores: Vec<(u64, ScoreRecorded)>,
-    earlier: Vec<(Root, Vec<Micro>)>,
-    unversioned: u64,
-}
-
-impl Walk {
-    fn take(&mut self, which: &Which<'_>, seq: u64, event: &Event) {
-        match &event.payload {
-            Payload::AnchorSetRegistered(said) if said.anchors == *which.anchors => {
-                self.set.get_or_insert_with(|| (seq, (**said).clone()));
-            }
-            Payload::JudgeRegistered(said) if said.judge == *which.judge => {
-                self.registered
-                    .get_or_insert_with(|| (event.id, (**said).clone()));
-            }
-            Payload::JudgeDriftChecked(said)
-                if said.judge == *which.judge && said.anchors == *which.anchors =>
-            {
-                let of = (said.anchor_rows_root, said.scores_micro.clone());
-                self.earlier.push(of);
-            }
-            Payload::ScoreRecorded(said) if said.judge == *which.judge => {
-                let named = self.registered.as_ref().is_none_or(|(id, registered)| {
-                    registered.port == JudgePort::Recorded || event.header.refs.contains(id)
-                });
-                self.unversioned += u64::from(!named);
-                self.scores.push((seq, (**said).clone()));
-            }
-            _ => {}
-        }
-    }
-
-    /// Rows of one policy: all that the judge scored, else those that it had scored when the set was registered.
-    fn rows(
-        &self,
-        which: &Which<'_>,
-        of: &AnchorRows,
-        set: u64,
-    ) -> Result<Vec<AnchorRow>, DriftError> {
-        let all = |before: u64| -> Vec<AnchorRow> {
-            let mine = self.scores.iter();
-            let mine = mine.filter(|(seq, said)| *seq < before && said.policy == of.policy);
-            mine.map(|(_, said)| AnchorRow {
-                id: row_of_draw(&said.policy, &said.item, said.draw),
-                policy: said.policy.clone(),
-                item: said.item.clone(),
-                draw: said.draw.value(),
-                recorded: said.score_micro,
-            })
-            .collect()
-        };
-        let is_set = |rows: &[AnchorRow]| {
-            let ids: BTreeSet<String> = rows.iter().map(|row| row.id.clone()).collect();
-            rows.len() as u64 == of.count.value() && anchor_root(&ids) == of.rows_root
-        };
-        let (now, then) = (all(u64::MAX), all(set));
-        let found = now.len() as u64;
-        [now, then]
-            .into_iter()
-            .find(|rows| is_set(rows))
-            .ok_or_else(|| DriftError::OtherRows {
-                judge: which.judge.clone(),
-                policy: of.policy.clone(),
-                expected: of.count.value(),
-                found,
-            })
-    }
+/// Rows of one policy: all that the judge scored, else those that it had scored when the set was registered.
+fn rows_of(
+    log: &AnchorLog,
+    which: &Which<'_>,
+    of: &AnchorRows,
+    set: u64,
+) -> Result<Vec<AnchorRow>, DriftError> {
+    let all = |before: u64| -> Vec<AnchorRow> {
+        let mine = log.scores.iter();
+        let mine = mine.filter(|score| score.seq < before && score.said.policy == of.policy);
+        mine.map(|Said { said, .. }| AnchorRow {
+            id: row_of_draw(&said.policy, &said.item, said.draw),
+            policy: said.policy.clone(),
+            item: said.item.clone(),
+            draw: said.draw.value(),
+            recorded: said.score_micro,
+        })
+        .collect()
+    };
+    let is_set = |rows: &[AnchorRow]| {
+        let ids: BTreeSet<String> = rows.iter().map(|row| row.id.clone()).collect();
+        rows.len() as u64 == of.count.value() && anchor_root(&ids) == of.rows_root
+    };
+    let (now, then) = (all(u64::MAX), all(set));
+    let found = now.len() as u64;
+    [now, then]
+        .into_iter()
+        .find(|rows| is_set(rows))
+        .ok_or_else(|| DriftError::OtherRows {
+            judge: which.judge.clone(),
+            policy: of.policy.clone(),
+            expected: of.count.value(),
+            found,
+        })
 }
 
 /// Reads anchors, what a judge had said of them, and every earlier check.
@@ -230,17 +188,12 @@ impl Walk {
 /// # Errors
 /// [`DriftError`].
 pub fn recorded(history: &dyn History, which: &Which<'_>) -> Result<Recorded, DriftError> {
-    let mut walk = Walk::default();
-    history.events(0, which.through.saturating_add(1), &mut |seq, event| {
-        if event.experiment() == Some(which.experiment) {
-            walk.take(which, seq, event);
-        }
-        ControlFlow::Continue(())
-    })?;
-    let set = walk.set.take();
-    let (at, set) = set.ok_or_else(|| DriftError::NoSet(which.anchors.clone()))?;
-    let mut rows = walk.rows(which, &set.low, at)?;
-    rows.extend(walk.rows(which, &set.high, at)?);
+    let (anchors, judge) = (which.anchors, which.judge);
+    let mut log = AnchorLog::through(history, which.experiment, (anchors, judge), which.through)?;
+    let set = log.set.take();
+    let set = set.ok_or_else(|| DriftError::NoSet(which.anchors.clone()))?;
+    let mut rows = rows_of(&log, which, &set.said.low, set.seq)?;
+    rows.extend(rows_of(&log, which, &set.said.high, set.seq)?);
     rows.sort_by(|a, b| a.id.cmp(&b.id));
     rows.dedup_by(|a, b| a.id == b.id);
     let root = root(&rows);
@@ -250,9 +203,9 @@ pub fn recorded(history: &dyn History, which: &Which<'_>) -> Result<Recorded, Dr
     Ok(Recorded {
         anchors: which.anchors.clone(),
         judge: which.judge.clone(),
-        earlier: walk.earlier.into_iter().filter_map(same).collect(),
-        registered: walk.registered.map(|(_, registered)| registered),
-        unversioned: walk.unversioned,
+        earlier: log.earlier.into_iter().filter_map(same).collect(),
+        registered: log.registered.map(|of| of.said),
+        unversioned: log.unversioned,
         through: which.through,
         rows,
     })

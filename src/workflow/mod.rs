@@ -3,7 +3,6 @@
 pub mod analyze;
 pub mod battery;
 pub mod bundle;
-pub mod campaign;
 pub mod dead;
 pub mod deploy;
 pub mod drift;

@@ -2,7 +2,6 @@
 //! a later block of time, when they were first sampled. The bytes are those of `schema/SPLITS.md`.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use serde::Deserialize;
 
@@ -13,6 +12,7 @@ use crate::event::id::Root;
 use crate::event::id::SplitId;
 use crate::event::payload::Verdict;
 use crate::event::payload::intake::ClusterRule;
+use crate::event::payload::intake::DataIngested;
 use crate::event::payload::intake::ListedBy;
 use crate::event::payload::intake::PartRoot;
 use crate::event::payload::intake::Separation;
@@ -23,6 +23,8 @@ use crate::ground::merkle::Frontier;
 use crate::ground::time::Timestamp;
 use crate::ledger::History;
 use crate::num::Count;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Said;
 use crate::projection::splits::GAP_SECONDS_MIN;
 use crate::projection::splits::cluster_leaf;
 use crate::stats::folds;
@@ -84,18 +86,11 @@ pub fn clusters(
     experiment: &ExperimentId,
     below: u64,
 ) -> Result<BTreeMap<ItemId, Option<Timestamp>>, KeptError> {
-    let mut ingested = Vec::new();
-    history.events(0, below, &mut |seq, event| {
-        if let Payload::DataIngested(said) = &event.payload
-            && event.experiment() == Some(experiment)
-        {
-            ingested.push((seq, said.rows.blake3));
-        }
-        ControlFlow::Continue(())
-    })?;
+    let entries = LogReader::below(history, below).of(experiment);
     let mut clusters: BTreeMap<ItemId, Option<Timestamp>> = BTreeMap::new();
-    for (seq, blob) in ingested {
-        let bytes = history.blob(&blob)?.ok_or(Unread::Absent { seq })?;
+    for Said { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
+        let bytes = history.blob(&said.rows.blake3)?;
+        let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
             let row: Row = serde_json::from_slice(line).map_err(|error| Unread::Damaged {

@@ -9,6 +9,7 @@ use clover::ground::canon;
 use clover::ledger::Command;
 use clover::ledger::Ledger;
 use clover::projection::bundle::Bundle;
+use clover::projection::iterations::story;
 use clover::report::markdown;
 use clover::report::page;
 use clover::workflow::bundle;
@@ -87,7 +88,7 @@ const LAYOUTS: [Option<ReportLayout>; 2] = [None, Some(ReportLayout::Rows)];
 
 fn laid_out(ledger: &Ledger, through: u64, layout: Option<ReportLayout>) -> Bundle {
     let (experiment, iteration) = (EXPERIMENT.parse().unwrap(), decided::IT.parse().unwrap());
-    let story = bundle::read(ledger, &experiment, &iteration, (through, layout)).unwrap();
+    let story = story::read(ledger, &experiment, &iteration, (through, layout)).unwrap();
     let state = ledger.state_at(through + 1).unwrap();
     bundle::bundle(ledger, &story, &state).unwrap().bundle
 }

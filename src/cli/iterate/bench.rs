@@ -8,11 +8,11 @@ use crate::event::id::IterationId;
 use crate::ground::shell;
 use crate::ledger::Appended;
 use crate::ledger::Ledger;
+use crate::projection::iterations::record::Record;
+use crate::projection::iterations::step::Step;
 use crate::session::iterate::Bench;
 use crate::session::iterate::bench;
 use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::record::Record;
-use crate::workflow::iterate::record::Step;
 use crate::workflow::iterate::rows::RowsError;
 
 /// An iteration's name.

@@ -18,9 +18,9 @@ use crate::event::id::IterationId;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ledger::Command;
+use crate::projection::iterations::step::Step;
 use crate::session::iterate::end::Acceptance;
 use crate::session::iterate::end::Ending;
-use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

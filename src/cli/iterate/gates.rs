@@ -12,10 +12,10 @@ use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
+use crate::projection::iterations::record::Record;
 use crate::session::iterate::confirm::Confirmation;
 use crate::session::iterate::gates::GatedOnDev;
 use crate::session::iterate::gates::SealedCandidates;
-use crate::workflow::iterate::record::Record;
 use crate::workflow::predicate;
 use crate::workflow::predicate::Held;
 

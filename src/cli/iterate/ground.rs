@@ -16,10 +16,10 @@ use crate::cli::ui::Answer;
 use crate::event::payload::card::SliceClass;
 use crate::event::payload::intake::SplitPart;
 use crate::ground::shell;
+use crate::projection::iterations::record::Record;
+use crate::projection::iterations::step::Step;
 use crate::stats::calibrator::Selected;
 use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::record::Record;
-use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

@@ -21,7 +21,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::run::Asked;
 use crate::cli::ui::Answer;
-use crate::workflow::iterate::record::Step;
+use crate::projection::iterations::step::Step;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {

@@ -17,10 +17,10 @@ use crate::event::payload::iteration::AnchorRows;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ground::shell;
 use crate::projection::iterations::Iterations;
+use crate::projection::iterations::campaign::PATIENCE;
 use crate::projection::manifests::Manifests;
 use crate::session::iterate::open as session;
 use crate::session::iterate::open::AnchorTerms;
-use crate::workflow::campaign::PATIENCE;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct OpenArgs {

@@ -15,13 +15,13 @@ use crate::cli::iterate::score;
 use crate::cli::ports::CliPorts;
 use crate::cli::ui::Answer;
 use crate::ground::shell;
+use crate::projection::iterations::step::Step;
 use crate::session::iterate::Bench;
 use crate::session::iterate::confirm;
 use crate::session::iterate::steps;
 use crate::session::iterate::steps::Progress;
 use crate::session::iterate::steps::StepDone;
 use crate::session::iterate::steps::Wait;
-use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

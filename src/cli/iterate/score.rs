@@ -11,8 +11,8 @@ use crate::cli::iterate::run;
 use crate::cli::iterate::run::Asked;
 use crate::cli::ui;
 use crate::cli::ui::Answer;
+use crate::projection::iterations::step::Step;
 use crate::session::iterate::score::Rescoring;
-use crate::workflow::iterate::record::Step;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

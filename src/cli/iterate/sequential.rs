@@ -9,8 +9,8 @@ use crate::cli::iterate::gates;
 use crate::cli::iterate::ground::number;
 use crate::cli::ui;
 use crate::event::payload::predicate::SequentialStop;
+use crate::projection::iterations::record::Record;
 use crate::report::spark;
-use crate::workflow::iterate::record::Record;
 
 /// The looks as a table, with the path of each test's wealth.
 pub(super) fn shown(record: &Record) -> (String, Value) {

@@ -15,7 +15,7 @@ use crate::cli::ui;
 use crate::cli::ui::Answer;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
-use crate::workflow::iterate::record::Record;
+use crate::projection::iterations::record::Record;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

@@ -3,6 +3,7 @@
 //! An exploit is open while it earns more than 0.05 under the rubric in force, closed once it does not, and never
 //! deleted. The rule `battery` is in `rules`. CLOVER v1.1, section 6.
 
+pub mod attacked;
 mod rules;
 
 use std::collections::BTreeMap;

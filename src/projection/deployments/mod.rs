@@ -1,6 +1,8 @@
 //! Deployments: what runs, what ran before, and what it may be rolled back to; with the calibrators and audits that a
 //! deployment may stand on.
 
+pub mod rollouts;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;

@@ -10,6 +10,7 @@ pub mod estimated;
 mod grade;
 mod observed;
 mod rules;
+pub mod sampled;
 
 use std::collections::BTreeMap;
 

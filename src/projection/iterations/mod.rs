@@ -1,6 +1,11 @@
 //! Iterations: which is open, what was proposed in it, whether its confirm labels were seen.
 
+pub mod campaign;
+pub mod record;
+pub mod rows;
 mod rules;
+pub mod step;
+pub mod story;
 
 use std::collections::BTreeMap;
 

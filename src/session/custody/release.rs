@@ -28,6 +28,8 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::projection::access::Access;
+use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::Records;
 use crate::projection::splits::members_root;
 use crate::session::append;
 use crate::session::custody::CustodyError;
@@ -37,8 +39,6 @@ use crate::session::ports::KeyNeed;
 use crate::session::ports::Ports;
 use crate::workflow::iterate::compute::cards::FULL_LABEL;
 use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::record::Record;
-use crate::workflow::iterate::record::Records;
 
 /// What can be released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

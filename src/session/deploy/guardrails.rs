@@ -10,6 +10,7 @@ use crate::event::payload::deployment::Window;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::num::Count;
+use crate::projection::deployments::rollouts::Rollouts;
 use crate::projection::rubrics::Rubrics;
 use crate::session::append;
 use crate::session::append::Intent;
@@ -108,7 +109,7 @@ fn checked(ledger: &Ledger, terms: CheckTerms) -> Result<GuardrailChecked, Sessi
     let (evidence, by_hand, inputs) = if let Some((evidence, why)) = terms.by_hand {
         (evidence, Some(why), None)
     } else {
-        let releases = live::releases(ledger, experiment, ledger.size())?;
+        let releases = Rollouts::below(ledger, experiment, ledger.size())?;
         let watched = Watched::of(ledger, &releases, running.id, ledger.size())?;
         let found = live::guardrails::shown(ledger, &watched, experiment, &thresholds, window);
         let (evidence, inputs) = found?;

@@ -11,6 +11,7 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::deployments::Deployments;
+use crate::projection::deployments::rollouts::Rollouts;
 use crate::session::append;
 use crate::session::append::Intent;
 use crate::session::append::Submission;
@@ -20,7 +21,6 @@ use crate::session::deploy::registered;
 use crate::session::error::SessionError;
 use crate::session::ports::Ports;
 use crate::workflow::guardrails;
-use crate::workflow::live;
 use crate::workflow::live::recalibration;
 use crate::workflow::live::recalibration::Ask;
 use crate::workflow::predicate;
@@ -70,7 +70,7 @@ pub fn recalibrate(
         refit: terms.refit,
         through: ledger.size().saturating_sub(1),
     };
-    let releases = live::releases(ledger, experiment, ledger.size())?;
+    let releases = Rollouts::below(ledger, experiment, ledger.size())?;
     let of = (registered.id, ledger.size());
     let found = recalibration::recalibrate(ledger, &releases, of, &ask, &thresholds)?;
     let transport = Evidence::P6(found.computed.transport.clone());

@@ -9,6 +9,9 @@ use crate::ledger::Appended;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::projection::decisions;
+use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::Records;
+use crate::projection::iterations::step::Step;
 use crate::session::append;
 use crate::session::error::SessionError;
 use crate::session::home::Home;
@@ -16,9 +19,6 @@ use crate::session::iterate::IterationError;
 use crate::session::ports::KeyNeed;
 use crate::session::ports::Ports;
 use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::record::Record;
-use crate::workflow::iterate::record::Records;
-use crate::workflow::iterate::record::Step;
 
 /// One iteration on the table.
 pub struct Bench {

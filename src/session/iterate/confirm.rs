@@ -17,6 +17,7 @@ use crate::ledger::RuleName;
 use crate::projection::budgets::Budgets;
 use crate::projection::decisions;
 use crate::projection::designs::Designs;
+use crate::projection::iterations::record::Record;
 use crate::session::confirm;
 use crate::session::confirm::Begun;
 use crate::session::confirm::Opening;
@@ -30,7 +31,6 @@ use crate::session::ports::KeyNeed;
 use crate::session::ports::Ports;
 use crate::session::ports::Seat;
 use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::record::Record;
 
 /// What the look at confirm did.
 #[derive(Clone, Debug)]

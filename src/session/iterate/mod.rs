@@ -21,8 +21,8 @@ use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
 use crate::event::id::PatchId;
 use crate::ground::digest::Digest;
+use crate::projection::iterations::step::Step;
 use crate::rubric::PatchFault;
-use crate::workflow::iterate::record::Step;
 
 /// Why a step of an iteration was not done.
 #[derive(Debug, thiserror::Error)]

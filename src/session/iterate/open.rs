@@ -13,6 +13,7 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::projection::budgets::Budgets;
 use crate::projection::iterations::Iterations;
+use crate::projection::iterations::campaign;
 use crate::projection::manifests::Manifests;
 use crate::session::append;
 use crate::session::append::Intent;
@@ -20,7 +21,6 @@ use crate::session::append::Submission;
 use crate::session::error::SessionError;
 use crate::session::iterate::IterationError;
 use crate::session::ports::Ports;
-use crate::workflow::campaign;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::rows;
 

@@ -9,13 +9,13 @@ use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::SequentialStop;
 use crate::ledger::Appended;
 use crate::num::Count;
+use crate::projection::reader::Said;
 use crate::session::confirm::Opening;
 use crate::session::error::SessionError;
 use crate::session::iterate::Bench;
 use crate::session::iterate::IterationError;
 use crate::session::ports::Ports;
 use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::record::Said;
 use crate::workflow::iterate::rows::Unit;
 
 /// Shows labels and looks, until every test stopped or the block ends; where one crossed, the rest is shown.

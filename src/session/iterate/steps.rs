@@ -3,6 +3,7 @@
 use crate::event::Kind;
 use crate::event::id::DesignId;
 use crate::ledger::Appended;
+use crate::projection::iterations::step::Step;
 use crate::session::error::SessionError;
 use crate::session::iterate::Bench;
 use crate::session::iterate::IterationError;
@@ -18,7 +19,6 @@ use crate::session::iterate::score;
 use crate::session::iterate::score::Rescoring;
 use crate::session::ports::Notice;
 use crate::session::ports::Ports;
-use crate::workflow::iterate::record::Step;
 
 /// Fits the calibrator, and audits how rows came to be labelled.
 ///

@@ -15,7 +15,7 @@ use crate::projection::bundle::Names;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
-use crate::workflow::bundle::Story;
+use crate::projection::iterations::story::Story;
 use crate::workflow::predicate;
 
 /// Slices that are listed as costing most.

@@ -18,8 +18,8 @@ use crate::projection::bundle::Names;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
+use crate::projection::iterations::story::Story;
 use crate::projection::rubrics::Registered;
-use crate::workflow::bundle::Story;
 use crate::workflow::bundle::decided::leaf;
 
 fn anchors(story: &Story) -> Option<(u64, &AnchorSetRegistered)> {

@@ -1,6 +1,6 @@
 //! The report of an iteration: what the log says of it, part by part, each number with the entry that says it.
 //!
-//! [`read`] takes what belongs to an iteration out of the log, [`bundle`] arranges it. From entries nothing is computed
+//! A [`Story`] is what belongs to an iteration, out of the log, [`bundle`] arranges it. From entries nothing is computed
 //! but counts, products and differences of recorded numbers; under [`ReportLayout::Rows`] the rows that the iteration
 //! read are read again, and parts that need them join. Renderings are `report`'s.
 //!
@@ -13,12 +13,7 @@ mod gates;
 mod judged;
 mod measured;
 mod standing;
-mod story;
 mod uncertain;
-
-pub use story::Said;
-pub use story::Story;
-pub use story::read;
 
 use crate::event::id::Text;
 use crate::event::payload::BlobRef;
@@ -38,6 +33,7 @@ use crate::projection::bundle::Cited;
 use crate::projection::bundle::Names;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::label;
+use crate::projection::iterations::story::Story;
 use crate::workflow::bundle::measured::NotRead;
 use crate::workflow::iterate::steps::BUILD;
 

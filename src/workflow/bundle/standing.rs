@@ -11,7 +11,7 @@ use crate::projection::bundle::Fact;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::Row;
 use crate::projection::bundle::Table;
-use crate::workflow::bundle::Story;
+use crate::projection::iterations::story::Story;
 
 /// Accounts with what was spent and what is left, and deviations from the manifest.
 pub(super) fn budgets(story: &Story, state: &State) -> Part {

@@ -13,7 +13,7 @@ use crate::projection::bundle::Cell;
 use crate::projection::bundle::Names;
 use crate::projection::bundle::Part;
 use crate::projection::bundle::Table;
-use crate::workflow::bundle::Story;
+use crate::projection::iterations::story::Story;
 
 fn probability(value: Probability) -> Cell {
     Cell::number(value.value())

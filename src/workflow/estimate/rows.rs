@@ -30,12 +30,14 @@ use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::audits::Audits;
+use crate::projection::iterations::rows::Ingested;
+use crate::projection::iterations::rows::Key;
+use crate::projection::reader::LogReader;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Policy;
 use crate::workflow::analyze::dataset::Prompts;
 use crate::workflow::analyze::read;
 use crate::workflow::import::kept;
-use crate::workflow::import::kept::Ingested;
 use crate::workflow::import::kept::Kept;
 use crate::workflow::import::kept::KeptError;
 
@@ -203,7 +205,7 @@ impl Gathered {
         Some(word.as_str())
     }
 
-    fn key(&self, policy: usize, row: usize) -> Option<kept::Key> {
+    fn key(&self, policy: usize, row: usize) -> Option<Key> {
         let of = &self.dataset.policies[policy];
         let item = self.prompts.ids().get(of.prompts[row] as usize)?;
         let (name, item) = (of.name.parse().ok()?, item.parse().ok()?);
@@ -368,10 +370,8 @@ pub fn gather(
     let mut walk = Walk::default();
     let end = which.audits_below.max(which.rows_below);
     let mut wrong = None;
-    history.events(0, end, &mut |seq, event| {
-        if event.experiment() != Some(which.experiment) {
-            return ControlFlow::Continue(());
-        }
+    let entries = LogReader::below(history, end).of(which.experiment);
+    entries.each(|seq, event| {
         walk.governed(seq, which, &event.payload);
         if seq < which.rows_below {
             wrong = walk.row(seq, which, &event.payload, covariates).err();

@@ -4,25 +4,19 @@
 //! Unit t of the order has the pseudo-outcome `f + (A / pi)(Y - f)`: f the improvement by the judge, Y by labels, A whether
 //! the unit is drawn. Its mean is that of Y whatever the judge says, as the draw came after every score.
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-
-use crate::event::Event;
-use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::ItemId;
 use crate::event::payload::decision::GateEstimated;
-use crate::event::payload::label::draw_of_row;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Direction;
-use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::gates::estimated;
+use crate::projection::gates::sampled::SampledRows;
 use crate::stats::eprocess::asymptotic::Boundary;
 use crate::stats::eprocess::asymptotic::DoublyRobust;
 use crate::stats::sample::SampleError;
@@ -78,95 +72,37 @@ impl From<SampleError> for EstimateError {
     }
 }
 
-/// What is read for an estimate.
-struct Rows {
-    /// Labels of the design by arm, unit and draw.
-    labels: BTreeMap<(String, ItemId, u64), Micro>,
-    manifest: Option<Box<Manifest>>,
-    /// Units in the order observed, with the sum of the differences of their draws, in millionths.
-    observed: Vec<(ItemId, i64)>,
-}
-
-fn read(
-    history: &dyn History,
-    below: u64,
-    experiment: &ExperimentId,
-    said: &GateEstimated,
-) -> Result<Rows, LedgerError> {
-    let mut rows = Rows {
-        labels: BTreeMap::new(),
-        manifest: None,
-        observed: Vec::new(),
-    };
-    history.events(0, below, &mut |_, event: &Event| {
-        if event.experiment() == Some(experiment) {
-            rows.take(&event.payload, said);
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(rows)
-}
-
-impl Rows {
-    /// Of two labels of one draw the first counts.
-    fn take(&mut self, payload: &Payload, said: &GateEstimated) {
-        match payload {
-            Payload::ManifestRegistered(of) if of.digest == said.digest => {
-                self.manifest = Some(of.manifest.clone());
-            }
-            Payload::ManifestAmended(of) if of.digest == said.digest => {
-                self.manifest = Some(of.manifest.clone());
-            }
-            Payload::GateObserved(of) if of.gate == said.gate => {
-                let delta = of.readings.first().map_or(0, |one| one.delta_micro.value());
-                self.observed.push((of.unit.clone(), delta));
-            }
-            Payload::LabelRecorded(of) if of.design == said.design => {
-                let key = (of.policy.to_string(), of.item.clone(), of.draw.value());
-                self.labels.entry(key).or_insert(of.value_micro);
-            }
-            Payload::LabelRevealed(of) if of.design == said.design => {
-                if let Some((policy, item, draw)) = draw_of_row(&of.row) {
-                    let key = (policy.to_string(), item, draw.value());
-                    self.labels.entry(key).or_insert(of.value_micro);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Sum of an arm's labels of a unit, in millionths.
-    fn sum(
-        &self,
-        metric: &Metric,
-        (design, arm): (&DesignId, &str),
-        unit: &ItemId,
-    ) -> Result<i64, EstimateError> {
-        let mut sum = 0;
-        for draw in 0..metric.repeats.value() {
-            let key = (arm.to_owned(), unit.clone(), draw);
-            let label = self.labels.get(&key).copied();
-            let label = label.ok_or_else(|| EstimateError::Unlabelled {
+/// Sum of an arm's labels of a unit, in millionths.
+fn sum(
+    rows: &SampledRows,
+    metric: &Metric,
+    (design, arm): (&DesignId, &str),
+    unit: &ItemId,
+) -> Result<i64, EstimateError> {
+    let mut sum = 0;
+    for draw in 0..metric.repeats.value() {
+        let key = (arm.to_owned(), unit.clone(), draw);
+        let label = rows.labels.get(&key).copied();
+        let label = label.ok_or_else(|| EstimateError::Unlabelled {
+            arm: arm.to_owned(),
+            design: design.clone(),
+            draw,
+            unit: unit.clone(),
+        })?;
+        let (low, high) = (metric.scale_lo_micro, metric.scale_hi_micro);
+        if label < low || label > high {
+            return Err(EstimateError::Beyond {
                 arm: arm.to_owned(),
-                design: design.clone(),
                 draw,
+                high,
+                label,
+                low,
                 unit: unit.clone(),
-            })?;
-            let (low, high) = (metric.scale_lo_micro, metric.scale_hi_micro);
-            if label < low || label > high {
-                return Err(EstimateError::Beyond {
-                    arm: arm.to_owned(),
-                    draw,
-                    high,
-                    label,
-                    low,
-                    unit: unit.clone(),
-                });
-            }
-            sum += label.value();
+            });
         }
-        Ok(sum)
+        sum += label.value();
     }
+    Ok(sum)
 }
 
 /// The estimate with everything that labels say filled in: how many there are, the interval, and whether it shows the claim.
@@ -180,7 +116,7 @@ pub fn estimate(
     experiment: &ExperimentId,
     said: &GateEstimated,
 ) -> Result<GateEstimated, EstimateError> {
-    let rows = read(history, below, experiment, said)?;
+    let rows = SampledRows::below(history, experiment, said, below)?;
     let manifest = rows.manifest.as_deref();
     let manifest = manifest.ok_or(EstimateError::Absent("manifest of that digest"))?;
     let parts = manifest.metric.as_ref().zip(manifest.test.as_ref());
@@ -207,8 +143,8 @@ pub fn estimate(
     for (unit, delta) in observed.ok_or(EstimateError::Absent("so many units"))? {
         let mut label = None;
         if estimated::is_drawn(said.seed, said.pi_micro, unit) {
-            let candidate = rows.sum(metric, (&said.design, candidate.id.as_str()), unit)?;
-            let baseline = rows.sum(metric, (&said.design, baseline.id.as_str()), unit)?;
+            let candidate = sum(&rows, metric, (&said.design, candidate.id.as_str()), unit)?;
+            let baseline = sum(&rows, metric, (&said.design, baseline.id.as_str()), unit)?;
             label = Some(improvement(candidate - baseline));
             labels += 1;
         }

@@ -1,6 +1,7 @@
 //! A gate's life read from the log again: its order, observations and looks, and the wealth after each unit.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
@@ -11,12 +12,15 @@ use crate::event::id::StratumId;
 use crate::event::payload::decision::GateContinued;
 use crate::event::payload::decision::GateLooked;
 use crate::event::payload::gate::GateObserved;
+use crate::event::payload::gate::OrderListed;
+use crate::event::payload::gate::UnitsListed;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::projection::gates;
 use crate::projection::manifests::Version;
+use crate::projection::reader::LogReader;
 use crate::stats::eprocess::CELLS;
 use crate::stats::eprocess::Gate as Running;
 use crate::stats::eprocess::LEVELS_MAX;
@@ -68,19 +72,22 @@ pub fn read(
     };
     // Every event of a gate names it.
     let named = format!("\"{id}\"");
-    ledger.events_with::<LedgerError>(of.gate.opened_seq, size, &named, |seq, event| {
+    let entries = LogReader::below(ledger, size).since(of.gate.opened_seq);
+    entries.naming(&named).each(|seq, event| {
         if concerns(&event.payload, id) {
-            again.take(seq, &event);
+            again.take(seq, event);
         }
-        match event.payload {
+        match &event.payload {
             Payload::GateObserved(said) if said.gate == *id => {
-                life.state_digest = gates::state_after(life.state_digest, &said);
-                life.observed.push((seq, *said));
+                life.state_digest = gates::state_after(life.state_digest, said);
+                life.observed.push((seq, (**said).clone()));
             }
-            Payload::GateLooked(said) if said.gate == *id => life.looks.push((seq, *said)),
+            Payload::GateLooked(said) if said.gate == *id => {
+                life.looks.push((seq, (**said).clone()));
+            }
             _ => {}
         }
-        Ok(())
+        ControlFlow::Continue(())
     })?;
     life.gate = again.by_id.remove(id);
     Ok(life)
@@ -142,15 +149,11 @@ pub fn order(ledger: &Ledger, bound: &Version, to: u64) -> Result<Order, LedgerE
     let (digest, from) = (bound.digest, bound.seq);
     // Every part of an order names the version.
     let named = format!("\"{digest}\"");
-    ledger.events_with::<LedgerError>(from, to, &named, |seq, event| {
-        if let Payload::OrderListed(said) = event.payload
-            && said.digest == digest
-        {
-            order.units.extend(said.units);
-            order.listed.push((seq, order.units.len() as u64));
-        }
-        Ok(())
-    })?;
+    let entries = LogReader::below(ledger, to).since(from).naming(&named);
+    for listed in entries.all::<OrderListed>(|said| said.digest == digest)? {
+        order.units.extend(listed.said.units);
+        order.listed.push((listed.seq, order.units.len() as u64));
+    }
     let test = bound.manifest.test.as_ref();
     if test.is_some_and(|test| test.control_variate.is_some()) {
         let strata = strata(ledger, &bound.manifest, to)?;
@@ -172,16 +175,12 @@ fn strata(
         return Ok(found);
     };
     let named = data.confirm_root.0.to_base64();
-    ledger.events_with::<LedgerError>(0, to, &named, |_, event| {
-        if event.experiment() == Some(&manifest.experiment)
-            && let Payload::UnitsListed(said) = event.payload
-            && said.confirm_root == data.confirm_root
-        {
-            let strata = said.strata.into_iter().flatten();
-            found.extend(said.units.into_iter().zip(strata));
-        }
-        Ok(())
-    })?;
+    let entries = LogReader::below(ledger, to).of(&manifest.experiment);
+    let entries = entries.naming(&named);
+    for listed in entries.all::<UnitsListed>(|said| said.confirm_root == data.confirm_root)? {
+        let strata = listed.said.strata.into_iter().flatten();
+        found.extend(listed.said.units.into_iter().zip(strata));
+    }
     Ok(found)
 }
 

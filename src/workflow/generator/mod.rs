@@ -35,6 +35,7 @@ use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
 use crate::num::math;
+use crate::projection::deployments::rollouts::Rollouts;
 use crate::stats::gain;
 use crate::stats::inference;
 use crate::stats::sample::SampleError;
@@ -54,7 +55,6 @@ use crate::workflow::iterate::steps;
 use crate::workflow::iterate::steps::BUILD;
 use crate::workflow::live;
 use crate::workflow::live::Frozen;
-use crate::workflow::live::Releases;
 
 /// Standard deviations below f: a one-sided 95 % bound.
 const REACH: f64 = 1.645;
@@ -70,7 +70,7 @@ pub struct Judge {
     /// The judge with its calibrator.
     pub frozen: Frozen,
     experiment: ExperimentId,
-    releases: Releases,
+    rollouts: Rollouts,
     deployment: EventId,
 }
 
@@ -146,11 +146,11 @@ impl Judge {
         deployment: EventId,
         below: u64,
     ) -> Result<Self, CourseError> {
-        let releases = live::releases(history, experiment, below)?;
+        let rollouts = Rollouts::below(history, experiment, below)?;
         Ok(Self {
-            frozen: releases.running(history, deployment, below)?,
+            frozen: live::running(history, &rollouts, deployment, below)?,
             experiment: experiment.clone(),
-            releases,
+            rollouts,
             deployment,
         })
     }
@@ -162,7 +162,7 @@ impl Judge {
         (rows, labels): (&Admits<'_, PolicyId>, &Admits<'_, DesignId>),
         through: u64,
     ) -> Result<Option<(Later, Fitted)>, CourseError> {
-        let deployment = self.releases.deployment(self.deployment);
+        let deployment = self.rollouts.deployment(self.deployment);
         let Some(deployment) = deployment else {
             return Ok(None);
         };

@@ -8,30 +8,16 @@ use serde::Deserialize;
 use crate::event::id::FieldId;
 use crate::event::id::ItemId;
 use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::payload::BlobRef;
 use crate::ground::merkle;
 use crate::ground::merkle::Frontier;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
-
-/// A draw of a policy on an item.
-pub type Key = (PolicyId, ItemId, u64);
+use crate::projection::iterations::rows::Ingested;
+use crate::projection::iterations::rows::Key;
 
 /// Words of rows by field.
 pub type Kept = BTreeMap<Key, BTreeMap<FieldId, String>>;
-
-/// The rows of one `data.ingested`.
-#[derive(Clone, Debug)]
-pub struct Ingested {
-    /// Its position.
-    pub seq: u64,
-    /// Its rows.
-    pub rows: BlobRef,
-    /// The root over them.
-    pub root: Root,
-}
 
 /// Why the rows in an event's blob cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,12 +5,12 @@ use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::LookedHypothesis;
 use crate::event::payload::rubric::PatchProposed;
 use crate::num::Count;
+use crate::projection::iterations::record::Record;
 use crate::workflow::iterate::compute::sequential;
 use crate::workflow::iterate::compute::sequential::Block;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::course::Hypothesis;
-use crate::workflow::iterate::record::Record;
 use crate::workflow::iterate::rows::Loaded;
 use crate::workflow::iterate::steps;
 

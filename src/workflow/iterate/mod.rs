@@ -8,11 +8,9 @@ pub mod course;
 pub mod fitted;
 mod looks;
 pub mod outcome;
-pub mod record;
 pub mod rows;
 mod said;
 mod scores;
-mod step;
 pub mod steps;
 mod verdict;
 

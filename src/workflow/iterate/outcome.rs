@@ -15,7 +15,7 @@ use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
-use crate::workflow::iterate::record::Record;
+use crate::projection::iterations::record::Record;
 
 fn text(value: &str) -> Text {
     Text::new(value).expect("BUG: a short sentence")

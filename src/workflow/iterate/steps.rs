@@ -34,6 +34,7 @@ use crate::num::Finite;
 use crate::num::Probability;
 use crate::projection::decisions::composite_of;
 use crate::projection::decisions::thresholds_of;
+use crate::projection::iterations::record::Attacks;
 use crate::stats::calibrator::Mode;
 use crate::stats::folds;
 use crate::stats::predicate::BOOTSTRAP_REPLICATES;
@@ -358,7 +359,7 @@ impl Ground {
     pub fn cards(
         &self,
         table: &Table,
-        attacks: &cards::Attacks,
+        attacks: &Attacks,
         basis: cards::Basis<'_>,
     ) -> Result<Vec<cards::FullCard>, Unfit> {
         if self.pauses {

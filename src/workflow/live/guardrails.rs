@@ -5,19 +5,19 @@
 //! the squared error is measured while only one of them runs. Source: CLOVER v1.1, section 9.3.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
-use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
+use crate::event::payload::battery::BatteryEvaluated;
 use crate::event::payload::deployment::AbstentionShares;
 use crate::event::payload::deployment::DeploymentActivated;
 use crate::event::payload::deployment::GreenBound;
 use crate::event::payload::deployment::LiveEvidence;
 use crate::event::payload::deployment::OutOfRange;
 use crate::event::payload::deployment::Window;
+use crate::event::payload::drift::JudgeDriftChecked;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::predicate::Anchors;
 use crate::event::payload::predicate::Blast;
@@ -29,6 +29,9 @@ use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;
 use crate::projection::batteries::EXPLOIT_MICRO;
+use crate::projection::deployments::rollouts::Rollouts;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Said;
 use crate::rubric::Rubric;
 use crate::stats::distance;
 use crate::stats::distribution;
@@ -44,13 +47,12 @@ use crate::workflow::iterate::compute::rows::Scored;
 use crate::workflow::iterate::compute::rows::pick;
 use crate::workflow::iterate::compute::transport;
 use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::record::Said;
 use crate::workflow::iterate::rows::After;
 use crate::workflow::iterate::rows::Later;
 use crate::workflow::iterate::rows::later;
 use crate::workflow::iterate::steps;
+use crate::workflow::live;
 use crate::workflow::live::Frozen;
-use crate::workflow::live::Releases;
 use crate::workflow::live::missing;
 
 /// Level of the one-sided bounds of green slices.
@@ -85,28 +87,28 @@ impl Watched {
     /// [`CourseError`].
     pub fn of(
         history: &dyn History,
-        releases: &Releases,
+        rollouts: &Rollouts,
         deployment: EventId,
         below: u64,
     ) -> Result<Self, CourseError> {
-        let Some(deployment) = releases.deployment(deployment).cloned() else {
+        let Some(deployment) = rollouts.deployment(deployment).cloned() else {
             return Err(missing("the deployment", "clover deploy status"));
         };
-        let running = releases.running(history, deployment.id, below)?;
+        let running = live::running(history, rollouts, deployment.id, below)?;
         let previous = deployment.said.previous;
-        let previous = previous.and_then(|id| releases.deployment(id));
+        let previous = previous.and_then(|id| rollouts.deployment(id));
         let before = match previous.map(|of| (of.id, of.said.commit)) {
             None => None,
             Some((id, commit)) => {
-                let same = releases.iteration(commit) == Some(&running.record.iteration);
-                let rubric = releases.rubric(commit);
+                let same = rollouts.iteration(commit) == Some(&running.record.iteration);
+                let rubric = live::rubric(rollouts, commit);
                 let base = &running.course.loaded.rubric;
                 match rubric {
                     Some(rubric) if same && rubric.hash() == base.hash() => {
                         Some((rubric, running.course.ground.baseline.clone()))
                     }
                     _ => {
-                        let frozen = releases.running(history, id, below)?;
+                        let frozen = live::running(history, rollouts, id, below)?;
                         Some((frozen.rubric, frozen.fitted))
                     }
                 }
@@ -340,14 +342,9 @@ fn reopened(
     let rubric = watched.running.rubric.hash();
     let mut closed: BTreeMap<u64, bool> = BTreeMap::new();
     let mut again: Option<BTreeMap<u64, bool>> = None;
-    history.events(0, through.saturating_add(1), &mut |seq, event| {
-        let Payload::BatteryEvaluated(said) = &event.payload else {
-            return ControlFlow::Continue(());
-        };
-        let is_own = event.experiment() == Some(experiment);
-        if !is_own || said.candidate.is_some() {
-            return ControlFlow::Continue(());
-        }
+    let entries = LogReader::through(history, through).of(experiment);
+    let batteries = entries.all::<BatteryEvaluated>(|said| said.candidate.is_none())?;
+    for Said { seq, said, .. } in batteries {
         let live = seq >= from && said.rubric_hash == rubric;
         for found in &said.exploits {
             let (number, pays) = (
@@ -363,8 +360,7 @@ fn reopened(
         if live {
             again.get_or_insert_default();
         }
-        ControlFlow::Continue(())
-    })?;
+    }
     let reopened = |again: BTreeMap<u64, bool>| {
         let pays = again.into_iter().filter(|(_, pays)| *pays);
         pays.filter(|(number, _)| closed.get(number) == Some(&true))
@@ -389,20 +385,15 @@ fn anchors(
         .design
         .as_ref()
         .and_then(|design| design.anchors.clone());
-    let mut newest = None;
-    history.events(from, through.saturating_add(1), &mut |_, event| {
-        if let Payload::JudgeDriftChecked(said) = &event.payload
-            && event.experiment() == Some(experiment)
-            && said.judge == watched.deployment.said.versions.judge
-            && Some(&said.anchors) == named.as_ref()
-        {
-            newest = Some(said.scores_micro.clone());
-        }
-        ControlFlow::Continue(())
+    let entries = LogReader::through(history, through).since(from);
+    let mut checks = entries.of(experiment).all::<JudgeDriftChecked>(|said| {
+        let is_judge = said.judge == watched.deployment.said.versions.judge;
+        is_judge && Some(&said.anchors) == named.as_ref()
     })?;
-    let Some(scores) = newest else {
+    let Some(newest) = checks.pop() else {
         return Ok(None);
     };
+    let scores = newest.said.scores_micro;
     let rules = running.rubric.rules();
     let was = loaded.anchors_under(&rules, None);
     let is = loaded.anchors_under(&rules, Some(&scores));

@@ -4,22 +4,14 @@
 pub mod guardrails;
 pub mod recalibration;
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-
-use crate::event::Event;
-use crate::event::Payload;
 use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::payload::deployment::DeploymentActivated;
-use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::RecalibrationMode;
-use crate::event::payload::rubric::RubricLeaf;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::History;
-use crate::ledger::LedgerError;
+use crate::projection::deployments::rollouts::Rollouts;
+use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::Records;
 use crate::rubric::Rubric;
 use crate::workflow::iterate;
 use crate::workflow::iterate::compute::fit::Fitted;
@@ -27,113 +19,14 @@ use crate::workflow::iterate::compute::rows::Scored;
 use crate::workflow::iterate::compute::rows::pick;
 use crate::workflow::iterate::course::Course;
 use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::record::Record;
-use crate::workflow::iterate::record::Records;
-use crate::workflow::iterate::record::Said;
 use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::patches;
-
-/// A version of a rubric as it was registered or committed.
-#[derive(Clone, Debug)]
-struct Version {
-    hash: Digest,
-    iteration: Option<IterationId>,
-    leaves: Vec<RubricLeaf>,
-}
-
-/// Releases of one experiment below a position.
-#[derive(Debug, Default)]
-pub struct Releases {
-    /// Deployments, oldest first.
-    pub deployments: Vec<Said<DeploymentActivated>>,
-    recalibrations: BTreeMap<EventId, Said<RecalibrationCompleted>>,
-    versions: BTreeMap<EventId, Version>,
-    /// The first iteration that starts from each rubric.
-    starts: BTreeMap<Digest, IterationId>,
-}
-
-/// Reads the releases of an experiment below a position.
-///
-/// # Errors
-/// [`LedgerError`].
-pub fn releases(
-    history: &dyn History,
-    experiment: &ExperimentId,
-    below: u64,
-) -> Result<Releases, LedgerError> {
-    let mut found = Releases::default();
-    let mut accepted: BTreeMap<EventId, IterationId> = BTreeMap::new();
-    history.events(0, below, &mut |seq, event| {
-        if event.experiment() == Some(experiment) {
-            found.take(&mut accepted, seq, event);
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
-}
 
 fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
     CourseError::Rows(RowsError::Missing {
         what: what.into(),
         next: next.into(),
     })
-}
-
-impl Releases {
-    fn take(&mut self, accepted: &mut BTreeMap<EventId, IterationId>, seq: u64, event: &Event) {
-        let id = event.id;
-        match &event.payload {
-            Payload::RubricRegistered(said) => {
-                let version = Version {
-                    hash: said.rubric_hash,
-                    iteration: None,
-                    leaves: said.leaves.clone(),
-                };
-                self.versions.insert(id, version);
-            }
-            Payload::IterationOpened(said) => {
-                let of = self.starts.entry(said.rubric_hash);
-                of.or_insert_with(|| said.iteration.clone());
-            }
-            Payload::PatchAccepted(said) => {
-                accepted.insert(id, said.iteration.clone());
-            }
-            Payload::PromptCommitted(said) => {
-                let version = Version {
-                    hash: said.rubric_hash,
-                    iteration: accepted.get(&said.acceptance).cloned(),
-                    leaves: said.leaves.clone(),
-                };
-                self.versions.insert(id, version);
-            }
-            Payload::RecalibrationCompleted(said) => {
-                let said = (**said).clone();
-                self.recalibrations.insert(id, Said { seq, id, said });
-            }
-            Payload::DeploymentActivated(said) => {
-                let said = (**said).clone();
-                self.deployments.push(Said { seq, id, said });
-            }
-            _ => {}
-        }
-    }
-
-    /// A deployment by its event.
-    pub fn deployment(&self, id: EventId) -> Option<&Said<DeploymentActivated>> {
-        self.deployments.iter().find(|of| of.id == id)
-    }
-
-    /// The rubric of a version.
-    pub fn rubric(&self, commit: EventId) -> Option<Rubric> {
-        patches::rubric_with(&self.versions.get(&commit)?.leaves)
-    }
-
-    /// The iteration that judged a version; of a first rubric, the first that starts from it.
-    pub fn iteration(&self, commit: EventId) -> Option<&IterationId> {
-        let version = self.versions.get(&commit)?;
-        let iteration = version.iteration.as_ref();
-        iteration.or_else(|| self.starts.get(&version.hash))
-    }
 }
 
 /// A version with its calibrator.
@@ -164,96 +57,99 @@ fn range(scores: &[f64]) -> (f64, f64) {
     (least, most)
 }
 
-impl Releases {
-    /// A version with the calibrator under which it was judged, from the log below a position.
-    ///
-    /// # Errors
-    /// [`CourseError`].
-    pub fn frozen(
-        &self,
-        history: &dyn History,
-        commit: EventId,
-        below: u64,
-    ) -> Result<Frozen, CourseError> {
-        let (Some(rubric), Some(iteration)) = (self.rubric(commit), self.iteration(commit)) else {
-            let what = "an iteration that judged what runs";
-            return Err(missing(what, "clover iterate open --help"));
-        };
-        let mut records = Records::default();
-        let record = records.of(history, iteration, below)?.cloned();
-        let through = record.as_ref().and_then(Record::through);
-        let (Some(record), Some(through)) = (record, through) else {
-            let what = format!("the calibrator of iteration {iteration}, which was not fitted yet");
-            return Err(missing(
-                what,
-                format!("clover iterate fit {}", shell::word(iteration)),
-            ));
-        };
-        let course = Course::through(history, &record, through)?;
-        let (fitted, scored) = if course.loaded.rubric.hash() == rubric.hash() {
-            let scored = course.loaded.table.data().scored.clone();
-            (course.ground.baseline.clone(), scored)
-        } else {
-            let candidate = course.loaded.candidate(rubric.hash(), 0, &rubric.rules());
-            let candidate =
-                candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
-            let fitted = course.ground.fitted(&course.loaded.table, &candidate)?;
-            (fitted, candidate.scored)
-        };
-        Ok(Frozen {
-            commit,
-            course,
-            digest: iterate::calibrator(&fitted),
-            range: range(&pick(&scored.scores, &fitted.rows)),
-            fitted,
-            record,
-            rubric,
-            scored,
-        })
-    }
+/// The rubric of a version.
+pub fn rubric(rollouts: &Rollouts, commit: EventId) -> Option<Rubric> {
+    patches::rubric_with(rollouts.leaves(commit)?)
+}
 
-    /// What a deployment runs: its version with the calibrator that was evaluated, or fitted anew by its recalibration.
-    ///
-    /// # Errors
-    /// [`CourseError`].
-    pub fn running(
-        &self,
-        history: &dyn History,
-        deployment: EventId,
-        below: u64,
-    ) -> Result<Frozen, CourseError> {
-        let Some(deployment) = self.deployment(deployment) else {
-            return Err(missing("the deployment", "clover deploy status"));
+/// A version with the calibrator under which it was judged, from the log below a position.
+///
+/// # Errors
+/// [`CourseError`].
+pub fn frozen(
+    history: &dyn History,
+    rollouts: &Rollouts,
+    commit: EventId,
+    below: u64,
+) -> Result<Frozen, CourseError> {
+    let (Some(rubric), Some(iteration)) = (rubric(rollouts, commit), rollouts.iteration(commit))
+    else {
+        let what = "an iteration that judged what runs";
+        return Err(missing(what, "clover iterate open --help"));
+    };
+    let mut records = Records::default();
+    let record = records.of(history, iteration, below)?.cloned();
+    let through = record.as_ref().and_then(Record::through);
+    let (Some(record), Some(through)) = (record, through) else {
+        let what = format!("the calibrator of iteration {iteration}, which was not fitted yet");
+        return Err(missing(
+            what,
+            format!("clover iterate fit {}", shell::word(iteration)),
+        ));
+    };
+    let course = Course::through(history, &record, through)?;
+    let (fitted, scored) = if course.loaded.rubric.hash() == rubric.hash() {
+        let scored = course.loaded.table.data().scored.clone();
+        (course.ground.baseline.clone(), scored)
+    } else {
+        let candidate = course.loaded.candidate(rubric.hash(), 0, &rubric.rules());
+        let candidate = candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
+        let fitted = course.ground.fitted(&course.loaded.table, &candidate)?;
+        (fitted, candidate.scored)
+    };
+    Ok(Frozen {
+        commit,
+        course,
+        digest: iterate::calibrator(&fitted),
+        range: range(&pick(&scored.scores, &fitted.rows)),
+        fitted,
+        record,
+        rubric,
+        scored,
+    })
+}
+
+/// What a deployment runs: its version with the calibrator that was evaluated, or fitted anew by its recalibration.
+///
+/// # Errors
+/// [`CourseError`].
+pub fn running(
+    history: &dyn History,
+    rollouts: &Rollouts,
+    deployment: EventId,
+    below: u64,
+) -> Result<Frozen, CourseError> {
+    let Some(deployment) = rollouts.deployment(deployment) else {
+        return Err(missing("the deployment", "clover deploy status"));
+    };
+    let mut frozen = frozen(history, rollouts, deployment.said.commit, below)?;
+    let named = deployment.said.recalibration;
+    let said = named.and_then(|id| rollouts.recalibration(id));
+    let anew = said.and_then(|of| Some((of, of.said.computed.as_ref()?)));
+    if let Some((of, computed)) = anew
+        && computed.mode == RecalibrationMode::Refitted
+    {
+        let experiment = &frozen.record.experiment;
+        let ask = recalibration::Ask {
+            design: &of.said.design,
+            experiment,
+            judge: &of.said.judge,
+            refit: true,
+            through: computed.inputs.through_seq.value(),
         };
-        let mut frozen = self.frozen(history, deployment.said.commit, below)?;
-        let named = deployment.said.recalibration;
-        let said = named.and_then(|id| self.recalibrations.get(&id));
-        let anew = said.and_then(|of| Some((of, of.said.computed.as_ref()?)));
-        if let Some((of, computed)) = anew
-            && computed.mode == RecalibrationMode::Refitted
-        {
-            let experiment = &frozen.record.experiment;
-            let ask = recalibration::Ask {
-                design: &of.said.design,
-                experiment,
-                judge: &of.said.judge,
-                refit: true,
-                through: computed.inputs.through_seq.value(),
-            };
-            let found = recalibration::fresh(history, &frozen, &ask)?;
-            frozen.digest = iterate::calibrator(&found.fitted);
-            let scores = &found.table.data().scored.scores;
-            frozen.range = range(&pick(scores, &found.fitted.rows));
-            frozen.fitted = found.fitted.on(&frozen.course.loaded.table, &frozen.scored);
-        }
-        let runs = deployment.said.versions.calibrator;
-        if runs != frozen.digest {
-            let digest = frozen.digest;
-            let what = format!(
-                "calibrator {runs} runs, and {digest} is the one that was evaluated: live rewards would not be its own"
-            );
-            return Err(missing(what, "clover deploy activate --help"));
-        }
-        Ok(frozen)
+        let found = recalibration::fresh(history, &frozen, &ask)?;
+        frozen.digest = iterate::calibrator(&found.fitted);
+        let scores = &found.table.data().scored.scores;
+        frozen.range = range(&pick(scores, &found.fitted.rows));
+        frozen.fitted = found.fitted.on(&frozen.course.loaded.table, &frozen.scored);
     }
+    let runs = deployment.said.versions.calibrator;
+    if runs != frozen.digest {
+        let digest = frozen.digest;
+        let what = format!(
+            "calibrator {runs} runs, and {digest} is the one that was evaluated: live rewards would not be its own"
+        );
+        return Err(missing(what, "clover deploy activate --help"));
+    }
+    Ok(frozen)
 }

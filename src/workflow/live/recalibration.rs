@@ -16,6 +16,7 @@ use crate::event::payload::predicate::Transported;
 use crate::ground::digest::Digest;
 use crate::ledger::History;
 use crate::num::Count;
+use crate::projection::deployments::rollouts::Rollouts;
 use crate::stats::sample::SampleError;
 use crate::stats::sample::Thin;
 use crate::stats::sample::Unfit;
@@ -32,8 +33,8 @@ use crate::workflow::iterate::rows::After;
 use crate::workflow::iterate::rows::later;
 use crate::workflow::iterate::steps;
 use crate::workflow::iterate::steps::BUILD;
+use crate::workflow::live;
 use crate::workflow::live::Frozen;
-use crate::workflow::live::Releases;
 use crate::workflow::live::missing;
 
 /// Fresh labels that a recalibration takes.
@@ -130,12 +131,12 @@ pub fn fresh(history: &dyn History, frozen: &Frozen, ask: &Ask<'_>) -> Result<Fr
 /// [`CourseError`].
 pub fn recalibrate(
     history: &dyn History,
-    releases: &Releases,
+    rollouts: &Rollouts,
     (commit, below): (EventId, u64),
     ask: &Ask<'_>,
     held: &Thresholds,
 ) -> Result<Found, CourseError> {
-    let frozen = releases.frozen(history, commit, below)?;
+    let frozen = live::frozen(history, rollouts, commit, below)?;
     let fresh = fresh(history, &frozen, ask)?;
     let calibrator = if ask.refit {
         iterate::calibrator(&fresh.fitted)

@@ -18,6 +18,7 @@ use crate::ground::digest::Digest;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
+use crate::projection::reader::LogReader;
 
 /// Why logged rows could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -139,8 +140,9 @@ pub fn read(
 ) -> Result<BTreeMap<PolicyId, Logs>, LogsError> {
     let mut found: BTreeMap<PolicyId, Logs> = BTreeMap::new();
     let mut checked = Vec::new();
-    history.events(0, below, &mut |seq, event| {
-        if event.experiment() == Some(experiment) {
+    LogReader::below(history, below)
+        .of(experiment)
+        .each(|seq, event| {
             match &event.payload {
                 Payload::LogprobRecorded(said) => {
                     let logs = found.entry(said.policy.clone()).or_default();
@@ -149,9 +151,8 @@ pub fn read(
                 Payload::LogprobsChecked(said) => checked.push((seq, said.clone())),
                 _ => {}
             }
-        }
-        ControlFlow::Continue(())
-    })?;
+            ControlFlow::Continue(())
+        })?;
     for (seq, said) in checked {
         let wrong = |what: String| LogsError::Rows { seq, what };
         let rows = history.blob(&said.rows.blake3)?;

@@ -2,20 +2,16 @@
 //! hand.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use crate::attack::Chain;
 use crate::event::Event;
 use crate::event::Payload;
-use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::battery::BatteryEvaluated;
-use crate::event::payload::battery::ExploitDiscovered;
-use crate::event::payload::judge::ScoreRecorded;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ledger::History;
+use crate::projection::batteries::attacked::AttackedRows;
 use crate::rubric::Patch;
 use crate::workflow::battery::measured::SEEDS_DEFAULT;
 use crate::workflow::battery::prepared;
@@ -34,48 +30,6 @@ use crate::workflow::recompute::iterations::gone;
 use crate::workflow::recompute::iterations::patches_of;
 use crate::workflow::recompute::said_in;
 
-type Key = (String, String, u64);
-
-fn key(name: &Named) -> Key {
-    let (policy, item) = (name.policy.as_str(), name.item.as_str());
-    (policy.to_owned(), item.to_owned(), name.draw.value())
-}
-
-/// Scores of one judge and exploits of its experiment below a position, in order.
-#[derive(Default)]
-struct Below {
-    scores: BTreeMap<Key, ScoreRecorded>,
-    exploits: Vec<ExploitDiscovered>,
-}
-
-impl Below {
-    fn of(
-        history: &dyn History,
-        experiment: &ExperimentId,
-        said: &BatteryEvaluated,
-        seq: u64,
-    ) -> Result<Self, Gone> {
-        let mut found = Self::default();
-        history.events(0, seq, &mut |_, event| {
-            match &event.payload {
-                _ if event.experiment() != Some(experiment) => {}
-                Payload::ScoreRecorded(score) if score.judge == said.judge => {
-                    let of = (
-                        score.policy.as_str().to_owned(),
-                        score.item.as_str().to_owned(),
-                        score.draw.value(),
-                    );
-                    found.scores.entry(of).or_insert_with(|| (**score).clone());
-                }
-                Payload::ExploitDiscovered(exploit) => found.exploits.push((**exploit).clone()),
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(found)
-    }
-}
-
 /// What a judge knew, from the blob that its registration names.
 fn known(history: &dyn History, judge: &JudgeRegistered) -> Result<Known, Gone> {
     let Some(blob) = &judge.known else {
@@ -87,9 +41,9 @@ fn known(history: &dyn History, judge: &JudgeRegistered) -> Result<Known, Gone> 
 }
 
 /// Prompt and response of a row. Whoever attacked it had both: without them, nothing can be computed.
-fn answer(context: &mut Context<'_>, below: &Below, name: Named) -> Result<Answer, Gone> {
+fn answer(context: &mut Context<'_>, below: &AttackedRows, name: Named) -> Result<Answer, Gone> {
     let unread = |what: &str| Gone::Unrecorded(format!("{}: {what}", name.item));
-    let score = below.scores.get(&key(&name));
+    let score = below.score(&name.policy, &name.item, name.draw);
     let texts = score.and_then(|score| Some((score.prompt.as_ref()?, score.response.as_ref()?)));
     let (prompt, response) = texts.ok_or_else(|| unread("its texts were not taken in"))?;
     let prompt = context.covariates.text(prompt).map_err(|e| unread(&e))?;
@@ -122,7 +76,7 @@ pub(super) fn evaluated(
         return Err(Gone::Unrecorded(NOT_AT_HAND.to_owned()));
     }
     let history = context.history;
-    let below = Below::of(history, &record.experiment, said, seq)?;
+    let below = AttackedRows::below(history, &record.experiment, &said.judge, seq)?;
     let seen = event
         .header
         .seen
@@ -151,7 +105,7 @@ pub(super) fn evaluated(
 /// Responses that are attacked, and known exploits with theirs.
 fn gathered(
     context: &mut Context<'_>,
-    below: &Below,
+    below: &AttackedRows,
     names: Vec<(usize, Named)>,
 ) -> Result<Material, Gone> {
     let mut material = Material {

@@ -1,8 +1,6 @@
 //! Gates, computed again: the order that a checkpoint drew, the opening, looks, ends and continuations from the recorded
 //! observations, the closing of families, and estimates beside a gate from the labels before them.
 
-use std::ops::ControlFlow;
-
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
@@ -13,12 +11,14 @@ use crate::event::payload::decision::GateEstimated;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::gate::GateOpened;
 use crate::event::payload::gate::OrderListed;
+use crate::event::payload::gate::UnitsListed;
 use crate::ground::digest::Digest;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::projection::manifests::Manifests;
 use crate::projection::orders;
+use crate::projection::reader::LogReader;
 use crate::workflow::gates::design::Untestable;
 use crate::workflow::gates::estimate;
 use crate::workflow::gates::estimate::EstimateError;
@@ -68,17 +68,9 @@ fn units(
     seq: u64,
     (experiment, root): (&ExperimentId, Root),
 ) -> Result<Vec<ItemId>, LedgerError> {
-    let mut units = Vec::new();
-    history.events(0, seq, &mut |_, event| {
-        if let Payload::UnitsListed(said) = &event.payload
-            && event.experiment() == Some(experiment)
-            && said.confirm_root == root
-        {
-            units.extend(said.units.iter().cloned());
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(units)
+    let entries = LogReader::below(history, seq).of(experiment);
+    let listed = entries.all::<UnitsListed>(|said| said.confirm_root == root)?;
+    Ok(listed.into_iter().flat_map(|of| of.said.units).collect())
 }
 
 /// The order of a version's units as the checkpoint gives it that comes first after the version came into force.

@@ -2,8 +2,6 @@
 //!
 //! Attacked texts are private: what the battery earned is taken as it was said.
 
-use std::ops::ControlFlow;
-
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::EventId;
@@ -11,6 +9,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::RunId;
 use crate::event::payload::generator::GeneratorRunOpened;
 use crate::ledger::History;
+use crate::projection::reader::LogReader;
 use crate::workflow::generator;
 use crate::workflow::generator::Judge;
 use crate::workflow::recompute::Context;
@@ -34,18 +33,10 @@ fn opening(
     run: &RunId,
     below: u64,
 ) -> Result<(GeneratorRunOpened, u64), Gone> {
-    let mut found = None;
-    history.events(0, below, &mut |seq, event| {
-        if let Payload::GeneratorRunOpened(said) = &event.payload
-            && event.experiment() == Some(experiment)
-            && said.run == *run
-        {
-            found = Some(((**said).clone(), seq));
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    })?;
-    found.ok_or_else(|| gone("its run was not opened before it"))
+    let entries = LogReader::below(history, below).of(experiment);
+    let found = entries.first::<GeneratorRunOpened>(|said| said.run == *run)?;
+    let found = found.ok_or_else(|| gone("its run was not opened before it"))?;
+    Ok((found.said, found.seq))
 }
 
 fn judge<'k>(

@@ -4,7 +4,7 @@ use crate::event::Event;
 use crate::event::Payload;
 use crate::event::payload::deployment::GuardrailChecked;
 use crate::ledger::History;
-use crate::workflow::live;
+use crate::projection::deployments::rollouts::Rollouts;
 use crate::workflow::live::guardrails;
 use crate::workflow::live::guardrails::Watched;
 use crate::workflow::recompute::Context;
@@ -23,8 +23,8 @@ fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone
     }
     let experiment = event.experiment();
     let experiment = experiment.ok_or_else(|| gone("it names no experiment"))?;
-    let releases = live::releases(history, experiment, seq)?;
-    let watched = Watched::of(history, &releases, said.deployment, seq)?;
+    let rollouts = Rollouts::below(history, experiment, seq)?;
+    let watched = Watched::of(history, &rollouts, said.deployment, seq)?;
     let found = guardrails::shown(history, &watched, experiment, &said.thresholds, said.window)?;
     let mut again = said.clone();
     again.evidence = found.0;

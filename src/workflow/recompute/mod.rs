@@ -32,6 +32,8 @@ use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::ledger::States;
 use crate::projection::audits::Audits;
+use crate::projection::iterations::record::Records;
+use crate::projection::reader::LogReader;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::drift::DriftError;
 use crate::workflow::estimate::planning::PlanError;
@@ -39,7 +41,6 @@ use crate::workflow::estimate::rows::Covariates;
 use crate::workflow::estimate::rows::RowsError;
 use crate::workflow::import::kept::KeptError;
 use crate::workflow::import::kept::Unread;
-use crate::workflow::iterate::record::Records;
 use crate::workflow::ope::OpeError;
 use crate::workflow::ope::logs::LogsError;
 use crate::workflow::recompute::offpolicy::OffPolicy;
@@ -227,7 +228,8 @@ impl<'a> Context<'a> {
             return Ok(());
         }
         let governed = &mut self.shared.governed;
-        self.history.events(from, below, &mut |seq, event| {
+        let entries = LogReader::below(self.history, below).since(from);
+        entries.each(|seq, event| {
             let is_one = matches!(
                 event.payload,
                 Payload::CalibratorFitted(_) | Payload::TransportTested(_)

@@ -5,7 +5,7 @@ use crate::event::Payload;
 use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::RecalibrationMode;
 use crate::ledger::History;
-use crate::workflow::live;
+use crate::projection::deployments::rollouts::Rollouts;
 use crate::workflow::live::recalibration;
 use crate::workflow::live::recalibration::Ask;
 use crate::workflow::recompute::Context;
@@ -32,9 +32,9 @@ fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone
         refit: computed.mode == RecalibrationMode::Refitted,
         through: computed.inputs.through_seq.value(),
     };
-    let releases = live::releases(history, ask.experiment, seq)?;
+    let rollouts = Rollouts::below(history, ask.experiment, seq)?;
     let of = (said.commit, seq);
-    let found = recalibration::recalibrate(history, &releases, of, &ask, &computed.thresholds)?;
+    let found = recalibration::recalibrate(history, &rollouts, of, &ask, &computed.thresholds)?;
     let mut again = said.clone();
     again.anchors = found.anchors;
     again.calibrator = found.calibrator;

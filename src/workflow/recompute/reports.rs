@@ -4,6 +4,7 @@ use crate::event::Event;
 use crate::event::Payload;
 use crate::event::payload::report::ReportPublished;
 use crate::projection::iterations::Iterations;
+use crate::projection::iterations::story;
 use crate::workflow::bundle;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
@@ -17,7 +18,7 @@ pub(super) fn published(context: &mut Context<'_>, _: u64, event: &Event) -> Res
     let it = state.fold::<Iterations>().by_id.get(&said.iteration);
     let it = it.ok_or_else(|| Gone::Missing(format!("{} was never opened", said.iteration)))?;
     let asked = (through, said.layout);
-    let story = bundle::read(ledger, &it.experiment, &said.iteration, asked)?;
+    let story = story::read(ledger, &it.experiment, &said.iteration, asked)?;
     let again = bundle::bundle(ledger, &story, &state)?;
     // Rows that were there and are not any more, erased ones for one, make no other report: they make none.
     if let Some(why) = again.unread

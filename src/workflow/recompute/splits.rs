@@ -1,7 +1,5 @@
 //! Splits, computed again from the rows that were taken in before them.
 
-use std::ops::ControlFlow;
-
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
@@ -11,6 +9,7 @@ use crate::event::payload::intake::SplitsFormed;
 use crate::event::payload::intake::SplitsListed;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
+use crate::projection::reader::LogReader;
 use crate::workflow::estimate::rows::RowsError;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Gone;
@@ -36,25 +35,11 @@ fn span(
     experiment: &ExperimentId,
     split: &SplitId,
 ) -> Result<(Option<u64>, Option<SplitsFormed>), LedgerError> {
-    let (mut begins, mut formed) = (None, None);
-    history.events(0, u64::MAX, &mut |seq, event| {
-        if event.experiment() != Some(experiment) {
-            return ControlFlow::Continue(());
-        }
-        match &event.payload {
-            Payload::SplitsListed(said) if said.split == *split => {
-                begins.get_or_insert(seq);
-            }
-            Payload::SplitsFormed(said) if said.split == *split => {
-                begins.get_or_insert(seq);
-                formed = Some((**said).clone());
-                return ControlFlow::Break(());
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok((begins, formed))
+    let entries = LogReader::below(history, u64::MAX).of(experiment);
+    let formed = entries.first::<SplitsFormed>(|said| said.split == *split)?;
+    let listed = entries.first::<SplitsListed>(|said| said.split == *split)?;
+    let both = [listed.map(|of| of.seq), formed.as_ref().map(|of| of.seq)];
+    Ok((both.into_iter().flatten().min(), formed.map(|of| of.said)))
 }
 
 /// How confirm is kept apart, as a formed split says.

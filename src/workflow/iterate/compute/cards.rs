@@ -31,8 +31,8 @@ use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
 use crate::num::math;
-use crate::projection::batteries::Stress;
 use crate::projection::decisions::CARD_LABEL;
+use crate::projection::iterations::record::Attacks;
 use crate::stats::inference;
 use crate::stats::inference::Interval;
 use crate::stats::quantile::Edges;
@@ -131,15 +131,6 @@ pub struct FullCard {
     pub exemplars: Vec<NamedRow>,
     /// The optimizer's projection.
     pub public: PublicCard,
-}
-
-/// What attacks on the rubric in force earned, as cards show it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Attacks {
-    /// By family and slice.
-    pub stress: Stress,
-    /// Exploits: the row, the attacks in turn, and what they earn.
-    pub exploits: Vec<(String, String, Micro)>,
 }
 
 /// Paths of the rules that fired on a row, ascending; `None` without an evidence record.

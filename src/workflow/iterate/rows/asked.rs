@@ -11,10 +11,11 @@ use crate::event::id::PolicyId;
 use crate::ground::digest::Digest;
 use crate::ledger::History;
 use crate::num::Count;
+use crate::projection::iterations::rows::Key;
+use crate::projection::iterations::rows::RowLog;
 use crate::workflow::iterate::rows::Named;
 use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::iterate::rows::walk::Key;
-use crate::workflow::iterate::rows::walk::Walk;
+use crate::workflow::iterate::rows::records;
 use crate::workflow::judge::run::Record;
 
 /// What a judge did, and what it did not.
@@ -28,10 +29,10 @@ pub struct Asked {
 }
 
 /// The policies whose rows are the anchors of an iteration.
-fn anchors(walk: &Walk) -> BTreeSet<&PolicyId> {
-    let design = walk.opening.as_ref().and_then(|of| of.plan.design.as_ref());
+fn anchors(log: &RowLog) -> BTreeSet<&PolicyId> {
+    let design = log.opening.as_ref().and_then(|of| of.plan.design.as_ref());
     let named = design.and_then(|design| design.anchors.as_ref());
-    let sets = walk.anchors.iter().filter(|of| Some(&of.anchors) == named);
+    let sets = log.anchors.iter().filter(|of| Some(&of.anchors) == named);
     sets.flat_map(|of| [&of.low.policy, &of.high.policy])
         .collect()
 }
@@ -47,22 +48,22 @@ pub fn asked(
     size: u64,
 ) -> Result<Asked, RowsError> {
     let last = size.saturating_sub(1);
-    let walk = Walk::over(history, experiment, Some(iteration), last)?;
-    let records = walk.records_of(history, judge)?;
+    let log = RowLog::through(history, experiment, Some(iteration), last)?;
+    let records = records::records_of(history, &log, judge)?;
     let done: BTreeSet<(&PolicyId, &str, u64)> = records
         .iter()
         .map(|of| (&of.policy, of.item.as_str(), of.draw.value()))
         .collect();
-    let anchors = anchors(&walk);
-    let opened = walk.opening.as_ref().map_or(0, |of| of.seq);
-    let split = walk.split(iteration, opened);
-    let parts = split.and_then(|of| walk.parts.get(&of.split));
+    let anchors = anchors(&log);
+    let opened = log.opening.as_ref().map_or(0, |of| of.seq);
+    let split = log.split(iteration, opened);
+    let parts = split.and_then(|of| log.parts.get(&of.split));
     let is_wanted = |(policy, item, draw): &Key| {
         let mine = anchors.contains(policy) || parts.is_some_and(|of| of.contains_key(item));
         mine && !done.contains(&(policy, item.as_str(), *draw))
     };
     let mut wanted: BTreeMap<&Key, (u64, Vec<JudgeId>)> = BTreeMap::new();
-    for (by, scores) in &walk.scores {
+    for (by, scores) in &log.scores {
         for score in scores.iter().filter(|score| is_wanted(&score.key)) {
             let of = wanted.entry(&score.key).or_insert((score.seq, Vec::new()));
             of.0 = of.0.min(score.seq);

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use crate::event::id::FieldId;
 use crate::event::payload::manifest::SliceCondition;
 use crate::num::math;
+use crate::projection::iterations::rows::Key;
 use crate::rubric::Rubric;
 use crate::rubric::Value as Leaf;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::evidence::is_under;
-use crate::workflow::iterate::rows::walk::Key;
 
 /// Logarithm of one more than the tokens: the covariate of length.
 pub const LOG_TOKENS: &str = "log_tokens";

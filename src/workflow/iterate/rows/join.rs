@@ -1,4 +1,4 @@
-//! Rows joined from what a walk found: scores with their evidence, labels, fields, slices, environments, anchors.
+//! Rows joined from what a log found: scores with their evidence, labels, fields, slices, environments, anchors.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -13,6 +13,10 @@ use crate::event::payload::iteration::AnchorSetRegistered;
 use crate::event::payload::manifest::IterationDesign;
 use crate::ground::shell;
 use crate::num::Count;
+use crate::projection::iterations::rows::Formed;
+use crate::projection::iterations::rows::Key;
+use crate::projection::iterations::rows::RowLog;
+use crate::projection::iterations::rows::Score;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
 use crate::rubric::evidence::Evidence;
@@ -33,19 +37,16 @@ use crate::workflow::iterate::rows::missing;
 use crate::workflow::iterate::rows::scored::Lack;
 use crate::workflow::iterate::rows::scored::Raw;
 use crate::workflow::iterate::rows::scored::scored;
-use crate::workflow::iterate::rows::walk;
-use crate::workflow::iterate::rows::walk::Key;
-use crate::workflow::iterate::rows::walk::Walk;
 
 /// What rows are joined from.
 pub(super) struct Sources<'a> {
-    pub walk: &'a Walk,
+    pub log: &'a RowLog,
     pub design: &'a IterationDesign,
     pub rubric: &'a Rubric,
     pub evidence: &'a BTreeMap<Key, Evidence>,
     pub imported: &'a BTreeMap<Key, BTreeMap<FieldId, String>>,
     pub judge: &'a JudgeId,
-    pub formed: &'a walk::Formed,
+    pub formed: &'a Formed,
     pub through: u64,
     pub unsealed: Option<u64>,
 }
@@ -61,7 +62,7 @@ impl Sources<'_> {
         }
     }
 
-    pub(super) fn raw(&self, score: &walk::Score) -> Raw {
+    pub(super) fn raw(&self, score: &Score) -> Raw {
         Raw {
             base: score.base,
             evidence: self.evidence.get(&score.key).cloned(),
@@ -71,20 +72,20 @@ impl Sources<'_> {
 
     pub(super) fn anchor_set(&self) -> Option<&AnchorSetRegistered> {
         let named = self.design.anchors.as_ref()?;
-        self.walk.anchors.iter().find(|of| of.anchors == *named)
+        self.log.anchors.iter().find(|of| of.anchors == *named)
     }
 
     pub(super) fn table(&self) -> Result<Joined, RowsError> {
         let set = self.anchor_set();
         let is_anchor =
             |key: &Key| set.is_some_and(|set| set.low.policy == key.0 || set.high.policy == key.0);
-        let all = &self.walk.scores[self.judge];
+        let all = &self.log.scores[self.judge];
         let none = BTreeMap::new();
-        let parts = self.walk.parts.get(&self.formed.split).unwrap_or(&none);
-        let is_confirm = |score: &walk::Score| parts.get(&score.key.1) == Some(&SplitPart::Confirm);
-        let is_read = |score: &walk::Score| score.seq <= self.through || is_confirm(score);
+        let parts = self.log.parts.get(&self.formed.split).unwrap_or(&none);
+        let is_confirm = |score: &Score| parts.get(&score.key.1) == Some(&SplitPart::Confirm);
+        let is_read = |score: &Score| score.seq <= self.through || is_confirm(score);
         let rows = all.iter();
-        let rows: Vec<&walk::Score> = rows
+        let rows: Vec<&Score> = rows
             .filter(|score| !is_anchor(&score.key) && is_read(score))
             .collect();
         let mut notes = Vec::new();
@@ -135,7 +136,7 @@ impl Sources<'_> {
     }
 
     /// Joins labels: the mean where a row has several.
-    fn labels(&self, rows: &[&walk::Score], data: &mut IterationRows) {
+    fn labels(&self, rows: &[&Score], data: &mut IterationRows) {
         let at: BTreeMap<&Key, usize> = rows
             .iter()
             .enumerate()
@@ -143,7 +144,7 @@ impl Sources<'_> {
             .collect();
         let mut sums: Vec<(i64, u32)> = vec![(0, 0); rows.len()];
         data.inclusion = vec![None; rows.len()];
-        for label in &self.walk.labels {
+        for label in &self.log.labels {
             let Some(&row) = at.get(&label.key) else {
                 continue;
             };
@@ -170,7 +171,7 @@ impl Sources<'_> {
 
     /// With what probability a design labels a row; `None` where it does not say.
     pub(super) fn inclusion(&self, design: &DesignId, key: &Key) -> Option<f64> {
-        let design = self.walk.designs.get(design)?;
+        let design = self.log.designs.get(design)?;
         let strata = design.strata.as_deref().unwrap_or_default();
         let micro = if strata.is_empty() {
             design.inclusion_micro
@@ -232,7 +233,7 @@ impl Sources<'_> {
         fields::FEATURES.iter().filter_map(column).collect()
     }
 
-    pub(super) fn slices(&self, rows: &[&walk::Score]) -> Result<Vec<SliceFamily>, RowsError> {
+    pub(super) fn slices(&self, rows: &[&Score]) -> Result<Vec<SliceFamily>, RowsError> {
         let allowed = fields::allowed(self.rubric);
         let mut families = Vec::with_capacity(self.design.slices.len());
         for family in &self.design.slices {
@@ -244,7 +245,7 @@ impl Sources<'_> {
                     return Err(missing(what, self.next(field)));
                 }
             }
-            let cell_of = |score: &&walk::Score| {
+            let cell_of = |score: &&Score| {
                 let row = self.row(&score.key);
                 family.cells.iter().position(|cell| {
                     let mut conditions = cell.conditions.iter();
@@ -267,7 +268,7 @@ impl Sources<'_> {
     }
 
     /// Families of environments are fields, and an environment is one of their words.
-    pub(super) fn environments(&self, rows: &[&walk::Score]) -> Vec<EnvironmentFamily> {
+    pub(super) fn environments(&self, rows: &[&Score]) -> Vec<EnvironmentFamily> {
         let mut families: Vec<EnvironmentFamily> = Vec::new();
         for of in &self.design.environments {
             let place = families.iter().position(|family| family.id == of.family);
@@ -302,8 +303,8 @@ impl Sources<'_> {
         lack: &mut Lack,
         notes: &mut Vec<String>,
     ) -> Result<(Option<Anchor>, Vec<Raw>), RowsError> {
-        let all = &self.walk.scores[self.judge];
-        let by_id: BTreeMap<String, &walk::Score> = all
+        let all = &self.log.scores[self.judge];
+        let by_id: BTreeMap<String, &Score> = all
             .iter()
             .filter(|score| score.key.0 == of.policy && score.seq <= self.through)
             .map(|score| (id_of(&score.key), score))

@@ -11,6 +11,9 @@ use crate::event::id::PolicyId;
 use crate::event::payload::intake::SplitPart;
 use crate::ledger::History;
 use crate::num::Count;
+use crate::projection::iterations::rows::Key;
+use crate::projection::iterations::rows::RowLog;
+use crate::projection::iterations::rows::Score;
 use crate::rubric::Rubric;
 use crate::workflow::iterate::compute::IterationRows;
 use crate::workflow::iterate::compute::Table;
@@ -21,13 +24,11 @@ use crate::workflow::iterate::rows::RowsError;
 use crate::workflow::iterate::rows::id_of;
 use crate::workflow::iterate::rows::join::Sources;
 use crate::workflow::iterate::rows::missing;
+use crate::workflow::iterate::rows::records;
 use crate::workflow::iterate::rows::scored::Lack;
 use crate::workflow::iterate::rows::scored::Raw;
 use crate::workflow::iterate::rows::scored::scored;
 use crate::workflow::iterate::rows::scored::scored_strictly;
-use crate::workflow::iterate::rows::walk::Key;
-use crate::workflow::iterate::rows::walk::Score;
-use crate::workflow::iterate::rows::walk::Walk;
 use crate::workflow::iterate::rows::wanted;
 
 /// Which rows and labels.
@@ -96,30 +97,30 @@ impl Later {
 /// # Errors
 /// [`RowsError`].
 pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, RowsError> {
-    let walk = Walk::over(
+    let log = RowLog::through(
         history,
         after.experiment,
         Some(after.iteration),
         after.through,
     )?;
-    let opening = walk.opening.as_ref();
+    let opening = log.opening.as_ref();
     let design = opening.and_then(|opening| opening.plan.design.clone());
     let (Some(opening), Some(design)) = (opening, design) else {
         let what = format!("no iteration {} by then", after.iteration);
         return Err(missing(what, "clover iterate list"));
     };
-    let Some(formed) = walk.split(after.iteration, opening.seq) else {
+    let Some(formed) = log.split(after.iteration, opening.seq) else {
         return Err(missing("the split of the iteration", "clover verify"));
     };
-    let rows = admitted(&walk, after);
+    let rows = admitted(&log, after);
     if rows.is_empty() {
         return Ok(None);
     }
-    let evidence = walk.evidence(history, after.judge)?;
-    let fields = wanted(&design, &walk);
-    let imported = walk.fields(history, &fields.iter().collect::<Vec<_>>())?;
+    let evidence = records::evidence(history, &log, after.judge)?;
+    let fields = wanted(&design, &log);
+    let imported = records::imported(history, &log, &fields.iter().collect::<Vec<_>>())?;
     let sources = Sources {
-        walk: &walk,
+        log: &log,
         design: &design,
         rubric: after.rubric,
         evidence: &evidence,
@@ -143,7 +144,7 @@ pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, 
         let rows = lack.rows;
         return Err(RowsError::Evidence { rows, first });
     }
-    let labels = labels(&walk, after, rows.iter().map(|score| &score.key));
+    let labels = labels(&log, after, rows.iter().map(|score| &score.key));
     let data = IterationRows {
         rows: rows.iter().map(|score| id_of(&score.key)).collect(),
         clusters: rows.iter().map(|score| score.key.1.to_string()).collect(),
@@ -163,12 +164,12 @@ pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, 
 }
 
 /// Scores that are asked for, without those of anchors.
-fn admitted<'w>(walk: &'w Walk, after: &After<'_>) -> Vec<&'w Score> {
-    let anchors = walk.anchors.iter();
+fn admitted<'w>(log: &'w RowLog, after: &After<'_>) -> Vec<&'w Score> {
+    let anchors = log.anchors.iter();
     let anchors: Vec<&PolicyId> = anchors
         .flat_map(|set| [&set.low.policy, &set.high.policy])
         .collect();
-    let scores = walk.scores.get(after.judge).into_iter().flatten();
+    let scores = log.scores.get(after.judge).into_iter().flatten();
     let admitted = scores.filter(|score| {
         let policy = &score.key.0;
         !anchors.contains(&policy) && (after.rows)(policy, score.seq)
@@ -186,13 +187,13 @@ fn named(key: &Key) -> Named {
 
 /// The label of each row: the mean where it has several that count.
 fn labels<'k>(
-    walk: &Walk,
+    log: &RowLog,
     after: &After<'_>,
     keys: impl Iterator<Item = &'k Key>,
 ) -> Vec<Option<f64>> {
     let mut of: BTreeMap<&Key, (i64, u32)> = BTreeMap::new();
-    let open = walk.labels.iter().filter(|label| !label.is_confirm);
-    for label in open.chain(&walk.audited) {
+    let open = log.labels.iter().filter(|label| !label.is_confirm);
+    for label in open.chain(&log.audited) {
         if (after.labels)(&label.design, label.seq) {
             let (sum, count) = of.entry(&label.key).or_default();
             *sum = sum.saturating_add(label.value.value());

@@ -10,9 +10,9 @@ mod asked;
 mod fields;
 mod join;
 mod later;
+mod records;
 mod scored;
 mod sequence;
-mod walk;
 
 use std::collections::BTreeSet;
 
@@ -37,6 +37,8 @@ use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::projection::iterations::rows::Key;
+use crate::projection::iterations::rows::RowLog;
 use crate::projection::splits::members_root;
 use crate::rubric::Rubric;
 use crate::rubric::engine::Rules;
@@ -53,8 +55,6 @@ use crate::workflow::iterate::rows::scored::Lack;
 use crate::workflow::iterate::rows::scored::Raw;
 use crate::workflow::iterate::rows::scored::scored;
 use crate::workflow::iterate::rows::scored::scored_strictly;
-use crate::workflow::iterate::rows::walk::Key;
-use crate::workflow::iterate::rows::walk::Walk;
 use crate::workflow::patches;
 
 pub use asked::Asked;
@@ -321,9 +321,9 @@ pub fn anchor_rows(
     judge: Option<&JudgeId>,
     policy: &PolicyId,
 ) -> Result<AnchorRows, RowsError> {
-    let walk = Walk::over(history, experiment, None, size.saturating_sub(1))?;
-    let judge = judge_of(&walk, judge)?;
-    let of = walk.scores[&judge].iter();
+    let log = RowLog::through(history, experiment, None, size.saturating_sub(1))?;
+    let judge = judge_of(&log, judge)?;
+    let of = log.scores[&judge].iter();
     let ids: BTreeSet<String> = of
         .filter(|score| score.key.0 == *policy)
         .map(|score| id_of(&score.key))
@@ -340,9 +340,9 @@ fn id_of((policy, item, draw): &Key) -> String {
 }
 
 /// The judge that a plan names, else the only one with scores.
-fn judge_of(walk: &Walk, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> {
+fn judge_of(log: &RowLog, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> {
     if let Some(judge) = named {
-        if walk.scores.contains_key(judge) {
+        if log.scores.contains_key(judge) {
             return Ok(judge.clone());
         }
         return Err(missing(
@@ -353,7 +353,7 @@ fn judge_of(walk: &Walk, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> 
             ),
         ));
     }
-    let mut judges = walk.scores.keys();
+    let mut judges = log.scores.keys();
     match (judges.next(), judges.next()) {
         (Some(judge), None) => Ok(judge.clone()),
         (None, _) => Err(missing(
@@ -384,8 +384,8 @@ pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u
 /// [`RowsError`].
 pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsError> {
     let last = which.confirm.unwrap_or(which.through).max(which.through);
-    let walk = Walk::over(history, which.experiment, Some(which.iteration), last)?;
-    let Some(opening) = walk.opening.clone() else {
+    let log = RowLog::through(history, which.experiment, Some(which.iteration), last)?;
+    let Some(opening) = log.opening.clone() else {
         let what = format!("no iteration {} by then", which.iteration);
         return Err(missing(what, "clover iterate list"));
     };
@@ -396,27 +396,27 @@ pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsErro
             "clover iterate list",
         ));
     };
-    let leaves = walk.rubrics.get(&opening.rubric_hash).cloned();
+    let leaves = log.rubrics.get(&opening.rubric_hash).cloned();
     let rubric = leaves.and_then(|leaves| patches::rubric_with(&leaves));
     let Some(rubric) = rubric else {
         return Err(missing("the rubric of the iteration", "clover verify"));
     };
-    let Some(formed) = walk.split(which.iteration, opening.seq).cloned() else {
+    let Some(formed) = log.split(which.iteration, opening.seq).cloned() else {
         let experiment = which.experiment;
         return Err(missing(
             format!("no split of {experiment} that is formed and not spent"),
             format!("clover experiment split {experiment} --seed N --hashed"),
         ));
     };
-    let judge = judge_of(&walk, design.judge.as_ref())?;
-    let evidence = walk.evidence(history, &judge)?;
-    let wanted = wanted(&design, &walk);
-    let imported = walk.fields(history, &wanted.iter().collect::<Vec<_>>())?;
-    let unsealed = walk.unsealed.iter();
+    let judge = judge_of(&log, design.judge.as_ref())?;
+    let evidence = records::evidence(history, &log, &judge)?;
+    let wanted = wanted(&design, &log);
+    let imported = records::imported(history, &log, &wanted.iter().collect::<Vec<_>>())?;
+    let unsealed = log.unsealed.iter();
     let unsealed = unsealed.filter(|(_, by, _)| by == which.iteration);
     let unsealed = unsealed.map(|(.., seq)| *seq).next();
     let sources = Sources {
-        walk: &walk,
+        log: &log,
         design: &design,
         rubric: &rubric,
         evidence: &evidence,
@@ -427,10 +427,10 @@ pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsErro
         unsealed,
     };
     let (table, names, raw, anchors, notes) = sources.table()?;
-    let sequence = Sequence::of(&walk, &opening, &formed, (unsealed, &names, &raw));
+    let sequence = Sequence::of(&log, &opening, &formed, (unsealed, &names, &raw));
     Ok(Loaded {
         sequence,
-        registered: walk.judges.get(&judge).cloned(),
+        registered: log.judges.get(&judge).cloned(),
         judge,
         plan: opening.plan,
         fit_root: formed.fit_root,
@@ -447,14 +447,14 @@ pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsErro
 }
 
 /// Fields that an import has to have kept.
-fn wanted(design: &IterationDesign, walk: &Walk) -> Vec<FieldId> {
+fn wanted(design: &IterationDesign, log: &RowLog) -> Vec<FieldId> {
     let cells = design.slices.iter().flat_map(|family| &family.cells);
     let conditions = cells.flat_map(|cell| &cell.conditions);
     let mut wanted: BTreeSet<FieldId> = conditions.map(|of| of.field.clone()).collect();
     wanted.extend(design.covariates.iter().cloned());
     let families = design.environments.iter();
     wanted.extend(families.filter_map(|of| FieldId::new(of.family.as_str()).ok()));
-    if walk.designs.values().any(|of| of.strata.is_some()) {
+    if log.designs.values().any(|of| of.strata.is_some()) {
         wanted.extend(FieldId::new(STRATUM));
     }
     wanted.retain(|field| !fields::is_own(field.as_str()));

@@ -8,12 +8,12 @@ use crate::event::payload::gate::DrawnFrom;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::manifest::ConfirmTest;
 use crate::ground::digest::Digest;
+use crate::projection::iterations::rows::Formed;
+use crate::projection::iterations::rows::Opening;
+use crate::projection::iterations::rows::RowLog;
 use crate::projection::orders;
 use crate::workflow::iterate::rows::Named;
 use crate::workflow::iterate::rows::scored::Raw;
-use crate::workflow::iterate::rows::walk::Formed;
-use crate::workflow::iterate::rows::walk::Opening;
-use crate::workflow::iterate::rows::walk::Walk;
 
 /// One cluster of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,18 +43,18 @@ pub struct Sequence {
 impl Sequence {
     /// Of an iteration that was unsealed; `None` where its test is another, or nothing was unsealed yet.
     pub(super) fn of(
-        walk: &Walk,
+        log: &RowLog,
         opening: &Opening,
         formed: &Formed,
         (unsealed, names, raw): (Option<u64>, &[Named], &[Raw]),
     ) -> Option<Self> {
         let unsealed = unsealed.filter(|_| opening.plan.confirm_test == ConfirmTest::Sequential)?;
-        let beacon = walk.beacon?;
+        let beacon = log.beacon?;
         let seed = orders::seed(opening.digest, formed.confirm_root, &beacon);
-        let parts = walk.parts.get(&formed.split)?;
+        let parts = log.parts.get(&formed.split)?;
         let mut units: BTreeMap<&ItemId, Unit> = BTreeMap::new();
         let mut sealed = BTreeSet::new();
-        for (key, seq) in &walk.sealed {
+        for (key, seq) in &log.sealed {
             if *seq < unsealed && parts.get(&key.1) == Some(&SplitPart::Confirm) {
                 let unit = units.entry(&key.1).or_insert_with(|| Unit {
                     item: key.1.clone(),
@@ -66,7 +66,7 @@ impl Sequence {
                 sealed.insert(key);
             }
         }
-        for label in walk
+        for label in log
             .labels
             .iter()
             .filter(|of| of.is_confirm && of.seq > unsealed)

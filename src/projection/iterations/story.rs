@@ -1,5 +1,7 @@
 //! What the log says of one iteration, taken out of it in one pass.
 
+use std::ops::ControlFlow;
+
 use crate::event::Event;
 use crate::event::Kind;
 use crate::event::Payload;
@@ -13,22 +15,20 @@ use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::report::ReportLayout;
 use crate::event::payload::slices::ResidualsAudited;
 use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::ledger::Ledger;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::projection::audits::Audits;
 use crate::projection::bundle::Names;
+use crate::projection::reader::LogReader;
 use crate::projection::rubrics::Registered;
 use crate::projection::rubrics::Rubrics;
 
 /// An entry with its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct Entry {
     /// What was said.
     pub event: Event,
-    /// When the ledger took it.
-    pub recorded_at: Timestamp,
     /// Its position.
     pub seq: u64,
 }
@@ -43,7 +43,7 @@ pub struct Story {
     /// What the report is made of.
     pub layout: Option<ReportLayout>,
     /// The entries.
-    pub said: Vec<Said>,
+    pub said: Vec<Entry>,
     /// The last entry that was read.
     pub through_seq: u64,
 }
@@ -88,22 +88,19 @@ fn belongs(payload: &Payload, iteration: &IterationId) -> bool {
 /// # Errors
 /// [`LedgerError`].
 pub fn read(
-    ledger: &Ledger,
+    history: &dyn History,
     experiment: &ExperimentId,
     iteration: &IterationId,
     (through_seq, layout): (u64, Option<ReportLayout>),
 ) -> Result<Story, LedgerError> {
     let mut said = Vec::new();
-    ledger.entries::<LedgerError>(0, through_seq + 1, |read| {
-        let of = read.event.experiment();
-        if of.is_none_or(|of| of == experiment) && belongs(&read.event.payload, iteration) {
-            said.push(Said {
-                seq: read.stored.seq,
-                recorded_at: read.stored.recorded_at,
-                event: read.event,
-            });
+    LogReader::through(history, through_seq).each(|seq, event| {
+        let is_own = event.experiment().is_none_or(|of| of == experiment);
+        if is_own && belongs(&event.payload, iteration) {
+            let event = event.clone();
+            said.push(Entry { event, seq });
         }
-        Ok(())
+        ControlFlow::Continue(())
     })?;
     Ok(Story {
         experiment: experiment.clone(),

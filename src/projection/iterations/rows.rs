@@ -1,16 +1,16 @@
-//! One walk over the log: what an iteration reads of it, before anything is joined.
+//! Rows of an iteration as the log says them: scores, labels, splits, designs and what was taken in, before anything is
+//! joined.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
-use crate::event::id::FieldId;
 use crate::event::id::ItemId;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::id::SplitId;
 use crate::event::payload::BlobRef;
@@ -26,68 +26,99 @@ use crate::event::payload::rubric::RubricLeaf;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::digest::Digest;
 use crate::ledger::History;
+use crate::ledger::LedgerError;
 use crate::num::Micro;
-use crate::rubric::evidence::Evidence;
-use crate::workflow::import::kept;
-use crate::workflow::import::kept::Ingested;
-use crate::workflow::import::kept::Kept;
-use crate::workflow::import::kept::Unread;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::judge::run;
-use crate::workflow::judge::run::Record;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Model;
 
 /// A draw of a policy on an item.
-pub(super) type Key = kept::Key;
+pub type Key = (PolicyId, ItemId, u64);
+
+/// The rows of one `data.ingested`.
+#[derive(Clone, Debug)]
+pub struct Ingested {
+    /// Its position.
+    pub seq: u64,
+    /// Its rows.
+    pub rows: BlobRef,
+    /// The root over them.
+    pub root: Root,
+}
 
 /// The iteration as it was opened.
 #[derive(Clone, Debug)]
-pub(super) struct Opening {
+pub struct Opening {
+    /// Digest of its manifest.
     pub digest: Digest,
+    /// Its parameters.
     pub plan: IterationPlan,
+    /// Hash of the rubric that it starts from.
     pub rubric_hash: Digest,
+    /// Its position.
     pub seq: u64,
 }
 
 /// A split that was formed.
 #[derive(Clone, Debug)]
-pub(super) struct Formed {
+pub struct Formed {
+    /// Its name.
     pub split: SplitId,
+    /// Root of its fit part.
     pub fit_root: Root,
+    /// Root of its confirm block.
     pub confirm_root: Root,
+    /// Its position.
     pub seq: u64,
 }
 
 /// A label of a row.
 #[derive(Clone, Debug)]
-pub(super) struct Label {
+pub struct Label {
+    /// Its row.
     pub key: Key,
+    /// By which design.
     pub design: DesignId,
+    /// The label.
     pub value: Micro,
+    /// Its position.
     pub seq: u64,
+    /// Whether it was sealed for confirm.
     pub is_confirm: bool,
 }
 
 /// A score of a judge.
 #[derive(Clone, Debug)]
-pub(super) struct Score {
+pub struct Score {
+    /// Its row.
     pub key: Key,
+    /// The recorded score.
     pub base: Micro,
+    /// Its position.
     pub seq: u64,
 }
 
 /// What was found of one experiment through a position.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub struct RowLog {
+    /// The opening of the iteration.
     pub opening: Option<Opening>,
+    /// Rubrics that were registered or committed.
     pub rubrics: BTreeMap<Digest, Vec<RubricLeaf>>,
+    /// Anchor sets.
     pub anchors: Vec<AnchorSetRegistered>,
+    /// Splits that were formed.
     pub formed: Vec<Formed>,
+    /// Part of each cluster, by split.
     pub parts: BTreeMap<SplitId, BTreeMap<ItemId, SplitPart>>,
     /// Confirm roots that iterations unsealed: root, iteration, position.
     pub unsealed: Vec<(Root, IterationId, u64)>,
+    /// Label designs; of a name, the first.
     pub designs: BTreeMap<DesignId, LabelDesignRegistered>,
+    /// Judges; of a name, the first.
     pub judges: BTreeMap<JudgeId, JudgeRegistered>,
+    /// Scores by judge.
     pub scores: BTreeMap<JudgeId, Vec<Score>>,
+    /// Labels for calibration, and those of confirm that were shown.
     pub labels: Vec<Label>,
     /// Open labels of audits, which no iteration reads.
     pub audited: Vec<Label>,
@@ -96,27 +127,44 @@ pub(super) struct Walk {
     /// The first checkpoint above the sealing of the iteration's candidates that an entry names.
     pub beacon: Option<DrawnFrom>,
     sealed_seq: Option<u64>,
-    records: Vec<(u64, JudgeId, BlobRef, Root)>,
-    ingested: Vec<Ingested>,
+    /// Evidence records of judges: position, judge, blob and root.
+    pub records: Vec<(u64, JudgeId, BlobRef, Root)>,
+    /// Rows that were taken in.
+    pub ingested: Vec<Ingested>,
 }
 
-impl Walk {
-    /// Reads the entries of an experiment through a position, inclusive.
-    pub(super) fn over(
+/// The same while it is read.
+struct Of<'a> {
+    of: (&'a ExperimentId, Option<&'a IterationId>),
+    log: RowLog,
+}
+
+impl Model for Of<'_> {
+    fn take(&mut self, seq: u64, event: &Event) {
+        let (experiment, iteration) = self.of;
+        // A checkpoint is drawn from whatever comes first, of any experiment.
+        self.log.draw_from(event);
+        if event.experiment() == Some(experiment) {
+            self.log.take(iteration, seq, &event.payload);
+        }
+    }
+}
+
+impl RowLog {
+    /// Reads the entries of an experiment through a position, inclusive; without an iteration, rows alone.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn through(
         history: &dyn History,
         experiment: &ExperimentId,
         iteration: Option<&IterationId>,
         through: u64,
-    ) -> Result<Self, RowsError> {
-        let mut walk = Self::default();
-        history.events(0, through.saturating_add(1), &mut |seq, event| {
-            walk.draw_from(event);
-            if event.experiment() == Some(experiment) {
-                walk.take(iteration, seq, &event.payload);
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(walk)
+    ) -> Result<Self, LedgerError> {
+        let of = (experiment, iteration);
+        let log = Self::default();
+        let model = Of { of, log };
+        Ok(LogReader::through(history, through).into_model(model)?.log)
     }
 
     fn draw_from(&mut self, event: &Event) {
@@ -246,48 +294,9 @@ impl Walk {
         }
     }
 
-    /// Records of a judge's rows, the first of a draw.
-    pub(super) fn evidence(
-        &self,
-        history: &dyn History,
-        judge: &JudgeId,
-    ) -> Result<BTreeMap<Key, Evidence>, RowsError> {
-        let mut found = BTreeMap::new();
-        for record in self.records_of(history, judge)? {
-            let key = (record.policy, record.item, record.draw.value());
-            found.entry(key).or_insert(record.evidence);
-        }
-        Ok(found)
-    }
-
-    /// Records of a judge's rows, in the order of the log.
-    pub(super) fn records_of(
-        &self,
-        history: &dyn History,
-        judge: &JudgeId,
-    ) -> Result<Vec<Record>, RowsError> {
-        let mut found = Vec::new();
-        for (seq, _, blob, root) in self.records.iter().filter(|(_, of, ..)| of == judge) {
-            let damaged = |what: String| Unread::Damaged { seq: *seq, what };
-            let bytes = history.blob(&blob.blake3)?;
-            let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
-            found.append(&mut run::parse(&bytes, &root.0).map_err(damaged)?);
-        }
-        Ok(found)
-    }
-
-    /// Wanted fields of ingested rows; of a row and field, what was taken in first.
-    pub(super) fn fields(
-        &self,
-        history: &dyn History,
-        wanted: &[&FieldId],
-    ) -> Result<Kept, RowsError> {
-        Ok(kept::fields(history, &self.ingested, wanted)?)
-    }
-
     /// The split of an iteration: the last that was formed before it opened and whose confirm block was not spent by
     /// then, else the first after.
-    pub(super) fn split(&self, iteration: &IterationId, opened: u64) -> Option<&Formed> {
+    pub fn split(&self, iteration: &IterationId, opened: u64) -> Option<&Formed> {
         let spent = |formed: &&Formed| {
             self.unsealed.iter().any(|(root, by, seq)| {
                 *root == formed.confirm_root && by != iteration && *seq < opened

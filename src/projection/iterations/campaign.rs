@@ -4,6 +4,7 @@
 //! shrunk intervals cover 0, and transport passes. The rule is advice: it takes nothing away from anybody, and an
 //! iteration that opens after it is as good as any other. Source: CLOVER v1.1, section 10.1, step 12.
 
+use crate::event::Event;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
@@ -14,9 +15,10 @@ use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::slices::AuditedSlice;
 use crate::event::payload::slices::ResidualsAudited;
-use crate::ledger::Ledger;
+use crate::ledger::History;
 use crate::ledger::LedgerError;
-use crate::workflow::predicate;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Model;
 
 /// Quiet iterations in a row after which a campaign stops.
 pub const PATIENCE: usize = 2;
@@ -92,10 +94,11 @@ impl Campaign {
             .iter_mut()
             .find(|turn| turn.iteration == *iteration)
     }
+}
 
-    /// Takes what an entry of the experiment says.
-    pub fn take(&mut self, seq: u64, payload: &Payload) {
-        match payload {
+impl Model for Campaign {
+    fn take(&mut self, seq: u64, event: &Event) {
+        match &event.payload {
             Payload::IterationOpened(said) => self.turns.push(Turn {
                 audited: None,
                 closed: None,
@@ -149,14 +152,10 @@ impl Campaign {
 
 /// The worse of two looks; nobody looking says nothing.
 fn joined(a: Verdict, b: Verdict) -> Verdict {
-    let looked = [a, b]
-        .into_iter()
-        .filter(|verdict| *verdict != Verdict::NotChecked);
-    let looked: Vec<Verdict> = looked.collect();
-    if looked.is_empty() {
-        return Verdict::NotChecked;
-    }
-    predicate::worst(looked)
+    let looked = [a, b].into_iter();
+    let looked = looked.filter(|verdict| *verdict != Verdict::NotChecked);
+    // Verdicts stand from the worst to the best.
+    looked.min().unwrap_or(Verdict::NotChecked)
 }
 
 /// What a gate P6 says of the rubric in force: a failure that is the candidate's own says nothing of it.
@@ -194,18 +193,12 @@ fn audited(seq: u64, said: &ResidualsAudited) -> Audited {
 /// # Errors
 /// [`LedgerError`].
 pub fn read(
-    ledger: &Ledger,
+    history: &dyn History,
     experiment: &ExperimentId,
     through_seq: u64,
 ) -> Result<Campaign, LedgerError> {
-    let mut campaign = Campaign::default();
-    ledger.entries::<LedgerError>(0, through_seq + 1, |read| {
-        if read.event.experiment() == Some(experiment) {
-            campaign.take(read.stored.seq, &read.event.payload);
-        }
-        Ok(())
-    })?;
-    Ok(campaign)
+    let entries = LogReader::through(history, through_seq).of(experiment);
+    entries.into_model(Campaign::default())
 }
 
 #[cfg(test)]

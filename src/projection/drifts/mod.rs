@@ -1,6 +1,8 @@
 //! Drift of judges: the newest checks, and the rules `thresholds` and `drift`, by which diagnostics are judged by the
 //! numbers that a manifest registered, and a judge that failed a check makes its open gates stale.
 
+pub mod anchors;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;

@@ -1,7 +1,6 @@
 //! What the log says of one iteration, and which step is due.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use crate::event::Event;
 use crate::event::Payload;
@@ -42,23 +41,24 @@ use crate::event::payload::slices::SlicesClassified;
 use crate::ground::digest::Digest;
 use crate::ledger::History;
 use crate::ledger::LedgerError;
+use crate::num::Micro;
 use crate::projection::batteries;
+use crate::projection::batteries::Stress;
 use crate::projection::decisions::CONFIRM_GATES;
 use crate::projection::decisions::DEV_GATES;
 use crate::projection::decisions::composite_of;
-use crate::workflow::iterate::compute::cards::Attacks;
+use crate::projection::iterations::step::Step;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Model;
+use crate::projection::reader::Said;
 
-pub use crate::workflow::iterate::step::Step;
-
-/// An event of the iteration and where it stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Said<T> {
-    /// Its position.
-    pub seq: u64,
-    /// Its id.
-    pub id: EventId,
-    /// What it says.
-    pub said: T,
+/// What attacks on the rubric in force earned, as cards show it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attacks {
+    /// By family and slice.
+    pub stress: Stress,
+    /// Exploits: the row, the attacks in turn, and what they earn.
+    pub exploits: Vec<(String, String, Micro)>,
 }
 
 /// Everything that was said of one iteration, in the order of the log.
@@ -149,16 +149,23 @@ impl Records {
         }
         let from = self.below;
         // What a failed read took in is read again.
-        let mut all = std::mem::take(self);
-        history.events(from, below, &mut |seq, event| {
-            all.take(seq, event);
-            ControlFlow::Continue(())
-        })?;
+        let entries = LogReader::below(history, below).since(from);
+        let mut all = entries.into_model(std::mem::take(self))?;
         all.below = below;
         *self = all;
         Ok(self.by_id.get(iteration))
     }
 
+    fn of_experiment<'a>(
+        &'a mut self,
+        experiment: Option<&'a ExperimentId>,
+    ) -> impl Iterator<Item = &'a mut Record> {
+        let mut of = self.by_id.values_mut();
+        std::iter::from_fn(move || of.find(|record| Some(&record.experiment) == experiment))
+    }
+}
+
+impl Model for Records {
     fn take(&mut self, seq: u64, event: &Event) {
         let experiment = event.experiment();
         match &event.payload {
@@ -194,14 +201,6 @@ impl Records {
                 }
             }
         }
-    }
-
-    fn of_experiment<'a>(
-        &'a mut self,
-        experiment: Option<&'a ExperimentId>,
-    ) -> impl Iterator<Item = &'a mut Record> {
-        let mut of = self.by_id.values_mut();
-        std::iter::from_fn(move || of.find(|record| Some(&record.experiment) == experiment))
     }
 }
 

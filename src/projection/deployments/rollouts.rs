@@ -1,0 +1,117 @@
+//! What runs and what it was made of, as the log says it below any position: versions of a rubric, the iterations that
+//! judged them, recalibrations and deployments.
+
+use std::collections::BTreeMap;
+
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::payload::deployment::DeploymentActivated;
+use crate::event::payload::deployment::RecalibrationCompleted;
+use crate::event::payload::rubric::RubricLeaf;
+use crate::ground::digest::Digest;
+use crate::ledger::History;
+use crate::ledger::LedgerError;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Model;
+use crate::projection::reader::Said;
+
+/// A version of a rubric as it was registered or committed.
+#[derive(Clone, Debug)]
+struct Version {
+    hash: Digest,
+    iteration: Option<IterationId>,
+    leaves: Vec<RubricLeaf>,
+}
+
+/// What was released in one experiment, as far as the log was read: versions, recalibrations and deployments.
+#[derive(Debug, Default)]
+pub struct Rollouts {
+    /// Deployments, oldest first.
+    pub deployments: Vec<Said<DeploymentActivated>>,
+    recalibrations: BTreeMap<EventId, Said<RecalibrationCompleted>>,
+    versions: BTreeMap<EventId, Version>,
+    /// The iteration of each acceptance.
+    accepted: BTreeMap<EventId, IterationId>,
+    /// The first iteration that starts from each rubric.
+    starts: BTreeMap<Digest, IterationId>,
+}
+
+impl Model for Rollouts {
+    fn take(&mut self, seq: u64, event: &Event) {
+        let id = event.id;
+        match &event.payload {
+            Payload::RubricRegistered(said) => {
+                let version = Version {
+                    hash: said.rubric_hash,
+                    iteration: None,
+                    leaves: said.leaves.clone(),
+                };
+                self.versions.insert(id, version);
+            }
+            Payload::IterationOpened(said) => {
+                let of = self.starts.entry(said.rubric_hash);
+                of.or_insert_with(|| said.iteration.clone());
+            }
+            Payload::PatchAccepted(said) => {
+                self.accepted.insert(id, said.iteration.clone());
+            }
+            Payload::PromptCommitted(said) => {
+                let version = Version {
+                    hash: said.rubric_hash,
+                    iteration: self.accepted.get(&said.acceptance).cloned(),
+                    leaves: said.leaves.clone(),
+                };
+                self.versions.insert(id, version);
+            }
+            Payload::RecalibrationCompleted(said) => {
+                let said = (**said).clone();
+                self.recalibrations.insert(id, Said { seq, id, said });
+            }
+            Payload::DeploymentActivated(said) => {
+                let said = (**said).clone();
+                self.deployments.push(Said { seq, id, said });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Rollouts {
+    /// Releases of an experiment below a position.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn below(
+        history: &dyn History,
+        experiment: &ExperimentId,
+        below: u64,
+    ) -> Result<Self, LedgerError> {
+        let entries = LogReader::below(history, below).of(experiment);
+        entries.into_model(Self::default())
+    }
+
+    /// A recalibration by its event.
+    pub fn recalibration(&self, id: EventId) -> Option<&Said<RecalibrationCompleted>> {
+        self.recalibrations.get(&id)
+    }
+
+    /// A deployment by its event.
+    pub fn deployment(&self, id: EventId) -> Option<&Said<DeploymentActivated>> {
+        self.deployments.iter().find(|of| of.id == id)
+    }
+
+    /// The rubric of a version, leaf by leaf.
+    pub fn leaves(&self, commit: EventId) -> Option<&[RubricLeaf]> {
+        Some(&self.versions.get(&commit)?.leaves)
+    }
+
+    /// The iteration that judged a version; of a first rubric, the first that starts from it.
+    pub fn iteration(&self, commit: EventId) -> Option<&IterationId> {
+        let version = self.versions.get(&commit)?;
+        let iteration = version.iteration.as_ref();
+        iteration.or_else(|| self.starts.get(&version.hash))
+    }
+}

@@ -1,0 +1,84 @@
+//! Anchors of a judge as the log says them: the set, the judge's scores, and every earlier check of them.
+
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::id::AnchorSetId;
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::Root;
+use crate::event::payload::iteration::AnchorSetRegistered;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::event::payload::scoring::JudgePort;
+use crate::event::payload::scoring::JudgeRegistered;
+use crate::ledger::History;
+use crate::ledger::LedgerError;
+use crate::num::Micro;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Model;
+use crate::projection::reader::Said;
+
+/// What the log says of one anchor set and one judge.
+#[derive(Debug, Default)]
+pub struct AnchorLog {
+    /// The set.
+    pub set: Option<Said<AnchorSetRegistered>>,
+    /// The judge, if it was registered.
+    pub registered: Option<Said<JudgeRegistered>>,
+    /// Scores of the judge.
+    pub scores: Vec<Said<ScoreRecorded>>,
+    /// Scores of each earlier check, with the root of their rows.
+    pub earlier: Vec<(Root, Vec<Micro>)>,
+    /// Scores since the registration that do not name it.
+    pub unversioned: u64,
+}
+
+/// The same while it is read.
+struct Of<'a> {
+    of: (&'a AnchorSetId, &'a JudgeId),
+    log: AnchorLog,
+}
+
+impl Model for Of<'_> {
+    fn take(&mut self, seq: u64, event: &Event) {
+        let ((anchors, judge), log) = (self.of, &mut self.log);
+        match &event.payload {
+            Payload::AnchorSetRegistered(said) if said.anchors == *anchors && log.set.is_none() => {
+                log.set = Said::of(seq, event);
+            }
+            Payload::JudgeRegistered(said) if said.judge == *judge && log.registered.is_none() => {
+                log.registered = Said::of(seq, event);
+            }
+            Payload::JudgeDriftChecked(said)
+                if said.judge == *judge && said.anchors == *anchors =>
+            {
+                let of = (said.anchor_rows_root, said.scores_micro.clone());
+                log.earlier.push(of);
+            }
+            Payload::ScoreRecorded(said) if said.judge == *judge => {
+                let named = log.registered.as_ref().is_none_or(|of| {
+                    of.said.port == JudgePort::Recorded || event.header.refs.contains(&of.id)
+                });
+                log.unversioned += u64::from(!named);
+                log.scores.extend(Said::of(seq, event));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl AnchorLog {
+    /// Reads the entries of an experiment through a position, inclusive.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn through(
+        history: &dyn History,
+        experiment: &ExperimentId,
+        of: (&AnchorSetId, &JudgeId),
+        last: u64,
+    ) -> Result<Self, LedgerError> {
+        let log = Self::default();
+        let entries = LogReader::through(history, last).of(experiment);
+        Ok(entries.into_model(Of { of, log })?.log)
+    }
+}

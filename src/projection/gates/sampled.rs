@@ -1,0 +1,80 @@
+//! What the log says for an estimate beside a gate: its manifest, its units as they were observed, and labels of the
+//! sample.
+
+use std::collections::BTreeMap;
+
+use crate::event::Event;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::ItemId;
+use crate::event::payload::decision::GateEstimated;
+use crate::event::payload::label::draw_of_row;
+use crate::event::payload::manifest::Manifest;
+use crate::ledger::History;
+use crate::ledger::LedgerError;
+use crate::num::Micro;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Model;
+
+/// What is read for an estimate.
+#[derive(Debug, Default)]
+pub struct SampledRows {
+    /// Labels of the design by arm, unit and draw; of two labels of one draw the first.
+    pub labels: BTreeMap<(String, ItemId, u64), Micro>,
+    /// The manifest of its digest.
+    pub manifest: Option<Box<Manifest>>,
+    /// Units in the order observed, with the sum of the differences of their draws, in millionths.
+    pub observed: Vec<(ItemId, i64)>,
+}
+
+/// The same while it is read.
+struct Of<'a> {
+    said: &'a GateEstimated,
+    rows: SampledRows,
+}
+
+impl Model for Of<'_> {
+    fn take(&mut self, _: u64, event: &Event) {
+        let (said, rows) = (self.said, &mut self.rows);
+        match &event.payload {
+            Payload::ManifestRegistered(of) if of.digest == said.digest => {
+                rows.manifest = Some(of.manifest.clone());
+            }
+            Payload::ManifestAmended(of) if of.digest == said.digest => {
+                rows.manifest = Some(of.manifest.clone());
+            }
+            Payload::GateObserved(of) if of.gate == said.gate => {
+                let delta = of.readings.first().map_or(0, |one| one.delta_micro.value());
+                rows.observed.push((of.unit.clone(), delta));
+            }
+            Payload::LabelRecorded(of) if of.design == said.design => {
+                let key = (of.policy.to_string(), of.item.clone(), of.draw.value());
+                rows.labels.entry(key).or_insert(of.value_micro);
+            }
+            Payload::LabelRevealed(of) if of.design == said.design => {
+                if let Some((policy, item, draw)) = draw_of_row(&of.row) {
+                    let key = (policy.to_string(), item, draw.value());
+                    rows.labels.entry(key).or_insert(of.value_micro);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl SampledRows {
+    /// Reads the entries of an experiment below a position, as far as an estimate names them.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn below(
+        history: &dyn History,
+        experiment: &ExperimentId,
+        said: &GateEstimated,
+        below: u64,
+    ) -> Result<Self, LedgerError> {
+        let rows = Self::default();
+        let entries = LogReader::below(history, below).of(experiment);
+        Ok(entries.into_model(Of { said, rows })?.rows)
+    }
+}

@@ -1,0 +1,55 @@
+//! What blobs hold of an iteration's rows: evidence records of a judge, and imported fields.
+
+use std::collections::BTreeMap;
+
+use crate::event::id::FieldId;
+use crate::event::id::JudgeId;
+use crate::ledger::History;
+use crate::projection::iterations::rows::Key;
+use crate::projection::iterations::rows::RowLog;
+use crate::rubric::evidence::Evidence;
+use crate::workflow::import::kept;
+use crate::workflow::import::kept::Kept;
+use crate::workflow::import::kept::Unread;
+use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::judge::run;
+use crate::workflow::judge::run::Record;
+
+/// Records of a judge's rows, the first of a draw.
+pub(super) fn evidence(
+    history: &dyn History,
+    log: &RowLog,
+    judge: &JudgeId,
+) -> Result<BTreeMap<Key, Evidence>, RowsError> {
+    let mut found = BTreeMap::new();
+    for record in records_of(history, log, judge)? {
+        let key = (record.policy, record.item, record.draw.value());
+        found.entry(key).or_insert(record.evidence);
+    }
+    Ok(found)
+}
+
+/// Records of a judge's rows, in the order of the log.
+pub(super) fn records_of(
+    history: &dyn History,
+    log: &RowLog,
+    judge: &JudgeId,
+) -> Result<Vec<Record>, RowsError> {
+    let mut found = Vec::new();
+    for (seq, _, blob, root) in log.records.iter().filter(|(_, of, ..)| of == judge) {
+        let damaged = |what: String| Unread::Damaged { seq: *seq, what };
+        let bytes = history.blob(&blob.blake3)?;
+        let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
+        found.append(&mut run::parse(&bytes, &root.0).map_err(damaged)?);
+    }
+    Ok(found)
+}
+
+/// Wanted fields of ingested rows; of a row and field, what was taken in first.
+pub(super) fn imported(
+    history: &dyn History,
+    log: &RowLog,
+    wanted: &[&FieldId],
+) -> Result<Kept, RowsError> {
+    Ok(kept::fields(history, &log.ingested, wanted)?)
+}
