@@ -80,8 +80,9 @@ KINDS = {
                                   tool_snapshot=hex64),
     ("judge.drift_checked", 1): Kind(
         "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
-        asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text, model=text,
-                              port=one_of("builtin", "command", "recorded"), prompt_hash=hex64, tool_snapshot=hex64)),
+        asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text,
+                              model=text, port=one_of("builtin", "command", "recorded"), prompt_hash=hex64,
+                              tool_snapshot=hex64)),
         build=text, judge=ident, kendall_tau=Optional(number), p=Optional(probability),
         policies=listing(record(charted=CHARTED, mean_change=number, policy=ident, rows=COUNT)),
         rows=record(changed=COUNT, drifting=COUNT, rows=COUNT, worst=ident, worst_charted=CHARTED),
@@ -134,19 +135,24 @@ KINDS = {
         correction=number, df=Optional(number), df_method=Optional(text), estimate=number,
         filter=record(audit_labels=COUNT, conflicts=COUNT, labels_without_score=COUNT, other_judges=COUNT,
                       repeated_labels=COUNT, rows=COUNT, sealed=COUNT),
-        interval=Optional(ENDS), interval_clipped=Optional(ENDS), interval_method=one_of("bounded", "none", "percentile", "t"),
+        interval=Optional(ENDS), interval_clipped=Optional(ENDS),
+        interval_method=one_of("bounded", "none", "percentile", "t"),
         labels=COUNT, labels_only=Optional(record(interval=Optional(ENDS), mean=number)), no_interval=Optional(text),
-        off_mode=Optional(COUNT), plug_in=number, policy=ident, prompts=COUNT, raw_mean=number, route=text, rows=COUNT, rows_root=encoded(32),
+        off_mode=Optional(COUNT), plug_in=number, policy=ident, prompts=COUNT, raw_mean=number, route=text,
+        rows=COUNT, rows_root=encoded(32),
         se=Optional(number), share=Optional(number), terms=TERMS, through_seq=COUNT, transport=Optional(STANDING)),
     ("contrast.recorded", 1): Kind(
         "arbiter", "@ build family first second terms through_seq", basis=text, build=text, calibrator=Optional(hex64),
         conservative=Optional(ENDS), df=Optional(number), difference=number, family=listing(ident), first=ident,
-        first_claim=Optional(CLAIM), first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS, p=number, p_adjusted=number,
+        first_claim=Optional(CLAIM), first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS,
+        p=number, p_adjusted=number,
         reading=Optional(one_of("not_told_apart", "told_apart", "unchecked")), se=number, second=ident,
-        second_claim=Optional(CLAIM), second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS, through_seq=COUNT,
+        second_claim=Optional(CLAIM), second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS,
+        through_seq=COUNT,
         told_apart=boolean),
     ("oua.estimated", 1): Kind(
-        "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64, fold_seeds=Optional(listing(COUNT)),
+        "arbiter", "@ build policy terms through_seq", build=text, calibrator=hex64,
+        fold_seeds=Optional(listing(COUNT)),
         inputs=Optional(ROWS_READ), policy=Optional(ident), rows_root=encoded(32), share=Optional(number),
         share_by_decile=listing(record(rows=COUNT, share=Optional(number))), terms=TERMS, through_seq=COUNT,
         var_main=number, var_oua=number),
@@ -170,7 +176,8 @@ KINDS = {
         overlap=one_of(*OVERLAP), policy=ident, raw=FIGURES,
         residuals=Optional(record(correlation=Optional(number), direct=number, high=number, low=number, mean=number,
                                   p=number, se=number)),
-        rows_root=encoded(32), stabilised=FIGURES, tail=one_of(*OVERLAP), terms=OPE_TERMS, through_seq=COUNT, ttc=number,
+        rows_root=encoded(32), stabilised=FIGURES, tail=one_of(*OVERLAP), terms=OPE_TERMS, through_seq=COUNT,
+        ttc=number,
         ttc_by_total=Optional(number)),
     ("ope.estimated", 1): Kind(
         "arbiter", "@ build estimator policy terms through_seq", build=text, calibrator=hex64, df=Optional(number),
@@ -187,9 +194,10 @@ KINDS = {
         terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
     ("plan.recorded", 1): Kind(
         "arbiter", "@ asked_micro build policies power_micro prices purpose terms through_seq",
-        asked_micro=MICRO, build=text, policies=COUNT, power_micro=MICRO, purpose=one_of("audit", "budget", "iteration", "labels"),
-        audit=Optional(record(calibration_sd=Optional(number), clusters=COUNT, pass_probability=number, residual_sd=number,
-                              width_se=Optional(number))),
+        asked_micro=MICRO, build=text, policies=COUNT, power_micro=MICRO,
+        purpose=one_of("audit", "budget", "iteration", "labels"),
+        audit=Optional(record(calibration_sd=Optional(number), clusters=COUNT, pass_probability=number,
+                              residual_sd=number, width_se=Optional(number))),
         evaluation=Optional(record(cost=number, labels=COUNT, labels_high=Optional(COUNT), labels_low=Optional(COUNT),
                                    mde=number, mde_high=Optional(number), scores=COUNT, se=number)),
         iteration=Optional(record(betting_rows=Optional(COUNT), confirm_rows=COUNT, difference_sd=number, effect=number,
@@ -306,7 +314,8 @@ KINDS = {
     ("recalibration.completed", 1): Kind(
         "arbiter", None, anchors=ANCHORS, calibrator=hex64, commit=hex64, computed=Optional(record(
             build=text, inputs=ROWS_READ, mode=one_of("refitted", "verified"), thresholds=THRESHOLDS,
-            transport=ENVIRONMENTS)), design=ident, judge=ident, labels=COUNT, transport=Optional(hex64), trigger=one_of("hard_rule", "model", "sdp")),
+            transport=ENVIRONMENTS)), design=ident, judge=ident, labels=COUNT, transport=Optional(hex64),
+        trigger=one_of("hard_rule", "model", "sdp")),
     ("guardrail.checked", 1): Kind(
         "releaser", None, by_hand=Optional(text), deployment=hex64, evidence=LIVE, inputs=Optional(ROWS_READ),
         thresholds=THRESHOLDS,
@@ -334,11 +343,13 @@ KINDS = {
 }
 RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger format in which it is refused
 # Kinds that need a header `experiment`.
-EXPERIMENTAL = ("score.", "label.", "seal.", "experiment.", "logprob.", "logprobs.", "ope.", "splits.", "data.ingested", "manifest.", "plan.",
-                "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.", "transport.", "rubric.",
-                "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.", "gate.",
-                "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.", "battery.",
-                "exploit.", "dev.",
-                "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.", "generator.", "report.")
+EXPERIMENTAL = (
+    "score.", "label.", "seal.", "experiment.", "logprob.", "logprobs.", "ope.", "splits.", "data.ingested",
+    "manifest.", "plan.", "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.",
+    "transport.", "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
+    "gate.", "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
+    "battery.", "exploit.", "dev.", "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.",
+    "generator.", "report.",
+)
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))

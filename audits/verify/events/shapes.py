@@ -13,7 +13,8 @@ PARTS = ("confirm", "dev", "fit")
 PART = record(count=integer(), root=encoded(32))
 CLUSTER_RULE, APART = one_of("blake2b-mod3/1"), one_of("hashed", "time")
 OF_LEDGER = ("A0", "A1-A3")           # assumptions about the whole ledger; the others are about an experiment
-CODES = OF_LEDGER + tuple("ADV BLAST CJE.D1-R3 CJE.J1 CJE.J2-M CJE.T1 CLOVER.J1 CLOVER.J2 H1 L1 L2 OPE OUA S1 S2 SUP".split())
+CODES = OF_LEDGER + tuple("ADV BLAST CJE.D1-R3 CJE.J1 CJE.J2-M CJE.T1 CLOVER.J1 CLOVER.J2 H1 L1 L2 OPE OUA S1 S2 "
+                          "SUP".split())
 GOVERNED = ("candidates.sealed", "confirm.unsealed", "exposure.opened", "gate.evaluated", "label.revealed",
             "manifest.amended", "manifest.registered", "patch.accepted", "splits.formed",
             "splits.listed")          # steps that no experiment takes whose judge contradicted itself
@@ -29,7 +30,8 @@ CONDITION = record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO
 DESIGN = record(
     anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
     dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean)),
-    frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"), peek_account=ident,
+    frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"),
+    peek_account=ident,
     rubric_hash=hex64, seed=hex64, topics=listing(text),
     slices=listing(record(family=ident, cells=listing(record(
         conditions=listing(CONDITION),
@@ -85,7 +87,8 @@ REDACTED = listing(record(features=listing(record(bin=COUNT, feature=ident)), fi
 BASIS = record(calibrator=hex64, iteration=ident, rubric_hash=hex64, selector=listing(CONDITION),
                split=one_of("confirm", "dev", "fit"))
 CARD = record(
-    basis=Optional(BASIS), candidate_paths=listing(text), card=ident, **{"class": CLASS}, clusters=COUNT, counterexamples=REDACTED,
+    basis=Optional(BASIS), candidate_paths=listing(text), card=ident, **{"class": CLASS}, clusters=COUNT,
+    counterexamples=REDACTED,
     direction=one_of("over_scored", "under_scored"), exemplars=REDACTED, exposure_micro=MICRO, family=ident,
     explanations=listing(record(explanation=ident, score_micro=Optional(MICRO), verdict=VERDICT)),
     hints=listing(record(feature=ident, reference_micro=MICRO, rows=COUNT, smd_micro=MICRO, worst_micro=MICRO)),
@@ -97,7 +100,8 @@ CARD = record(
 BATTERY = ("contradiction_inject", "fabricated_tool_trace", "fact_flip", "fake_citation", "padding", "rubric_mimicry",
            "style_strip")                 # without these a battery is not whole
 EDITS = frozenset("""authority_tone authority_tone:credential contradiction_inject fabricated_tool_trace:1
-    fabricated_tool_trace:2 fabricated_tool_trace:3 fact_flip:negation fact_flip:number fact_flip:opposite fact_flip:unit
+    fabricated_tool_trace:2 fabricated_tool_trace:3 fact_flip:negation fact_flip:number fact_flip:opposite
+    fact_flip:unit
     fake_citation:1:listed fake_citation:1:unlisted fake_citation:2:listed fake_citation:2:unlisted
     fake_citation:3:listed fake_citation:3:unlisted padding:100 padding:180 padding:50 rubric_mimicry:1:end
     rubric_mimicry:1:front rubric_mimicry:2:end rubric_mimicry:2:front rubric_mimicry:3:end rubric_mimicry:3:front
@@ -207,8 +211,10 @@ WEALTH = record(claim=Optional(number), futile=Optional(number), kill=Optional(n
 SOURCE = record(design=Optional(ident), judge=Optional(ident), metric=ident)
 READING = record(baseline=listing(MICRO), baseline_missing=Optional(listing(COUNT)), candidate=listing(MICRO),
                  candidate_missing=Optional(listing(COUNT)), delta_micro=MICRO)
-STANDINGS = ("continue", "different", "equivalent", "futile", "kill", "leading", "noninferior", "promote", "undecided_at_n_max")
-OUTCOMES = ("different", "equivalent", "futile", "kill", "noninferior", "promote", "superseded", "undecided_at_n_max", "void")
+STANDINGS = ("continue", "different", "equivalent", "futile", "kill", "leading", "noninferior", "promote",
+             "undecided_at_n_max")
+OUTCOMES = ("different", "equivalent", "futile", "kill", "noninferior", "promote", "superseded", "undecided_at_n_max",
+            "void")
 HOLDS = ("different", "equivalent", "noninferior", "promote")
 GRADES = ("asymptotic", "certified", "certified_amended", "exploratory", "finite", "self_governed", "void")
 ANCHORS = record(anchors=listing(record(drift=number, policy=ident, rows=COUNT)))

@@ -3,8 +3,8 @@
 import re
 import unicodedata
 
-# Names: the characters that Unicode 13.0 assigns, which every Python from 3.9 on knows, in base 36: how many are skipped,
-# then how many follow. What is assigned keeps its normal forms and its letter case, so a newer table agrees.
+# The characters that Unicode 13.0 assigns, which every Python from 3.9 on knows, in base 36: how many are skipped, then
+# how many follow. What is assigned keeps its normal forms and its letter case, so a newer table agrees.
 ASSIGNED = """
     0 oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b t 1 6o 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 1h l 1 i b 4x
     1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1 1 5 4 2 2 3 3 1 7 4 1 1
@@ -34,8 +34,9 @@ ASSIGNED = """
     6 4a rc 8 d 3 d 3 38 c 2h 7 c k c 4 1k 8 a 6 14 8 u 2 2 26 3d 1 2a 1 3r c e 2 5 3 3 5 7 9 p 7 7 9 3 d 7 15 43 1
     1j 11 a sm wym y 379 b 66 2 4g2 e 5rl 2e7 f2 15u 3t7 fcfq 1 u 2o 3k 6o 1e6o 1eke 2 1eke
 """
-IGNORABLE = re.compile("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-                       "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+IGNORABLE = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 BLANK = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u2800\u3000]")
 ALIKE = {ord(c): group[0] for group in (      # letters that look like a letter of ASCII, after it
     "a\u0251\u03b1\u0430 b\u03b2\u0432\u044c c\u0441\u1d04\u2ca5\uabaf d\u0501 e\u03b5\u0435 f\u0584 "

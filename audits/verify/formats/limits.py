@@ -8,6 +8,7 @@ BODY_MAX = 32 * 1024                  # bytes of one body
 REFS_MAX = 256                        # events that one event may stand on
 DEPTH_MAX = 127                       # nested arrays and objects
 SAFE_INTEGER = 2 ** 53 - 1
+ONE, MANY, MICRO_MAX = 10 ** 6, SAFE_INTEGER, 10 ** 12      # one in millionths, and the most of two kinds of numbers
 SKEW = 300 * 1_000_000                # microseconds an author's clock may be off
 CLOCK_AHEAD = 400 * 86_400 * 1_000_000  # microseconds; a step of the ledger's clock by more is named in a note
 SIGNATURES_MAX = 64                   # signature lines of one note
@@ -32,6 +33,3 @@ def show(value):
     text = value if isinstance(value, str) else value.hex() if isinstance(value, bytes) else repr(value)
     text = "".join(c if " " <= c <= "~" else c.encode("unicode_escape").decode("ascii") for c in text[:200])
     return text if len(text) <= 160 else text[:157] + "..."
-
-
-ONE, MANY, MICRO_MAX = 10 ** 6, SAFE_INTEGER, 10 ** 12

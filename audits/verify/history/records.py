@@ -172,7 +172,10 @@ class Run:
 
 
 class Deploys:
-    """What runs in one experiment: deployments as [id, data, previous, where rolled back], and what they may stand on."""
+    """What runs in one experiment, and what it may stand on.
+
+    A deployment is [id, data, previous, where it was rolled back, seq].
+    """
 
     def __init__(self):
         self.active = self.checked = None         # id; (id, breach, seq) of the newest check

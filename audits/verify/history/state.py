@@ -16,57 +16,87 @@ class State:
     """What the log says before one entry: all that the rules may look at beside the entry itself."""
 
     def __init__(self, blobs):
+        self.begin_log(blobs)
+        self.begin_keys()
+        self.begin_labels()
+        self.begin_claims()
+        self.begin_gates()
+        self.begin_iterations()
+
+    def begin_log(self, blobs):
         self.ed25519, self.blobs, self.tree = Ed25519(), blobs, Tree()
         self.origin = self.format = None          # unknown until a readable ledger.created stands at seq 0
-        self.strict = False
         self.rulebooks = []                       # (seq, version): each judges the entries after seq
-        self.keys, self.accounts, self.experiments, self.seals, self.charges, self.accepted = {}, {}, {}, {}, {}, set()
-        self.designs, self.first_label = {}, {}   # (experiment, design) -> purpose, and -> seq of its first label
-        self.governed = set()                     # experiments with a registered design
-        self.draws = {}                           # (experiment, row) -> what its labels serve
-        self.open_clusters, self.confirm, self.placed = set(), set(), set()
-        self.splits, self.formed = {}, {}         # experiment -> the Split being listed, -> seqs of formed ones
-        self.manifests, self.families, self.exposed, self.first_outcome = {}, {}, {}, {}
-        self.scored = {}                          # id of a score.recorded -> its score
+        self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
+        self.times = array("q")                   # recorded_at of each line; an unreadable line has its predecessor's
+        self.last_recorded = None                 # (microseconds, text) of the last readable line
+        self.ids, self.natural_keys = set(), set()
+        self.values = {}                          # natural key -> (seq, value) where gates read it
+        self.newer = []                           # entries with ids beyond Unicode 13.0 that no rule asked about
+        self.unread = []                          # entries with documents beyond the YAML that is read here
+        self.attestations = []                    # (seq, size, root)
+
+    def begin_keys(self):
+        """Keys, experiments and budgets."""
+        self.strict, self.keys = False, {}
+        self.signers, self.compromised = set(), {}      # ids of keys; -> seq since which
+        self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
+        self.experiments = {}                     # -> seq of the end, or None
+        self.accounts, self.charges = {}, {}      # by name; id of a charge -> seq
         self.peeks = {}                           # charges to accounts of peeks -> account
-        self.protocols, self.sdp, self.bridge = {}, [], {}   # by design; (version, effective_at, seq); kind -> status
-        self.conflicts, self.waivers, self.taints = {}, {}, {}
-        self.sealed_of, self.revealed_of = {}, {} # (experiment, design) -> how many labels
+        self.paid_for = {}                        # charge -> (experiment, design)
+
+    def begin_labels(self):
+        """Designs and labels by (experiment, design); splits, and what was seen, by experiment."""
+        self.designs, self.first_label = {}, {}   # purpose; seq of the first label
+        self.design_seqs, self.protocols = {}, {}
+        self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
+        self.governed = set()                     # experiments with a registered design
+        self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted
+        self.draws = {}                           # (experiment, row) -> what its labels serve
+        self.splits, self.formed = {}, {}         # the Split being listed; split -> seq where formed
+        self.open_clusters, self.confirm, self.placed = set(), set(), set()
+        self.blocks = {}                          # [sealed, revealed, reveal_by] since its split
+        self.split_since, self.windows = {}, {}   # seq of the newest split; [(t2, its text)]
+        self.confirm_roots, self.first_outcome = set(), {}
+        self.scored = {}                          # id of a score.recorded -> its score
+
+    def begin_claims(self):
+        """What claims rest on: protocols, waivers, conflicts, calibrators, audits, drift."""
+        self.sdp, self.bridge = [], {}            # (version, effective_at, seq); kind -> (status, seq)
+        self.waivers = {}                         # (experiment or None, code) -> (id, author, end)
+        self.granted = {}                         # likewise -> (seq of the second key, end of the waiver)
+        self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
         self.fitted = set()                       # (experiment, judge, calibrator)
         self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
-        self.rubrics = {}                         # experiment -> {hash: (version, leaves)}, in order of registration
-        self.anchors, self.iterations, self.patch_ids = set(), {}, set()
-        self.heads, self.acceptances, self.commits = {}, {}, {}  # experiment -> (id, hash); id -> Acceptance; id -> (iteration, acceptance)
-        self.deploys = {}                         # by experiment
-        self.parents = {}                         # id of a commit -> its parent
-        self.rubric_ids = {}                      # (experiment, id) -> (hash, seq)
-        self.design_seqs, self.open_of = {}, {}   # (experiment, design) -> seq; -> open labels
-        self.granted = {}                         # (experiment, code) -> (seq of the second key, end of the waiver)
-        self.decisions, self.peek_charges, self.spent_roots = {}, {}, {}
-        self.blocks, self.unsealings = {}, Counter()  # experiment -> [sealed, revealed, reveal_by] since its split; by quarter
-        self.split_since, self.paid_for = {}, {}  # experiment -> seq of its newest split; charge -> (experiment, design)
-        self.confirm_roots, self.windows = set(), {}
-        self.exploits = Counter()                 # experiment -> how many
-        self.attacked = {}                        # iteration -> Attacked
-        self.newer = []                           # entries with ids beyond Unicode 13.0 that no rule asked about
-        self.unread = []                           # documents beyond the YAML that is read here
+        self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
+
+    def begin_gates(self):
+        """Manifests, families, units and gates."""
+        self.manifests, self.families = {}, {}
+        self.exposed = {}                         # confirm root -> seq of its first exposure
         self.fixed = None                         # newest entry that fixes what an order or a sample is drawn for
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
-        self.strata, self.stratum_of = {}, {}     # (experiment, root) -> units by stratum; (experiment, root, unit) -> stratum
-        self.orders, self.placed_units, self.ordered = {}, set(), {}
-        self.drawn = {}                           # digest of a version -> its order.drawn
+        self.strata, self.stratum_of = {}, {}     # (experiment, root) -> units by stratum; with a unit -> its stratum
+        self.orders, self.placed_units = {}, set()      # digest -> [tree, last unit]; (digest, place, unit)
+        self.ordered, self.drawn = {}, {}         # unit -> seq of its first order; digest -> (seq, order.drawn)
         self.gates_by_id, self.closed, self.promotions = {}, {}, {}
-        self.drifts = {}                          # (experiment, judge) -> (newest failed check, whether the newest failed)
-        self.values = {}                          # natural key -> (seq, value) where gates read it
-        self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
-        self.ids, self.natural_keys = set(), set()
-        self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
-        self.times = array("q")                   # recorded_at of each line; an unreadable line has its predecessor's
-        self.signers, self.compromised, self.attestations = set(), {}, []
-        self.last_recorded = None                 # (microseconds, text) of the last readable line
+
+    def begin_iterations(self):
+        """Rubrics, iterations and releases."""
+        self.rubrics = {}                         # experiment -> {hash: (version, leaves)}, in order of registration
+        self.rubric_ids = {}                      # (experiment, id) -> (hash, seq)
+        self.heads = {}                           # experiment -> (id, hash)
+        self.anchors, self.iterations, self.patch_ids = set(), {}, set()
+        self.decisions, self.attacked = {}, {}    # by iteration
+        self.exploits = Counter()                 # experiment -> how many
+        self.peek_charges, self.spent_roots = {}, {}    # -> seq of the confirm.unsealed
+        self.unsealings = Counter()               # by quarter
+        self.acceptances, self.commits = {}, {}   # id -> Acceptance; id -> (iteration, id of the acceptance)
+        self.parents, self.deploys = {}, {}       # id of a commit -> its parent; by experiment
 
     def rulebook(self):
         return self.rulebooks[-1][1] if self.rulebooks else RULEBOOK_UNNAMED

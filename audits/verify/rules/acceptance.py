@@ -50,7 +50,8 @@ def rule_acceptance(state, e):
         if gate:
             return "every gate of every sealed candidate", "%s of %s not evaluated" % (gate, one["candidate"])
     candidate = data["candidate"]
-    stopped = next(filter(None, (stopped_by(state, e, decided, candidate, split) for split in ("dev", "confirm"))), None)
+    stops = (stopped_by(state, e, decided, candidate, split) for split in ("dev", "confirm"))
+    stopped = next(filter(None, stops), None)
     if stopped:
         return "a candidate that passed every gate", stopped
     gates = [decided.gates[candidate, "dev", gate][1] for gate in DEV_GATES]

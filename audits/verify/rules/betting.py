@@ -6,7 +6,7 @@ from formats.limits import ONE
 
 FRACTIONS, FRACTIONS_MAX, CAP = 20, 100, 500_000
 LOG_MAX, NEAR = 1e9, 1e-9
-CELLS = 4096                                      # distinct differences with a count of their own, and cells for the rest
+CELLS = 4096                          # distinct differences with a count of their own, and cells for the rest
 
 
 def scale_of(metric):
@@ -98,7 +98,8 @@ class Design:
         test, margin, scale = self.registered, self.margin, self.scale
         if self.kind == "kill" and margin:
             return "test.null_margin_micro 0 to kill", "%d (E_MARGIN)" % margin
-        margin = {"noninferior": -margin, "promote": margin, "equivalent": margin, "different": margin}.get(self.kind, 0)
+        margin = {"noninferior": -margin, "promote": margin, "equivalent": margin,
+                  "different": margin}.get(self.kind, 0)
         looks = test.get("look_at")
         carried = [self.carried.get(name, 0) for name in ("claim", "second", "kill", "futile")]
         levels = [self.alpha, test.get("alpha_kill_micro", 1)] + ([self.futile[0]] if self.futile else [])
@@ -239,8 +240,10 @@ class Design:
         # What may have been at most: each missing draw at the other end of the scale.
         span = 2 * self.repeats * self.scale
         most = [min(span, tick + absent * self.width) for tick, absent in zip(ticks, gate.absent)]
-        logs = {name: self.carried.get(name, 0) + self.wealth(null, most if name in ("kill", "futile") else ticks, strata)
-                for name, null in self.tests()}
+        logs = {}
+        for name, null in self.tests():
+            against = most if name in ("kill", "futile") else ticks
+            logs[name] = self.carried.get(name, 0) + self.wealth(null, against, strata)
         guardrails = [self.wealth(self.guardrail(margin), self.ticks(deltas), none)
                       for margin, deltas in zip(self.guardrails, gate.streams[1:])]
         claim = None

@@ -21,7 +21,8 @@ def rule_deployment(state, e):
     version, leaves_ = state.rubrics[e.experiment][hash_]
     back = [one[3] for one in of.all if one[1]["commit"] == commit and one[3] is not None]
     if back:
-        return "a commit that was not rolled back; accept the patch anew", "%s, rolled back at seq %d" % (version, max(back))
+        return ("a commit that was not rolled back; accept the patch anew",
+                "%s, rolled back at seq %d" % (version, max(back)))
     if state.heads[e.experiment][0] != commit:
         return "the head", version
     accepted = state.acceptances.get(state.commits[commit][1]) if commit in state.commits else None
@@ -50,7 +51,10 @@ def unwaived_problem(state, e, accepted):
 
 
 def judged_as(state, e, leaves_):
-    """Hashes under which what is activated may have been judged: its own, and that under the version its iteration started from."""
+    """Hashes under which what is activated may have been judged.
+
+    They are its own, and that under the version from which its iteration started.
+    """
     it = state.iterations.get(state.commits.get(e.data["commit"], (None,))[0])
     base = it and state.rubrics.get(e.experiment, {}).get(it.rubric_hash)
     return {e.data["rubric_hash"]} | ({rubric_hash(leaves_after_diff(leaves_, [], base[0]))} if base else set())
@@ -215,7 +219,8 @@ def rule_rollback(state, e):
     if e.experiment is None:
         return None
     data, of = e.data, state.deploys.get(e.experiment, Deploys())
-    if of.checked and of.checked[1] and not (e.kind == "deployment.rolled_back" and data.get("breach") == of.checked[0]):
+    breached = of.checked and of.checked[1]
+    if breached and not (e.kind == "deployment.rolled_back" and data.get("breach") == of.checked[0]):
         return "deployment.rolled_back of %s next, after the breach at seq %d" % (e.experiment, of.checked[2]), e.kind
     if e.kind != "deployment.rolled_back":
         return None

@@ -10,7 +10,8 @@ def stale_problem(state, e, gate, record_, opened):
         seq, newest = state.drifts.get((e.experiment, source_.get("judge")), (None, False))
         counts = seq is not None and (newest if opened is None else seq > opened)
         if counts and not any(known >= seq and at > seq for at, known in record_.handled):
-            return ("a manifest.deviated on %s, known after seq %d, that says how the drift is handled" % (JUDGE_PATH, seq),
+            return ("a manifest.deviated on %s, known after seq %d, that says how the drift is handled"
+                    % (JUDGE_PATH, seq),
                     "none: judge %s failed its drift check, and the gate is stale" % source_["judge"])
 
 

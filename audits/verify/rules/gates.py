@@ -109,7 +109,7 @@ def arbiter_problem(record_, author):
 
 
 def acting(state, e):
-    """(problem, gate, its manifest) of an event that acts on an opened gate; an estimate may follow the family's closing."""
+    """(problem, gate, its manifest) of an event on an opened gate; an estimate may follow the family's closing."""
     gate, record_ = state.gates_by_id.get(e.data["gate"]), state.manifests.get(e.data["gate"])
     if gate is None or record_ is None or gate.experiment != e.experiment:
         return ("an opened gate of this experiment", e.data["gate"]), None, None

@@ -83,7 +83,8 @@ def generator_validation(state, of, e, data, run):
     if state.design_seqs.get(design, -1) <= run.seq or state.designs.get(design) != "audit":
         given = 0
     if given < labels:
-        return "%d open labels of %s, for audits and registered after seq %d" % (labels, data["design"], run.seq), str(given)
+        return ("%d open labels of %s, for audits and registered after seq %d" % (labels, data["design"], run.seq),
+                str(given))
     held = held_under(data["thresholds"], "recommended")
     enough = "lower" in compared and min(compared["new"]["rows"], compared["old"]["rows"]) >= 40
     verdicts = {

@@ -62,7 +62,7 @@ def knew_outcomes(state, record_, bound):
 
 
 def is_redrawn(state, record_):
-    """Whether an order of the same units had been drawn for the same candidate and metric before this was registered."""
+    """Whether the same units had been ordered for the same candidate and metric before this was registered."""
     first = record_.versions[0]
     root = first.manifest.get("data", {}).get("confirm_root")
     metric = first.manifest.get("metric", {}).get("metric")
@@ -129,4 +129,5 @@ def rule_promotion(state, e):
 
 
 def is_late(record_, now):
-    return record_.plan is not None and (now if record_.revealed_at is None else record_.revealed_at) > record_.reveal_by
+    revealed = now if record_.revealed_at is None else record_.revealed_at
+    return record_.plan is not None and revealed > record_.reveal_by

@@ -130,8 +130,9 @@ def manifest_fault(manifest):
                 return "test.control_variate: " + problem[0], problem[1]
     iteration = manifest.get("iteration")
     if iteration and ("sequential" in iteration) != (iteration["confirm_test"] == "sequential"):
+        looks = "some" if "sequential" in iteration else "none"
         return ("iteration.sequential: looks with confirm_test sequential, and with no other",
-                "%s with confirm_test %s" % ("some" if "sequential" in iteration else "none", iteration["confirm_test"]))
+                "%s with confirm_test %s" % (looks, iteration["confirm_test"]))
     audits, sgd = manifest.get("transport"), manifest.get("sgd")
     if audits:
         names = [audited["environment"] for audited in audits["environments"]]

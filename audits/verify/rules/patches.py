@@ -20,7 +20,8 @@ BOUND = re.compile(r"<=? ?(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)", re.ASCII)
 
 def patch_document(document):
     """Fields of a patch by its grammar, its edits as (op, path, value as written)."""
-    body = exact_mapping(exact_mapping(document, "patch")["patch"], "family id rationale changes constraints", "expected_effects")
+    body = exact_mapping(document, "patch")["patch"]
+    body = exact_mapping(body, "family id rationale changes constraints", "expected_effects")
     limits = exact_mapping(body["constraints"], "max_tokens_added affects_rescore")
     most, changes_ = limits["max_tokens_added"], body["changes"]
     checks = (

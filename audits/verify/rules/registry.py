@@ -2,34 +2,14 @@
 
 A rule is a pure function (state before, entry) -> None | (expected, found)."""
 
-from rules import entries
-from rules import custody
-from rules import labels
-from rules import plans
-from rules import assumptions
-from rules import estimates
-from rules import drift
-from rules import rubrics
-from rules import patches
-from rules import verdicts
-from rules import iterations
-from rules import sealing
-from rules import acceptance
-from rules import releases
-from rules import deployments
-from rules import generators
-from rules import batteries
-from rules import reports
-from rules import gates
-from rules import observations
-from rules import grades
-from rules import looks
-from rules import families
+from rules import (
+    acceptance, assumptions, batteries, custody, deployments, drift, entries, estimates, families, gates, generators,
+    grades, iterations, labels, looks, observations, patches, plans, releases, reports, rubrics, sealing, verdicts)
 
 
 def rule(name, **asked):
-    """A rule, and its functions by what of an entry must be readable before they are asked."""
-    return name, {part: functions if isinstance(functions, tuple) else (functions,) for part, functions in asked.items()}
+    """A rule, and the functions that ask it, by what of an entry must be readable before: line, header, kind or data."""
+    return name, {part: of if isinstance(of, tuple) else (of,) for part, of in asked.items()}
 
 
 # Of two findings at one seq the earlier rule is first.

@@ -48,7 +48,8 @@ def rule_approval(state, e):
     problem = person_problem(state, e)
     if problem:
         return problem
-    author = next((it.authors[accepted.patch] for it in state.iterations.values() if accepted.patch in it.authors), None)
+    proposed = (it.authors.get(accepted.patch) for it in state.iterations.values())
+    author = next((author for author in proposed if author is not None), None)
     if author is None:
         return "the proposal of the accepted patch", "none"
     problem = another_problem(state, e, accepted.patch, author)

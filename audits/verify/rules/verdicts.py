@@ -9,7 +9,8 @@ def held_under(thresholds, profile):
     of["level"] = of["alpha"] / max(thresholds["hypotheses"], 1)
     registered, test = thresholds["profile"] == profile, thresholds["confirm_test"]
     if profile == "literal":
-        of.update(ece_slack=0.0, shift="ks", guard="literal", test=test if registered or test not in ("betting", "sequential") else "t")
+        as_it_is = registered or test not in ("betting", "sequential")
+        of.update(ece_slack=0.0, shift="ks", guard="literal", test=test if as_it_is else "t")
     else:
         of.update(guard=thresholds["must_not_regress"], shift=thresholds["shift_metric"] if registered else "either",
                   test=test if registered else "betting")
