@@ -14,6 +14,7 @@ from audit.report import Report, as_json, as_text, conclude
 
 
 def arguments(argv):
+    """Options as they were given; what is wrong with them ends the program with status 2."""
     parser = argparse.ArgumentParser(prog="verify", allow_abbrev=False, description="Verify a Clover ledger.")
     parser.add_argument("ledger", metavar="LEDGER.jsonl")
     parser.add_argument("--checkpoint", metavar="FILE", help="the checkpoint that came with the ledger")
@@ -32,6 +33,7 @@ def arguments(argv):
 
 
 def run(argv):
+    """Verify as the arguments say and print the report; the exit status."""
     options = arguments(argv)
     checkpoints = []
     for flag, path in (("--checkpoint", options.checkpoint), ("--against", options.against)):
@@ -50,6 +52,7 @@ def run(argv):
 
 
 def main(argv):
+    """`run`, with files that are missing or no ledger told apart."""
     sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     try:
         return run(argv)

@@ -10,6 +10,8 @@ from audit.checkpoints import judge_identity
 
 
 class Report:
+    """Findings by place and rule, and what else is said beside the verdict."""
+
     def __init__(self):
         self.findings, self.notes, self.not_checked, self.tainted = [], [], [], []
 
@@ -57,6 +59,7 @@ def conclude(state, report, options, checkpoints):
 
 
 def as_json(state, report):
+    """The report for programs: every finding."""
     findings = [dict(zip(("seq", "rule", "expected", "found"), (seq, rule, expected, found)))
                 for seq, _, rule, expected, found in report.findings]
     first = {name: findings[0][name] for name in ("seq", "rule")} if findings else None
@@ -67,6 +70,7 @@ def as_json(state, report):
 
 
 def as_text(state, report):
+    """The report for people; its last line is the verdict."""
     lines = ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
              for seq, _, rule, expected, found in report.findings[:FINDINGS_SHOWN]]
     if len(report.findings) > FINDINGS_SHOWN:

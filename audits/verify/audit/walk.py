@@ -105,6 +105,7 @@ def looks_like_entry(line):
 
 
 def walk(file, state, report):
+    """Judge every line of a file in order; refused as no ledger where no line is an entry."""
     ledger = False
     for position, (line, leaf) in enumerate(read_lines(file)):
         ledger = ledger or looks_like_entry(line)

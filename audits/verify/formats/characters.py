@@ -49,6 +49,7 @@ ALIKE = {ord(c): group[0] for group in (      # letters that look like a letter 
 
 
 def assigned_ranges():
+    """The ranges of assigned characters, as a regular expression has them."""
     numbers, after, ranges = [int(number, 36) for number in ASSIGNED.split()], 0, []
     for gap, run in zip(numbers[::2], numbers[1::2]):
         ranges.append("%s-%s" % (chr(after + gap), chr(after + gap + run - 1)))

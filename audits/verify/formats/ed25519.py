@@ -76,6 +76,7 @@ def window_table(point, bits):
 
 
 def digits_of(scalar, bits):
+    """A scalar in windows of 4 or 8 bits, the lowest first."""
     data = scalar.to_bytes(32, "little")
     return data if bits == 8 else [nibble for byte in data for nibble in (byte & 15, byte >> 4)]
 

@@ -21,6 +21,7 @@ ROLES = frozenset(("owner registrar scorer labeler custodian arbiter optimizer a
 
 
 def require(good, path, expected, value):
+    """Refuse a value with the reason, unless it is good."""
     if not good:
         raise Refused("%s: %s" % (path, expected), show(value))
 
@@ -46,6 +47,7 @@ def integer(low=0, high=SAFE_INTEGER):
 
 
 def one_of(*words):
+    """One of these words."""
     def check(value, path):
         require(isinstance(value, str) and value in words, path, "one of " + ", ".join(words), value)
     return check
@@ -78,6 +80,7 @@ def decode_base64(value):
 
 
 def encoded(length=None):
+    """Base64 in its only canonical form, of some length."""
     def check(value, path):
         data = decode_base64(value)
         good = data is not None and length in (None, len(data))
@@ -170,11 +173,14 @@ def recipient(value, path):
 
 
 class Optional:
+    """A field that may be absent."""
+
     def __init__(self, kind):
         self.kind = kind
 
 
 def listing(kind, most=None):
+    """A list of one type."""
     def check(value, path):
         require(isinstance(value, list), path, "a list", value)
         require(most is None or len(value) <= most, path, "at most %s items" % most, len(value))
@@ -220,14 +226,17 @@ def probability(value, path):
 
 
 def targets(value, path):
+    """Log-probabilities by policy."""
     listing(record(logprob=number, policy=ident))(value, path)
     names = [item["policy"] for item in value]
     require(all(a < b for a, b in zip(names, names[1:])), path, "policies in order, each once", names)
 
 
 def nullable(kind):
+    """A type, or null."""
     return lambda value, path: None if value is None else kind(value, path)
 
 
 def b64(data):
+    """Standard padded base64."""
     return base64.b64encode(data).decode("ascii")

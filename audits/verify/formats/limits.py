@@ -1,6 +1,7 @@
 """The limits of the format, and the two exceptions of this program: `Refused` and `NotALedger`.
 
-`show` makes anything that was found in the input fit to print."""
+`show` makes anything that was found in the input fit to print.
+"""
 
 PAYLOAD_TYPE = "application/vnd.clover.event+json"
 LINE_MAX = 65_535                     # bytes of one entry line, newline not counted

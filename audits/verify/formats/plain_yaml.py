@@ -1,6 +1,7 @@
 """Documents in plain YAML (`schema/RUBRIC.md`): block and flow style, scalars on one line.
 
-What is beyond that raises `Unsure`: the document is named as not checked, and what it is said to say is judged."""
+What is beyond that raises `Unsure`: the document is named as not checked, and what it is said to say is judged.
+"""
 
 import json
 import re

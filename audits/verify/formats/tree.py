@@ -4,6 +4,7 @@ import hashlib
 
 
 def sha256(*parts):
+    """SHA-256 of some parts, one after the other."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)

@@ -1,6 +1,7 @@
 """The list of folds: what each kind of entry changes in the state, once it was judged.
 
-A fold decides nothing. Of two events with one natural key the first counts."""
+A fold decides nothing. Of two events with one natural key the first counts.
+"""
 
 from array import array
 

@@ -6,10 +6,12 @@ from history.records import draw_of_row
 
 
 def seals_of(state, e):
+    """Seals of the row that an entry names."""
     return state.seals.get((e.experiment, e.data["design"], e.data["row"]), [])
 
 
 def matching_seals(state, e):
+    """Those of them that commit to the value that is revealed."""
     if state.origin is None:
         return []
     opened = label_commitment(e.ledger, e.data["design"], e.data["row"], decode_base64(e.data["salt"]),

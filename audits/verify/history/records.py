@@ -10,6 +10,8 @@ from events.commitments import labelled, length_prefixed
 
 
 class Key:
+    """A key of the ledger."""
+
     def __init__(self, public, data):
         self.public, self.holder, self.roles = public, data["holder"], frozenset(data["roles"])
         self.human = data["human"]
@@ -22,6 +24,8 @@ def quarter_of(recorded_text):
 
 
 class Account:
+    """A budget, and what was spent of it."""
+
     def __init__(self, data):
         self.amount, self.period, self.spenders = data["amount"], data["period"], frozenset(data["spenders"])
         self.unit = data["unit"]
@@ -35,6 +39,8 @@ class Account:
 
 
 class Seal:
+    """One sealed label."""
+
     def __init__(self, seq, data):
         self.seq, self.commitment, self.reveal_by = seq, data["commitment"], micros(data["reveal_by"])
         self.envelope = sha256(decode_base64(data["envelope"])).hex()
@@ -54,6 +60,7 @@ class Split:
 
 
 def row_of_draw(policy, item, draw):
+    """The name of a draw as a row of a design."""
     return "%s/%s/%d" % (policy.replace("%", "%25").replace("/", "%2F"), item, draw)
 
 
@@ -68,6 +75,8 @@ def draw_of_row(row):
 
 
 class Family:
+    """A family of gates that share an error rate."""
+
     def __init__(self, data):
         self.method, self.alpha, self.most = data["method"], data["alpha_micro"], data["members_max"]
         self.members, self.gamma, self.joined = data.get("members"), data.get("gamma_micro", []), {}

@@ -1,6 +1,7 @@
 """Rulebooks: a ledger names the one that judges it.
 
-`QUESTIONS` has each question that not all of them ask, with the first that does."""
+`QUESTIONS` has each question that not all of them ask, with the first that does.
+"""
 
 RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
 QUESTIONS = {
@@ -12,11 +13,13 @@ QUESTIONS = {
 
 
 def questions_not_asked(state):
+    """Questions that some entry of this ledger was not asked."""
     oldest = state.rulebooks[0][1] if state.rulebooks else RULEBOOK_UNNAMED
     return [name for name, since in QUESTIONS.items() if since > oldest]
 
 
 def rulebooks_in_words(state):
+    """Which rulebooks judged, as the verdict line says it."""
     words = "rules %d" % (state.rulebooks[0][1] if state.rulebooks else RULEBOOK_UNNAMED)
     words += "".join(" through seq %d, %d since" % adopted for adopted in state.rulebooks[1:])
     unasked = questions_not_asked(state)

@@ -6,6 +6,7 @@ from rules.iterations import CONFIRM_GATES, DEV_GATES, live_iteration, stopped_b
 
 
 def missing_gate(decided, candidate):
+    """The first gate that was not evaluated on confirm, or None."""
     return next((gate for gate in CONFIRM_GATES if (candidate, "confirm", gate) not in decided.gates), None)
 
 

@@ -16,6 +16,7 @@ def rule_access(state, e):
 
 
 def by_protocol(state, e, protocol):
+    """Labels are made by the protocol in force."""
     force = state.sdp_in_force(e.recorded_at)
     if force and force[0] != protocol:
         return "protocol %s, in force since seq %d" % (force[0], force[2]), protocol
@@ -81,16 +82,19 @@ def protocol_breach(state, e):
 
 
 def person_problem(state, e):
+    """A person signs, not a machine."""
     key = state.keys.get(e.author)
     return None if key is None or key.human else ("a key that a person holds", "a machine's")
 
 
 def end_problem(e):
+    """What expires ends after it was recorded."""
     ended = micros(e.data["expires_at"]) <= e.recorded_at
     return ("an end after %s" % e.recorded_text, e.data["expires_at"]) if ended else None
 
 
 def never_waived(state, code, experiment):
+    """What no two keys can waive."""
     if code == "H1":
         return "another assumption: a confirm block that was touched is never waived", "H1"
     failed = [seq for kind, (status, seq) in state.bridge.items() if status == "fail" and kind != "attestation"]

@@ -10,10 +10,12 @@ CELLS = 4096                          # distinct differences with a count of the
 
 
 def scale_of(metric):
+    """The most that a difference can be, in millionths."""
     return metric.get("difference_max_micro", metric["scale_hi_micro"] - metric["scale_lo_micro"])
 
 
 def log_mean_exp(logs):
+    """ln of the mean of exponentials."""
     top = max(logs)
     return top if math.isinf(top) else top + math.log(math.fsum(math.exp(log - top) for log in logs) / len(logs))
 
@@ -29,6 +31,7 @@ def log_factors(gain, stake, fractions):
 
 
 def strata_of(test):
+    """Strata whose improvement was predicted, in order."""
     return [one["stratum"] for one in test.get("control_variate", ())]
 
 
@@ -280,6 +283,7 @@ def is_past(n, fractions, log, bar):
 
 
 def grid_kelly(null, ticks, strata, fractions, units):
+    """ln of the wealth of a grid of bets, each at a fixed fraction."""
     rows = []
     if units is None:
         counts = {}
@@ -302,6 +306,7 @@ def grid_kelly(null, ticks, strata, fractions, units):
 
 
 def is_near(expected, found):
+    """Whether a recorded logarithm is the computed one, rounding aside."""
     expected = max(-LOG_MAX, min(LOG_MAX, expected))
     return found is not None and abs(expected - found) <= NEAR * max(1.0, abs(expected))
 

@@ -17,6 +17,7 @@ def rule_role(state, e):
 
 
 def conflict(roles):
+    """The first two roles that one holder may not have together."""
     return next((pair for pair in CONFLICTS if pair[0] in roles and pair[1] in roles), None)
 
 

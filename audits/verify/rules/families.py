@@ -11,6 +11,7 @@ FAMILY_MAX = 1000                     # members of a family that is closed toget
 
 
 def family_problem(state, manifest, joining):
+    """A manifest that joins a family has its terms, and takes no more than is left."""
     of = manifest.get("multiplicity")
     if of is None:
         return None
@@ -112,6 +113,7 @@ def n_min_of(state, name):
 
 
 def closing_problem(state, data):
+    """A family closes on the evidence of every member, by its procedure."""
     family = state.families.get(data["family"])
     if family is None:
         return "an open family", data["family"]

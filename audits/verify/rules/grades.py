@@ -23,6 +23,7 @@ def grade_of(state, gate, record_, now):
 
 
 def grade_alone(state, gate, record_, now):
+    """The grade of a gate by itself."""
     tainted = any(state.compromised.get(one.author, one.seq + 1) <= one.seq for one in record_.versions)
     if state.asks("tainted_evidence"):
         rests = list(gate.rests.items())
@@ -129,5 +130,6 @@ def rule_promotion(state, e):
 
 
 def is_late(record_, now):
+    """Whether a sealed plan was not revealed in time."""
     revealed = now if record_.revealed_at is None else record_.revealed_at
     return record_.plan is not None and revealed > record_.reveal_by

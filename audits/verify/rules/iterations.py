@@ -299,6 +299,7 @@ def block_problem(it, data):
 
 
 def thresholds_of(plan):
+    """The thresholds that a plan fixes for P0 to P10."""
     same = ("alpha_micro", "confirm_test", "drift_max_micro", "ece_slack_micro", "eta_micro", "ks_max_micro", "profile",
             "q_micro", "shift_metric", "tau_micro", "uplift_max_micro", "w1_max_micro")
     return dict({name: plan[name] for name in same}, style_max_micro=20_000,
@@ -318,6 +319,7 @@ def lets_pass(state, e, said, gate):
 
 
 def stopped_by(state, e, decided, candidate, split):
+    """The first gate that keeps a candidate from passing, or None."""
     for gate in CONFIRM_GATES if split == "confirm" else DEV_GATES:
         said = decided.gates.get((candidate, split, gate))
         if said is None:

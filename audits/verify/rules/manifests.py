@@ -5,6 +5,7 @@ from rules.betting import scale_of
 
 
 def candidates(manifest):
+    """Arms that are tested against the baseline."""
     return [arm for arm in manifest.get("arms", []) if arm["role"] == "candidate"]
 
 
@@ -23,12 +24,14 @@ def family_of(state, record_):
 
 
 def signer_problem(role, manifest, author):
+    """A manifest may name who signs in a role."""
     named = manifest.get("roles", {}).get(role)
     if named and named != author:
         return "signed by roles.%s %s" % (role, named), "%s (E_SIGNER_ROLE)" % author
 
 
 def supersession(record_):
+    """Nothing is done under a manifest that another took the place of."""
     if record_.superseded_by:
         return "a manifest in force", "one that %s superseded (E_STALE_VERSION)" % record_.superseded_by
 
@@ -208,12 +211,14 @@ def changes(old, new):
 
 
 def class_of_change(path):
+    """0 of words, 1 of anything else, 2 of what could be predicted, 3 of what is tested."""
     def within(prefixes):
         return any(path == prefix or path.startswith(prefix + ".") for prefix in prefixes)
     return 0 if within(WORDS) else 3 if within(TESTED) else 2 if within(PREDICTABLE) else 1
 
 
 def amendment_class(old, new):
+    """The class of all changes together; looks that are narrowed count as 1."""
     classes = {class_of_change(path) for path in changes(old, new)}
     narrower = False
     if "test" in old and "test" in new:

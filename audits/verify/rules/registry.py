@@ -1,6 +1,8 @@
 """Every rule once, in the order in which one entry is judged, with the functions that ask it.
 
-A rule is a pure function (state before, entry) -> None | (expected, found)."""
+A rule is a pure function (state before, entry) -> None | (expected, found). `schema/FINDINGS.md` says what each holds,
+and what to do about a finding.
+"""
 
 from rules import (
     acceptance, assumptions, batteries, custody, deployments, drift, entries, estimates, families, gates, generators,
@@ -8,7 +10,7 @@ from rules import (
 
 
 def rule(name, **asked):
-    """A rule, and the functions that ask it, by what of an entry must be readable before: line, header, kind or data."""
+    """A rule, and its functions by what of an entry they look at: line, kind, schema, header or data."""
     return name, {part: of if isinstance(of, tuple) else (of,) for part, of in asked.items()}
 
 

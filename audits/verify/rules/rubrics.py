@@ -124,10 +124,12 @@ def rubric_problem(leaves_):
 
 
 def by_path(leaves_):
+    """Leaves as a list in order of their paths."""
     return [{"path": path, "value": leaves_[path]} for path in sorted(leaves_)]
 
 
 def rubric_hash(leaves_):
+    """What a rubric is known by: its leaves, not its text."""
     return labelled(b"clover/rubric/v1", by_path(leaves_))
 
 

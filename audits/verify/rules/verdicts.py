@@ -19,6 +19,7 @@ def held_under(thresholds, profile):
 
 
 def worst(verdicts):
+    """The worst of some verdicts; of none, a pass."""
     return min(verdicts, key=("fail", "inconclusive", "not_checked", "pass").index, default="pass")
 
 
@@ -27,11 +28,13 @@ def pass_if(holds):
 
 
 def judge_p0(found, _held):
+    """A valid patch with declared inputs, within its code length, in an open iteration, and replayed."""
     holds = found["valid"] and found["inputs_declared"] and found["open"] and found["kappa"] <= found["kappa_max"]
     return worst([pass_if(holds), found["replay"]])
 
 
 def judge_p4(found, held):
+    """Scores that are not shifted further than registered."""
     if not found["rows"]:
         return "inconclusive"
     ks, w1 = found["ks_count"] / found["rows"] <= held["ks_max"], found["w1"] <= held["w1_max"]
@@ -39,6 +42,7 @@ def judge_p4(found, held):
 
 
 def judge_p5(found, held):
+    """Anchor policies whose scores hardly drift."""
     few = len(found["anchors"]) < 2
     return "inconclusive" if few else worst("inconclusive" if anchor["rows"] < 200 else pass_if(
         anchor["drift"] <= held["drift_max"]) for anchor in found["anchors"])
@@ -54,6 +58,7 @@ def adjusted_p(p):
 
 
 def judge_p6(found, held):
+    """Environments that the judge carries over to: no bias found, and one that would have been found."""
     families = {}
     for environment in found["environments"]:
         if environment["rows"]:
@@ -72,6 +77,7 @@ def judge_p6(found, held):
 
 
 def judge_p7(found, held):
+    """Attacks that raise scores by no more than registered, in a whole battery."""
     if not found["attacks"] and "searched" not in found:
         return "not_checked"
     said = [pass_if(found["regressions"] == 0), "inconclusive"]
@@ -89,6 +95,7 @@ def judge_p7(found, held):
 
 
 def judge_p8(found, held):
+    """A loss on confirm that is smaller, by the registered test."""
     if held["test"] == "sequential":
         test = found.get("sequential")
         if test is None:
@@ -102,6 +109,7 @@ def judge_p8(found, held):
 
 
 def judge_slice(slice_, held):
+    """One slice that must not get worse."""
     if slice_["abstention_rise"] > 0.05:
         return "fail"
     if "loss" not in slice_ or slice_["loss"]["rows"] < 40:
@@ -117,6 +125,7 @@ def judge_slice(slice_, held):
 
 
 def judge_greens(found, held):
+    """Slices that must not get worse, by the registered tolerance."""
     if found["tau_micro"] / 1e6 != held["tau"]:
         return "inconclusive"
     return worst(judge_slice(slice_, held) for slice_ in found["slices"])
