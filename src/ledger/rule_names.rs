@@ -380,9 +380,9 @@ mod tests {
 
     #[test]
     fn the_independent_verifier_has_the_same_order() {
-        let program = std::fs::read_to_string("audits/verify.py").unwrap();
+        let program = std::fs::read_to_string("audits/verify/rules/registry.py").unwrap();
         let (_, rest) = program.split_once("\nRULES = (").unwrap();
-        let (list, _) = rest.split_once(')').unwrap();
+        let (list, _) = rest.split_once("\n)\n").unwrap();
         let found: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
         let rules = RuleName::ALL
             .iter()

@@ -105,7 +105,7 @@ fn the_example_of_the_paper_is_one_appended_host() {
             value: bmj
         }]
     );
-    // source: schema/RUBRIC.md, computed by audits/verify.py.
+    // source: schema/RUBRIC.md, computed by audits/verify.
     let hashes = [rubric().hash(), all.hash, all.rubric.hash()].map(|hash| hash.to_hex());
     let expected = [
         "de94340a7fcd96aade85b8631a05bb4412c14e8b2b2b05b9f5dd6f8e64e37712",

@@ -287,7 +287,7 @@ mod tests {
             record.digest(),
             Digest::labelled("clover/evidence/v1", FULL.as_bytes())
         );
-        // source: schema/RUBRIC.md, computed by audits/verify.py.
+        // source: schema/RUBRIC.md, computed by audits/verify.
         let digest = "473534df281ede7f98b1f4e1e13ce6644197986640f05236641af4eff371573c";
         assert_eq!(record.digest().to_hex(), digest);
         for feature in Feature::ALL {

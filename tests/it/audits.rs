@@ -97,9 +97,62 @@ fn folders_are_those_of_the_generator() {
     for entry in fs::read_dir(&audits).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        let known =
-            names.contains(name.as_str()) || !entry.path().is_dir() || name == "__pycache__";
+        let known = names.contains(name.as_str()) || !entry.path().is_dir() || name == "verify";
         assert!(known, "audits/{name} is made by nobody");
+    }
+}
+
+/// Modules of `audits/verify` in the order in which its `__main__.py` has them read.
+fn modules_as_read() -> Vec<String> {
+    let main = fs::read_to_string(verifiers::audits_verify().join("__main__.py")).unwrap();
+    let listed = main.lines().filter_map(|line| line.strip_prefix("  "));
+    listed
+        .filter_map(|line| line.split_once(".py  "))
+        .map(|(module, _)| module.to_owned())
+        .collect()
+}
+
+/// Modules that a module of `audits/verify` imports from its folders.
+fn imports_of(text: &str, folders: &BTreeSet<&str>) -> Vec<String> {
+    let mut imports = Vec::new();
+    for statement in text.split("\nfrom ").skip(1) {
+        let (from, rest) = statement.split_once(" import ").unwrap();
+        let folder = from.split('.').next().unwrap();
+        if !folders.contains(folder) {
+            continue;
+        }
+        if folder != from {
+            imports.push(from.replace('.', "/"));
+            continue;
+        }
+        let end = if rest.starts_with('(') { ')' } else { '\n' };
+        let (names, _) = rest.split_once(end).unwrap();
+        let names = names.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let named = names.filter(|name| !name.is_empty());
+        imports.extend(named.map(|name| format!("{folder}/{name}")));
+    }
+    imports
+}
+
+/// Whoever reads the verifier from top to bottom meets nothing that was not read before.
+#[test]
+fn modules_of_the_verifier_import_only_what_is_read_before() {
+    let order = modules_as_read();
+    let mut written: BTreeSet<_> = found(&verifiers::audits_verify()).into_keys().collect();
+    written.retain(|path| !path.contains("__"));
+    let listed: BTreeSet<_> = order.iter().map(|module| format!("{module}.py")).collect();
+    assert_eq!(written, listed, "__main__.py lists every module");
+    let folders: BTreeSet<_> = order
+        .iter()
+        .filter_map(|module| module.split('/').next())
+        .collect();
+    for (at, module) in order.iter().enumerate() {
+        let path = verifiers::audits_verify().join(format!("{module}.py"));
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.lines().count() <= 600, "{module}.py is too long");
+        for import in imports_of(&text, &folders) {
+            assert!(order[..at].contains(&import), "{module} imports {import}");
+        }
     }
 }
 
@@ -112,7 +165,7 @@ fn lines_of(sample: &Sample) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A new kind needs no line of Python to be recorded and verified by us. Once `verify.py` is taught it, the
+/// A new kind needs no line of Python to be recorded and verified by us. Once `audits/verify` is taught it, the
 /// story must tell it.
 #[test]
 fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
@@ -136,7 +189,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
         .iter()
         .map(|item| item.body["kind"].as_str().unwrap().to_owned())
         .collect();
-    let python = fs::read_to_string(verifiers::repository().join("audits/verify.py")).unwrap();
+    let python = fs::read_to_string(verifiers::audits_verify().join("events/kinds.py")).unwrap();
     for kind in Kind::ALL {
         if python.contains(&format!("(\"{kind}\", {})", kind.version())) {
             assert!(
@@ -144,10 +197,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
                 "tell {kind} in tests/it/support/samples/"
             );
         } else {
-            println!(
-                "audits/verify.py does not know {kind} v{} yet",
-                kind.version()
-            );
+            println!("audits/verify does not know {kind} v{} yet", kind.version());
         }
     }
     assert!(said.len() >= 21);

@@ -1,8 +1,7 @@
-//! Two readers of YAML, written apart, over many changed patches: where `audits/verify.py` reads a document at all,
+//! Two readers of YAML, written apart, over many changed patches: where `audits/verify` reads a document at all,
 //! it reads the same. 1,500 documents; 20,000 with `RUN_SLOW_TESTS=1`; others with `CLOVER_SEED=N`.
 
 use std::io::Write as _;
-use std::process::Command;
 use std::process::Stdio;
 
 use clover::event::payload::rubric::RubricLeaf;
@@ -141,11 +140,10 @@ fn ours(bench: &Bench, document: &str) -> Result<Option<String>, Code> {
 }
 
 fn theirs(leaves: &[RubricLeaf], documents: &[String]) -> Vec<String> {
-    let audits = verifiers::repository().join("audits/verify.py");
     let script = verifiers::repository().join("tests/it/support/documents.py");
-    let mut python = Command::new("python3")
+    let mut python = verifiers::python3()
         .arg(script)
-        .arg(audits)
+        .arg(verifiers::audits_verify())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

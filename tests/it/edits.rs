@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 
 use clover::ground::canon;
 use clover::ground::digest::Digest;
@@ -397,16 +396,15 @@ fn two_verifiers_hold_the_same_names() {
         .map(|c| name::skeleton(&c.to_string()))
         .collect();
     let ours = Digest::sha256(skeletons.join("\n").as_bytes()).to_hex();
-    let script = "import hashlib, runpy, sys; sys.dont_write_bytecode = True\n\
-                  v = runpy.run_path(sys.argv[1])\n\
+    let script = "import hashlib, sys; sys.path.insert(0, sys.argv[1])\n\
+                  from formats.characters import UNASSIGNED, skeleton\n\
                   known = [c for c in map(chr, range(0x110000)) if not '\\ud800' <= c <= '\\udfff']\n\
-                  known = [c for c in known if not v['UNASSIGNED'].search(c)]\n\
-                  text = '\\n'.join(map(v['skeleton'], known))\n\
+                  known = [c for c in known if not UNASSIGNED.search(c)]\n\
+                  text = '\\n'.join(map(skeleton, known))\n\
                   print(len(known), hashlib.sha256(text.encode()).hexdigest())";
-    let audits = verifiers::repository().join("audits/verify.py");
-    let output = Command::new("python3")
+    let output = verifiers::python3()
         .args(["-c", script])
-        .arg(audits)
+        .arg(verifiers::audits_verify())
         .output()
         .unwrap();
     let theirs = String::from_utf8(output.stdout).unwrap();

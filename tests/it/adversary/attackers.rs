@@ -286,7 +286,7 @@ fn every_attacker_of_the_table_is_found_by_both_verifiers() {
         for (attack, theirs) in attacks.iter().zip(verifiers::theirs_of_many(&cases)) {
             let theirs = theirs.unwrap();
             if theirs.first != expected(attack) {
-                wrong.push(format!("verify.py, {}: {:?}", attack.who, theirs.first));
+                wrong.push(format!("audits/verify, {}: {:?}", attack.who, theirs.first));
             }
         }
     }

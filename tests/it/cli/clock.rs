@@ -1,7 +1,5 @@
 //! A clock far ahead of the newest entry, and the way on after an entry was recorded under a wrong one.
 
-use std::process::Command;
-
 use super::Desk;
 use super::says;
 use crate::support;
@@ -41,8 +39,8 @@ fn a_clock_far_ahead_is_asked_about() {
     assert!(verified.out.contains(note), "{}", verified.out);
     desk.ok("export jsonl -o out");
     if verifiers::python() {
-        let ran = Command::new("python3")
-            .arg(verifiers::repository().join("audits/verify.py"))
+        let ran = verifiers::python3()
+            .arg(verifiers::audits_verify())
             .arg(desk.at.join("out/ledger.jsonl"))
             .output()
             .unwrap();

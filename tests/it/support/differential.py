@@ -1,36 +1,37 @@
-"""Run verify.py over many argument lists in one process: differential.py VERIFY.py LIST.
+"""Run the verifier over many argument lists in one process: differential.py AUDITS_VERIFY LIST.
 
 Each line of LIST is a JSON list of arguments. One line of JSON is printed for each: the report, or
-{"exit": status} where verify.py gave up; status 1 is an error of its own.
+{"exit": status} where the verifier gave up; status 1 is an error of its own.
 """
 
 import contextlib
 import functools
-import importlib.util
 import io
 import json
 import sys
 import traceback
 
 sys.dont_write_bytecode = True
-spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
-verify = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(verify)
+sys.path.insert(0, sys.argv[1])
+
+from audit import command_line
+from formats.limits import NotALedger
+from history import state
 
 # Tables of multiples are costly to make and depend on nothing but the key: one set serves all runs. So does the answer
 # to a signature that an earlier run had too: ledgers that were changed in one place share the events before it.
-tables = verify.Ed25519()
+tables = state.Ed25519()
 tables.verify = functools.lru_cache(maxsize=None)(tables.verify)
-verify.Ed25519 = lambda: tables
+state.Ed25519 = lambda: tables
 
 with open(sys.argv[2], encoding="utf-8") as arguments:
     for line in arguments:
         out = io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
-                verify.run(json.loads(line) + ["--json"])
+                command_line.run(json.loads(line) + ["--json"])
             print(out.getvalue().strip())
-        except (verify.NotALedger, OSError):
+        except (NotALedger, OSError):
             print(json.dumps({"exit": 4}))
         except Exception:
             traceback.print_exc()

@@ -1425,10 +1425,7 @@ pub fn documents(sample: &Sample) -> BTreeMap<&'static str, String> {
     let first = sample.first.map_or("null".to_owned(), |(seq, rule)| {
         format!("{{\"seq\": {seq}, \"rule\": \"{rule}\"}}")
     });
-    let mut command = format!(
-        "python3 audits/verify.py audits/{}/ledger.jsonl",
-        sample.name
-    );
+    let mut command = format!("python3 audits/verify audits/{}/ledger.jsonl", sample.name);
     let mut give = |there: bool, text: String| command += if there { &text } else { "" };
     let folder = format!("audits/{}", sample.name);
     give(

@@ -1,4 +1,4 @@
-//! What an auditor is given, and the two verifiers that read it: ours, and `audits/verify.py`.
+//! What an auditor is given, and the two verifiers that read it: ours, and `audits/verify`.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -116,7 +116,7 @@ impl Case {
         }
     }
 
-    /// Arguments of `verify.py` for a folder that was written.
+    /// Arguments of `audits/verify` for a folder that was written.
     pub fn arguments(&self, folder: &Path) -> Vec<String> {
         let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
         let mut arguments = vec![path("ledger.jsonl")];
@@ -138,33 +138,45 @@ impl Case {
     }
 }
 
+/// The verifier in Python: a folder that Python runs.
+pub fn audits_verify() -> PathBuf {
+    repository().join("audits/verify")
+}
+
+/// A run of Python that leaves no compiled copies beside what it imports.
+pub fn python3() -> Command {
+    let mut command = Command::new("python3");
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
 /// Whether there is a Python to run the other verifier; says so when there is none.
 pub fn python() -> bool {
-    let found = Command::new("python3").arg("--version").output().is_ok();
+    let found = python3().arg("--version").output().is_ok();
     if !found {
         println!("skipped: python3 not found");
     }
     found
 }
 
-/// What `verify.py` prints as JSON; its exit status agrees with its verdict.
+/// What `audits/verify` prints as JSON; its exit status agrees with its verdict.
 pub fn theirs(arguments: &[String]) -> Outcome {
-    let output = Command::new("python3")
-        .arg(repository().join("audits/verify.py"))
+    let output = python3()
+        .arg(audits_verify())
         .args(arguments)
         .arg("--json")
         .output()
         .unwrap();
     let outcome = outcome(&serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        panic!("verify.py {arguments:?}: {stderr}")
+        panic!("audits/verify {arguments:?}: {stderr}")
     }));
     let status = if outcome.first.is_none() { 0 } else { 3 };
     assert_eq!(output.status.code(), Some(status), "{arguments:?}");
     outcome
 }
 
-/// The outcome in a report of `verify.py`.
+/// The outcome in a report of `audits/verify`.
 pub fn outcome(report: &Value) -> Outcome {
     let place = |finding: &Value| {
         let rule = finding["rule"].as_str().unwrap();
@@ -180,7 +192,7 @@ pub fn outcome(report: &Value) -> Outcome {
     }
 }
 
-/// What `verify.py` says of many cases: an outcome, or the exit status with which it gave up.
+/// What `audits/verify` says of many cases: an outcome, or the exit status with which it gave up.
 pub fn theirs_of_many(cases: &[Case]) -> Vec<Result<Outcome, i64>> {
     let of = |answer: &Value| {
         answer["exit"]
@@ -190,7 +202,7 @@ pub fn theirs_of_many(cases: &[Case]) -> Vec<Result<Outcome, i64>> {
     answers_of_many(cases).iter().map(of).collect()
 }
 
-/// What `verify.py` prints about many cases, run in one process by `differential.py`.
+/// What `audits/verify` prints about many cases, run in one process by `differential.py`.
 pub fn answers_of_many(cases: &[Case]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let mut list = String::new();
@@ -202,9 +214,9 @@ pub fn answers_of_many(cases: &[Case]) -> Vec<Value> {
     }
     let list_path = folder.path().join("list");
     fs::write(&list_path, list).unwrap();
-    let output = Command::new("python3")
+    let output = python3()
         .arg(repository().join("tests/it/support/differential.py"))
-        .arg(repository().join("audits/verify.py"))
+        .arg(audits_verify())
         .arg(&list_path)
         .output()
         .unwrap();

@@ -1,0 +1,1 @@
+"""One run over a ledger: the walk, the checkpoints, the verdict and the command line."""

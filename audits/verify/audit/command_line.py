@@ -1,0 +1,64 @@
+"""Arguments, files and exit codes."""
+
+import argparse
+import os
+import sys
+
+from formats.limits import NotALedger, show
+from formats.fields import parse_vkey
+from history.state import State
+from audit.blobs import Blobs
+from audit.walk import walk
+from audit.checkpoints import Checkpoint, judge_checkpoint
+from audit.report import Report, as_json, as_text, conclude
+
+
+def arguments(argv):
+    """Options as they were given; what is wrong with them ends the program with status 2."""
+    parser = argparse.ArgumentParser(prog="verify", allow_abbrev=False, description="Verify a Clover ledger.")
+    parser.add_argument("ledger", metavar="LEDGER.jsonl")
+    parser.add_argument("--checkpoint", metavar="FILE", help="the checkpoint that came with the ledger")
+    parser.add_argument("--against", metavar="CHECKPOINT", help="a checkpoint kept elsewhere")
+    parser.add_argument("--log-key", metavar="VKEY", help="the log's verifier key, NAME+HASH+BASE64")
+    parser.add_argument("--blobs", metavar="DIR", help="folder of blobs, each named by its BLAKE3 digest")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(argv)
+    if options.log_key is not None:
+        options.log_key = parse_vkey(options.log_key)
+        if options.log_key is None:
+            parser.error("--log-key: expected NAME+HASH+BASE64 of an Ed25519 key")
+    if options.blobs is not None and not os.path.isdir(options.blobs):
+        raise FileNotFoundError(2, "no such folder", options.blobs)
+    return options
+
+
+def run(argv):
+    """Verify as the arguments say and print the report; the exit status."""
+    options = arguments(argv)
+    checkpoints = []
+    for flag, path in (("--checkpoint", options.checkpoint), ("--against", options.against)):
+        if path is not None:
+            with open(path, "rb") as file:
+                checkpoints.append(Checkpoint(flag, file.read(1 << 20)))
+    state = State(Blobs(options.blobs) if options.blobs else None)
+    report = Report()
+    with open(options.ledger, "rb") as file:
+        walk(file, state, report)
+    for checkpoint in checkpoints:
+        judge_checkpoint(state, report, checkpoint)
+    conclude(state, report, options, checkpoints)
+    sys.stdout.write((as_json if options.json else as_text)(state, report) + "\n")
+    return 3 if report.findings else 0
+
+
+def main(argv):
+    """`run`, with files that are missing or no ledger told apart."""
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        return run(argv)
+    except FileNotFoundError as error:
+        problem, code = "%s: no such file or folder" % error.filename, 5
+    except (NotALedger, OSError) as error:
+        problem, code = str(error), 4
+    sys.stderr.write("verify: %s\n" % show(problem))
+    return code

@@ -1,0 +1,117 @@
+"""The walk: each line is read, judged by the rules, folded into the state, and made a leaf of the tree."""
+
+import hashlib
+import json
+
+from formats.limits import LINE_MAX, NotALedger, PAYLOAD_TYPE, Refused
+from formats.characters import NEWER
+from events.entry import Entry
+from history.folds import apply, track
+from rules.registry import BARS_FOLDING, DATA_RULES, HEADER_RULES, KIND_RULES, LINE_RULES, SCHEMA_RULES
+
+
+def judge_line(state, report, position, line):
+    """Judge one line and fold it. `line` is None for one longer than LINE_MAX."""
+    try:
+        if line is None:
+            raise Refused("a line of at most %d bytes" % LINE_MAX, "a longer one")
+        entry = Entry(position, line)
+    except Exception as error:
+        refused = error if isinstance(error, Refused) else Refused("an entry line", failure(error))
+        report.add(position, "line_format", refused.expected, refused.found)
+        state.times.append(state.times[-1] if state.times else 0)
+        return
+    judge(state, report, entry, LINE_RULES)
+    state.last_recorded = (entry.recorded_at, entry.recorded_text)
+    state.times.append(entry.recorded_at)
+    NEWER.clear()
+    try:
+        entry.read_body()
+    except Exception as error:
+        refused = error if isinstance(error, Refused) else Refused("a closed body", failure(error))
+        report.add(position, "body_format", refused.expected, refused.found)
+        return
+    if not judge(state, report, entry, KIND_RULES):
+        entry.decoded = not judge(state, report, entry, SCHEMA_RULES)
+    broken = judge(state, report, entry, HEADER_RULES)
+    if NEWER and not state.asks("assigned_ids"):
+        state.newer.append(position)
+    if entry.decoded:
+        broken |= judge(state, report, entry, DATA_RULES)
+    if not broken & {"key", "signature"}:
+        state.signers.add(entry.author)
+    if entry.decoded and (entry.creates() or not broken & BARS_FOLDING):
+        try:
+            apply(state, entry)
+        except Exception as error:
+            report.add(position, "schema", "data that can be taken in", failure(error))
+    track(state, entry)
+
+
+def judge(state, report, entry, rules):
+    """Run rules in turn; the names of those that an entry broke."""
+    broken = set()
+    for name, rule in rules:
+        problem = unless_it_fails(rule, state, entry)
+        if problem:
+            broken.add(name)
+            report.add(entry.position, name, *problem)
+    return broken
+
+
+def unless_it_fails(rule, state, entry):
+    """What a rule says; one that ends in an error has met what no ledger of the program holds."""
+    try:
+        return rule(state, entry)
+    except Refused as refused:
+        return refused.expected, refused.found
+    except Exception as error:
+        return "an entry that this rule can be asked about", failure(error)
+
+
+def failure(error):
+    """An error of this program, by its kind and what it says."""
+    return "%s: %s" % (type(error).__name__, error)
+
+
+def read_lines(file):
+    """(line without newline or None when too long, leaf hash) of every line; the last may lack its newline."""
+    while True:
+        part = file.readline(LINE_MAX + 1)
+        if not part:
+            return
+        leaf = hashlib.sha256(b"\0")
+        if part.endswith(b"\n") or len(part) <= LINE_MAX:
+            line = part[:-1] if part.endswith(b"\n") else part
+            leaf.update(line)
+            yield line, leaf.digest()
+            continue
+        while part and not part.endswith(b"\n"):
+            leaf.update(part)
+            part = file.readline(1 << 20)
+        leaf.update(part[:-1])
+        yield None, leaf.digest()
+
+
+def looks_like_entry(line):
+    """Whether a line, however damaged, is one of a ledger: enough to judge the file instead of refusing it."""
+    if line is None or PAYLOAD_TYPE.encode("ascii") in line:
+        return line is not None
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "envelope" in value
+
+
+def walk(file, state, report):
+    """Judge every line of a file in order; refused as no ledger where no line is an entry."""
+    ledger = False
+    for position, (line, leaf) in enumerate(read_lines(file)):
+        ledger = ledger or looks_like_entry(line)
+        judge_line(state, report, position, line)
+        state.tree.append(leaf)
+        if position == 1000 and not ledger:
+            raise NotALedger("none of the first thousand lines is an entry line")
+    if not ledger:
+        raise NotALedger("the file is empty" if state.tree.size == 0 else "no line is an entry line")

@@ -1,0 +1,1 @@
+"""What a ledger can say: kinds of events, their data, and one entry line."""

@@ -1,0 +1,1 @@
+"""Bytes and their forms: digests, signatures, canonical JSON, names, and the types of fields."""

@@ -1,0 +1,257 @@
+"""Folds of keys, budgets, labels, splits, fits, protocols and waivers into the state."""
+
+from formats.limits import SAFE_INTEGER
+from formats.fields import decode_base64, micros, parse_vkey
+from events.shapes import OF_LEDGER
+from events.commitments import key_id_of
+from history.rulebooks import RULEBOOK_NEWEST, RULEBOOK_UNNAMED
+from history.records import Account, Key, Seal, Split, row_of_draw
+from history.labels import matching_seals, shown_of
+from history.iteration_folds import iteration_decision
+
+
+def ledger_created(state, entry, data):
+    if entry.position == 0:
+        owner = data["owner"]
+        public = decode_base64(owner["public_key"])
+        state.origin, state.format = data["origin"], data["format"]
+        state.strict = data["policy"]["separation"] == "strict"
+        state.keys[key_id_of(public)] = Key(public, owner)
+        state.log_keys.append((0, parse_vkey(data["log_vkey"])))
+        rulebook_in_force(state, 0, data.get("rulebook", RULEBOOK_UNNAMED))
+
+
+def rulebook_in_force(state, seq, version):
+    version = min(version, RULEBOOK_NEWEST)
+    if not state.rulebooks or version > state.rulebook():
+        state.rulebooks.append((seq, version))
+
+
+def rulebook_adopted(state, entry, data):
+    rulebook_in_force(state, entry.position, data["version"])
+
+
+def key_added(state, _entry, data):
+    key = Key(decode_base64(data["public_key"]), data)
+    state.keys.setdefault(data["key_id"], key)
+
+
+def key_retired(state, entry, data):
+    key = state.keys.get(data["key_id"])
+    if key and not key.ended:
+        key.ended = ("retired", entry.position)
+
+
+def key_compromised(state, entry, data):
+    key = state.keys.get(data["key_id"])
+    if key:
+        key.ended = key.ended or ("compromised", entry.position)
+        since = state.compromised.get(data["key_id"], data["since_seq"])
+        state.compromised[data["key_id"]] = min(since, data["since_seq"])
+
+
+def policy_adopted(state, _entry, data):
+    state.strict = data["separation"] == "strict"
+
+
+def budget_opened(state, _entry, data):
+    state.accounts.setdefault(data["account"], Account(data))
+
+
+def budget_charged(state, entry, data):
+    account = state.accounts.get(data["account"])
+    state.charges.setdefault(entry.id.hex(), entry.position)
+    if account:
+        period = account.period_of(entry.recorded_text)
+        account.spent[period] = account.spent.get(period, 0) + data["amount"]
+        if account.unit == "peek":
+            state.peeks[entry.id.hex()] = data["account"]
+
+
+def log_key_rotated(state, entry, data):
+    state.log_keys.append((entry.position, parse_vkey(data["vkey"])))
+
+
+def audit_attested(state, entry, data):
+    state.attestations.append((entry.position, data["size"], data["root"]))
+
+
+def experiment_registered(state, entry, _data):
+    state.experiments.setdefault(entry.experiment, None)
+
+
+def experiment_closed(state, entry, _data):
+    if state.experiments.get(entry.experiment, 0) is None:
+        state.experiments[entry.experiment] = entry.position
+
+
+def label_design_registered(state, entry, data):
+    if entry.experiment is not None:
+        state.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
+        state.protocols.setdefault((entry.experiment, data["design"]), data["protocol"])
+        state.design_seqs.setdefault((entry.experiment, data["design"]), entry.position)
+        state.governed.add(entry.experiment)
+        if data["purpose"] == "confirm":
+            state.blocks.setdefault(entry.experiment, [0, 0, 0])
+
+
+def label_service(state, entry, row, purpose):
+    if entry.experiment is not None:
+        state.first_label.setdefault((entry.experiment, entry.data["design"]), entry.position)
+    if row is not None:
+        state.draws.setdefault((entry.experiment, row), set()).add(purpose)
+
+
+def readable_outcome(state, entry, _data):
+    if entry.experiment is not None:
+        state.first_outcome.setdefault(entry.experiment, entry.position)
+
+
+def label_recorded(state, entry, data):
+    key = (entry.experiment, data["design"])
+    state.open_of[key] = state.open_of.get(key, 0) + 1
+    readable_outcome(state, entry, data)
+    label_service(state, entry, row_of_draw(data["policy"], data["item"], data["draw"]), data["purpose"])
+    state.open_clusters.add((entry.experiment, data["item"]))
+
+
+def label_sealed(state, entry, data):
+    key = (entry.experiment, data["design"])
+    block = state.in_block(*key)
+    if block:
+        block[0], block[2] = block[0] + 1, max(block[2], micros(data["reveal_by"]))
+    state.sealed_of[key] = state.sealed_of.get(key, 0) + 1
+    label_service(state, entry, data["row"], "sealed")
+    state.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
+
+
+def seal_accepted(state, entry, data):
+    label_service(state, entry, None, None)
+    state.accepted.add((entry.experiment, data["design"], data["row"]))
+
+
+def label_revealed(state, entry, data):
+    key = (entry.experiment, data["design"])
+    of_block = state.in_block(*key)
+    state.paid_for.setdefault(data["charge"], state.labels_of(*key))
+    if of_block:
+        of_block[1] += 1
+    state.revealed_of[key] = state.revealed_of.get(key, 0) + 1
+    label_service(state, entry, None, None)
+    for seal in matching_seals(state, entry):
+        seal.revealed = True
+    for record_ in state.manifests.values():
+        if record_.experiment == entry.experiment:
+            record_.look(entry.position)
+    readable_outcome(state, entry, data)
+    block, item = shown_of(state, entry)
+    if block and block.last != item:
+        block.units, block.last = block.units + 1, item
+    for it in state.iterations.values():
+        if it.experiment == entry.experiment and it.closed is None and it.unsealed is None:
+            it.unsealed = entry.position
+
+
+def splits_listed(state, entry, data):
+    split = Split(data["split"], data.get("by"))
+    if entry.experiment is not None:
+        split = state.splits.setdefault(entry.experiment, split)
+    for cluster in data["clusters"]:
+        split.push(data["part"], cluster)
+        state.placed.add((entry.experiment, data["split"], cluster))
+        if data["part"] == "confirm":
+            state.confirm.add((entry.experiment, cluster))
+
+
+def splits_formed(state, entry, data):
+    state.splits.pop(entry.experiment, None)
+    if entry.experiment in state.blocks:
+        state.blocks[entry.experiment] = [0, 0, 0]
+        state.split_since[entry.experiment] = entry.position
+    if entry.experiment is not None:
+        state.formed.setdefault(entry.experiment, {}).setdefault(data["split"], entry.position)
+        if "t2" in data:
+            state.windows.setdefault(entry.experiment, []).append((micros(data["t2"]), data["t2"]))
+    state.confirm_roots.add((entry.experiment, data["confirm"]["root"]))
+
+
+def calibrator_fitted(state, entry, data):
+    judge = data["terms"]["judge"]
+    state.fitted.add((entry.experiment, judge, data["calibrator"]))
+    if entry.experiment is not None:
+        known, of = state.deploys_of(entry.experiment).calibrators, data["terms"].get("iteration")
+        rubrics = known.get(data["calibrator"], (None, 0, set()))[2] | ({of["rubric_hash"]} if of else set())
+        known[data["calibrator"]] = (judge, entry.position, rubrics)
+    if "iteration" in data["terms"]:
+        iteration_decision(state, entry, data)
+    for labels in data["labels_by_policy"]:
+        state.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"]))
+        key = (entry.experiment, judge, labels["policy"])
+        if state.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
+            del state.failed[key]
+
+
+def transport_tested(state, entry, data):
+    state.audited.setdefault((entry.experiment, data["design"], data["policy"]), entry.position)
+    if entry.experiment is not None:
+        key = (entry.experiment, data["terms"]["judge"], data["policy"])
+        state.newest[key] = (data["calibrator"], entry.position, data["state"])
+        tested = (data["calibrator"], entry.position, data["state"])
+        state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
+        if data["state"] == "fail":
+            state.failed[key] = entry.position
+
+
+def judge_drift_checked(state, entry, data):
+    failed = "fail" in data["verdicts"].values()
+    seq = entry.position if failed else state.drifts.get((entry.experiment, data["judge"]), (None,))[0]
+    state.drifts[entry.experiment, data["judge"]] = seq, failed
+
+
+def sdp_version_registered(state, entry, data):
+    if all(version != data["sdp_version"] for version, _, _ in state.sdp):
+        state.sdp.append((data["sdp_version"], micros(data["effective_at"]), entry.position))
+        state.bridge = {}                      # what was said of the bridge is stale
+
+
+def bridge_assessed(state, entry, data):
+    state.bridge[data["kind"]] = (data["status"], entry.position)
+
+
+def score_conflict(state, entry, _data):
+    if entry.experiment is not None:
+        state.conflicts.setdefault(entry.experiment, {}).setdefault("conflict", entry.position)
+
+
+def score_replayed(state, entry, data):
+    """A re-score that comes out otherwise contradicts as a conflict does; the newest one counts."""
+    if entry.experiment is not None:
+        of = state.conflicts.setdefault(entry.experiment, {})
+        of.pop("replay", None)
+        if data["mismatches"]:
+            of["replay"] = entry.position
+
+
+def assumption_waived(state, entry, data):
+    scope = None if data["code"] in OF_LEDGER else entry.experiment
+    if data["code"] in OF_LEDGER or scope is not None:
+        state.waivers[scope, data["code"]] = (entry.id.hex(), entry.author, micros(data["expires_at"]))
+
+
+def assumption_countersigned(state, _entry, data):
+    for place in sorted(state.waivers, key=lambda place: (place[0] is not None, place)):
+        if state.waivers[place][0] == data["waiver"]:
+            state.granted[place] = (_entry.position, state.waivers.pop(place)[2])
+            break
+
+
+def data_read(state, entry, data):
+    role = state.barred(data) if data["outcome"] == "allowed" else None
+    open_ones = [name for name in state.experiments if state.experiments[name] is None]
+    for name in [] if role is None else open_ones if entry.experiment is None else [entry.experiment]:
+        state.taints.setdefault(name, (entry.position, data["class"], role))
+
+
+def judge_registered(state, entry, data):
+    if entry.experiment is not None:
+        state.deploys_of(entry.experiment).models.setdefault(data["judge"], data["model"])

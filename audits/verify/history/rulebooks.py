@@ -1,0 +1,26 @@
+"""Rulebooks: a ledger names the one that judges it.
+
+`QUESTIONS` has each question that not all of them ask, with the first that does.
+"""
+
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 18
+QUESTIONS = {
+    "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
+    "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
+    "tainted_evidence": 18, "one_charge": 18, "sealed_plan": 18, "carried_grade": 18, "assigned_ids": 18,
+    "one_spelling": 18, "checked_claims": 18, "end_after_peek": 18, "evaluated_judge": 18,
+}
+
+
+def questions_not_asked(state):
+    """Questions that some entry of this ledger was not asked."""
+    oldest = state.rulebooks[0][1] if state.rulebooks else RULEBOOK_UNNAMED
+    return [name for name, since in QUESTIONS.items() if since > oldest]
+
+
+def rulebooks_in_words(state):
+    """Which rulebooks judged, as the verdict line says it."""
+    words = "rules %d" % (state.rulebooks[0][1] if state.rulebooks else RULEBOOK_UNNAMED)
+    words += "".join(" through seq %d, %d since" % adopted for adopted in state.rulebooks[1:])
+    unasked = questions_not_asked(state)
+    return words + (" \u00b7 not asked: " + ", ".join(unasked) if unasked else "")

@@ -1,0 +1,198 @@
+"""What the log says before one entry: all that a rule may look at beside the entry itself."""
+
+from array import array
+from collections import Counter
+
+from formats.ed25519 import Ed25519
+from formats.tree import Tree
+from formats.characters import skeleton
+from formats.fields import decode_base64
+from events.shapes import OPTIMIZER_READS
+from history.rulebooks import QUESTIONS, RULEBOOK_UNNAMED
+from history.records import Deploys, Key
+
+
+class State:
+    """What the log says before one entry: all that the rules may look at beside the entry itself."""
+
+    def __init__(self, blobs):
+        self.begin_log(blobs)
+        self.begin_keys()
+        self.begin_labels()
+        self.begin_claims()
+        self.begin_gates()
+        self.begin_iterations()
+
+    def begin_log(self, blobs):
+        self.ed25519, self.blobs, self.tree = Ed25519(), blobs, Tree()
+        self.origin = self.format = None          # unknown until a readable ledger.created stands at seq 0
+        self.rulebooks = []                       # (seq, version): each judges the entries after seq
+        self.log_keys = []                        # (seq, parsed vkey), the first from ledger.created
+        self.times = array("q")                   # recorded_at of each line; an unreadable line has its predecessor's
+        self.last_recorded = None                 # (microseconds, text) of the last readable line
+        self.ids, self.natural_keys = set(), set()
+        self.values = {}                          # natural key -> (seq, value) where gates read it
+        self.newer = []                           # entries with ids beyond Unicode 13.0 that no rule asked about
+        self.unread = []                          # entries with documents beyond the YAML that is read here
+        self.attestations = []                    # (seq, size, root)
+
+    def begin_keys(self):
+        """Keys, experiments and budgets."""
+        self.strict, self.keys = False, {}
+        self.signers, self.compromised = set(), {}      # ids of keys; -> seq since which
+        self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
+        self.experiments = {}                     # -> seq of the end, or None
+        self.accounts, self.charges = {}, {}      # by name; id of a charge -> seq
+        self.peeks = {}                           # charges to accounts of peeks -> account
+        self.paid_for = {}                        # charge -> (experiment, design)
+
+    def begin_labels(self):
+        """Designs and labels by (experiment, design); splits, and what was seen, by experiment."""
+        self.designs, self.first_label = {}, {}   # purpose; seq of the first label
+        self.design_seqs, self.protocols = {}, {}
+        self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
+        self.governed = set()                     # experiments with a registered design
+        self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted
+        self.draws = {}                           # (experiment, row) -> what its labels serve
+        self.splits, self.formed = {}, {}         # the Split being listed; split -> seq where formed
+        self.open_clusters, self.confirm, self.placed = set(), set(), set()
+        self.blocks = {}                          # [sealed, revealed, reveal_by] since its split
+        self.split_since, self.windows = {}, {}   # seq of the newest split; [(t2, its text)]
+        self.confirm_roots, self.first_outcome = set(), {}
+        self.scored = {}                          # id of a score.recorded -> its score
+
+    def begin_claims(self):
+        """What claims rest on: protocols, waivers, conflicts, calibrators, audits, drift."""
+        self.sdp, self.bridge = [], {}            # (version, effective_at, seq); kind -> (status, seq)
+        self.waivers = {}                         # (experiment or None, code) -> (id, author, end)
+        self.granted = {}                         # likewise -> (seq of the second key, end of the waiver)
+        self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
+        self.fitted = set()                       # (experiment, judge, calibrator)
+        self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
+        self.audited = {}                         # (experiment, design, policy) -> seq of its audit
+        self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
+        self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
+
+    def begin_gates(self):
+        """Manifests, families, units and gates."""
+        self.manifests, self.families = {}, {}
+        self.exposed = {}                         # confirm root -> seq of its first exposure
+        self.fixed = None                         # newest entry that fixes what an order or a sample is drawn for
+        self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
+        self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
+        self.strata, self.stratum_of = {}, {}     # (experiment, root) -> units by stratum; with a unit -> its stratum
+        self.orders, self.placed_units = {}, set()      # digest -> [tree, last unit]; (digest, place, unit)
+        self.ordered, self.drawn = {}, {}         # unit -> seq of its first order; digest -> (seq, order.drawn)
+        self.gates_by_id, self.closed, self.promotions = {}, {}, {}
+
+    def begin_iterations(self):
+        """Rubrics, iterations and releases."""
+        self.rubrics = {}                         # experiment -> {hash: (version, leaves)}, in order of registration
+        self.rubric_ids = {}                      # (experiment, id) -> (hash, seq)
+        self.heads = {}                           # experiment -> (id, hash)
+        self.anchors, self.iterations, self.patch_ids = set(), {}, set()
+        self.decisions, self.attacked = {}, {}    # by iteration
+        self.exploits = Counter()                 # experiment -> how many
+        self.peek_charges, self.spent_roots = {}, {}    # -> seq of the confirm.unsealed
+        self.unsealings = Counter()               # by quarter
+        self.acceptances, self.commits = {}, {}   # id -> Acceptance; id -> (iteration, id of the acceptance)
+        self.parents, self.deploys = {}, {}       # id of a commit -> its parent; by experiment
+
+    def rulebook(self):
+        return self.rulebooks[-1][1] if self.rulebooks else RULEBOOK_UNNAMED
+
+    def asks(self, question):
+        """Whether the rulebook in force asks this question of the next entry."""
+        return self.rulebook() >= QUESTIONS[question]
+
+    def signer(self, entry):
+        """The key that must have signed; ledger.created brings its own."""
+        if entry.creates():
+            owner = entry.data["owner"]
+            return Key(decode_base64(owner["public_key"]), owner)
+        return self.keys.get(entry.author)
+
+    def person(self, holder):
+        """The name under which the roles of a holder are counted: spellings that look alike are one person."""
+        return skeleton(holder) if self.asks("one_spelling") else holder
+
+    def live_roles(self, holder):
+        return frozenset().union(*(k.roles for k in self.keys.values() if k.holder == holder and not k.ended))
+
+    def roles_of(self, person):
+        live = (k for k in self.keys.values() if not k.ended)
+        return frozenset().union(*(k.roles for k in live if self.person(k.holder) == person))
+
+    def live_owners(self):
+        return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
+
+    def standing(self, e, policy=None):
+        """The audit that stands for or against an estimate: a failure, else the newest of this very calibrator."""
+        key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"])
+        if key in self.failed:
+            return {"seq": self.failed[key], "state": "fail"}
+        calibrator, seq, state = self.newest.get(key, (None, 0, "fail"))
+        if calibrator is None or calibrator != e.data.get("calibrator") or state == "fail":
+            return None
+        return {"seq": seq, "state": state}
+
+    def against(self, e, judge, policy):
+        """The failed audit that stands against a policy, whatever the calibrator."""
+        seq = self.failed.get((e.experiment, judge, policy))
+        return None if seq is None else {"seq": seq, "state": "fail"}
+
+    def in_block(self, experiment, design):
+        """[sealed, revealed, reveal_by] of the confirm block that a design belongs to, or None."""
+        return self.blocks.get(experiment) if self.designs.get((experiment, design)) == "confirm" else None
+
+    def labels_of(self, experiment, design):
+        """What a charge pays for: labels of a design, or those of an experiment's confirm block."""
+        return experiment, None if self.in_block(experiment, design) else design
+
+    def of_digest(self, digest):
+        """The manifest that has a version with this digest, or None."""
+        named = (self.manifests[name] for name in sorted(self.manifests))
+        return next((record_ for record_ in named if digest and record_.version(digest)), None)
+
+    def gates(self, experiment):
+        """Gate manifests of an experiment, by name."""
+        return [self.manifests[name] for name in sorted(self.manifests)
+                if self.manifests[name].experiment == experiment and experiment is not None
+                and self.manifests[name].versions[0].manifest["template"] == "gate"]
+
+    def sdp_in_force(self, now):
+        return next((sdp for sdp in reversed(self.sdp) if sdp[1] <= now), None)
+
+    def contradicted(self, experiment):
+        """The entry since which the judge of an experiment contradicts itself, or None."""
+        return min(self.conflicts.get(experiment, {}).values(), default=None)
+
+    def barred(self, data):
+        """The first role in which the reader may not read this class, or None."""
+        key = self.keys.get(data["reader"])
+        if key is None:
+            return None
+        roles = {data["role"]} if "role" in data else set(key.roles)
+        if self.strict and "optimizer" in self.live_roles(key.holder):
+            roles.add("optimizer")
+        label = data["class"] == "label" or data["class"].startswith("label.")
+        bars = {"optimizer": data["class"] not in OPTIMIZER_READS, "adversary": label, "verifier": label}
+        return next((role for role in sorted(roles) if bars.get(role)), None)
+
+    def deploys_of(self, experiment):
+        return self.deploys.setdefault(experiment, Deploys())
+
+    def proposed_in(self, experiment, patch):
+        """The first iteration of an experiment in which a patch was proposed."""
+        known = (self.iterations[name] for name in sorted(self.iterations))
+        return next((it for it in known if it.experiment == experiment and patch in it.candidates), None)
+
+    def open_iteration(self, experiment):
+        """The name of the open iteration of an experiment, or None."""
+        return next((name for name in sorted(self.iterations) if self.iterations[name].experiment == experiment
+                     and self.iterations[name].closed is None), None)
+
+    def plan_of(self, it):
+        """What the manifest of an iteration says of iterations, or None."""
+        record_ = self.of_digest(it.digest)
+        return record_ and record_.version(it.digest).manifest.get("iteration")

@@ -1,0 +1,167 @@
+"""Rules of calibrators, estimates, comparisons and audits of transport (`schema/ESTIMATES.md`, `schema/CLAIMS.md`)."""
+
+from events.shapes import CHECKED
+
+
+def rule_calibrator(state, e):
+    needs = ("estimate.recorded", "contrast.recorded", "oua.estimated", "coverage.checked", "transport.tested")
+    if e.kind not in needs or "calibrator" not in e.data:
+        return None
+    key = (e.experiment, e.data["terms"]["judge"], e.data["calibrator"])
+    return None if key in state.fitted else ("a calibrator of this judge, fitted before", e.data["calibrator"])
+
+
+def rule_transport(state, e):
+    if e.kind == "transport.tested":
+        return audit_problem(state, e)
+    if e.kind == "contrast.recorded" and e.experiment is not None:
+        failed = None
+        for which in ("first", "second"):
+            standing = state.against(e, e.data["terms"]["judge"], e.data[which])
+            said = e.data.get(which + "_transport")
+            if said != standing:
+                return "the audit that stands against %s: %s" % (e.data[which], standing), str(said)
+            failed = failed or standing
+        if failed and e.data["told_apart"]:
+            return "nothing told apart after the failed audit at seq %d" % failed["seq"], "told apart"
+        return contrast_claims(state, e) if state.asks("checked_claims") else None
+    if e.kind == "ope.diagnosed" and e.experiment is not None:
+        return direct_claim(state, e) if state.asks("checked_claims") else None
+    if e.kind == "ope.estimated" and e.experiment is not None:
+        standing = state.against(e, e.data["terms"]["estimate"]["judge"], e.data["policy"])
+        if e.data.get("transport") != standing:
+            return "the audit that stands against it: %s" % standing, str(e.data.get("transport"))
+        if standing and e.data["verdict"] != "refused":
+            return "verdict refused after the failed audit at seq %d" % standing["seq"], e.data["verdict"]
+        return None
+    if e.kind != "estimate.recorded" or e.experiment is None:
+        return None
+    standing = state.standing(e)
+    if e.data.get("transport") != standing:
+        return "the audit that stands: %s" % standing, str(e.data.get("transport"))
+    if standing and standing["state"] == "fail" and e.data["claim"] != "refused":
+        return "claim refused after the failed audit at seq %d" % standing["seq"], e.data["claim"]
+    return estimate_claims(state, e) if state.asks("checked_claims") else None
+
+
+def claim_problem(state, e, policy, claim):
+    """A claim stands on what the log holds: a passed audit, own labels in the fit, and no failed audit."""
+    standing = state.standing(e, policy)
+    found, calibrator = standing and standing["state"], e.data.get("calibrator")
+    if found == "fail" and claim != "refused":
+        return "claim refused of %s" % policy, "claim %s" % claim
+    if claim == "borrowed_checked" and found != "pass":
+        return "a passed audit of %s by this calibrator" % policy, "claim %s" % claim
+    fit = (e.experiment, e.data["terms"]["judge"], calibrator, policy)
+    if claim == "own_labels" and calibrator is not None and fit not in state.labelled:
+        return "a calibrator with labels of %s" % policy, "claim %s" % claim
+
+
+def contrast_claims(state, e):
+    """A comparison says what each side rests on, and tells apart only what is checked."""
+    first, second, reading = (e.data.get(name) for name in ("first_claim", "second_claim", "reading"))
+    if None in (first, second, reading):
+        return "the claims of both sides, and a reading", "a comparison without them"
+    for policy, claim in ((e.data["first"], first), (e.data["second"], second)):
+        problem = claim_problem(state, e, policy, claim)
+        if problem:
+            return problem
+    if (first in CHECKED and second in CHECKED) == (reading == "unchecked"):
+        return "reading unchecked where a side is, and only there", "%s for %s and %s" % (reading, first, second)
+    if e.data["told_apart"] != (reading == "told_apart"):
+        return "told_apart as reading %s says" % reading, str(e.data["told_apart"])
+
+
+def estimate_claims(state, e):
+    """An estimate claims what the log supports, says how far its labels vary, and has no interval of width zero."""
+    problem = claim_problem(state, e, e.data["policy"], e.data["claim"])
+    if problem:
+        return problem
+    if "off_mode" not in e.data:
+        return "off_mode: how far its labels vary", "none"
+    ends = (e.data.get("interval"), e.data.get("labels_only", {}).get("interval"))
+    if any(of and of["low"] >= of["high"] for of in ends):
+        return "an interval with a width, or none", "a width of zero"
+
+
+def direct_claim(state, e):
+    """A diagnosis of logged responses says what the direct level rests on, and refuses one that is withheld."""
+    if not e.data["draws"]:
+        return None
+    claim = e.data.get("direct_claim")
+    if claim is None:
+        return "direct_claim: what the direct level rests on", "none"
+    if state.against(e, e.data["terms"]["estimate"]["judge"], e.data["policy"]) and claim != "refused":
+        return "direct_claim refused after the failed audit of %s" % e.data["policy"], claim
+    verdict = "admissible" if claim in CHECKED else "warned" if claim == "borrowed_unchecked" else "refused"
+    found = next((row["verdict"] for row in e.data["guide"] if row["estimator"] == "direct"), None)
+    if found != verdict:
+        return "direct %s for claim %s" % (verdict, claim), str(found)
+
+
+def audit_problem(state, e):
+    design, earlier = e.data["design"], state.audited.get((e.experiment, e.data["design"], e.data["policy"]))
+    if e.experiment is not None:
+        key = (e.experiment, design)
+        if state.designs.get(key) != "audit":
+            return "a registered label design for audit", design
+        sealed, revealed = state.sealed_of.get(key, 0), state.revealed_of.get(key, 0)
+        if sealed > revealed:
+            return "all %d sealed labels of %s open" % (sealed, design), "%d open" % revealed
+        if (sealed > 0) != ("charge" in e.data):
+            return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
+        if earlier is not None:
+            return "a policy that these probes have not audited", "an audit at seq %d" % earlier
+    return audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
+
+
+def audit_width(e):
+    """An audit reaches as far as the bound of nearly constant labels, and passes nothing by a width of zero."""
+    if e.data["algorithm"] != "transport/2":
+        return "algorithm transport/2", e.data["algorithm"]
+    ends = (e.data[name].get("interval") for name in ("narrow", "wide"))
+    if any(of and of["low"] >= of["high"] for of in ends):
+        return "an interval with a width, or none", "a width of zero"
+
+
+DRIFT_USUAL = dict(chart="cusum", chart_micro=500_000, q_micro=10_000, replicates=9999, sd_micro=50_000, seed=42,
+                   tau_min_micro=800_000)
+TABLE_9 = dict(
+    affinity_good_micro=850_000, affinity_warn_micro=500_000, cv_max_micro=2_000_000, ess_good_micro=300_000,
+    ess_warn_micro=100_000, guarded_max_micro=500_000, hill_good_micro=2_000_000, hill_warn_micro=1_000_000,
+    near_zero_max_micro=850_000, top_mass_max_micro=300_000, ttc_good_micro=700_000, ttc_warn_micro=300_000)
+GRADED = ("alpha_micro", "clusters_min", "family_size", "margin_micro")
+
+
+def rule_thresholds(state, e):
+    """Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones."""
+    if e.experiment is None:
+        return None
+    if e.kind == "judge.drift_checked":
+        of, usual = "drift", DRIFT_USUAL
+        found, digest = e.data["terms"]["plan"], e.data["terms"].get("manifest")
+    elif e.kind in ("ope.diagnosed", "ope.estimated"):
+        of, usual = "overlap", TABLE_9
+        found, digest = e.data["terms"]["thresholds"], e.data["terms"].get("manifest")
+    elif e.kind == "transport.tested":
+        of, usual, digest = "transport", None, e.data["audit"].get("manifest")
+        found = {name: e.data["audit"].get(name) for name in GRADED}
+    else:
+        return None
+    planned = {}
+    for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
+        record_ = state.manifests[name]
+        current = record_.in_force()
+        if record_.experiment != e.experiment or record_.superseded_by or current is None:
+            continue
+        sections = current.manifest if of == "transport" else current.manifest.get("diagnostics", {})
+        if of in sections:
+            numbers = sections[of]
+            planned[current.digest] = {n: numbers[n] for n in GRADED} if of == "transport" else numbers
+    if digest is not None:
+        if digest not in planned:
+            return "the digest of a manifest version in force that registers the thresholds", digest
+        return None if planned[digest] == found else ("the thresholds that it registers", "others")
+    if planned:
+        return "the thresholds that a manifest registers, and its digest", "those of no manifest"
+    return None if usual is None or usual == found else ("the usual thresholds", "others")

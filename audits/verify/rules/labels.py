@@ -1,0 +1,175 @@
+"""Rules of labels, seals, splits and scores (`schema/SEAL.md`, `schema/SPLITS.md`, `schema/SCORING.md`)."""
+
+import hashlib
+
+from formats.limits import show
+from formats.tree import sha256
+from formats.canonical import encode
+from formats.fields import b64, micros
+from events.shapes import GAP_MIN, PARTS, REPLAYED_MIN
+from history.records import draw_of_row, row_of_draw
+from history.labels import matching_seals, seals_of
+
+
+def rule_seal(state, e):
+    if e.kind not in ("label.revealed", "seal.accepted") or state.origin is None:
+        return None
+    seals = seals_of(state, e)
+    if not seals:
+        return "an earlier label.sealed of this row", "none"
+    if e.kind == "label.revealed" and (e.experiment, e.data["design"], e.data["row"]) not in state.accepted:
+        return "an earlier seal.accepted of this row", "none"
+    if e.kind == "label.revealed" and not matching_seals(state, e):
+        return "the value and salt committed to at seq %d" % seals[0].seq, "another commitment"
+    if e.kind == "seal.accepted" and e.data["envelope_sha256"] not in [seal.envelope for seal in seals]:
+        return "envelope_sha256 %s" % seals[0].envelope, e.data["envelope_sha256"]
+
+
+def rule_charge(state, e):
+    if e.kind != "label.revealed":
+        return None
+    position, size = state.charges.get(e.data["charge"]), e.seen[0] if e.seen else 0
+    if position is None:
+        return "a budget.charged", e.data["charge"]
+    if position >= size:
+        return "a charge at a seq below the seen size %d" % size, "seq %d" % position
+    if e.data["charge"] not in state.peeks:
+        return "a charge to an account whose unit is peek", e.data["charge"]
+    paid = state.paid_for.get(e.data["charge"]) if e.experiment is not None else None
+    if state.asks("one_charge") and paid not in (None, state.labels_of(e.experiment, e.data["design"])):
+        return "a charge that paid for no other labels", "one that paid for %s" % (paid,)
+
+
+def rule_design(state, e):
+    key = (e.experiment, e.data.get("design"))
+    if e.kind == "label.design_registered" and e.experiment is not None:
+        names = [stratum["stratum"] for stratum in e.data.get("strata", [])]
+        if key in state.first_label:
+            return "registration before the first label", "%s, labelled since seq %d" % (key[1], state.first_label[key])
+        return None if all(a < b for a, b in zip(names, names[1:])) else ("strata in order, each once", "another order")
+    if e.kind not in ("label.recorded", "label.sealed") or e.experiment not in state.governed:
+        return None
+    if key not in state.designs:
+        return "a registered label design", key[1]
+    if e.kind == "label.sealed" and draw_of_row(e.data["row"]) is None:
+        return "a row policy/item/draw", e.data["row"]
+
+
+def rule_purpose(state, e):
+    purpose = state.designs.get((e.experiment, e.data.get("design")))
+    if e.kind == "label.recorded":
+        if purpose not in (None, e.data["purpose"]):
+            return "a label for %s" % purpose, "an open one for %s" % e.data["purpose"]
+        served = state.draws.get((e.experiment, row_of_draw(e.data["policy"], e.data["item"], e.data["draw"])), set())
+        served = served - {e.data["purpose"]}
+    elif e.kind == "label.sealed":
+        if purpose == "calibrate":
+            return "a design for audit or confirm", "%s, for calibrate" % e.data["design"]
+        served = state.draws.get((e.experiment, e.data["row"]), set())
+        served = served if draw_of_row(e.data["row"]) else served - {"sealed"}
+    else:
+        return None
+    return ("a draw whose labels serve one purpose", "one that served " + ", ".join(sorted(served))) if served else None
+
+
+def rule_split(state, e):
+    split, formed = state.splits.get(e.experiment), state.formed.get(e.experiment, {})
+    if e.kind == "label.recorded":
+        confirm = (e.experiment, e.data["item"]) in state.confirm
+        return ("no open label of a confirm cluster", e.data["item"]) if confirm else None
+    if e.kind == "label.sealed" and state.designs.get((e.experiment, e.data["design"])) == "confirm":
+        if split or not formed:
+            return "splits.formed before confirm labels", "none, or clusters listed since"
+        draw = draw_of_row(e.data["row"])
+        listed = draw is None or (e.experiment, draw[1]) in state.confirm
+        return None if listed else ("a cluster listed in confirm", draw[1])
+    if e.kind == "splits.listed":
+        problem = None if e.experiment is None else listing_problem(e, split, formed)
+        return problem or place_problem(state, e)
+    if e.kind == "splits.formed" and e.experiment is not None:
+        return forming_problem(e, split)
+
+
+def listing_problem(e, split, formed):
+    name, part, clusters = e.data["split"], e.data["part"], e.data["clusters"]
+    if split and split.name != name:
+        return "clusters of %s, which is not formed" % split.name, name
+    if name in formed:
+        return "a split that is not formed", "%s, formed at seq %d" % (name, formed[name])
+    count, last = (split.parts[part].size, split.last[part]) if split else (0, None)
+    if e.data["first"] != count:
+        return "first %d" % count, "first %d" % e.data["first"]
+    order = ([] if last is None else [last]) + clusters
+    if not clusters or not all(a < b for a, b in zip(order, order[1:])):
+        return "clusters in ascending order, each once", "another order"
+    by = e.data.get("by")
+    if split and split.by != by:
+        return "listings by one rule, as the first: %s" % show(split.by), show(by)
+    for cluster in clusters if by else ():
+        if not belongs(cluster, part, by):
+            return "clusters that seed %d puts into %s" % (by["seed"], part), cluster
+
+
+def belongs(cluster, part, by):
+    """Whether the hash of a cluster puts it into a part; what a later block of time takes is not for the hash."""
+    def hashed(modulus):
+        message = ("%s-%d-%d" % (cluster, by["seed"], modulus)).encode("utf-8")
+        return int.from_bytes(hashlib.blake2b(message, digest_size=8).digest(), "big") % modulus
+    confirm = hashed(4) == 3 if by["separation"] == "hashed" else part == "confirm"
+    return confirm if part == "confirm" else not confirm and (hashed(3) == 2) == (part == "dev")
+
+
+def place_problem(state, e):
+    for cluster in e.data["clusters"]:
+        key = (e.experiment, cluster)
+        if (e.experiment, e.data["split"], cluster) in state.placed:
+            return "a cluster in one part", cluster
+        if e.data["part"] == "confirm" and (key in state.confirm or key in state.open_clusters):
+            return "a confirm cluster that is fresh: in confirm once, and without open labels", cluster
+
+
+def forming_problem(e, split):
+    data = e.data
+    if split is None or split.name != data["split"]:
+        return "listed clusters of %s" % data["split"], "none"
+    by = {name: data[name] for name in ("cluster_rule", "seed", "separation")}
+    if split.by and split.by != by:
+        return "%s, as listed" % show(split.by), show(by)
+    for part in PARTS:
+        size, root = split.parts[part].size, b64(split.parts[part].root(split.parts[part].size))
+        if (data[part]["count"], data[part]["root"]) != (size, root):
+            return "%d clusters of %s under %s" % (size, part, root), "%(count)d under %(root)s" % data[part]
+    gap = data.get("gap_seconds")
+    if data["separation"] == "hashed":
+        good = data["gap"] == "not_checked" and gap is None
+        return None if good else ("gap not_checked where confirm is hashed", "a gap")
+    if data["gap"] != "pass" or gap is None or gap < GAP_MIN:
+        return "a checked gap of at least %d s" % GAP_MIN, str(gap)
+    ordered = "t1" in data and "t2" in data and micros(data["t1"]) < micros(data["t2"])
+    return None if ordered else ("t1 before t2", "another order")
+
+
+def rule_score_once(state, e):
+    if e.kind != "score.conflict":
+        return None
+    if e.data["recorded_micro"] == e.data["score_micro"]:
+        return "another score than the recorded one", str(e.data["score_micro"])
+    parts = ["score.recorded", e.experiment] + [e.data[name] for name in ("judge", "policy", "item", "draw")]
+    scored, named = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8")), bytes.fromhex(e.data["recorded"])
+    if named in state.ids and state.scored.get(named) != e.data["recorded_micro"]:
+        return "the score of the event it names", "%d" % e.data["recorded_micro"]
+    return None if scored in state.natural_keys else ("an earlier score.recorded of that key", "none")
+
+
+def rule_judge(state, e):
+    if e.kind not in ("battery.evaluated", "evidence.recorded", "score.replayed"):
+        return None
+    if e.kind == "evidence.recorded" and e.data["records_count"] == 0:
+        return "at least one record", "none"
+    if e.kind == "score.replayed" and e.data["keys"] < REPLAYED_MIN:
+        return "at least %d keys" % REPLAYED_MIN, str(e.data["keys"])
+    if e.kind == "score.replayed" and e.data["mismatches"] > e.data["keys"]:
+        return "no more mismatches than keys", "%(mismatches)d of %(keys)d" % e.data
+    parts = ["judge.registered", e.experiment, e.data["judge"]]
+    registered = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8"))
+    return None if registered in state.natural_keys else ("an earlier judge.registered of that judge", "none")
