@@ -37,65 +37,9 @@ use super::desk::Desk;
 
 /// Takes in a data set: the experiment and its rubric, rows with scores, a split, labels and anchors.
 pub(crate) fn take_in(desk: &mut Desk, of: &Shipped) -> Result<(), Box<dyn Error>> {
-    let files: BTreeMap<_, _> = of
-        .files()
-        .into_iter()
-        .map(|file| (file.path, file.bytes))
-        .collect();
     let experiment: ExperimentId = of.name.parse()?;
-    let about = json!({"title": of.name, "purpose": "an example"});
-    desk.say_json::<ExperimentRegistered>(about, &experiment)?;
-    desk.say(patches::register(&of.rubric)?, &experiment)?;
-    let account = json!({
-        "account": "confirm-peeks", "amount": 2, "period": "quarter", "purpose": "looks at confirm labels",
-        "spenders": ["custodian"], "unit": "peek",
-    });
-    desk.say_json::<BudgetOpened>(account, &experiment)?;
-    for (design, purpose) in [("calib", "calibrate"), ("hold", "confirm")] {
-        let data = json!({
-            "design": design, "purpose": purpose, "inclusion_micro": 1_000_000, "protocol": "all",
-        });
-        desk.say_json::<LabelDesignRegistered>(data, &experiment)?;
-    }
-
-    // The judge scores every row; then rows and scores come in, without labels.
-    let pepper = desk.home.vault(desk.ledger.ambient())?.pepper()?;
-    let read = |path: &str| rows(path, &files[path]);
-    let base = read("responses/base_responses.jsonl")?;
-    let (low, high) = (
-        "anchors/anchor_low_responses.jsonl",
-        "anchors/anchor_high_responses.jsonl",
-    );
-    let all = [base.clone(), read(low)?, read(high)?];
-    let spec = JudgeSpec {
-        judge: "builtin".parse()?,
-        model: Model::Builtin,
-        prompt: Vec::new(),
-        known: Some((
-            files["known.json"].clone(),
-            serde_json::from_slice(&files["known.json"])?,
-        )),
-    };
-    let judged = all.into_iter().flat_map(|file| file.rows).collect();
-    let assignment = Assignment::new(experiment.clone(), spec, pepper, judged, 2);
-    scoring::run(&mut desk.keys, &desk.home, &mut desk.ledger, assignment)?;
-    let file = InputFile {
-        bytes: files["responses/base_responses.jsonl"].clone(),
-        rows: base,
-    };
-    let mut request = Request {
-        ask: Ask {
-            experiment: experiment.clone(),
-            judge: "builtin".parse()?,
-            rater: "oracle".parse()?,
-            open: None,
-            opens: false,
-            seal: None,
-        },
-        format: ImportFormat::Cje,
-        reveal_by: None,
-        to: None,
-    };
+    register(desk, of, &experiment)?;
+    let (file, mut request) = judge(desk, of, &experiment)?;
     import_rows(desk, &request, &file)?;
 
     // Which rows are confirm is drawn before a label comes in: their labels are sealed, the others are open.
@@ -134,6 +78,80 @@ pub(crate) fn take_in(desk: &mut Desk, of: &Shipped) -> Result<(), Box<dyn Error
     };
     open::anchors(&mut desk.keys, &mut desk.ledger, anchors, Intent::Append)?;
     Ok(())
+}
+
+/// Registers the experiment, its rubric, the account of peeks and the label designs.
+fn register(
+    desk: &mut Desk,
+    of: &Shipped,
+    experiment: &ExperimentId,
+) -> Result<(), Box<dyn Error>> {
+    let about = json!({"title": of.name, "purpose": "an example"});
+    desk.say_json::<ExperimentRegistered>(about, experiment)?;
+    desk.say(patches::register(&of.rubric)?, experiment)?;
+    let account = json!({
+        "account": "confirm-peeks", "amount": 2, "period": "quarter", "purpose": "looks at confirm labels",
+        "spenders": ["custodian"], "unit": "peek",
+    });
+    desk.say_json::<BudgetOpened>(account, experiment)?;
+    for (design, purpose) in [("calib", "calibrate"), ("hold", "confirm")] {
+        let data = json!({
+            "design": design, "purpose": purpose, "inclusion_micro": 1_000_000, "protocol": "all",
+        });
+        desk.say_json::<LabelDesignRegistered>(data, experiment)?;
+    }
+    Ok(())
+}
+
+/// The judge scores every row; answers with the rows and how they are taken in, without labels.
+fn judge(
+    desk: &mut Desk,
+    of: &Shipped,
+    experiment: &ExperimentId,
+) -> Result<(InputFile, Request), Box<dyn Error>> {
+    let files: BTreeMap<_, _> = of
+        .files()
+        .into_iter()
+        .map(|file| (file.path, file.bytes))
+        .collect();
+    let pepper = desk.home.vault(desk.ledger.ambient())?.pepper()?;
+    let read = |path: &str| rows(path, &files[path]);
+    let base = read("responses/base_responses.jsonl")?;
+    let (low, high) = (
+        "anchors/anchor_low_responses.jsonl",
+        "anchors/anchor_high_responses.jsonl",
+    );
+    let all = [base.clone(), read(low)?, read(high)?];
+    let spec = JudgeSpec {
+        judge: "builtin".parse()?,
+        model: Model::Builtin,
+        prompt: Vec::new(),
+        known: Some((
+            files["known.json"].clone(),
+            serde_json::from_slice(&files["known.json"])?,
+        )),
+    };
+    let judged = all.into_iter().flat_map(|file| file.rows).collect();
+    let assignment = Assignment::new(experiment.clone(), spec, pepper, judged, 2);
+    scoring::run(&mut desk.keys, &desk.home, &mut desk.ledger, assignment)?;
+    let file = InputFile {
+        bytes: files["responses/base_responses.jsonl"].clone(),
+        rows: base,
+    };
+    let request = Request {
+        ask: Ask {
+            experiment: experiment.clone(),
+            judge: "builtin".parse()?,
+            rater: "oracle".parse()?,
+            open: None,
+            opens: false,
+            seal: None,
+        },
+        format: ImportFormat::Cje,
+        reveal_by: None,
+        to: None,
+    };
+    Ok((file, request))
 }
 
 /// Rows of a file whose name says the policy.

@@ -376,10 +376,6 @@ mod schemas {
     use crate::ground::note::Origin;
     use crate::ground::sign::KeyId;
     use crate::ground::time::Timestamp;
-    use crate::num::Count;
-    use crate::num::Finite;
-    use crate::num::Micro;
-    use crate::num::Probability;
 
     macro_rules! schema {
         ($($ty:ty, $name:literal => $schema:tt;)*) => {$(
@@ -405,10 +401,6 @@ mod schemas {
         super::Vkey, "Vkey" => {"type": "string", "pattern": "^[^+ ]+\\+[0-9a-f]{8}\\+[A-Za-z0-9+/]{44}$"};
         super::SealRecipient, "SealRecipient" => {"type": "string", "pattern": "^age1[02-9ac-hj-np-z]{58}$"};
         Timestamp, "Timestamp" => {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z$"};
-        Count, "Count" => {"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64};
-        Finite, "Finite" => {"type": "number"};
-        Probability, "Probability" => {"type": "number", "minimum": 0, "maximum": 1};
-        Micro, "Micro" => {"type": "integer", "minimum": -1_000_000_000_000_i64, "maximum": 1_000_000_000_000_i64};
         Origin, "Origin" => {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-*,-@\\[-~]+$"};
     }
 

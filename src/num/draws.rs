@@ -4,7 +4,7 @@ use rand::Rng as _;
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha20Rng;
 
-use crate::num::math;
+use crate::math;
 
 /// Draws of one replicate: a stream of its seed.
 #[derive(Debug)]

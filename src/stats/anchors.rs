@@ -7,19 +7,19 @@
 
 use rayon::prelude::*;
 
-use crate::stats::distribution;
-use crate::stats::draws::Draws;
-use crate::stats::monitor::Cusum;
-use crate::stats::monitor::Ewma;
-use crate::stats::monitor::InControl;
-use crate::stats::monitor::Side;
-use crate::stats::multiplicity;
-use crate::stats::multiplicity::Correction;
-use crate::stats::multiplicity::PValues;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
+use crate::distribution;
+use crate::draws::Draws;
+use crate::monitor::Cusum;
+use crate::monitor::Ewma;
+use crate::monitor::InControl;
+use crate::monitor::Side;
+use crate::multiplicity;
+use crate::multiplicity::Correction;
+use crate::multiplicity::PValues;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
 
 /// Which chart.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,16 +5,16 @@
 
 use rayon::prelude::*;
 
-use crate::num::math;
-use crate::stats::draws::Draws;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::constant;
-use crate::stats::sample::open_unit;
+use crate::draws::Draws;
+use crate::inference;
+use crate::inference::Interval;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::constant;
+use crate::sample::open_unit;
+use clover_num::math;
 
 /// Fewest rows from which a block length is estimated.
 const ROWS_MIN: usize = 10;

@@ -2,11 +2,11 @@
 //!
 //! Sources: the CJE paper, appendix D.2 and D.7; `cje-eval` 0.9.3 `boundary_card`.
 
-use crate::stats::inference::Interval;
-use crate::stats::quantile;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::inference::Interval;
+use crate::quantile;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
 
 /// Out-of-range mass from which a level is refused.
 pub const OUT_OF_RANGE_MAX: f64 = 0.05;

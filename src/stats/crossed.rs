@@ -7,16 +7,16 @@
 
 use ndarray::Array2;
 
-use crate::num::math;
-use crate::stats::inference::Interval;
-use crate::stats::pooling;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
-use crate::stats::spd;
+use crate::inference::Interval;
+use crate::pooling;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::align;
+use crate::spd;
+use clover_num::math;
 
 /// Steps after which the iteration stops unconverged.
 const STEPS_MAX: usize = 20_000;

@@ -5,10 +5,10 @@
 //! never a fallback. Source: CJE paper, section on uncertainty and appendix A.7; `cje-eval` 0.9.3; CLOVER v1.1,
 //! section 4.
 
-use crate::num::math;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::Thin;
-use crate::stats::sample::constant;
+use crate::sample::Clusters;
+use crate::sample::Thin;
+use crate::sample::constant;
+use clover_num::math;
 
 /// Cluster totals that are all below this share of the largest value, times the heaviest cluster, are rounding.
 const NO_SPREAD: f64 = 1e-13;

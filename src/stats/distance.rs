@@ -2,16 +2,16 @@
 
 use std::cmp::Ordering;
 
-use crate::num::Micro;
-use crate::num::math;
-use crate::stats::distribution::ln_beta;
-use crate::stats::kolmogorov;
-use crate::stats::quantile::ascending;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::student::Alternative;
+use crate::distribution::ln_beta;
+use crate::kolmogorov;
+use crate::quantile::ascending;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::student::Alternative;
+use clover_num::Micro;
+use clover_num::math;
 
 /// Largest sample for which a test is exact by default.
 const EXACT_ROWS_MAX: usize = 10_000;

@@ -1,6 +1,6 @@
 //! Distribution functions and quantiles, to about 1e-14 relative, with real-valued degrees of freedom.
 
-use crate::num::math;
+use clover_num::math;
 
 /// Largest number of terms of a continued fraction or series; far above what converges.
 const TERMS_MAX: usize = 100_000;

@@ -3,16 +3,16 @@
 //! For environment e: `t_e = mean eps_e / SE_e`, `SE_e^2 = CRV1 + Var_OUA`; two-sided p, Benjamini-Hochberg within
 //! the family. Source: CLOVER v1.1, section 7; the CJE paper, appendix D.6.
 
-use crate::stats::crv1;
-use crate::stats::distribution;
-use crate::stats::inference::Interval;
-use crate::stats::multiplicity;
-use crate::stats::multiplicity::Correction;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
-use crate::stats::sample::open_unit;
+use crate::crv1;
+use crate::distribution;
+use crate::inference::Interval;
+use crate::multiplicity;
+use crate::multiplicity::Correction;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
+use crate::sample::open_unit;
 
 /// Rows below which an environment is inconclusive.
 pub const ROWS_MIN: usize = 40;

@@ -12,7 +12,7 @@ use blake2::Digest as _;
 use blake2::digest::consts::U8;
 use blake2::digest::consts::U16;
 
-use crate::stats::sample::Thin;
+use crate::sample::Thin;
 
 /// Folds that a calibrator asks for.
 pub const FOLDS_DEFAULT: usize = 5;

@@ -5,14 +5,14 @@
 //! that both arms answered are paired by their totals; prompts of one arm add their own variance. Source: CLOVER v1.1,
 //! section 10.3; Liang and Zeger (1986) for the totals.
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::distribution;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::align;
+use clover_num::math;
 
 /// Level of the one-sided lower bound.
 pub const LEVEL: f64 = 0.95;
@@ -102,7 +102,7 @@ pub fn gain(values: Values<'_>, is_new: &[bool], clusters: &Clusters) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::num::draws::Draws;
+    use clover_num::draws::Draws;
 
     fn found(y: &[f64], is_new: &[bool], prompts: &[u32]) -> Gain {
         let clusters = Clusters::of(prompts.iter().copied()).unwrap();

@@ -1,10 +1,10 @@
 //! Intervals, and how variances and their degrees of freedom combine.
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::quantile;
-use crate::stats::sample::Thin;
-use crate::stats::sample::constant;
+use crate::distribution;
+use crate::quantile;
+use crate::sample::Thin;
+use crate::sample::constant;
+use clover_num::math;
 
 /// Delete-one-fold jackknife variance of the values that K fold models give: `(K - 1) / K x sum (psi_k - mean
 /// psi)^2`, the sum over folds, not their mean (CJE paper, appendix A.7).

@@ -4,9 +4,9 @@
 //! (scikit-learn's, on which `cje-eval` stands); `centroid-1` is linear between block centroids and constant
 //! outside, then shifted so that the mean prediction is the mean label (CLOVER v1.1, section 2).
 
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::Weights;
 
 /// Values of x closer than this to the first of their run are one point.
 const SAME_X: f64 = 1e-15;

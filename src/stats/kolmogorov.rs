@@ -1,7 +1,7 @@
 //! Laws of the Kolmogorov-Smirnov statistics: one sample exact and asymptotic, two samples exact.
 
-use crate::num::math;
-use crate::stats::distribution::ln_beta;
+use crate::distribution::ln_beta;
+use clover_num::math;
 
 const PI_SQUARED: f64 = std::f64::consts::PI * std::f64::consts::PI;
 /// sqrt(2 pi).

@@ -5,9 +5,9 @@
 //! a series that estimates its own target hides its drift. Rows are taken as independent in control; an autocorrelated
 //! series signals too often.
 
-use crate::num::math;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use clover_num::math;
 
 /// The state in control.
 #[derive(Clone, Copy, Debug, PartialEq)]

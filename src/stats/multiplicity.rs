@@ -1,8 +1,8 @@
 //! Many tests at once: adjusted p-values and rejections.
 
-use crate::stats::sample::SampleError;
-use crate::stats::sample::open_unit;
-use crate::stats::sample::unit;
+use crate::sample::SampleError;
+use crate::sample::open_unit;
+use crate::sample::unit;
 
 /// How a family of tests is corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,16 +3,16 @@
 //! With K leave-one-fold-out models, `Var_OUA = (K-1)/K sum_k (V^(-k) - Vbar)^2` (sum over folds, not mean), and
 //! `share = Var_OUA / (Var_main + Var_OUA)`. Source: the CJE paper, appendix A.7; CLOVER v1.1, section 8.
 
-use crate::num::math;
-use crate::stats::crv1;
-use crate::stats::inference;
-use crate::stats::quantile::Edges;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::crv1;
+use crate::inference;
+use crate::quantile::Edges;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::align;
+use clover_num::math;
 
 /// Share from which an iteration pauses for labels.
 pub const PAUSE_SHARE: f64 = 0.30;

@@ -4,8 +4,8 @@
 //! Marsaglia and Tsang (2000) with 256 layers. With it a bootstrap repeats the replicates that `cje-eval` 0.9.3 draws,
 //! so that intervals can be compared to the digit; our own draws are `ChaCha20`.
 
-use crate::num::math;
-use crate::stats::direct::ClusterWeights;
+use crate::direct::ClusterWeights;
+use clover_num::math;
 
 /// Layers of the ziggurat.
 const LAYERS: usize = 256;

@@ -6,11 +6,11 @@
 //! is not known of tau2, so the raw interval stands beside each. Source: CLOVER v1.1, section 3;
 //! `DerSimonian` and Laird 1986; Paule and Mandel 1982; James and Stein 1961, positive part.
 
-use crate::num::math;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
+use crate::inference;
+use crate::inference::Interval;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use clover_num::math;
 
 /// Normal critical value of the 95 % intervals.
 pub const CRITICAL_95: f64 = 1.959_964;

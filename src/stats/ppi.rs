@@ -1,16 +1,16 @@
 //! Prediction-powered inference of a mean: few labels with predictions, many predictions without labels
 //! (PPI++: Angelopoulos, Duchi and Zrnic 2023).
 
-use crate::num::math;
-use crate::stats::inference::Interval;
-use crate::stats::inference::squares;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
-use crate::stats::sample::finite;
-use crate::stats::sample::open_unit;
+use crate::inference::Interval;
+use crate::inference::squares;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::align;
+use crate::sample::finite;
+use crate::sample::open_unit;
+use clover_num::math;
 
 /// How far predictions are trusted.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,13 +8,13 @@ use ndarray::Array2;
 use ndarray::ArrayView1;
 use ndarray::Axis;
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::inference;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::spd;
+use crate::distribution;
+use crate::inference;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::spd;
+use clover_num::math;
 
 /// p below which the check fails.
 pub const LEVEL: f64 = 0.05;

@@ -1,11 +1,11 @@
 //! Prevalence from an imperfect classifier: the correction of Rogan and Gladen (1978).
 
-use crate::stats::inference::Interval;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::open_unit;
-use crate::stats::sample::unit;
+use crate::inference::Interval;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::open_unit;
+use crate::sample::unit;
 
 /// A corrected prevalence.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Sample quantiles by linear interpolation (type 7) and the equal-frequency bins they cut.
 
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::some_bins;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::some_bins;
 
 /// Quantile of ascending values at p in [0, 1], linear between order statistics (Hyndman and Fan's type 7, numpy's
 /// default); exact where neighbours are equal. NaN without values.

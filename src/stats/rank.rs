@@ -2,15 +2,15 @@
 
 use rayon::prelude::*;
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::draws::Draws;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::distribution;
+use crate::draws::Draws;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::align;
+use clover_num::math;
 
 /// Most rows for which a p of tau is exact by default.
 const EXACT_ROWS_MAX: usize = 33;

@@ -7,18 +7,18 @@
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use crate::num::math;
-use crate::stats::direct::Contrast;
-use crate::stats::distribution;
-use crate::stats::draws::Draws;
-use crate::stats::multiplicity;
-use crate::stats::multiplicity::Correction;
-use crate::stats::multiplicity::PValues;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::spd;
+use crate::direct::Contrast;
+use crate::distribution;
+use crate::draws::Draws;
+use crate::multiplicity;
+use crate::multiplicity::Correction;
+use crate::multiplicity::PValues;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::spd;
+use clover_num::math;
 
 /// Share of the mean variance of differences that is added to each so that their matrix has a factor.
 const RIDGE: f64 = 1e-12;
@@ -277,9 +277,9 @@ impl RankShares {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::direct::Basis;
-    use crate::stats::direct::DfMethod;
-    use crate::stats::inference::Interval;
+    use crate::direct::Basis;
+    use crate::direct::DfMethod;
+    use crate::inference::Interval;
 
     fn contrast(first: usize, second: usize, difference: f64, se: f64) -> Contrast {
         let df = 100.0;

@@ -1,26 +1,26 @@
 //! Reliability of predictions of labels: calibration error by bins, the Brier split, reliability curves, calibration
 //! lines, and drift of anchors.
 
-use crate::num::math;
-use crate::stats::crv1::SplitVariance;
-use crate::stats::inference::Interval;
-use crate::stats::quantile::Edges;
-use crate::stats::quantile::rows_by_bin;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
-use crate::stats::sample::constant;
-use crate::stats::sample::differences;
-use crate::stats::sample::finite;
-use crate::stats::sample::open_unit;
-use crate::stats::sample::some_bins;
-use crate::stats::sample::unit;
-use crate::stats::student::Alternative;
-use crate::stats::student::MeanEstimate;
-use crate::stats::student::cluster_robust;
+use crate::crv1::SplitVariance;
+use crate::inference::Interval;
+use crate::quantile::Edges;
+use crate::quantile::rows_by_bin;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::align;
+use crate::sample::constant;
+use crate::sample::differences;
+use crate::sample::finite;
+use crate::sample::open_unit;
+use crate::sample::some_bins;
+use crate::sample::unit;
+use crate::student::Alternative;
+use crate::student::MeanEstimate;
+use crate::student::cluster_robust;
+use clover_num::math;
 
 /// A bin with rows.
 #[derive(Clone, Copy, Debug, PartialEq)]

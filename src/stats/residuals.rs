@@ -5,23 +5,23 @@
 //! and clusters - 1 df, adjusted within the family; every slice with a labelled row is partially pooled, and a slice
 //! below 40 rows is read only through its pooled mean. Source: CLOVER v1.1, section 3.
 
-use crate::num::math;
-use crate::stats::crv1;
-use crate::stats::distribution;
-use crate::stats::inference::Interval;
-use crate::stats::multiplicity;
-use crate::stats::multiplicity::Correction;
-use crate::stats::pooling;
-use crate::stats::pooling::Group;
-use crate::stats::pooling::Iteration;
-use crate::stats::pooling::Shrunk;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
-use crate::stats::sample::open_unit;
-use crate::stats::sample::unit;
+use crate::crv1;
+use crate::distribution;
+use crate::inference::Interval;
+use crate::multiplicity;
+use crate::multiplicity::Correction;
+use crate::pooling;
+use crate::pooling::Group;
+use crate::pooling::Iteration;
+use crate::pooling::Shrunk;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::align;
+use crate::sample::open_unit;
+use crate::sample::unit;
+use clover_num::math;
 
 /// Labelled rows from which a slice is read by itself.
 pub const ROWS_MIN: usize = 40;

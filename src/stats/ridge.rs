@@ -6,8 +6,8 @@
 
 use ndarray::Array2;
 
-use crate::num::math;
-use crate::stats::spd;
+use crate::spd;
+use clover_num::math;
 
 /// Penalties tried.
 const PENALTIES: usize = 13;

@@ -2,21 +2,21 @@
 
 use std::cmp::Ordering;
 
-use crate::num::math;
-use crate::stats::crv1;
-use crate::stats::distribution;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::sample::differences;
-use crate::stats::sample::finite;
-use crate::stats::sample::open_unit;
+use crate::crv1;
+use crate::distribution;
+use crate::inference;
+use crate::inference::Interval;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::sample::differences;
+use crate::sample::finite;
+use crate::sample::open_unit;
+use clover_num::math;
 
 /// What a test looks for, about a value and the null value (or about two samples).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,17 +5,17 @@
 //! peer's); the *wide* one adds the calibrator's jackknife variance and decides the state. Sources: `cje-eval`
 //! 0.9.3 `audit_transportability`; the CJE paper, appendix D.6.
 
-use crate::num::math;
-use crate::stats::crv1;
-use crate::stats::distribution;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::quantile::Edges;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
+use crate::crv1;
+use crate::distribution;
+use crate::inference;
+use crate::inference::Interval;
+use crate::quantile::Edges;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use clover_num::math;
 
 /// Kish-effective clusters below which nothing passes.
 pub const EFFECTIVE_CLUSTERS_MIN: f64 = 20.0;

@@ -1,8 +1,8 @@
 //! Rows as references to few distinct points: judge scores are heavily tied.
 
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
 
 /// The distinct combinations of score and covariates among some rows, in lexicographic order.
 #[derive(Clone, Debug)]
@@ -75,12 +75,12 @@ impl Frame {
     }
 
     /// Score and covariates of a point.
-    pub(crate) fn point(&self, point: usize) -> &[f64] {
+    pub fn point(&self, point: usize) -> &[f64] {
         &self.points[point * self.width..(point + 1) * self.width]
     }
 
     /// Score of a point.
-    pub(crate) fn score(&self, point: usize) -> f64 {
+    pub fn score(&self, point: usize) -> f64 {
         self.points[point * self.width]
     }
 }

@@ -19,10 +19,10 @@ pub use model::Model;
 pub use problem::Fit;
 pub use problem::Problem;
 
-use crate::stats::sample::Clusters;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
+use crate::sample::Clusters;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::Weights;
 
 /// Training rows below which the smooth index is not fitted.
 pub const INDEX_ROWS_MIN: usize = 20;
@@ -147,7 +147,7 @@ impl Calibrator {
 }
 
 /// Fits a calibrator: `scores` and `labels` in [0, 1], one entry per labelled row; `covariates`, one column each;
-/// `folds` from [`folds::balanced`](crate::stats::folds::balanced), 0 to `fold_count - 1`, whole clusters in one fold.
+/// `folds` from [`folds::balanced`](crate::folds::balanced), 0 to `fold_count - 1`, whole clusters in one fold.
 ///
 /// # Errors
 /// [`Unfit::Invalid`] for columns that are not a sample, labels outside [0, 1], covariates with

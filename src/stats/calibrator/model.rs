@@ -1,9 +1,9 @@
 //! A fitted model: a pure function of score and covariates, made of knots that can be kept and compared.
 
-use crate::stats::isotonic::Curve;
-use crate::stats::sample::SampleError;
-use crate::stats::spline::Local;
-use crate::stats::spline::Spline;
+use crate::isotonic::Curve;
+use crate::sample::SampleError;
+use crate::spline::Local;
+use crate::spline::Spline;
 
 /// Mid-rank empirical distribution function of weighted training values.
 ///
@@ -148,7 +148,7 @@ impl Model {
     ///
     /// # Panics
     /// If there are fewer covariates than the index uses.
-    pub(crate) fn rank(&self, score: f64, covariates: &[f64]) -> f64 {
+    pub fn rank(&self, score: f64, covariates: &[f64]) -> f64 {
         match self {
             Self::Monotone(_) => score,
             Self::Ranked { index, ecdf, .. } => {

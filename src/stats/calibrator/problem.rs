@@ -1,25 +1,25 @@
 //! Fitting: what does not depend on weights is prepared once, so that a bootstrap refits cheaply.
 
-use crate::num::math;
-use crate::stats::calibrator::Algorithm;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Frame;
-use crate::stats::calibrator::INDEX_ROWS_MIN;
-use crate::stats::calibrator::Labelled;
-use crate::stats::calibrator::Mode;
-use crate::stats::calibrator::Quality;
-use crate::stats::calibrator::Selected;
-use crate::stats::calibrator::Settings;
-use crate::stats::calibrator::model::Ecdf;
-use crate::stats::calibrator::model::Index;
-use crate::stats::calibrator::model::Model;
-use crate::stats::isotonic;
-use crate::stats::isotonic::Bounds;
-use crate::stats::isotonic::Point;
-use crate::stats::ridge;
-use crate::stats::sample::SampleError;
-use crate::stats::spline;
-use crate::stats::spline::Spline;
+use crate::calibrator::Algorithm;
+use crate::calibrator::Calibrator;
+use crate::calibrator::Frame;
+use crate::calibrator::INDEX_ROWS_MIN;
+use crate::calibrator::Labelled;
+use crate::calibrator::Mode;
+use crate::calibrator::Quality;
+use crate::calibrator::Selected;
+use crate::calibrator::Settings;
+use crate::calibrator::model::Ecdf;
+use crate::calibrator::model::Index;
+use crate::calibrator::model::Model;
+use crate::isotonic;
+use crate::isotonic::Bounds;
+use crate::isotonic::Point;
+use crate::ridge;
+use crate::sample::SampleError;
+use crate::spline;
+use crate::spline::Spline;
+use clover_num::math;
 
 /// Labelled rows with all that a fit needs besides weights.
 #[derive(Debug)]

@@ -1,21 +1,21 @@
 //! Analytic inference: cluster-robust sampling variance plus the calibrator's jackknife, t intervals.
 
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Frame;
-use crate::stats::crv1;
-use crate::stats::crv1::SplitVariance;
-use crate::stats::direct::LabelDesign;
-use crate::stats::direct::Options;
-use crate::stats::direct::PolicyPoint;
-use crate::stats::direct::Route;
-use crate::stats::direct::Table;
-use crate::stats::direct::WeightReason;
-use crate::stats::direct::point;
-use crate::stats::direct::point::Predictions;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
+use crate::calibrator::Calibrator;
+use crate::calibrator::Frame;
+use crate::crv1;
+use crate::crv1::SplitVariance;
+use crate::direct::LabelDesign;
+use crate::direct::Options;
+use crate::direct::PolicyPoint;
+use crate::direct::Route;
+use crate::direct::Table;
+use crate::direct::WeightReason;
+use crate::direct::point;
+use crate::direct::point::Predictions;
+use crate::inference;
+use crate::inference::Interval;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
 
 /// Where the degrees of freedom come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,17 +2,17 @@
 
 use rayon::prelude::*;
 
-use crate::stats::calibrator::Problem;
-use crate::stats::direct::Options;
-use crate::stats::direct::Table;
-use crate::stats::direct::point;
-use crate::stats::direct::point::Predictions;
-use crate::stats::draws::Draws;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
+use crate::calibrator::Problem;
+use crate::direct::Options;
+use crate::direct::Table;
+use crate::direct::point;
+use crate::direct::point::Predictions;
+use crate::draws::Draws;
+use crate::inference;
+use crate::inference::Interval;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
 
 /// Most replicates of a bootstrap: the estimates of each are held in memory.
 pub const REPLICATES_MAX: usize = 1_000_000;

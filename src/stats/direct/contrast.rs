@@ -1,15 +1,15 @@
 //! Differences between policies: paired by prompt, the calibrator's shared error cancelling.
 
-use crate::stats::crv1::SplitVariance;
-use crate::stats::direct::DfMethod;
-use crate::stats::direct::Options;
-use crate::stats::direct::PolicyEstimate;
-use crate::stats::direct::Route;
-use crate::stats::direct::Table;
-use crate::stats::direct::analytic::Spread;
-use crate::stats::distribution;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
+use crate::crv1::SplitVariance;
+use crate::direct::DfMethod;
+use crate::direct::Options;
+use crate::direct::PolicyEstimate;
+use crate::direct::Route;
+use crate::direct::Table;
+use crate::direct::analytic::Spread;
+use crate::distribution;
+use crate::inference;
+use crate::inference::Interval;
 
 /// What a difference is paired on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

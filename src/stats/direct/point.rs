@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::stats::direct::Correction;
-use crate::stats::direct::LabelDesign;
-use crate::stats::direct::Options;
-use crate::stats::direct::Table;
-use crate::stats::direct::rare;
+use crate::direct::Correction;
+use crate::direct::LabelDesign;
+use crate::direct::Options;
+use crate::direct::Table;
+use crate::direct::rare;
 
 /// Labelled clusters below which a tuned weight is not trusted.
 const TUNED_CLUSTERS_MIN: usize = 20;

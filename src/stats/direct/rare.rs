@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use crate::stats::inference::Interval;
+use crate::inference::Interval;
 
 /// Labelled clusters off the most common label from which a t interval of the mean is taken to hold.
 // source: for a Poisson count k of mean m, k ± 1.96 sqrt(k) misses m on the low side in more than 7 % of samples for m

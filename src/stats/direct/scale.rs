@@ -1,7 +1,7 @@
 //! Bounded scales, mapped to [0, 1] and back.
 
-use crate::stats::inference::Interval;
-use crate::stats::sample::SampleError;
+use crate::inference::Interval;
+use crate::sample::SampleError;
 
 /// How far a value may lie outside its scale, by rounding, and be clipped.
 const SLACK: f64 = 1e-9;

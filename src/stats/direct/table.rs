@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::align;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::align;
 
 /// How the labels of evaluation rows came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@
 //! assume the worst case of `1/pi` and gains nothing, so it is published beside the labels-only gate, never merged with it.
 //! Source: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024.
 
-use crate::num::math;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::open_unit;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::open_unit;
+use clover_num::math;
 
 /// Labels before which an asymptotic sequence says nothing.
 pub const LABELS_MIN: u64 = 25;

@@ -5,7 +5,7 @@
 //! the past, so `P(some W_t >= 1/alpha) <= alpha` (Ville). W depends on which values came, not on their order. No
 //! bet can ruin the mixture, so nothing is truncated. Source: Cover 1991; Waudby-Smith and Ramdas 2024.
 
-use crate::num::math;
+use clover_num::math;
 
 /// Fractions of the mixture, unless a design says otherwise.
 pub const FRACTIONS: usize = 20;

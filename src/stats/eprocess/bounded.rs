@@ -2,9 +2,9 @@
 //!
 //! For H0 "the mean of psi given the past is at most d0" and psi >= lo, the factor is `1 + f_k (psi - d0) / (d0 - lo)`.
 
-use crate::num::math;
-use crate::stats::eprocess::bettor;
-use crate::stats::sample::SampleError;
+use crate::eprocess::bettor;
+use crate::sample::SampleError;
+use clover_num::math;
 
 /// Wealth of a grid-Kelly mixture on values bounded below, in their order.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Older sequential tests that peers offer, for comparison: mixtures for normal and Bernoulli data.
 
-use crate::num::math;
+use clover_num::math;
 
 /// Log likelihood ratio of the normal mixture test after n values of mean `mean`:
 /// `sqrt(s2 / (s2 + n tau2)) exp(n^2 tau2 (mean - m0)^2 / (2 s2 (s2 + n tau2)))`, sigma known. Source: Robbins 1970.

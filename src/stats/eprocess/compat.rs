@@ -3,10 +3,10 @@
 //! For comparison and as a named alternative; native gates bet with logarithms and round outward. Its snapshots are
 //! accepted only with the deltas that they claim to sum up: a state is what replaying gives, never what a caller says.
 
-use crate::stats::eprocess::design::Direction;
-use crate::stats::eprocess::moments::Moments;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::open_unit;
+use crate::eprocess::design::Direction;
+use crate::eprocess::moments::Moments;
+use crate::sample::SampleError;
+use crate::sample::open_unit;
 
 /// The peer's default bound on bets.
 pub const MAX_BET: f64 = 0.5;
@@ -54,7 +54,7 @@ impl Process {
     /// # Errors
     /// [`SampleError::OutOfRange`]; the process stays as it was.
     pub fn push(&mut self, x: f64) -> Result<f64, SampleError> {
-        crate::stats::sample::unit("x", &[x])?;
+        crate::sample::unit("x", &[x])?;
         let bet = self.moments.agrapa(self.null_mean).max(0.0);
         let bet = bet.min(self.max_bet);
         self.wealth *= 1.0 + bet * (x - self.null_mean);

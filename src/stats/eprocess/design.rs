@@ -5,16 +5,16 @@
 //! in [0, 1], and a margin v of the mean effect is the mean m(v) = 1/2 + v / (2 S). Both are held as integers, so
 //! sums, levels and comparisons with a null are exact.
 
-use crate::num::math;
-use crate::stats::eprocess::bettor::FRACTIONS;
-use crate::stats::eprocess::bettor::FRACTIONS_MAX;
-use crate::stats::eprocess::horizon;
-use crate::stats::eprocess::strata::Offsets;
-use crate::stats::eprocess::strata::Stratum;
-use crate::stats::eprocess::ticks;
-use crate::stats::eprocess::ticks::Metric;
-use crate::stats::eprocess::ticks::Null;
-use crate::stats::eprocess::ticks::Test;
+use crate::eprocess::bettor::FRACTIONS;
+use crate::eprocess::bettor::FRACTIONS_MAX;
+use crate::eprocess::horizon;
+use crate::eprocess::strata::Offsets;
+use crate::eprocess::strata::Stratum;
+use crate::eprocess::ticks;
+use crate::eprocess::ticks::Metric;
+use crate::eprocess::ticks::Null;
+use crate::eprocess::ticks::Test;
+use clover_num::math;
 
 /// A millionth's inverse: levels and bets are given in millionths.
 pub const MILLION: u32 = 1_000_000;

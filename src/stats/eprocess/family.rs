@@ -3,8 +3,8 @@
 //! Each e-value must be valid for its own hypothesis: a candidate that was chosen after seeing these outcomes is covered
 //! by none of them.
 
-use crate::stats::eprocess::merge::EValues;
-use crate::stats::sample::SampleError;
+use crate::eprocess::merge::EValues;
+use crate::sample::SampleError;
 
 /// Places of the e-values, largest first; ties by place.
 fn ranked(e: &[f64]) -> Vec<usize> {
@@ -27,7 +27,7 @@ fn marked(order: &[usize], count: usize) -> Vec<bool> {
 /// # Errors
 /// [`SampleError::Parameter`] for another level.
 pub fn ebh(e: EValues<'_>, alpha: f64) -> Result<Vec<bool>, SampleError> {
-    crate::stats::sample::open_unit("alpha", alpha)?;
+    crate::sample::open_unit("alpha", alpha)?;
     let order = ranked(e.as_slice());
     let all = order.len() as f64;
     let last = (1..=order.len()).rfind(|&k| {
@@ -45,7 +45,7 @@ pub fn ebh(e: EValues<'_>, alpha: f64) -> Result<Vec<bool>, SampleError> {
 /// # Errors
 /// [`SampleError::Parameter`] for a level outside (0, 1).
 pub fn closed_ebh(e: EValues<'_>, alpha: f64) -> Result<Vec<bool>, SampleError> {
-    crate::stats::sample::open_unit("alpha", alpha)?;
+    crate::sample::open_unit("alpha", alpha)?;
     let order = ranked(e.as_slice());
     let sorted: Vec<f64> = order.iter().map(|&place| e.as_slice()[place]).collect();
     let stands = |r: usize| {
@@ -90,7 +90,7 @@ pub fn closed_mean(e: EValues<'_>) -> Vec<f64> {
 /// # Errors
 /// [`SampleError::Parameter`] for a level outside (0, 1).
 pub fn elond(e: EValues<'_>, alpha: f64) -> Result<Vec<(f64, bool)>, SampleError> {
-    crate::stats::sample::open_unit("alpha", alpha)?;
+    crate::sample::open_unit("alpha", alpha)?;
     let mut rejections = 0.0;
     let step = |(e, t): (&f64, f64)| {
         let level = alpha * (1.0 / (t * (t + 1.0))) * (rejections + 1.0);

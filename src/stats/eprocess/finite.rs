@@ -6,10 +6,10 @@
 //! What strata add to values (`strata`) is added to what the null leaves too; what is impossible is said by x alone.
 //! The claim is about this set and says nothing of other units. Source: Waudby-Smith and Ramdas 2020, 2024.
 
-use crate::stats::eprocess::bettor::Logs;
-use crate::stats::eprocess::bettor::ln_factors;
-use crate::stats::eprocess::strata::Offsets;
-use crate::stats::eprocess::ticks::Null;
+use crate::eprocess::bettor::Logs;
+use crate::eprocess::bettor::ln_factors;
+use crate::eprocess::strata::Offsets;
+use crate::eprocess::ticks::Null;
 
 /// Wealth against one null.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +78,7 @@ impl Remaining {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::eprocess::design::Side;
+    use crate::eprocess::design::Side;
 
     fn wealth(side: Side, mean: i64, units: u64, ticks: &[i64]) -> f64 {
         let null = Null {

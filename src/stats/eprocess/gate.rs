@@ -3,21 +3,21 @@
 //! The state is a function of the design and the observations in their order, and of nothing else: it is rebuilt by
 //! pushing them again, on one thread or many, on any machine.
 
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::design::Claim;
-use crate::stats::eprocess::design::Design;
-use crate::stats::eprocess::design::Looks;
-use crate::stats::eprocess::design::Threshold;
-use crate::stats::eprocess::sequence::Sequence;
-use crate::stats::eprocess::ticks::Null;
-use crate::stats::eprocess::ticks::Role;
-use crate::stats::eprocess::track::ABOUT;
-use crate::stats::eprocess::track::Track;
-use crate::stats::eprocess::verdict::Bounds;
-use crate::stats::eprocess::verdict::Evidence;
-use crate::stats::eprocess::verdict::Look;
-use crate::stats::eprocess::verdict::Part;
-use crate::stats::eprocess::verdict::Verdict;
+use crate::eprocess::bettor;
+use crate::eprocess::design::Claim;
+use crate::eprocess::design::Design;
+use crate::eprocess::design::Looks;
+use crate::eprocess::design::Threshold;
+use crate::eprocess::sequence::Sequence;
+use crate::eprocess::ticks::Null;
+use crate::eprocess::ticks::Role;
+use crate::eprocess::track::ABOUT;
+use crate::eprocess::track::Track;
+use crate::eprocess::verdict::Bounds;
+use crate::eprocess::verdict::Evidence;
+use crate::eprocess::verdict::Look;
+use crate::eprocess::verdict::Part;
+use crate::eprocess::verdict::Verdict;
 
 /// Why an observation is refused; the gate stays as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,14 +1,14 @@
 //! Tests of gates: verdicts, looks, intervals and what continues.
 
 use super::*;
-use crate::num::math;
-use crate::stats::eprocess::design::Bettor;
-use crate::stats::eprocess::design::Carried;
-use crate::stats::eprocess::design::Direction;
-use crate::stats::eprocess::design::Futility;
-use crate::stats::eprocess::design::Guardrail;
-use crate::stats::eprocess::design::Population;
-use crate::stats::eprocess::design::Terms;
+use crate::eprocess::design::Bettor;
+use crate::eprocess::design::Carried;
+use crate::eprocess::design::Direction;
+use crate::eprocess::design::Futility;
+use crate::eprocess::design::Guardrail;
+use crate::eprocess::design::Population;
+use crate::eprocess::design::Terms;
+use clover_num::math;
 
 const UNIT: i64 = 1_000_000;
 

@@ -3,12 +3,12 @@
 //! For comparison with published numbers; native gates bet by grid-Kelly. All take values in [0, 1] in their order.
 //! Source: Waudby-Smith and Ramdas 2024, theorems 1 to 3.
 
-use crate::num::math;
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::moments::Moments;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::unit;
+use crate::eprocess::bettor;
+use crate::eprocess::moments::Moments;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::unit;
+use clover_num::math;
 
 /// Steps of a bisection on [0, 1].
 const STEPS: usize = 50;

@@ -1,18 +1,18 @@
 //! The horizon: how many observations a claim needs if all of them are the best possible.
 
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::design::Bettor;
-use crate::stats::eprocess::design::Claim;
-use crate::stats::eprocess::design::Design;
-use crate::stats::eprocess::design::DesignError;
-use crate::stats::eprocess::design::Needed;
-use crate::stats::eprocess::design::OBSERVATIONS_MAX;
-use crate::stats::eprocess::design::Threshold;
-use crate::stats::eprocess::strata::Offsets;
-use crate::stats::eprocess::ticks::Metric;
-use crate::stats::eprocess::ticks::Null;
-use crate::stats::eprocess::ticks::Role;
-use crate::stats::eprocess::track::Track;
+use crate::eprocess::bettor;
+use crate::eprocess::design::Bettor;
+use crate::eprocess::design::Claim;
+use crate::eprocess::design::Design;
+use crate::eprocess::design::DesignError;
+use crate::eprocess::design::Needed;
+use crate::eprocess::design::OBSERVATIONS_MAX;
+use crate::eprocess::design::Threshold;
+use crate::eprocess::strata::Offsets;
+use crate::eprocess::ticks::Metric;
+use crate::eprocess::ticks::Null;
+use crate::eprocess::ticks::Role;
+use crate::eprocess::track::Track;
 
 /// Steps after which an adaptive bettor counts as never arriving.
 const STEPS_MAX: u64 = 10_000_000;
@@ -133,8 +133,8 @@ fn crossing(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::eprocess::design::Population;
-    use crate::stats::eprocess::design::Terms;
+    use crate::eprocess::design::Population;
+    use crate::eprocess::design::Terms;
 
     fn needed(change: impl FnOnce(&mut Terms)) -> Result<Needed, DesignError> {
         let mut terms = Terms::new(1_000_000, 400);

@@ -3,10 +3,10 @@
 //! Of the same hypothesis and whatever dependence: the weighted mean, weights fixed in advance. Independent, or each
 //! valid given the earlier ones: the product. Never the largest. Source: Vovk and Wang 2021.
 
-use crate::num::math;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::unit;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::unit;
+use clover_num::math;
 
 /// e-values: at least one, finite, none below 0.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ pub fn p_of_e(e: f64) -> f64 {
 /// [`SampleError`] outside the ranges.
 pub fn e_of_p(p: f64, kappa: f64) -> Result<f64, SampleError> {
     unit("p", &[p])?;
-    crate::stats::sample::open_unit("kappa", kappa)?;
+    crate::sample::open_unit("kappa", kappa)?;
     if p <= 0.0 {
         return Ok(f64::MAX);
     }

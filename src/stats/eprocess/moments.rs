@@ -3,7 +3,7 @@
 //! `mu_t = (1/2 + sum x) / (t + 1)`, `var_t = (1/4 + sum_(i <= t) (x_i - mu_i)^2) / (t + 1)`: both are known before the
 //! next observation. Source: Waudby-Smith and Ramdas 2024, section 4; agent-eval 0.170.0.
 
-use crate::num::math;
+use clover_num::math;
 
 /// Moments of the observations so far, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

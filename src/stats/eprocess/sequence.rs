@@ -5,17 +5,17 @@
 //! side. All intervals cover the mean at once with probability 1 - alpha.
 //! Source: Waudby-Smith and Ramdas 2024, theorem 1 with a mixture for the bets.
 
-use crate::num::math;
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::bettor::Logs;
-use crate::stats::eprocess::design::Design;
-use crate::stats::eprocess::design::Side;
-use crate::stats::eprocess::finite::Remaining;
-use crate::stats::eprocess::strata::Offsets;
-use crate::stats::eprocess::ticks::Metric;
-use crate::stats::eprocess::ticks::Null;
-use crate::stats::eprocess::track::Track;
-use crate::stats::eprocess::verdict::Bounds;
+use crate::eprocess::bettor;
+use crate::eprocess::bettor::Logs;
+use crate::eprocess::design::Design;
+use crate::eprocess::design::Side;
+use crate::eprocess::finite::Remaining;
+use crate::eprocess::strata::Offsets;
+use crate::eprocess::ticks::Metric;
+use crate::eprocess::ticks::Null;
+use crate::eprocess::track::Track;
+use crate::eprocess::verdict::Bounds;
+use clover_num::math;
 
 /// The interval so far.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use crate::stats::draws::Draws;
-use crate::stats::eprocess::design::Design;
-use crate::stats::eprocess::gate::Gate;
-use crate::stats::eprocess::verdict::Verdict;
-use crate::stats::sample::SampleError;
+use crate::draws::Draws;
+use crate::eprocess::design::Design;
+use crate::eprocess::gate::Gate;
+use crate::eprocess::verdict::Verdict;
+use crate::sample::SampleError;
 
 /// Most runs of a simulation.
 pub const RUNS_MAX: usize = 1_000_000;
@@ -164,9 +164,9 @@ fn level(levels: &[(i64, u32)], draws: &mut Draws) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::eprocess::design::Futility;
-    use crate::stats::eprocess::design::Population;
-    use crate::stats::eprocess::design::Terms;
+    use crate::eprocess::design::Futility;
+    use crate::eprocess::design::Population;
+    use crate::eprocess::design::Terms;
 
     fn design(change: impl FnOnce(&mut Terms)) -> Design {
         let mut terms = Terms::new(1_000_000, 200);

@@ -7,7 +7,7 @@
 //! sum over all N units is known exactly. Of a superpopulation it is not: the shares of its strata are unknown.
 //! Source: Waudby-Smith and Ramdas 2020 for the test without replacement.
 
-use crate::stats::eprocess::design::Side;
+use crate::eprocess::design::Side;
 
 /// A stratum of a finite set, as it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,18 +75,18 @@ impl Offsets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::num::math;
-    use crate::stats::draws::Draws;
-    use crate::stats::eprocess::design::Claim;
-    use crate::stats::eprocess::design::Design;
-    use crate::stats::eprocess::design::Direction;
-    use crate::stats::eprocess::design::Guardrail;
-    use crate::stats::eprocess::design::Population;
-    use crate::stats::eprocess::design::Terms;
-    use crate::stats::eprocess::gate::Gate;
-    use crate::stats::eprocess::gate::PushError;
-    use crate::stats::eprocess::verdict::Part;
-    use crate::stats::eprocess::verdict::Verdict;
+    use crate::draws::Draws;
+    use crate::eprocess::design::Claim;
+    use crate::eprocess::design::Design;
+    use crate::eprocess::design::Direction;
+    use crate::eprocess::design::Guardrail;
+    use crate::eprocess::design::Population;
+    use crate::eprocess::design::Terms;
+    use crate::eprocess::gate::Gate;
+    use crate::eprocess::gate::PushError;
+    use crate::eprocess::verdict::Part;
+    use crate::eprocess::verdict::Verdict;
+    use clover_num::math;
 
     const UNIT: i64 = 1_000_000;
 
@@ -141,7 +141,7 @@ mod tests {
             let design = design(7, &strata, |terms| {
                 terms.claim = Claim::Different { margin: 0 };
                 (terms.alpha, terms.min_n) = (400_000, 7);
-                terms.stop = crate::stats::eprocess::Threshold::of_level(400_000);
+                terms.stop = crate::eprocess::Threshold::of_level(400_000);
             });
             let mut wealth = [[0.0; 2]; 7];
             for order in &all {

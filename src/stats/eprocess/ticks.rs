@@ -1,9 +1,9 @@
 //! Deltas as integers: ticks of a metric, null means in ticks, and the tests that terms ask for.
 
-use crate::stats::eprocess::design::Claim;
-use crate::stats::eprocess::design::Direction;
-use crate::stats::eprocess::design::Side;
-use crate::stats::eprocess::design::Terms;
+use crate::eprocess::design::Claim;
+use crate::eprocess::design::Direction;
+use crate::eprocess::design::Side;
+use crate::eprocess::design::Terms;
 
 /// A null mean in ticks: an observation is an integer in [0, `span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,19 @@
 //! One metric's observations and the wealth of its tests.
 
-use crate::num::math;
-use crate::stats::eprocess::bettor::Logs;
-use crate::stats::eprocess::bettor::ln_factors;
-use crate::stats::eprocess::counts::Levels;
-use crate::stats::eprocess::counts::Seat;
-use crate::stats::eprocess::design::Bettor;
-use crate::stats::eprocess::design::Design;
-use crate::stats::eprocess::design::Looks;
-use crate::stats::eprocess::design::MILLION;
-use crate::stats::eprocess::finite::Remaining;
-use crate::stats::eprocess::moments::Moments;
-use crate::stats::eprocess::strata::Offsets;
-use crate::stats::eprocess::ticks::Metric;
-use crate::stats::eprocess::ticks::Null;
+use crate::eprocess::bettor::Logs;
+use crate::eprocess::bettor::ln_factors;
+use crate::eprocess::counts::Levels;
+use crate::eprocess::counts::Seat;
+use crate::eprocess::design::Bettor;
+use crate::eprocess::design::Design;
+use crate::eprocess::design::Looks;
+use crate::eprocess::design::MILLION;
+use crate::eprocess::finite::Remaining;
+use crate::eprocess::moments::Moments;
+use crate::eprocess::strata::Offsets;
+use crate::eprocess::ticks::Metric;
+use crate::eprocess::ticks::Null;
+use clover_num::math;
 
 /// Bound on what the order of a compensated sum of 10^9 terms of at most 21 in magnitude changes, generously.
 pub(super) const ABOUT: f64 = 1e-5;
@@ -297,15 +297,15 @@ impl Bets {
 
 #[cfg(test)]
 mod tests {
-    use crate::stats::eprocess::design::Bettor;
-    use crate::stats::eprocess::design::Design;
-    use crate::stats::eprocess::design::Direction;
-    use crate::stats::eprocess::design::Guardrail;
-    use crate::stats::eprocess::design::Looks;
-    use crate::stats::eprocess::design::Population;
-    use crate::stats::eprocess::design::Terms;
-    use crate::stats::eprocess::gate::Gate;
-    use crate::stats::eprocess::verdict::Verdict;
+    use crate::eprocess::design::Bettor;
+    use crate::eprocess::design::Design;
+    use crate::eprocess::design::Direction;
+    use crate::eprocess::design::Guardrail;
+    use crate::eprocess::design::Looks;
+    use crate::eprocess::design::Population;
+    use crate::eprocess::design::Terms;
+    use crate::eprocess::gate::Gate;
+    use crate::eprocess::verdict::Verdict;
 
     const UNIT: i64 = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! What a gate says, and the order in which it may say it.
 
-use crate::num::math;
-use crate::stats::eprocess::design::Claim;
+use crate::eprocess::design::Claim;
+use clover_num::math;
 
 /// A gate's verdict. All but [`Verdict::Continue`] are terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::num::math;
+use clover_num::math;
 
 /// What is demanded of every row.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,20 +1,20 @@
 //! One estimate with its influence and jackknife, its interval, and the weighted means.
 
-use crate::num::math;
-use crate::stats::crv1;
-use crate::stats::direct::DfMethod;
-use crate::stats::direct::Spread;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::offpolicy::rewards::Logged;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::sample::open_unit;
-use crate::stats::weights::CrossFitted;
+use crate::crv1;
+use crate::direct::DfMethod;
+use crate::direct::Spread;
+use crate::inference;
+use crate::inference::Interval;
+use crate::offpolicy::rewards::Logged;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::sample::open_unit;
+use crate::weights::CrossFitted;
+use clover_num::math;
 
 /// A way to value a target policy (CJE paper, table 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -229,7 +229,7 @@ pub fn legacy_honest(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::offpolicy::Rewards;
+    use crate::offpolicy::Rewards;
 
     #[test]
     fn equal_weights_give_the_mean_and_its_error() {

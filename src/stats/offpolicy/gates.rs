@@ -1,14 +1,14 @@
 //! Which estimators the evidence admits, and why logged data cannot answer (CJE paper, tables 7 and 9, algorithm 8).
 
-use crate::stats::offpolicy::estimate::Estimator;
-use crate::stats::overlap;
-use crate::stats::overlap::Concentration;
-use crate::stats::overlap::Coverage;
-use crate::stats::overlap::Orthogonality;
-use crate::stats::overlap::Tail;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Weights;
-use crate::stats::weights::LogRatios;
+use crate::offpolicy::estimate::Estimator;
+use crate::overlap;
+use crate::overlap::Concentration;
+use crate::overlap::Coverage;
+use crate::overlap::Orthogonality;
+use crate::overlap::Tail;
+use crate::sample::SampleError;
+use crate::sample::Weights;
+use crate::weights::LogRatios;
 
 /// Where gates change their verdict; the defaults are those of table 9 and of `cje-eval` 0.3.0.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Estimates from logged rows: what a target policy is worth by reweighting what another policy wrote.
 //!
 //! Everything is cross-fitted on one fold map, a hash of the prompt that never moves
-//! ([`folds::hash_mod`](crate::stats::folds::hash_mod)): calibration, weights and outcome models share it, so that no row
+//! ([`folds::hash_mod`](crate::folds::hash_mod)): calibration, weights and outcome models share it, so that no row
 //! helps to judge itself. Standard errors are clustered by prompt and carry the calibrator's jackknife; the clustering
 //! on folds that `cje-eval` 0.3.0 reports is kept as [`Legacy`] for comparison. Which of these estimates may be read at
 //! all is decided by [`guide`]. Sources: the CJE paper, algorithms 3 to 6, tables 7 and 9; `cje-eval` 0.3.0.

@@ -1,15 +1,15 @@
 //! Outcome models of the doubly robust estimates: the expected reward of a row without sight of its fold.
 
-use crate::stats::isotonic;
-use crate::stats::isotonic::Bounds;
-use crate::stats::isotonic::Direction;
-use crate::stats::offpolicy::rewards::Draws;
-use crate::stats::offpolicy::rewards::Logged;
-use crate::stats::offpolicy::rewards::Ranks;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
+use crate::isotonic;
+use crate::isotonic::Bounds;
+use crate::isotonic::Direction;
+use crate::offpolicy::rewards::Draws;
+use crate::offpolicy::rewards::Logged;
+use crate::offpolicy::rewards::Ranks;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
 
 /// Least weight of a row in a weighted outcome model (`cje-eval` 0.3.0).
 const WEIGHT_MIN: f64 = 1e-8;

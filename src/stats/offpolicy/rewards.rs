@@ -1,11 +1,11 @@
 //! What the estimators read: calibrated rewards of logged rows and of the target's draws, under every fold's model.
 
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Model;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::calibrator::Calibrator;
+use crate::calibrator::Model;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
 
 /// Calibrated rewards of rows: under the model of all labels, and under the model without each fold.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::num::math;
-use crate::stats::inference;
-use crate::stats::offpolicy::estimate::Estimator;
-use crate::stats::offpolicy::estimate::OffPolicy;
-use crate::stats::offpolicy::outcome::Outcome;
-use crate::stats::offpolicy::rewards::Draws;
-use crate::stats::offpolicy::rewards::Logged;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
+use crate::inference;
+use crate::offpolicy::estimate::Estimator;
+use crate::offpolicy::estimate::OffPolicy;
+use crate::offpolicy::outcome::Outcome;
+use crate::offpolicy::rewards::Draws;
+use crate::offpolicy::rewards::Logged;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use clover_num::math;
 
 /// How far a prediction stays from 0 and 1 on the logistic scale.
 const EDGE: f64 = 1e-7;
@@ -260,8 +260,8 @@ fn fluctuation(predicted: &[f64], rewards: &[f64], clever: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::offpolicy::Rewards;
-    use crate::stats::sample::Clusters;
+    use crate::offpolicy::Rewards;
+    use crate::sample::Clusters;
 
     #[test]
     fn a_fluctuation_solves_its_score() {

@@ -1,13 +1,13 @@
 //! The convex mixture of estimates whose influence has the least variance (algorithm 5).
 
-use crate::stats::offpolicy::estimate::Estimator;
-use crate::stats::offpolicy::estimate::OffPolicy;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::align;
-use crate::stats::weights::simplex;
-use crate::stats::weights::simplex::Square;
+use crate::offpolicy::estimate::Estimator;
+use crate::offpolicy::estimate::OffPolicy;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::align;
+use crate::weights::simplex;
+use crate::weights::simplex::Square;
 
 /// Added to the diagonal of the influences' covariance (`cje-eval` 0.3.0).
 const RIDGE: f64 = 1e-4;

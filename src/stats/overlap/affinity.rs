@@ -1,11 +1,11 @@
 //! Shared mass of two distributions of scores, and of a policy's actions.
 
-use crate::num::math;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::sample::some_bins;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::sample::some_bins;
+use clover_num::math;
 
 /// Least weight whose root counts (`cje-eval` 0.3.0).
 const ROOT_MIN: f64 = 1e-10;

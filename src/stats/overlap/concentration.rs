@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::num::math;
-use crate::stats::inference;
-use crate::stats::quantile;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
+use crate::inference;
+use crate::quantile;
+use crate::sample::SampleError;
+use crate::sample::Weights;
+use crate::sample::align;
+use clover_num::math;
 
 /// Effective sample size.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,18 +1,18 @@
 //! How much of a doubly robust estimate comes from its outcome model, and whether the rest is noise about 0.
 
-use crate::num::math;
-use crate::stats::crv1;
-use crate::stats::distribution;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::sample::open_unit;
+use crate::crv1;
+use crate::distribution;
+use crate::inference;
+use crate::inference::Interval;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::sample::open_unit;
+use clover_num::math;
 
 /// Contributions whose total is this small have no shares.
 const NO_TOTAL: f64 = 1e-10;

@@ -5,18 +5,18 @@
 //! standard error below `sigma_T (alpha / sqrt(beta n)) sqrt(1 + chi^2_T)` (CJE paper, equation 1): the CLE factor is
 //! that floor over `sigma_T / sqrt n`.
 
-use crate::num::math;
-use crate::stats::inference;
-use crate::stats::overlap::affinity;
-use crate::stats::overlap::concentration;
-use crate::stats::quantile;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::sample::open_unit;
-use crate::stats::weights::LogRatios;
+use crate::inference;
+use crate::overlap::affinity;
+use crate::overlap::concentration;
+use crate::quantile;
+use crate::sample::SampleError;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::sample::open_unit;
+use crate::weights::LogRatios;
+use clover_num::math;
 
 /// Target mass that the typical region is built to hold.
 pub const TYPICAL_MASS: f64 = 0.9;
@@ -59,7 +59,7 @@ pub struct Coverage {
 ///
 /// # Errors
 /// [`SampleError`] for columns that are not log-probabilities, misaligned, or lengths that are not above 0; a `mass`
-/// outside (0, 1); [`Thin`](crate::stats::sample::Thin) if the target can write no row.
+/// outside (0, 1); [`Thin`](crate::sample::Thin) if the target can write no row.
 pub fn coverage(
     target: &[f64],
     base: &[f64],

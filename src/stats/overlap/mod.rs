@@ -1,6 +1,6 @@
 //! How far logged rows can answer for a target: concentration, tails, shared scores, coverage of what is typical.
 //!
-//! Each diagnostic is a number with a range; what it admits is decided in [`offpolicy`](crate::stats::weights).
+//! Each diagnostic is a number with a range; what it admits is decided in [`offpolicy`](crate::weights).
 //! Sources: the CJE paper, section 2 and appendices D.1 and D.3; `cje-eval` 0.3.0; Hill 1975.
 
 mod affinity;

@@ -1,8 +1,8 @@
 //! Hill's estimate of how heavy the upper tail of weights is.
 
-use crate::num::math;
-use crate::stats::quantile;
-use crate::stats::sample::Weights;
+use crate::quantile;
+use crate::sample::Weights;
+use clover_num::math;
 
 /// Rows below which no tail is estimated.
 const ROWS_MIN: usize = 10;

@@ -1,8 +1,8 @@
 //! Sizes of transport audits: the probability that the t interval of the mean residual lies within the margin.
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::sample::SampleError;
+use crate::distribution;
+use crate::sample::SampleError;
+use clover_num::math;
 
 /// Standard normal mass beyond this is below 4e-33.
 pub(super) const TAIL: f64 = 12.0;

@@ -4,13 +4,13 @@
 //! mean residual of a calibrator from few labels is not 0 even where nothing is wrong. Both cost power, and no number of
 //! probes buys either back: only labels of the calibrator do.
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::inference;
-use crate::stats::planner::audit::AuditScenario;
-use crate::stats::planner::audit::TAIL;
-use crate::stats::planner::audit::quadrature_over;
-use crate::stats::sample::SampleError;
+use crate::distribution;
+use crate::inference;
+use crate::planner::audit::AuditScenario;
+use crate::planner::audit::TAIL;
+use crate::planner::audit::quadrature_over;
+use crate::sample::SampleError;
+use clover_num::math;
 
 /// Deviation of residuals below which they count as equal.
 const DEVIATION_MIN: f64 = 1e-9;
@@ -173,7 +173,7 @@ pub fn variance_interval(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::planner::pass_probability;
+    use crate::planner::pass_probability;
 
     fn scenario(residual_sd: f64, margin: f64) -> AuditScenario {
         AuditScenario {

@@ -7,13 +7,13 @@
 //! movement d, whatever the label. Noise of labels spreads the difference without raising H: the test is then more
 //! powerful than is said here. The power is a sum over counts of rows, so nothing is drawn.
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::bettor::FRACTIONS;
-use crate::stats::predicate::CONFIRM_CLUSTERS_MIN;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::open_unit;
+use crate::distribution;
+use crate::eprocess::bettor;
+use crate::eprocess::bettor::FRACTIONS;
+use crate::predicate::CONFIRM_CLUSTERS_MIN;
+use crate::sample::SampleError;
+use crate::sample::open_unit;
+use clover_num::math;
 
 /// By how much H of a block exceeds that of the typical movement: the largest of many rows counts. Measured in simulated worlds.
 const LARGEST: f64 = 1.03;

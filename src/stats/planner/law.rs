@@ -1,10 +1,10 @@
 //! The square-root law and the integer plans it gives.
 
-use crate::num::math;
-use crate::stats::distribution;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
+use crate::distribution;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use clover_num::math;
 
 /// Plan costs above the target MDE that are still accepted, as a factor.
 const MDE_SLACK: f64 = 1.02;

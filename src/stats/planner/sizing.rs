@@ -1,7 +1,7 @@
 //! Sizes for policy values and for accepting a patch (CLOVER v1.1, sections 4, 5 and 8).
 
-use crate::stats::distribution;
-use crate::stats::sample::SampleError;
+use crate::distribution;
+use crate::sample::SampleError;
 
 fn refuse<T>(name: &'static str, expected: &'static str) -> Result<T, SampleError> {
     Err(SampleError::Parameter { name, expected })
@@ -107,7 +107,7 @@ pub fn green_rows(
             "sd and tolerance above 0, some slice, level and power in (0, 1)",
         );
     }
-    let each = crate::num::math::pow(power, 1.0 / f64::from(slices));
+    let each = clover_num::math::pow(power, 1.0 / f64::from(slices));
     let z = distribution::normal_quantile(1.0 - level) + distribution::normal_quantile(each);
     let root = z.max(0.0) * deviation / tolerance;
     Ok((root * root).ceil())

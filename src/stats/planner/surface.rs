@@ -1,15 +1,15 @@
 //! What a budget buys beyond one plan: surfaces of detectable effects, where the next unit of money belongs, and what
 //! several policies share.
 
-use crate::num::math;
-use crate::stats::oua::Balance;
-use crate::stats::oua::Purchase;
-use crate::stats::planner::law;
-use crate::stats::planner::law::Costs;
-use crate::stats::planner::law::Law;
-use crate::stats::planner::law::Power;
-use crate::stats::planner::law::VarianceModel;
-use crate::stats::sample::SampleError;
+use crate::oua::Balance;
+use crate::oua::Purchase;
+use crate::planner::law;
+use crate::planner::law::Costs;
+use crate::planner::law::Law;
+use crate::planner::law::Power;
+use crate::planner::law::VarianceModel;
+use crate::sample::SampleError;
+use clover_num::math;
 
 /// One cell of a surface.
 #[derive(Clone, Copy, Debug, PartialEq)]

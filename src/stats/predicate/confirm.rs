@@ -2,15 +2,15 @@
 
 use rayon::prelude::*;
 
-use crate::num::math;
-use crate::stats::crv1::ClusteredMean;
-use crate::stats::distribution;
-use crate::stats::draws::Draws;
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::bettor::FRACTIONS;
-use crate::stats::predicate::losses::Losses;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
+use crate::crv1::ClusteredMean;
+use crate::distribution;
+use crate::draws::Draws;
+use crate::eprocess::bettor;
+use crate::eprocess::bettor::FRACTIONS;
+use crate::predicate::losses::Losses;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use clover_num::math;
 
 /// Replicates of the bootstrap.
 pub const BOOTSTRAP_REPLICATES: usize = 2000;
@@ -220,9 +220,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stats::crv1::SplitVariance;
-    use crate::stats::sample::Clusters;
-    use crate::stats::sample::Values;
+    use crate::crv1::SplitVariance;
+    use crate::sample::Clusters;
+    use crate::sample::Values;
 
     fn losses(y: &[f64], r: &[f64], s: &[f64], clusters: &Clusters) -> Losses {
         let values = |values| Values::new("values", values).unwrap();

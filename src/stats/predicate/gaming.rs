@@ -2,10 +2,10 @@
 //!
 //! `u(x, a, w) = R_theta(x, w(a)) - R_theta(x, a)` for an operator w. Source: CLOVER v1.1, section 6.
 
-use crate::num::math;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
+use clover_num::math;
 
 /// Seeds that an attack needs.
 pub const SEEDS_MIN: usize = 50;

@@ -1,12 +1,12 @@
 //! Green slices: has a patch made a protected slice worse?
 
-use crate::num::math;
-use crate::stats::crv1::ClusteredMean;
-use crate::stats::distribution;
-use crate::stats::predicate::losses::Losses;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::crv1::ClusteredMean;
+use crate::distribution;
+use crate::predicate::losses::Losses;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
+use clover_num::math;
 
 /// Labelled rows below which a green slice is inconclusive.
 pub const GREEN_ROWS_MIN: usize = 40;
@@ -183,7 +183,7 @@ pub fn risk_improve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::sample::Clusters;
+    use crate::sample::Clusters;
 
     fn losses(y: &[f64], r: &[f64], s: &[f64]) -> Losses {
         let values = |values| Values::new("values", values).unwrap();

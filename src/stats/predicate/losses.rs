@@ -1,13 +1,13 @@
 //! Paired loss differences of a patch.
 
-use crate::num::math;
-use crate::stats::crv1;
-use crate::stats::crv1::ClusteredMean;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
-use crate::stats::sample::unit;
+use crate::crv1;
+use crate::crv1::ClusteredMean;
+use crate::sample::Clusters;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
+use crate::sample::unit;
+use clover_num::math;
 
 /// Change of a reward from which a row counts as moved.
 pub const MOVED: f64 = 0.005;

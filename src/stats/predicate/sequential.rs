@@ -1,11 +1,11 @@
 //! Gate P8, sequential: the confirm test by betting, unit by unit in the order of the beacon.
 
-use crate::num::math;
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::bettor::FRACTIONS;
-use crate::stats::eprocess::bounded::Bounded;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::open_unit;
+use crate::eprocess::bettor;
+use crate::eprocess::bettor::FRACTIONS;
+use crate::eprocess::bounded::Bounded;
+use crate::sample::SampleError;
+use crate::sample::open_unit;
+use clover_num::math;
 
 /// By how much a mean of differences may exceed their bound in the last places of doubles.
 const SLACK: f64 = 1e-12;
@@ -180,7 +180,7 @@ impl Sequential {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::draws::Draws;
+    use crate::draws::Draws;
 
     const TERMS: SequentialTerms = SequentialTerms {
         hypotheses: 1,

@@ -1,11 +1,11 @@
 //! How far a patch moves the rewards: KS, Wasserstein, calibration error on frozen bins, anchors.
 
-use crate::stats::distance;
-use crate::stats::quantile::Edges;
-use crate::stats::reliability::calibration_error;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use crate::distance;
+use crate::quantile::Edges;
+use crate::reliability::calibration_error;
+use crate::sample::SampleError;
+use crate::sample::Values;
+use crate::sample::align;
 
 /// How far apart two distributions of rewards over the same rows are.
 #[derive(Clone, Copy, Debug, PartialEq)]

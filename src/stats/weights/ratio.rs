@@ -1,12 +1,12 @@
 //! Log-ratios, and the weights that they give.
 
-use crate::num::math;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use clover_num::math;
 
 /// Largest power of e that a double holds.
 const EXPONENT_MAX: f64 = 709.78;

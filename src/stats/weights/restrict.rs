@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::num::math;
-use crate::stats::overlap;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::weights::LogRatios;
-use crate::stats::weights::ratio;
+use crate::overlap;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::weights::LogRatios;
+use crate::weights::ratio;
+use clover_num::math;
 
 /// Overlap weights, mean one: proportional to `e_i = pi' / (pi' + pi_0) = 1 / (1 + exp(-l_i))`, at most 1 before scaling.
 /// The estimand is the target's mean over rows drawn in proportion to `pi' pi_0 / (pi' + pi_0)`

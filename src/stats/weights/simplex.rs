@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use ndarray::Axis;
 
-use crate::num::math;
+use clover_num::math;
 
 /// A small square matrix.
 #[derive(Clone, Debug, PartialEq)]

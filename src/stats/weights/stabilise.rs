@@ -4,21 +4,21 @@
 //! are the isotonic projections upwards and downwards; their mixture minimises the variance of the estimate's influence
 //! out of fold; a blend with 1 holds the variance under the caps.
 
-use crate::num::math;
-use crate::stats::inference;
-use crate::stats::isotonic;
-use crate::stats::isotonic::Bounds;
-use crate::stats::isotonic::Curve;
-use crate::stats::isotonic::Direction;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::sample::align;
-use crate::stats::weights::ratio;
-use crate::stats::weights::simplex;
-use crate::stats::weights::simplex::Square;
+use crate::inference;
+use crate::isotonic;
+use crate::isotonic::Bounds;
+use crate::isotonic::Curve;
+use crate::isotonic::Direction;
+use crate::sample::SampleError;
+use crate::sample::Thin;
+use crate::sample::Unfit;
+use crate::sample::Values;
+use crate::sample::Weights;
+use crate::sample::align;
+use crate::weights::ratio;
+use crate::weights::simplex;
+use crate::weights::simplex::Square;
+use clover_num::math;
 
 /// Shares above minus this count as 0.
 const SLACK: f64 = 1e-10;

@@ -11,6 +11,8 @@ pub mod math;
 
 mod finite;
 mod micro;
+#[cfg(feature = "schema")]
+mod schema;
 
 use std::fmt;
 

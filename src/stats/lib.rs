@@ -1,4 +1,4 @@
-//! The statistics: a pure island that names only [`num`](crate::num).
+//! The statistics: a pure island that names only [`num`](clover_num).
 //!
 //! Nothing here knows an event, a file, a clock or a log line; randomness enters as a seed and leaves as
 //! numbers. Inputs are checked once, as types of [`sample`] that cannot hold NaN, nothing, or misaligned
