@@ -2,7 +2,8 @@
 //!
 //! # The map
 //!
-//! One package on floors; calls go down, results come up, and a test holds the floors.
+//! Floors; calls go down, results come up. [`num`] and [`stats`] are crates of their own, held by the compiler; a test
+//! holds the others.
 //!
 //! | floor | module | what it is |
 //! |---|---|---|

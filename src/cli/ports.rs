@@ -182,6 +182,8 @@ impl Keys for CliPorts<'_, '_> {
 
 impl Consent for CliPorts<'_, '_> {
     fn ask(&mut self, question: &Question) -> Result<(), PortError> {
+        // No bar is drawn over a question.
+        self.pace = None;
         let asked = match question {
             Question::EndKey {
                 key,
@@ -245,6 +247,7 @@ impl Watcher for CliPorts<'_, '_> {
     }
 
     fn notice(&mut self, notice: Notice) {
+        self.pace = None;
         match notice {
             Notice::PinLags(error) => self.ctx.warn(format!(
                 "recorded, and the pin lags behind: {error}; next: clover checkpoint pin"
