@@ -9,6 +9,17 @@ use crate::event::payload::predicate::RowsRead;
 use crate::event::registry::Kind;
 use crate::event::registry::Payload;
 
+/// Names of the fields that a registry line lists beside the natural key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// The field that names the gate.
+    pub gate: Option<&'static str>,
+    /// The field that says which rows were read.
+    pub inputs: Option<&'static str>,
+    /// The field that names the iteration.
+    pub iteration: Option<&'static str>,
+}
+
 /// The payload of one kind.
 pub trait Statement: Sized {
     /// Its kind.

@@ -377,22 +377,7 @@ mod schemas {
     use crate::ground::sign::KeyId;
     use crate::ground::time::Timestamp;
 
-    macro_rules! schema {
-        ($($ty:ty, $name:literal => $schema:tt;)*) => {$(
-            impl JsonSchema for $ty {
-                fn schema_name() -> std::borrow::Cow<'static, str> {
-                    $name.into()
-                }
-                fn inline_schema() -> bool {
-                    true
-                }
-                fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                    json_schema!($schema)
-                }
-            }
-        )*};
-    }
-    schema! {
+    clover_num::schema! {
         Digest, "Digest" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
         KeyId, "KeyId" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
         EventId, "EventId" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};

@@ -13,6 +13,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use serde::Serializer;
 
+use crate::event::field::Fields;
 use crate::event::field::NamesInputs;
 use crate::event::field::NamesIteration;
 use crate::event::field::Statement;
@@ -227,17 +228,6 @@ macro_rules! optional_name {
     ($field:ident) => {
         Some(stringify!($field))
     };
-}
-
-/// Names of the fields that a registry line lists beside the natural key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// The field that names the gate.
-    pub gate: Option<&'static str>,
-    /// The field that says which rows were read.
-    pub inputs: Option<&'static str>,
-    /// The field that names the iteration.
-    pub iteration: Option<&'static str>,
 }
 
 fn natural_key_digest<T: Serialize>(parts: &T) -> Digest {

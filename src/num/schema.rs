@@ -1,26 +1,23 @@
-//! JSON Schemas of the numbers.
-
-use schemars::JsonSchema;
-use schemars::Schema;
-use schemars::SchemaGenerator;
-use schemars::json_schema;
+//! JSON Schemas of the numbers, and the one way to write such a schema by hand.
 
 use crate::Count;
 use crate::Finite;
 use crate::Micro;
 use crate::Probability;
 
+/// Gives types a schema under a name, written in place wherever they stand.
+#[macro_export]
 macro_rules! schema {
     ($($ty:ty, $name:literal => $schema:tt;)*) => {$(
-        impl JsonSchema for $ty {
+        impl schemars::JsonSchema for $ty {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 $name.into()
             }
             fn inline_schema() -> bool {
                 true
             }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
             }
         }
     )*};

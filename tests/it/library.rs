@@ -1,12 +1,12 @@
 //! The example programs: whole stories through the library, and the command line verifies what they leave.
 
-#[path = "../../examples/library/data.rs"]
+#[path = "../library/data.rs"]
 mod data;
-#[path = "../../examples/library/desk.rs"]
+#[path = "../library/desk.rs"]
 mod desk;
-#[path = "../../examples/library/gate.rs"]
+#[path = "../library/gate.rs"]
 mod gate;
-#[path = "../../examples/library/iteration.rs"]
+#[path = "../library/iteration.rs"]
 mod iteration;
 
 use std::path::Path;
@@ -45,7 +45,7 @@ fn an_iteration_runs_without_the_command_line() {
     let outcome = iteration::run(folder.path()).unwrap();
     assert_eq!(outcome, IterationOutcome::Accepted);
     holds(folder.path());
-    assert!(statements(include_str!("../../examples/library/iteration.rs")) < 80);
+    assert!(statements(include_str!("../library/iteration.rs")) < 80);
 }
 
 #[test]
@@ -54,5 +54,5 @@ fn a_gate_runs_without_the_command_line() {
     let outcome = gate::run(folder.path()).unwrap();
     assert_eq!(outcome, Outcome::Promote);
     holds(folder.path());
-    assert!(statements(include_str!("../../examples/library/gate.rs")) < 80);
+    assert!(statements(include_str!("../library/gate.rs")) < 80);
 }
