@@ -35,7 +35,7 @@ pub enum FoundingError {
 
 /// A ledger that was made.
 #[derive(Debug)]
-pub struct Founded {
+pub struct NewLedger {
     /// The ledger, open.
     pub ledger: Ledger,
     /// Where an unfinished ledger was put that stood in its place.
@@ -66,7 +66,7 @@ pub fn found(
     home: &Home,
     create: CreateLedger<'_>,
     options: &HomeOptions,
-) -> Result<Founded, SessionError> {
+) -> Result<NewLedger, SessionError> {
     let is_unfinished = check_free(home, &options.store)?;
     check_unpinned(&create, options)?;
     let stage = Home::new(ambient::unfinished(home.folder()));
@@ -93,7 +93,7 @@ pub fn found(
     };
     let ledger = home.open(ambient, options)?;
     let unpinned = pinned(&ledger).err();
-    Ok(Founded {
+    Ok(NewLedger {
         ledger,
         aside,
         unpinned,
